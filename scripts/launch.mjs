@@ -4,22 +4,14 @@
  * Plain JavaScript without a dependency, for Node.js 20 and up: it installs the packages where that is due, then runs
  * the task with the Node.js of the `node` package (24), which runs TypeScript directly.
  */
-import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { constants, tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 
+import { fetchNode, installIfDue } from './launch/install-packages.mjs';
+import { BIN, Failure, ROOT, followSignals, run } from './launch/run-program.mjs';
 import { answerArguments, isHelp } from './task-arguments.mjs';
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-const BIN = join(ROOT, 'node_modules', '.bin');
 const PACKAGED_NODE = join(BIN, 'node');
-const LOCK = join(ROOT, 'package-lock.json');
-/** npm writes it last, so it tells what is installed and that the installation was completed. */
-const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
 
 /** Type stripping is experimental by name in the oldest Node.js that can run this. */
 const QUIET = '--disable-warning=ExperimentalWarning';
@@ -29,9 +21,6 @@ const SERVICE_ENV = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 const SOURCES = ['api', 'workers', 'shared'];
 /** What the program reads beside its code: Redis scripts, and the phrases of the local moderation. */
 const DATA = ['.lua', '.txt'];
-/** What Node.js has compiled, for the next process that loads the same files: that halves the time of a start. */
-const CACHE =
-  process.env.NODE_ENV === 'production' ? {} : { NODE_COMPILE_CACHE: join(ROOT, '.data', 'cache', 'compiled') };
 
 const TASKS = {
   start: (args) => script('scripts/start.ts', args, { isOwner: true }),
@@ -56,188 +45,9 @@ const TASKS = {
   check,
 };
 
-/** What ends a task with a sentence (none after a signal) and without a stack trace. */
-class Failure extends Error {
-  constructor(sentence, exitCode = 1) {
-    super(sentence);
-    this.exitCode = exitCode;
-  }
-}
-
-/** The child process that signals go to. */
-let current;
-let signalledAt = -Infinity;
-/** npm passes on the Ctrl-C that the terminal has sent here already: signals this close are one key press. */
-const ONE_KEY_PRESS_MS = 400;
-
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => {
-    stop(signal);
-  });
-}
-
-/** npm's shell dies of the SIGTERM that a supervisor sends to npm, and tells nobody: its orphan has to see it. */
-const PARENT = process.ppid;
-const PARENT_CHECK_MS = 500;
-// Below other scripts of npm a parent may end that has started this for good.
-if (process.env.npm_lifecycle_script?.startsWith('node scripts/launch.mjs')) {
-  const check = setInterval(() => {
-    if (process.ppid === PARENT) return;
-    clearInterval(check);
-    // After a signal of its own this would be the second one, which ends everything at once.
-    if (signalledAt === -Infinity) stop('SIGTERM');
-  }, PARENT_CHECK_MS).unref();
-}
-
-function stop(signal) {
-  const isRepeated = performance.now() - signalledAt < ONE_KEY_PRESS_MS;
-  signalledAt = performance.now();
-  if (isRepeated) return;
-  if (current === undefined) process.exit(128 + constants.signals[signal]);
-  signalGroup(current, signal === 'SIGHUP' ? 'SIGTERM' : signal);
-}
-
-function signalGroup(child, signal) {
-  try {
-    process.kill(-child.pid, signal);
-  } catch {
-    // It has ended by itself in the meantime.
-  }
-}
-
-/**
- * Runs a program to its end and returns its exit code. It has a process group of its own, so that a terminal's Ctrl-C
- * reaches it once, from here. With `isOwner` it also learns, by its channel's end, when this process was killed.
- */
-function run(command, args, { env = {}, isOwner = false } = {}) {
-  return new Promise((resolve, reject) => {
-    current = spawn(command, args, {
-      cwd: ROOT,
-      detached: true,
-      stdio: isOwner ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
-      env: { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`, ...CACHE, ...env },
-    });
-    current.once('error', (error) => reject(new Failure(`${command} could not be run: ${error.message}.`)));
-    current.once('exit', (code, signal) => {
-      current = undefined;
-      resolve(code ?? 128 + (constants.signals[signal] ?? 0));
-    });
-  });
-}
-
-/** Two tasks that are started at once in a new clone must not install into the same folder. */
-async function installIfDue() {
-  if (!isInstallDue()) return;
-  const user = process.getuid?.() ?? 'all';
-  const claim = join(
-    tmpdir(),
-    `parley-install-${user}-${createHash('sha256').update(ROOT).digest('hex').slice(0, 16)}`,
-  );
-  for (let holder = tryClaim(claim), isFirst = true; holder !== undefined; holder = tryClaim(claim), isFirst = false) {
-    if (isFirst) console.log(`Waiting for process ${holder}, which installs the packages (or delete ${claim}) ...`);
-    await pause(500);
-  }
-  try {
-    if (isInstallDue()) await install();
-  } finally {
-    rmSync(claim, { force: true });
-  }
-}
-
-/** Undefined: the file is now this process's. Else who has it; that of a process that has ended is taken over. */
-function tryClaim(file) {
-  for (;;) {
-    try {
-      writeFileSync(file, String(process.pid), { flag: 'wx' });
-      return undefined;
-    } catch (error) {
-      if (error.code !== 'EEXIST') {
-        throw new Failure(
-          `${file} cannot be written (${error.code}): make room there, or set TMPDIR to another folder.`,
-        );
-      }
-    }
-    const holder = holderOf(file);
-    if (holder !== undefined) return holder;
-    rmSync(file, { force: true });
-  }
-}
-
-/** How long a file may be empty that is being written. */
-const EMPTY_MS = 5_000;
-
-function holderOf(file) {
-  try {
-    const pid = Number(readFileSync(file, 'utf8'));
-    if (pid === 0) return Date.now() - statSync(file).mtimeMs < EMPTY_MS ? 'unknown' : undefined;
-    process.kill(pid, 0);
-    return pid;
-  } catch {
-    // It has ended, or its number is another user's by now.
-    return undefined;
-  }
-}
-
-async function install() {
-  const startedAt = performance.now();
-  const seconds = () => Math.round((performance.now() - startedAt) / 1000);
-  console.log('Installing the packages of package-lock.json (npm ci), which takes up to a minute ...');
-  const heartbeat = setInterval(() => console.log(`npm ci: still running (${seconds()} s)`), 10_000);
-  try {
-    // Only npm 11.16 and later read `allowScripts` of package.json: every npm is told to run no script at all, and then
-    // the one that is needed.
-    await npm('ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
-    await fetchNode();
-  } finally {
-    clearInterval(heartbeat);
-  }
-  console.log(`Installed the packages in ${seconds()} s.`);
-}
-
-/** The npm that has started this task, else the one on the PATH. */
-async function npm(...args) {
-  const cli = process.env.npm_execpath;
-  const [command, ...rest] = cli?.endsWith('.js') ? [process.execPath, cli] : ['npm'];
-  const code = await run(command, [...rest, ...args]);
-  if (code > 128) throw new Failure('', code);
-  if (code !== 0) throw new Failure(`npm ${args[0]} failed (exit code ${code}); its lines above say why.`);
-}
-
-/** The install script of the `node` package gets the Node.js of this platform; it is the one script that is run. */
-async function fetchNode() {
-  if (existsSync(join(ROOT, 'node_modules', 'node'))) await npm('rebuild', 'node', '--loglevel=error');
-}
-
 function isNewEnough() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   return major >= 24 || (major === 22 && minor >= 19);
-}
-
-/**
- * A lock file that is newer but says the same, as after a change of branches and back, needs no installation.
- * In production, what is installed is the deployment's choice.
- */
-function isInstallDue() {
-  if (!existsSync(INSTALLED)) return true;
-  if (process.env.NODE_ENV === 'production') return false;
-  if (statSync(INSTALLED).mtimeMs >= statSync(LOCK).mtimeMs) return false;
-  if (!isSamePackages(packagesOf(LOCK), packagesOf(INSTALLED))) return true;
-  utimesSync(INSTALLED, new Date(), new Date());
-  return false;
-}
-
-function packagesOf(file) {
-  const { '': _root, ...packages } = JSON.parse(readFileSync(file, 'utf8')).packages;
-  return packages;
-}
-
-function isSamePackages(wanted, installed) {
-  const isWanted = ([path, { version }]) => wanted[path]?.version === version;
-  const mayBeMissing = ({ optional, devOptional }) => optional === true || devOptional === true;
-  return (
-    Object.entries(installed).every(isWanted) &&
-    Object.entries(wanted).every(([path, entry]) => path in installed || mayBeMissing(entry))
-  );
 }
 
 function findNode() {
@@ -322,6 +132,7 @@ async function main([name, ...args]) {
   return task(args);
 }
 
+followSignals();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

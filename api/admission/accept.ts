@@ -4,11 +4,8 @@ import type { AdmissionOutcome, createAdmission } from '../../shared/admission/a
 import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { ParsedChatBody } from '../contract/parse-chat-body.ts';
-import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
-import { FORGOTTEN } from '../../shared/infra/redis/requests/record-store.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { inTime } from '../../shared/infra/redis/timing.ts';
@@ -17,7 +14,8 @@ import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import type { FollowMove } from './follow-move.ts';
-import { idempotencyOf, isOfRequest } from './idempotency.ts';
+import { idempotencyOf } from './idempotency.ts';
+import { createJoin, noLongerKept } from './join-request.ts';
 import type { KeepIntent } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import type { Recall } from './recall.ts';
@@ -90,8 +88,14 @@ function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): Answ
 /** Only the first request of a shard waits for its channel. */
 const SUBSCRIBE_MS = 1_000;
 
-function noLongerKept(): ServiceError {
-  return new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
+/** A call on its way in. */
+interface Call<R> {
+  res: Response;
+  route: AcceptRoute;
+  body: ParsedChatBody;
+  openRelay: OpenRelay<R>;
+  /** The request of an earlier call that could not be joined. */
+  lost: string | undefined;
 }
 
 export type Accept = ReturnType<typeof createAccept>;
@@ -103,35 +107,7 @@ export type Accept = ReturnType<typeof createAccept>;
  */
 export function createAccept(deps: AcceptDeps) {
   const { admit, enqueue, hub, records, recall, keepIntent, retention, follow, events } = deps;
-
-  /** Undefined: Redis does not know the request any more. */
-  async function join<R>(
-    admitted: AdmissionOutcome & { kind: 'joined' },
-    request: ChatRequest,
-    principal: Principal,
-    openRelay: OpenRelay<R>,
-    async: boolean,
-  ): Promise<Accepted<R> | undefined> {
-    if (admitted.fingerprint === FORGOTTEN) throw noLongerKept();
-    if (!isOfRequest(admitted.fingerprint, request)) {
-      throw new ServiceError(
-        'idempotency_mismatch',
-        'This Idempotency-Key was used with another body; send a new key with a new request.',
-      );
-    }
-    const { shard } = principal;
-    const attach = () => records.attach(principal, admitted.requestId, hub.channelOf(shard));
-    let record = await attach();
-    if (record === undefined && (await recall.byId(principal, admitted.requestId))) record = await attach();
-    if (record === undefined) return undefined;
-    if (record.isGone) throw noLongerKept();
-    // The call that sent the request may still be refused.
-    if (async && record.state !== 'done')
-      await keepIntent.byOther(principal, record.requestId, async () => (await attach())?.state === 'done');
-    const relay = openRelay(shard, record.requestId, true);
-    if (keepsNothing(principal)) hub.wipeAtEnd(record.requestId);
-    return { head: answerHead(record), relay, replayed: true };
-  }
+  const joinRequest = createJoin(deps);
 
   /**
    * Brings an admitted request into line. MongoDB keeps it, too, if it has an intent; only an asynchronous caller waits for
@@ -163,15 +139,11 @@ export function createAccept(deps: AcceptDeps) {
 
   /**
    * Undefined: try again. Either the tenant has moved, and the context of the call has its new shard now; or the request
-   * under the key, and with it the key, was taken back meanwhile. `sought` has the request that could not be joined.
+   * under the key, and with it the key, was taken back meanwhile.
    */
-  async function acceptThere<R extends Relay>(
-    res: Response,
-    { endpoint, stream, async = false, idempotencyKey }: AcceptRoute,
-    body: ParsedChatBody,
-    openRelay: OpenRelay<R>,
-    sought: { requestId?: string },
-  ): Promise<Accepted<R> | undefined> {
+  async function acceptThere<R extends Relay>(call: Call<R>): Promise<Accepted<R> | undefined> {
+    const { res, body, openRelay } = call;
+    const { endpoint, stream, async = false, idempotencyKey } = call.route;
     const { requestId, traceparent } = contextOf(res);
     const principal = principalOf(res);
     const { shard } = principal;
@@ -207,11 +179,14 @@ export function createAccept(deps: AcceptDeps) {
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
     if (admitted.kind === 'joined') {
-      const joined = await join(admitted, body.request, principal, openRelay, async);
+      const record = await joinRequest(admitted, body.request, principal, async);
       // The key still names this request: it has ended, and its answer is gone.
-      if (joined === undefined && sought.requestId === admitted.requestId) throw noLongerKept();
-      sought.requestId = admitted.requestId;
-      return joined;
+      if (record === undefined && call.lost === admitted.requestId) throw noLongerKept();
+      call.lost = admitted.requestId;
+      if (record === undefined) return undefined;
+      const joined = openRelay(shard, record.requestId, true);
+      if (keepsNothing(principal)) hub.wipeAtEnd(record.requestId);
+      return { head: answerHead(record), relay: joined, replayed: true };
     }
     // A client that left before the request existed could not be detached then.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
@@ -230,9 +205,9 @@ export function createAccept(deps: AcceptDeps) {
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
     // admit.lua counts the request.
     claimCount(res);
-    const sought = {};
+    const call = { res, route, body, openRelay, lost: undefined };
     for (;;) {
-      const accepted = await acceptThere(res, route, body, openRelay, sought);
+      const accepted = await acceptThere(call);
       if (accepted !== undefined) return accepted;
     }
   };

@@ -43,7 +43,7 @@ export const RESPONSE_HEADERS = {
   },
   'X-Should-Retry': {
     description:
-      'Do not send the same again without being asked: it was cancelled, or it passes in more than two minutes only.',
+      'Do not send the same again without being asked: it was cancelled, its key stands for a stream that broke off, or it passes in more than two minutes only.',
     schema: constant('false'),
   },
   Location: { description: 'Where the accepted resource can be retrieved.', schema: text() },

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+
+import type { OpenAnswers } from './open-answers.ts';
 
 /** Requests of a connection that may wait behind the one that runs. Clients that send ahead at all send a few. */
 export const WAITING_MAX = 100;
@@ -17,32 +18,6 @@ export interface RoomRules {
   processBytesMax: number;
 }
 
-/** A field of the socket, as the garbage collector visits entries of a WeakMap again and again. */
-const TURNS = Symbol('turns');
-
-interface Waiting {
-  req: IncomingMessage;
-  res: ServerResponse;
-  bytes: number;
-}
-
-interface Turns {
-  runs: boolean;
-  waiting: Waiting[];
-  /** What those that wait may take. */
-  bytes: number;
-}
-
-/** The types of Node do not know the field. */
-function turnsOf(socket: Socket & { [TURNS]?: Turns }, onNew: (turns: Turns) => void): Turns {
-  const known = socket[TURNS];
-  if (known !== undefined) return known;
-  const turns: Turns = { runs: false, waiting: [], bytes: 0 };
-  socket[TURNS] = turns;
-  onNew(turns);
-  return turns;
-}
-
 /** The most that a request takes while nobody reads it. */
 function bytesOf({ headers, rawHeaders, url = '' }: IncomingMessage): number {
   const isChunked = headers['transfer-encoding'] !== undefined;
@@ -57,50 +32,44 @@ function bytesOf({ headers, rawHeaders, url = '' }: IncomingMessage): number {
  * does not run, so its client may send it again. A connection on which more than `WAITING_MAX` wait, or for which there is
  * no room, is cut: nobody knows yet whose bodies they are, so no other limit counts them.
  */
-export function oneAtATime(listener: RequestListener, room: RoomRules = ROOM): RequestListener {
+export function oneAtATime(listener: RequestListener, answers: OpenAnswers, room: RoomRules = ROOM): RequestListener {
+  /** What each request that waits takes. */
+  const waiting = new Map<ServerResponse, number>();
   let allBytes = 0;
 
-  function take(turns: Turns, bytes: number): void {
-    turns.bytes += bytes;
-    allBytes += bytes;
-  }
-
-  function run(turns: Turns, { req, res }: Pick<Waiting, 'req' | 'res'>): void {
-    const { socket } = req;
-    turns.runs = true;
-    res.once('close', () => {
-      turns.runs = false;
-      const next = turns.waiting.shift();
-      if (next === undefined || !socket.writable) return;
-      take(turns, -next.bytes);
-      run(turns, next);
-    });
-    listener(req, res);
-  }
-
-  function wait(turns: Turns, req: IncomingMessage, res: ServerResponse): void {
+  function wait(res: ServerResponse): void {
+    const { req } = res;
+    const open = answers.of(req.socket);
     const bytes = bytesOf(req);
+    let connectionBytes = bytes;
+    for (const one of open) connectionBytes += waiting.get(one) ?? 0;
     const isFull =
-      turns.waiting.length >= WAITING_MAX ||
-      turns.bytes + bytes > room.connectionBytesMax ||
+      // Beside the one that runs.
+      open.size - 1 > WAITING_MAX ||
+      connectionBytes > room.connectionBytesMax ||
       allBytes + bytes > room.processBytesMax;
-    if (isFull) {
-      turns.waiting = [];
-      req.socket.destroy();
-    } else {
-      take(turns, bytes);
-      turns.waiting.push({ req, res, bytes });
+    if (isFull) req.socket.destroy();
+    else {
+      waiting.set(res, bytes);
+      allBytes += bytes;
     }
   }
 
+  /** Whether it waited. */
+  function waitNoMore(res: ServerResponse): boolean {
+    allBytes -= waiting.get(res) ?? 0;
+    return waiting.delete(res);
+  }
+
+  answers.onEnd((res) => {
+    waitNoMore(res);
+    const { socket } = res.req;
+    const [next] = answers.of(socket);
+    if (next !== undefined && socket.writable && waitNoMore(next)) listener(next.req, next);
+  });
+
   return (req, res) => {
-    const { socket } = req;
-    const turns = turnsOf(socket, (opened) => {
-      socket.once('close', () => {
-        take(opened, -opened.bytes);
-      });
-    });
-    if (turns.runs) wait(turns, req, res);
-    else run(turns, { req, res });
+    if (answers.of(req.socket).size === 1) listener(req, res);
+    else wait(res);
   };
 }

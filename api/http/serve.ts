@@ -12,8 +12,9 @@ import type { Config } from '../../shared/config/load-config.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { listen } from '../../shared/lifecycle/run-process.ts';
 import { expectLate } from './ask-for-body.ts';
-import { endWaiting } from './end-waiting.ts';
 import { oneAtATime } from './one-at-a-time.ts';
+import { registerAnswers } from './open-answers.ts';
+import type { OpenAnswers } from './open-answers.ts';
 import { PACE } from './read-body.ts';
 import { dropSlowReaders } from './slow-readers.ts';
 
@@ -49,16 +50,9 @@ function answerTo(code: string): string {
  * Answers what Node's parser refuses with the uniform error object (docs/spec/interface.md section 7), and closes. A
  * fault ends nothing that came whole before it: the refusal follows the answers to that.
  */
-export function refuseMalformed(server: Server): void {
-  /** Answers that have not ended, in the order of their requests. */
-  const open = new WeakMap<Duplex, Set<ServerResponse>>();
+export function refuseMalformed(server: Server, answers: OpenAnswers): void {
   const refused = new WeakSet<Duplex>();
 
-  server.on('request', ({ socket }, res) => {
-    const answers = open.get(socket) ?? new Set();
-    open.set(socket, answers.add(res));
-    res.once('close', () => answers.delete(res));
-  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // The parser also reports everything that follows the first fault.
     if (refused.has(socket)) return;
@@ -70,10 +64,10 @@ export function refuseMalformed(server: Server): void {
     const refuse = () => {
       end(answerTo(error.code ?? ''));
     };
-    const answers = [...(open.get(socket) ?? [])].filter((res) => !res.writableFinished);
+    const open = [...answers.of(socket)].filter((res) => !res.writableFinished);
     // The fault may lie within the last request.
-    const before = answers.findLast(({ req }) => req.complete);
-    const own = answers.at(-1) === before ? undefined : answers.at(-1);
+    const before = open.findLast(({ req }) => req.complete);
+    const own = open.at(-1) === before ? undefined : open.at(-1);
     // A client that ends its side loses the answers that are under way, within a request as behind one.
     const hasLeft = error.code === 'ECONNRESET' || (error.code === 'HPE_INVALID_EOF_STATE' && before !== undefined);
     if (!socket.writable || hasLeft) socket.destroy();
@@ -91,19 +85,17 @@ const UNREAD_MS = 5_000;
  * Closes connections of requests that were answered before their body had arrived. What still arrives within `unreadMs`
  * is discarded, and a client that has sent everything by then keeps its connection.
  */
-export function closeUnread(server: Server, unreadMs = UNREAD_MS): void {
-  server.on('request', (req, res) => {
-    res.once('finish', () => {
-      if (req.complete) return;
-      const { socket } = req;
-      const closing = setTimeout(() => {
-        if (req.complete || socket.destroyed) return;
-        socket.end();
-        setTimeout(() => socket.destroy(), LINGER_MS).unref();
-      }, unreadMs).unref();
-      req.once('close', () => {
-        clearTimeout(closing);
-      });
+export function closeUnread(answers: OpenAnswers, unreadMs = UNREAD_MS): void {
+  answers.onEnd(({ req, writableFinished }) => {
+    if (req.complete || !writableFinished) return;
+    const { socket } = req;
+    const closing = setTimeout(() => {
+      if (req.complete || socket.destroyed) return;
+      socket.end();
+      setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    }, unreadMs).unref();
+    req.once('close', () => {
+      clearTimeout(closing);
     });
   });
 }
@@ -128,7 +120,7 @@ export interface ServeOptions {
   onGraceOver?: () => void;
 }
 
-function create(app: RequestListener, tls: ServeOptions['tls']): Server {
+function create(tls: ServeOptions['tls']): Server {
   const options = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: HEADERS_MS,
@@ -136,9 +128,9 @@ function create(app: RequestListener, tls: ServeOptions['tls']): Server {
     // `requireClearHead` refuses these requests with the uniform error object.
     requireHostHeader: false,
   };
-  if (tls === undefined) return createServer(options, app);
+  if (tls === undefined) return createServer(options);
   try {
-    return createTlsServer({ ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, app);
+    return createTlsServer({ ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) });
   } catch (cause) {
     throw new Error('The certificate cannot be used; check TLS_CERT_FILE and TLS_KEY_FILE.', { cause });
   }
@@ -149,28 +141,20 @@ const IDLE_CHECK_MS = 50;
 /** Time to send the last answers, which say that the server stops. */
 const LAST_WORDS_MS = 300;
 
+function announceEndWith(res: ServerResponse): void {
+  if (!res.headersSent) res.setHeader('Connection', 'close');
+}
+
 /**
- * Returns what makes every answer from then on say that its connection ends. A client that keeps its connection would else send
- * one request after the other to a server that stops, until it is cut, or just as the connection is closed.
+ * Makes every answer from now on say that its connection ends. A client that keeps its connection would else send one
+ * request after the other to a server that stops, until it is cut, or just as the connection is closed.
  */
-function createAnnounceEnd(server: Server): () => void {
-  const open = new Set<ServerResponse>();
-  let isEnding = false;
-  const announce = (res: ServerResponse) => {
-    if (!res.headersSent) res.setHeader('Connection', 'close');
-  };
+function announceEnd(server: Server, answers: OpenAnswers): void {
+  answers.forEach(announceEndWith);
   // Before the app, which may answer at once.
   server.prependListener('request', (_req, res) => {
-    if (isEnding) announce(res);
-    else {
-      open.add(res);
-      res.once('close', () => open.delete(res));
-    }
+    announceEndWith(res);
   });
-  return () => {
-    isEnding = true;
-    open.forEach(announce);
-  };
 }
 
 /**
@@ -199,19 +183,19 @@ async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOption
 /** Serves an app until `closer` closes it. */
 export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
   const { port, host, setting, tls } = options;
-  const server = create(oneAtATime(app), tls);
+  const server = create(tls);
+  const answers = registerAnswers(server);
+  server.on('request', oneAtATime(app, answers));
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
-  refuseMalformed(server);
-  closeUnread(server);
-  endWaiting(server);
+  refuseMalformed(server, answers);
+  closeUnread(answers);
   expectLate(server);
-  closer.defer('slow readers', dropSlowReaders(server));
-  const announceEnd = createAnnounceEnd(server);
+  closer.defer('slow readers', dropSlowReaders(answers));
   await listen(server, port, host, setting);
   closer.defer(
     setting,
     () => {
-      announceEnd();
+      announceEnd(server, answers);
       return closeServer(server, options);
     },
     { limitMs: Infinity },

@@ -1,5 +1,7 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+
+import type { OpenAnswers } from './open-answers.ts';
 
 /** How often the server looks whose connection is full. */
 const LOOK_MS = 5_000;
@@ -13,16 +15,11 @@ const DRAIN_MS = 30_000;
  * times are milliseconds; it may take `everyMs` longer. Returns what ends the looking.
  */
 export function dropSlowReaders(
-  server: Server,
+  answers: OpenAnswers,
   { drainMs = DRAIN_MS, everyMs = LOOK_MS }: { drainMs?: number; everyMs?: number } = {},
 ): () => void {
-  const open = new Set<ServerResponse>();
   /** Connections with a time limit, and the answer that it was set for: Node.js takes the limit away behind that. */
   const limited = new WeakMap<Socket, ServerResponse>();
-  server.on('request', (_req, res) => {
-    open.add(res);
-    res.once('close', () => open.delete(res));
-  });
 
   function look(res: ServerResponse): void {
     const { socket } = res;
@@ -37,7 +34,7 @@ export function dropSlowReaders(
   }
 
   const looking = setInterval(() => {
-    open.forEach(look);
+    answers.forEach(look);
   }, everyMs).unref();
   return () => {
     clearInterval(looking);

@@ -5,7 +5,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import { completeAnswer } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { RelayHub } from './hub.ts';
-import { DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './outcome.ts';
+import { brokenOff, DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './outcome.ts';
 
 interface Collected {
   literals: string[];
@@ -69,7 +69,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     collected.reject(
       new ServiceError(
         'model_unavailable',
-        'This server restarts and can wait no longer; GET /chat/{request_id} has the answer when it is ready.',
+        `This server restarts and can wait no longer; go on at once with GET /chat/stream/${requestId}, or send the same call again if it had an Idempotency-Key. A request that nobody reads is cancelled.`,
         { retryAfterSeconds: 1 },
       ),
     );
@@ -96,7 +96,8 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
       reader.confirm();
       const { terminal } = await collected.promise;
       const error = errorOf(terminal, literals.length > 0);
-      if (error !== undefined) throw error;
+      // A request that was sent for a complete answer has none of its text when it fails.
+      if (error !== undefined) throw literals.length > 0 ? brokenOff(error) : error;
       return completeAnswer(head, literals, terminal);
     },
   };

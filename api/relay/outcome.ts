@@ -37,6 +37,18 @@ export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | un
   return undefined;
 }
 
+/**
+ * The error of a stream that broke off, for whoever asks for a complete answer under its Idempotency-Key. The key stands for
+ * the text that was sent, so no retry under it brings another end (docs/decisions/0104-what-clients-try-again.md).
+ */
+export function brokenOff({ code, retryAfterSeconds }: ServiceError): ServiceError {
+  const message = 'The stream under this Idempotency-Key broke off amid its answer; send a new key.';
+  return new ServiceError(code, message, {
+    isFinal: true,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
+}
+
 /** How a request ended, as its look-up shows it: with an answer, as JSON text, or with an error. */
 export type Outcome = { responseJson: string } | { error: ErrorObject };
 

@@ -7,7 +7,7 @@ export interface ServiceErrorOptions {
   param?: string;
   /** Whole seconds after which the same call is admitted if nothing else changes. */
   retryAfterSeconds?: number;
-  /** A client that sends the same again by itself would undo what somebody has asked for. */
+  /** A client that sends the same again by itself would undo what somebody has asked for, or get the same again. */
   isFinal?: boolean;
   /** A machine-readable detail beside the code: `in_flight` (docs/spec/contract.md section 5). */
   reason?: string;

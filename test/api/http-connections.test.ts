@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../scripts/embedded/ports.ts';
-import { endWaiting } from '../../api/http/end-waiting.ts';
+import { registerAnswers } from '../../api/http/open-answers.ts';
 import { serve } from '../../api/http/serve.ts';
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
@@ -144,25 +144,29 @@ describe('a server that stops', () => {
   });
 });
 
-it('answers that wait behind another one are told that their client has gone', async () => {
-  const begun: (string | undefined)[] = [];
-  const told: (string | undefined)[] = [];
-  const server = createServer(({ url }, res) => {
-    begun.push(url);
-    res.once('close', () => told.push(url));
-  });
-  endWaiting(server);
+it('answers that wait behind another one have ended when their client has gone', async () => {
+  const server = createServer();
+  const answers = registerAnswers(server);
+  const ended: (string | undefined)[] = [];
+  answers.onEnd(({ req }) => ended.push(req.url));
+  const open = () => {
+    const paths: (string | undefined)[] = [];
+    answers.forEach(({ req }) => paths.push(req.url));
+    return paths;
+  };
   const port = await freePort();
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const client = dial(port);
   const paths = ['/first', '/second', '/third'];
   client.socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: parley\r\n\r\n`).join(''));
-  await waitFor(() => (begun.length === paths.length ? true : undefined), 'all requests');
+  await waitFor(() => (open().length === paths.length ? true : undefined), 'all requests');
+  expect(open()).toEqual(paths);
 
   client.socket.destroy();
 
-  await waitFor(() => (told.length === paths.length ? true : undefined), 'an end of each');
-  expect(told.toSorted()).toEqual(paths);
+  await waitFor(() => (ended.length === paths.length ? true : undefined), 'an end of each');
+  expect(ended.toSorted()).toEqual(paths);
+  expect(open()).toEqual([]);
   server.close();
 });
 

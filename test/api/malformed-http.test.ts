@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../scripts/embedded/ports.ts';
+import { registerAnswers } from '../../api/http/open-answers.ts';
 import { closeUnread, refuseMalformed, serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
@@ -138,7 +139,7 @@ describe('what is no HTTP request is refused in the form of every refusal, and t
 
 it('a request that does not arrive in time is told so', async () => {
   const server = createServer({ headersTimeout: 50, requestTimeout: 50, connectionsCheckingInterval: 20 });
-  refuseMalformed(server);
+  refuseMalformed(server, registerAnswers(server));
   server.listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
 
@@ -151,7 +152,7 @@ it('a request that does not arrive in time is told so', async () => {
 describe('a request that is answered before its body has come', () => {
   const HEAD = 'POST / HTTP/1.1\r\nHost: parley\r\nContent-Length: 100000\r\n\r\n';
   const server = createServer((_req, res) => res.end('early'));
-  closeUnread(server, 200);
+  closeUnread(registerAnswers(server), 200);
   beforeAll(async () => {
     server.listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import request from 'supertest';
 
-import { waitFor } from '../support/chat.ts';
+import { parseSse, waitFor } from '../support/chat.ts';
 import { useService } from '../support/use-service.ts';
 
 describe('what the official openai client tries again by itself', () => {
@@ -39,6 +39,29 @@ describe('what the official openai client tries again by itself', () => {
     await request(service.app).post(`/platform/v1/chat/${id}/cancel`).auth(key, { type: 'bearer' });
 
     expect(await outcome).toMatchObject({ status: 409, code: 'conflict' });
+    expect(service.provider.stats().calls).toBe(1);
+  });
+
+  it('is not a stream that broke off and that its key stands for', async () => {
+    service.provider.change({ fail: 'reset', fail_after: 2 });
+    service.provider.reset();
+    const { key } = await service.startTenant();
+    const idempotent = { 'Idempotency-Key': 'broken' };
+    const broken = await request(service.app)
+      .post('/platform/v1/chat/completions')
+      .auth(key, { type: 'bearer' })
+      .set(idempotent)
+      .send({ ...hello, stream: true });
+    expect(parseSse(broken.text).at(-1)?.chunk).toHaveProperty('error.code', 'model_unavailable');
+
+    const refused: unknown = await clientFor(key)
+      .chat.completions.create(hello, { headers: idempotent })
+      .catch((error: unknown) => error);
+
+    expect(refused).toMatchObject({ status: 503, code: 'model_unavailable' });
+    const { headers, message } = refused as InstanceType<typeof OpenAI.APIError>;
+    expect(headers?.get('X-Should-Retry')).toBe('false');
+    expect(message).toContain('send a new key');
     expect(service.provider.stats().calls).toBe(1);
   });
 

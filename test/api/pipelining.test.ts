@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../scripts/embedded/ports.ts';
 import { oneAtATime, WAITING_MAX } from '../../api/http/one-at-a-time.ts';
+import { registerAnswers } from '../../api/http/open-answers.ts';
 import { refuseMalformed, serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { waitFor } from '../support/chat.ts';
@@ -137,9 +138,13 @@ describe('a fault behind an answer that is under way is answered behind it:', ()
 
   it('a body that cannot come in time, because it waits', async () => {
     const begun: ServerResponse[] = [];
-    const listener = oneAtATime((_req, res) => void begun.push(res));
-    const server = createServer({ requestTimeout: 1_000, connectionsCheckingInterval: 20 }, listener);
-    refuseMalformed(server);
+    const server = createServer({ requestTimeout: 1_000, connectionsCheckingInterval: 20 });
+    const answers = registerAnswers(server);
+    server.on(
+      'request',
+      oneAtATime((_req, res) => void begun.push(res), answers),
+    );
+    refuseMalformed(server, answers);
     const timedOut = new Promise((resolve) => server.once('clientError', resolve));
     server.listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
@@ -189,8 +194,13 @@ describe('bodies that wait behind a request', () => {
 
   it('take no more than all connections may hold, which those that have ended give back', async () => {
     let begun = 0;
-    const listener = oneAtATime(() => (begun += 1), { connectionBytesMax: 250_000, processBytesMax: 400_000 });
-    const server = createServer(listener).listen(0, '127.0.0.1');
+    const server = createServer();
+    const room = { connectionBytesMax: 250_000, processBytesMax: 400_000 };
+    server.on(
+      'request',
+      oneAtATime(() => (begun += 1), registerAnswers(server), room),
+    );
+    server.listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as AddressInfo;
     const begins = (count: number) => waitFor(() => (begun === count ? true : undefined), `${count} requests`);

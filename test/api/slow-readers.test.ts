@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 
 import { afterEach, describe, expect, it } from '@jest/globals';
 
+import { registerAnswers } from '../../api/http/open-answers.ts';
 import { dropSlowReaders } from '../../api/http/slow-readers.ts';
 import { waitFor } from '../support/chat.ts';
 
@@ -25,7 +26,7 @@ async function serveWith(
   drainMs = KEPT_MS,
 ): Promise<{ port: number; open: () => Promise<number> }> {
   const server = createServer(listener);
-  const stop = dropSlowReaders(server, { drainMs, everyMs: 50 });
+  const stop = dropSlowReaders(registerAnswers(server), { drainMs, everyMs: 50 });
   server.listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   ends.push(async () => {

@@ -19,9 +19,9 @@ let temporary: string;
 beforeEach(async () => {
   clone = await makeFolder();
   temporary = tmpdir();
-  await mkdir(join(clone.path, 'scripts'));
+  await mkdir(join(clone.path, 'scripts', 'launch'), { recursive: true });
   await mkdir(join(clone.path, 'bin'));
-  for (const file of ['launch.mjs', 'task-arguments.mjs'])
+  for (const file of ['launch.mjs', 'task-arguments.mjs', 'launch/run-program.mjs', 'launch/install-packages.mjs'])
     await copyFile(join(SCRIPTS, file), join(clone.path, 'scripts', file));
   await writeLock('package-lock.json', { '': {}, 'node_modules/a': { version: '1.0.0' } });
   await writeProgram(

@@ -157,7 +157,7 @@ export const createCheckout = defineEndpoint({
     const buyer = { tenantId, keyId, balanceMicro, origin: originOf(req) };
     assertRoomFor(order, buyer);
     const urls = { successUrl: body.success_url, cancelUrl: body.cancel_url };
-    const checkout = await openCheckout({ checkouts, payment }, order, urls, buyer, checkoutId, now);
+    const checkout = await openCheckout({ checkouts, payment }, { checkoutId, order, urls, buyer }, now);
     await emitCreated(deps, actor, checkout);
     return created(toCheckoutResource(checkout, now));
   },

@@ -19,6 +19,14 @@ export interface Buyer {
   origin: string;
 }
 
+export interface NewCheckout {
+  checkoutId: string;
+  order: Order;
+  /** Where the buyer goes after paying, or without. */
+  urls: { successUrl: string; cancelUrl: string };
+  buyer: Buyer;
+}
+
 /** Refuses a purchase before payment when the balance would no longer be an exact number. */
 export function assertRoomFor({ creditsMicro, packageId }: Order, { balanceMicro }: Buyer): void {
   if (balanceMicro + creditsMicro <= BALANCE_MICRO_MAX) return;
@@ -33,19 +41,15 @@ export function assertRoomFor({ creditsMicro, packageId }: Order, { balanceMicro
  */
 export async function openCheckout(
   { checkouts, payment }: { checkouts: CheckoutRepository; payment: Payment },
-  order: Order,
-  urls: { successUrl: string; cancelUrl: string },
-  { tenantId, keyId, origin }: Buyer,
-  checkoutId: string,
+  { checkoutId, order, urls, buyer }: NewCheckout,
   now: number,
 ): Promise<CheckoutRow> {
-  const { successUrl, cancelUrl } = urls;
+  const { tenantId, keyId, origin } = buyer;
   const row: CheckoutRow = {
     _id: checkoutId,
     tenantId,
     keyId,
-    successUrl,
-    cancelUrl,
+    ...urls,
     ...order,
     status: 'open',
     payment: payment.name,

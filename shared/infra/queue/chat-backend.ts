@@ -1,8 +1,9 @@
 import { createRedisBackend, isNotConnectionError, raw2NextJobData } from 'bullmq';
 import type { BackendFactory, RedisQueueBackend } from 'bullmq';
 
-import type { JobStore, TakenJob } from '../redis/requests/job-store.ts';
+import type { JobStore } from '../redis/requests/job-store.ts';
 import type { MadeClaim } from '../redis/requests/running-request.ts';
+import { createTakenJobs } from './taken-jobs.ts';
 
 /** What BullMQ does for a worker of chat requests, in fewer calls (docs/decisions/0062-one-call-takes-one-call-ends.md). */
 export interface ChatBackend {
@@ -30,81 +31,18 @@ export interface ChatBackendDeps {
   onError: (error: unknown) => void;
 }
 
-/** Jobs taken in one call. More would hardly save calls, and other workers should get their part. */
-const TAKE_MAX = 8;
 /** What BullMQ's marker says: a job waits. */
 const MARKER = { member: '0', score: 0 };
-/** After this time without a question, jobs go back: BullMQ is paused, closing, or has fewer places by now. */
-const LEFT_MS = 500;
 
 /**
- * BullMQ's Worker asks for one job at a time and gets those of one call in turn. It starts none before it hears that there
- * are no more, or has as many as it may run. So the question after the last job of a call is answered with "none", without
- * a call: otherwise the first jobs of a burst would wait for all further calls. A call that brought fewer jobs than asked
- * for has found the queue empty, and the worker waits for the marker. After a full call it hears at once that jobs wait,
- * and asks again while its jobs start.
- *
- * BullMQ's Worker stays in charge of stalled jobs, locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and
- * whatever this does not know, go BullMQ's way.
+ * BullMQ's Worker asks for one job at a time and gets those of one call in turn (taken-jobs.ts). It stays in charge of stalled
+ * jobs, locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and whatever this does not know, go BullMQ's
+ * way.
  */
 export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackendDeps): ChatBackend {
   /** By the token of BullMQ's question, under which the worker knows the job. */
   const handed = new Map<string, HandedJob>();
-  let left: TakenJob[] = [];
-  /** All jobs of the last call are handed out: the next question is answered with none, so that the worker starts them. */
-  let isHandedOut = false;
-  /** The last call brought as many jobs as it asked for. */
-  let maybeMore = false;
-  let isStopped = false;
-  let timer: NodeJS.Timeout | undefined;
-
-  async function giveBack(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
-    const unstarted = left;
-    left = [];
-    if (unstarted.length > 0) await jobs.giveBack(unstarted);
-  }
-
-  function watchLeft(): void {
-    timer ??= setTimeout(() => {
-      giveBack().catch(onError);
-    }, LEFT_MS).unref();
-  }
-
-  function handOut({ id, fields, lock, claim }: TakenJob, token: string): unknown[] {
-    handed.set(token, { lock, claim, isEnded: false });
-    if (left.length === 0) {
-      clearTimeout(timer);
-      timer = undefined;
-    }
-    return raw2NextJobData([fields, id, 0, 0]);
-  }
-
-  /** Undefined: only BullMQ itself can hand out what waits. */
-  async function next(token: string): Promise<unknown[] | undefined> {
-    const waiting = left.shift();
-    if (waiting !== undefined) return handOut(waiting, token);
-    if (isHandedOut || isStopped) {
-      isHandedOut = false;
-      return [];
-    }
-    const most = Math.min(TAKE_MAX, Math.max(1, places() - handed.size));
-    const taken = await jobs.take(most, lockMs);
-    if (taken === 'other') return undefined;
-    left = taken;
-    // `stop` may have been called meanwhile, which the type checker cannot see.
-    if (isStopped as boolean) {
-      await giveBack();
-      return [];
-    }
-    isHandedOut = taken.length > 0;
-    maybeMore = taken.length === most;
-    const first = left.shift();
-    if (first === undefined) return [];
-    if (left.length > 0) watchLeft();
-    return handOut(first, token);
-  }
+  const taken = createTakenJobs({ jobs, lockMs, onError });
 
   const lockOf = (token: string) => handed.get(token)?.lock ?? token;
 
@@ -118,10 +56,7 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
   return {
     handed: (token) => handed.get(token),
 
-    stop() {
-      isStopped = true;
-      return giveBack();
-    },
+    stop: () => taken.stop(),
 
     factory(name, options, more) {
       const backend = createRedisBackend(name, options, more);
@@ -132,20 +67,20 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
       const waitForJob = backend.waitForJob.bind(backend);
 
       backend.moveToActive = async (token, workerName) => {
-        const found = await next(token);
-        if (found !== undefined) return found;
+        const job = await taken.next(Math.max(1, places() - handed.size));
+        if (job === 'none') return [];
+        if (job !== 'other') {
+          handed.set(token, { lock: job.lock, claim: job.claim, isEnded: false });
+          const found: unknown[] = raw2NextJobData([job.fields, job.id, 0, 0]);
+          return found;
+        }
         const theirs: unknown[] = await moveToActive(token, workerName);
         if (theirs[0] !== null) handed.set(token, { lock: token, claim: undefined, isEnded: false });
         return theirs;
       };
 
       // A worker that waits for the marker has heard that there are no more jobs.
-      backend.waitForJob = (timeout) => {
-        isHandedOut = false;
-        const isKnown = left.length > 0 || maybeMore;
-        maybeMore = false;
-        return isKnown ? Promise.resolve(MARKER) : waitForJob(timeout);
-      };
+      backend.waitForJob = (timeout) => (taken.mayHaveMore() ? Promise.resolve(MARKER) : waitForJob(timeout));
 
       // `false`: BullMQ fetches no next job, so that each token is one job. The result is undefined, as the worker would take
       // one without a job for an empty queue.

@@ -1,5 +1,3 @@
-import { noteAttempt } from '../../../shared/domain/routing/attempt-window.ts';
-import type { Slice } from '../../../shared/domain/routing/attempt-window.ts';
 import {
   DEFAULT_BREAKER,
   NEW_BREAKER,
@@ -16,6 +14,7 @@ import type { Breaker, BreakerSettings, ProbeResult } from '../../../shared/doma
 import type { Emitter } from '../../../shared/lifecycle/event-bus.ts';
 import type { WorkerEvents } from '../../worker-events.ts';
 import type { FailureClass } from '../provider-call/classify-failure.ts';
+import { createCallReports } from './call-reports.ts';
 
 /** The provider was not called: its circuit breaker is open, or half open and another request is its probe. */
 export class BreakerOpenError extends Error {
@@ -61,22 +60,8 @@ interface Probe {
   textSince?: number;
 }
 
-/** The least time between two reports of one worker. */
-const REPORT_GAP_MS = 50;
-
 /** A probe that has sent text for this long has succeeded, so that a long answer does not hold up other calls. */
 const PROVEN_MS = 5_000;
-
-interface Unreported {
-  slices: Slice[];
-  refusal: string | undefined;
-}
-
-const nothing = (): Unreported => ({ slices: [], refusal: undefined });
-
-function hasFailures({ slices, refusal }: Unreported): boolean {
-  return refusal !== undefined || slices.some(({ failed }) => Object.keys(failed).length > 0);
-}
 
 const OK: ProbeResult = { kind: 'ok' };
 
@@ -87,15 +72,13 @@ const OK: ProbeResult = { kind: 'ok' };
 export function createCircuit({ change, judge, newHolder, now, events, provider }: CircuitDeps): Circuit {
   let view: Breaker = NEW_BREAKER;
   let settings: BreakerSettings = DEFAULT_BREAKER;
-  /** Calls that this worker has not reported to Redis. */
-  let unreported = nothing();
   let claiming = false;
   let probe: Probe | undefined;
-  let reporting = false;
-  let reportedAt = 0;
-  let timer: NodeJS.Timeout | undefined;
-  let timerAt = 0;
-  let stopped = false;
+  const reports = createCallReports({
+    send: (calls) => decide((current, time) => afterReport(current, calls, settings, time)),
+    decisionAt: () => decisionAt(view, settings, now()),
+    now,
+  });
 
   function adopt(breaker: Breaker): void {
     const before = view;
@@ -103,8 +86,8 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
     if (view.state !== before.state) events.emit('breaker.seen', provider, view.state);
     if (view.state !== 'closed') {
       // The window that begins when the breaker closes has nothing of before.
-      unreported = nothing();
-    } else if (view.failingSince !== before.failingSince && unreported.slices.length > 0) reportIn(0);
+      reports.forget();
+    } else if (view.failingSince !== before.failingSince) reports.sendSoon();
   }
 
   /** Applies a transition: for all workers, or while Redis is away for this one alone. */
@@ -116,33 +99,6 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
       changed = next(view, now());
     }
     adopt(changed);
-  }
-
-  function reportIn(ms: number): void {
-    const wait = Math.max(ms, reportedAt + REPORT_GAP_MS - now());
-    if (stopped || (timer !== undefined && timerAt <= now() + wait)) return;
-    clearTimeout(timer);
-    timerAt = now() + wait;
-    timer = setTimeout(() => {
-      timer = undefined;
-      void report();
-    }, wait);
-    timer.unref();
-  }
-
-  async function report(): Promise<void> {
-    // What comes during a report goes out with the next one.
-    if (reporting) return;
-    const reported = unreported;
-    unreported = nothing();
-    reporting = true;
-    reportedAt = now();
-    await decide((current, time) => afterReport(current, reported, settings, time));
-    reporting = false;
-    const dueAt = decisionAt(view, settings, now());
-    if (unreported.refusal !== undefined) void report();
-    else if (hasFailures(unreported)) reportIn(0);
-    else if (dueAt !== undefined) reportIn(dueAt - now());
   }
 
   function endProbe(ended: Probe, result: ProbeResult): void {
@@ -178,13 +134,8 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
       return;
     }
     if (view.state !== 'closed' || verdict?.kind === 'void') return;
-    if (verdict?.kind === 'refused') {
-      unreported.refusal = verdict.reason;
-      void report();
-      return;
-    }
-    noteAttempt(unreported.slices, verdict?.reason, settings.windowMs, now());
-    if (verdict !== undefined) reportIn(0);
+    if (verdict?.kind === 'refused') reports.noteRefusal(verdict.reason);
+    else reports.noteCall(verdict?.reason, settings.windowMs);
   }
 
   events.emit('breaker.seen', provider, view.state);
@@ -215,12 +166,9 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
         if (textSince !== undefined && now() - textSince >= PROVEN_MS) endProbe(probe, OK);
         else void decide((current, time) => renewProbe(current, holder, time));
       }
-      if (unreported.slices.length > 0 && isFailing(view, settings, now())) reportIn(0);
+      if (isFailing(view, settings, now())) reports.sendSoon();
     },
 
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
+    stop: reports.stop,
   };
 }

@@ -1,0 +1,51 @@
+import type { AdmissionOutcome } from '../../shared/admission/admission.ts';
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import { FORGOTTEN } from '../../shared/infra/redis/requests/record-store.ts';
+import type { RecordStore, RequestRecord } from '../../shared/infra/redis/requests/record-store.ts';
+import type { RelayHub } from '../relay/hub.ts';
+import { isOfRequest } from './idempotency.ts';
+import type { KeepIntent } from './keep-intent.ts';
+import type { Recall } from './recall.ts';
+
+export interface JoinDeps {
+  hub: Pick<RelayHub, 'channelOf'>;
+  records: Pick<RecordStore, 'attach'>;
+  recall: Pick<Recall, 'byId'>;
+  keepIntent: Pick<KeepIntent, 'byOther'>;
+}
+
+export function noLongerKept(): ServiceError {
+  return new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
+}
+
+/**
+ * Joins a call to the request that an earlier call with its Idempotency-Key made. Throws `idempotency_mismatch` for another
+ * body, and `gone` where the answer is no longer kept. Undefined: Redis does not know the request any more.
+ */
+export function createJoin({ hub, records, recall, keepIntent }: JoinDeps) {
+  return async (
+    { requestId, fingerprint }: AdmissionOutcome & { kind: 'joined' },
+    request: ChatRequest,
+    principal: Principal,
+    async: boolean,
+  ): Promise<RequestRecord | undefined> => {
+    if (fingerprint === FORGOTTEN) throw noLongerKept();
+    if (!isOfRequest(fingerprint, request)) {
+      throw new ServiceError(
+        'idempotency_mismatch',
+        'This Idempotency-Key was used with another body; send a new key with a new request.',
+      );
+    }
+    const attach = () => records.attach(principal, requestId, hub.channelOf(principal.shard));
+    let record = await attach();
+    if (record === undefined && (await recall.byId(principal, requestId))) record = await attach();
+    if (record === undefined) return undefined;
+    if (record.isGone) throw noLongerKept();
+    // The call that sent the request may still be refused.
+    if (async && record.state !== 'done')
+      await keepIntent.byOther(principal, record.requestId, async () => (await attach())?.state === 'done');
+    return record;
+  };
+}

@@ -1,0 +1,58 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** The answers of a server that have not ended. */
+export interface OpenAnswers {
+  /** Those of one connection, in the order of their requests: the first one has the connection, the others wait. */
+  of(socket: Duplex): ReadonlySet<ServerResponse>;
+  forEach(visit: (res: ServerResponse) => void): void;
+  /** `listener` is called behind each answer that has been sent, or that lost its connection. */
+  onEnd(listener: (res: ServerResponse) => void): void;
+}
+
+/** A field of the socket, as the garbage collector visits entries of a WeakMap again and again. */
+const ANSWERS = Symbol('answers');
+
+/** The types of Node do not know the field. */
+type Connection = Duplex & { [ANSWERS]?: Set<ServerResponse> };
+
+const NONE: ReadonlySet<ServerResponse> = new Set();
+
+export function registerAnswers(server: Server): OpenAnswers {
+  const connections = new Set<Set<ServerResponse>>();
+  const listeners: ((res: ServerResponse) => void)[] = [];
+
+  /** One function for all answers, so that no request makes a closure. */
+  function end(this: ServerResponse): void {
+    const { socket }: { socket: Connection } = this.req;
+    if (socket[ANSWERS]?.delete(this) === true) for (const listener of listeners) listener(this);
+  }
+
+  function register(socket: Connection): Set<ServerResponse> {
+    const answers = new Set<ServerResponse>();
+    socket[ANSWERS] = answers;
+    connections.add(answers);
+    socket.once('close', () => {
+      connections.delete(answers);
+      // Node.js 22 tells only the first of the answers that wait that their connection has ended.
+      for (const res of answers) end.call(res);
+    });
+    return answers;
+  }
+
+  // Before the app, which may ask for them.
+  server.prependListener('request', ({ socket }: { socket: Connection }, res) => {
+    (socket[ANSWERS] ?? register(socket)).add(res);
+    res.on('close', end);
+  });
+
+  return {
+    of: (socket: Connection) => socket[ANSWERS] ?? NONE,
+    forEach(visit) {
+      for (const answers of connections) answers.forEach(visit);
+    },
+    onEnd(listener) {
+      listeners.push(listener);
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { Failure, ROOT, run } from './run-program.mjs';
+
+const LOCK = join(ROOT, 'package-lock.json');
+/** npm writes it last, so it tells what is installed and that the installation was completed. */
+const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
+
+/** Two tasks that are started at once in a new clone must not install into the same folder. */
+export async function installIfDue() {
+  if (!isInstallDue()) return;
+  const user = process.getuid?.() ?? 'all';
+  const claim = join(
+    tmpdir(),
+    `parley-install-${user}-${createHash('sha256').update(ROOT).digest('hex').slice(0, 16)}`,
+  );
+  for (let holder = tryClaim(claim), isFirst = true; holder !== undefined; holder = tryClaim(claim), isFirst = false) {
+    if (isFirst) console.log(`Waiting for process ${holder}, which installs the packages (or delete ${claim}) ...`);
+    await pause(500);
+  }
+  try {
+    if (isInstallDue()) await install();
+  } finally {
+    rmSync(claim, { force: true });
+  }
+}
+
+/** Undefined: the file is now this process's. Else who has it; that of a process that has ended is taken over. */
+function tryClaim(file) {
+  for (;;) {
+    try {
+      writeFileSync(file, String(process.pid), { flag: 'wx' });
+      return undefined;
+    } catch (error) {
+      if (error.code !== 'EEXIST') {
+        throw new Failure(
+          `${file} cannot be written (${error.code}): make room there, or set TMPDIR to another folder.`,
+        );
+      }
+    }
+    const holder = holderOf(file);
+    if (holder !== undefined) return holder;
+    rmSync(file, { force: true });
+  }
+}
+
+/** How long a file may be empty that is being written. */
+const EMPTY_MS = 5_000;
+
+function holderOf(file) {
+  try {
+    const pid = Number(readFileSync(file, 'utf8'));
+    if (pid === 0) return Date.now() - statSync(file).mtimeMs < EMPTY_MS ? 'unknown' : undefined;
+    process.kill(pid, 0);
+    return pid;
+  } catch {
+    // It has ended, or its number is another user's by now.
+    return undefined;
+  }
+}
+
+async function install() {
+  const startedAt = performance.now();
+  const seconds = () => Math.round((performance.now() - startedAt) / 1000);
+  console.log('Installing the packages of package-lock.json (npm ci), which takes up to a minute ...');
+  const heartbeat = setInterval(() => console.log(`npm ci: still running (${seconds()} s)`), 10_000);
+  try {
+    // Only npm 11.16 and later read `allowScripts` of package.json: every npm is told to run no script at all, and then
+    // the one that is needed.
+    await npm('ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
+    await fetchNode();
+  } finally {
+    clearInterval(heartbeat);
+  }
+  console.log(`Installed the packages in ${seconds()} s.`);
+}
+
+/** The npm that has started this task, else the one on the PATH. */
+async function npm(...args) {
+  const cli = process.env.npm_execpath;
+  const [command, ...rest] = cli?.endsWith('.js') ? [process.execPath, cli] : ['npm'];
+  const code = await run(command, [...rest, ...args]);
+  if (code > 128) throw new Failure('', code);
+  if (code !== 0) throw new Failure(`npm ${args[0]} failed (exit code ${code}); its lines above say why.`);
+}
+
+/** The install script of the `node` package gets the Node.js of this platform; it is the one script that is run. */
+export async function fetchNode() {
+  if (existsSync(join(ROOT, 'node_modules', 'node'))) await npm('rebuild', 'node', '--loglevel=error');
+}
+
+/**
+ * A lock file that is newer but says the same, as after a change of branches and back, needs no installation.
+ * In production, what is installed is the deployment's choice.
+ */
+function isInstallDue() {
+  if (!existsSync(INSTALLED)) return true;
+  if (process.env.NODE_ENV === 'production') return false;
+  if (statSync(INSTALLED).mtimeMs >= statSync(LOCK).mtimeMs) return false;
+  if (!isSamePackages(packagesOf(LOCK), packagesOf(INSTALLED))) return true;
+  utimesSync(INSTALLED, new Date(), new Date());
+  return false;
+}
+
+function packagesOf(file) {
+  const { '': _root, ...packages } = JSON.parse(readFileSync(file, 'utf8')).packages;
+  return packages;
+}
+
+function isSamePackages(wanted, installed) {
+  const isWanted = ([path, { version }]) => wanted[path]?.version === version;
+  const mayBeMissing = ({ optional, devOptional }) => optional === true || devOptional === true;
+  return (
+    Object.entries(installed).every(isWanted) &&
+    Object.entries(wanted).every(([path, entry]) => path in installed || mayBeMissing(entry))
+  );
+}

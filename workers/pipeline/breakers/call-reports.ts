@@ -1,0 +1,100 @@
+import { noteAttempt } from '../../../shared/domain/routing/attempt-window.ts';
+import type { Slice } from '../../../shared/domain/routing/attempt-window.ts';
+
+/** The least time between two reports of one worker. */
+const REPORT_GAP_MS = 50;
+
+/** Calls of a provider that the other workers do not know of yet. */
+interface Unreported {
+  slices: Slice[];
+  /** Why it refused the latest of those that it refused. */
+  refusal: string | undefined;
+}
+
+const nothing = (): Unreported => ({ slices: [], refusal: undefined });
+
+function hasFailures({ slices, refusal }: Unreported): boolean {
+  return refusal !== undefined || slices.some(({ failed }) => Object.keys(failed).length > 0);
+}
+
+export interface CallReportsDeps {
+  /** Tells all workers. Never rejects. */
+  send(calls: Unreported): Promise<void>;
+  /** When the reports so far may decide something; undefined: not by themselves. */
+  decisionAt(): number | undefined;
+  /** Redis's clock. */
+  now(): number;
+}
+
+/** Counts one worker's calls of a provider, for as long as the window, and reports them soon after a failure. */
+export interface CallReports {
+  /** `reason`: why the call failed. */
+  noteCall(reason: string | undefined, windowMs: number): void;
+  /** Reports at once. */
+  noteRefusal(reason: string): void;
+  /** Reports what there is as soon as a report may follow the last one. */
+  sendSoon(): void;
+  forget(): void;
+  stop(): void;
+}
+
+export function createCallReports({ send, decisionAt, now }: CallReportsDeps): CallReports {
+  let unreported = nothing();
+  let isSending = false;
+  let sentAt = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let timerAt = 0;
+  let isStopped = false;
+
+  function sendIn(ms: number): void {
+    const wait = Math.max(ms, sentAt + REPORT_GAP_MS - now());
+    if (isStopped || (timer !== undefined && timerAt <= now() + wait)) return;
+    clearTimeout(timer);
+    timerAt = now() + wait;
+    timer = setTimeout(() => {
+      timer = undefined;
+      void sendNow();
+    }, wait);
+    timer.unref();
+  }
+
+  async function sendNow(): Promise<void> {
+    // What comes during a report goes out with the next one.
+    if (isSending) return;
+    const calls = unreported;
+    unreported = nothing();
+    isSending = true;
+    sentAt = now();
+    await send(calls);
+    isSending = false;
+    const dueAt = decisionAt();
+    if (unreported.refusal !== undefined) void sendNow();
+    else if (hasFailures(unreported)) sendIn(0);
+    else if (dueAt !== undefined) sendIn(dueAt - now());
+  }
+
+  return {
+    noteCall(reason, windowMs) {
+      noteAttempt(unreported.slices, reason, windowMs, now());
+      if (reason !== undefined) sendIn(0);
+    },
+
+    noteRefusal(reason) {
+      unreported.refusal = reason;
+      void sendNow();
+    },
+
+    sendSoon() {
+      if (unreported.slices.length > 0) sendIn(0);
+    },
+
+    forget() {
+      unreported = nothing();
+    },
+
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
