@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
-import { LEASE_MS, needs, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import { LEASE_MS, needs, openRequestLab, RATE, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 /** By how much Redis's clock was put back: what it was told before lies so far ahead. */
 const BACK_MS = 3_600_000;
 const LOOKED_AT = 100;
+/** Of the lab: for how long a request may be without readers. */
+const GRACE_MS = 30_000;
 
 let lab: RequestLab;
 let request: LabRequest;
@@ -56,4 +58,36 @@ it('gives the lead to another process, and no turn before its time', async () =>
   expect(await living.hold(SHARD, 'settle')).toBe(true);
   await living.release(SHARD, 'reconcile');
   expect(await living.takeTurn(SHARD, 'reconcile', BACK_MS)).toBe(false);
+});
+
+it('lets BullMQ look for jobs of dead workers again', async () => {
+  const mark = `${lab.keys.tag}:interactive:stalled-check`;
+  await lab.redis.set(mark, '1', 'PX', 3_000 + BACK_MS);
+
+  await lab.inflight.overdue(SHARD, LOOKED_AT);
+
+  expect(await lab.redis.pttl(mark)).toBeLessThanOrEqual(LEASE_MS);
+});
+
+it('gives a request that waits no more time than it was accepted with', async () => {
+  const waiting = await lab.admit();
+  const record = lab.keys.record(waiting.requestId);
+  for (const field of ['acceptedAt', 'deadline']) await lab.redis.hincrby(record, field, BACK_MS);
+
+  const { remainingMs } = await lab.run(waiting, 1);
+
+  expect(remainingMs).toBeGreaterThan(REQUEST_TIMEOUT_MS - 5_000);
+  expect(remainingMs).toBeLessThanOrEqual(REQUEST_TIMEOUT_MS);
+});
+
+it('ends a request that nobody reads within the grace, although its last reader had been promised more time', async () => {
+  const record = lab.keys.record(request.requestId);
+  const reader = Object.keys(await lab.redis.hgetall(record)).find((field) => field.startsWith('reader:')) ?? '';
+  await lab.redis.hincrby(record, reader, BACK_MS);
+
+  expect(await lab.requests.renew(request.ref(1), needs(20))).toMatchObject({ outcome: 'ok' });
+
+  expect(Number(await lab.redis.hget(record, reader))).toBeLessThanOrEqual(Date.now() + LEASE_MS);
+  await lab.redis.hincrby(record, reader, -GRACE_MS - LEASE_MS);
+  expect(await lab.requests.renew(request.ref(1), needs(20))).toMatchObject({ outcome: 'cancelled' });
 });

@@ -119,10 +119,12 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
   }
 
   function reportIn(ms: number): void {
-    const wait = Math.max(ms, reportedAt + REPORT_GAP_MS - now());
-    if (stopped || (timer !== undefined && timerAt <= now() + wait)) return;
+    const at = now();
+    // The clock may have been put back since the last report, and since the timer was set.
+    const wait = Math.max(ms, Math.min(REPORT_GAP_MS, reportedAt + REPORT_GAP_MS - at));
+    if (stopped || (timer !== undefined && timerAt <= at + wait)) return;
     clearTimeout(timer);
-    timerAt = now() + wait;
+    timerAt = at + wait;
     timer = setTimeout(() => {
       timer = undefined;
       void report();

@@ -93,9 +93,19 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     ]);
   }
 
+  /**
+   * BullMQ looks for jobs whose locks have run out once a mark of 3 s has gone. A mark that is longer was set before the
+   * server's clock was put back: nobody would look until the clock has caught up.
+   */
+  async function shortenStallMarks(shard: number): Promise<void> {
+    const { tag } = keyspace.shard(shard);
+    await Promise.all(QUEUE_NAMES.map((queue) => client.pexpire(`${tag}:${queue}:stalled-check`, NEAR_MS, 'LT')));
+  }
+
   return {
     async overdue(shard, limit) {
       const { inflight } = keyspace.shard(shard);
+      await shortenStallMarks(shard);
       const at = await serverTimeMs(client, inflight);
       const [ids, far] = await Promise.all([
         client.zrangebyscore(inflight, '-inf', at, 'LIMIT', 0, limit),
