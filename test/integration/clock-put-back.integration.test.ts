@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { createInflight } from '../../shared/infra/redis/requests/inflight.ts';
+import { clockedRedis, setClock } from '../support/clocked-redis.ts';
 import { LEASE_MS, needs, openRequestLab, RATE, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
@@ -60,11 +62,35 @@ it('gives the lead to another process, and no turn before its time', async () =>
   expect(await living.takeTurn(SHARD, 'reconcile', BACK_MS)).toBe(false);
 });
 
+/** A sweep's view of the shard, by a clock that the test sets. */
+async function openClocked() {
+  const clock = `${lab.keys.tag}:clock`;
+  const put = (ms: number) => setClock(lab.redis, clock, { now: Date.now() + ms, passedMs: 0 }, []);
+  await put(0);
+  return { put, inflight: createInflight(clockedRedis(lab.redis, clock), lab.keyspace) };
+}
+
+it('takes nobody’s request while its worker could not have renewed since the clock was set ahead', async () => {
+  const { inflight, put } = await openClocked();
+  await inflight.overdue(SHARD, LOOKED_AT);
+  await lab.redis.zadd(lab.keys.inflight, 'XX', Date.now() + LEASE_MS, request.requestId);
+
+  await put(BACK_MS);
+
+  expect(await inflight.overdue(SHARD, LOOKED_AT)).toEqual([]);
+  // By its successor, and once the worker has had its time, it is.
+  const successor = createInflight(clockedRedis(lab.redis, `${lab.keys.tag}:clock`), lab.keyspace);
+  expect(await successor.overdue(SHARD, LOOKED_AT)).toHaveLength(1);
+});
+
 it('lets BullMQ look for jobs of dead workers again', async () => {
   const mark = `${lab.keys.tag}:interactive:stalled-check`;
+  const { inflight, put } = await openClocked();
+  await inflight.overdue(SHARD, LOOKED_AT);
   await lab.redis.set(mark, '1', 'PX', 3_000 + BACK_MS);
 
-  await lab.inflight.overdue(SHARD, LOOKED_AT);
+  await put(-BACK_MS);
+  await inflight.overdue(SHARD, LOOKED_AT);
 
   expect(await lab.redis.pttl(mark)).toBeLessThanOrEqual(LEASE_MS);
 });

@@ -107,7 +107,11 @@ export function afterReport(
 ): Breaker {
   if (breaker.state !== 'closed') return breaker;
   const oldest = now - settings.windowMs;
-  const slices = mergeSlices(breaker.slices.filter(({ at }) => at <= now + APART_MS), more, oldest);
+  const slices = mergeSlices(
+    breaker.slices.filter(({ at }) => at <= now + APART_MS),
+    more,
+    oldest,
+  );
   const { attempts, failures, errors } = totalsOf(slices, oldest);
   if (refusal !== undefined) return opened(breaker, refusal, settings.openMs, addCounts(errors, { [refusal]: 1 }), now);
   const failingSince = failures === 0 ? null : Math.min(breaker.failingSince ?? now, now);

@@ -111,9 +111,9 @@ end
 -- @seldom
 -- Gives requests that were counted in minutes ahead the minute of now. A full day has none left by then.
 local function bring_day_back(day, count)
-  local ahead = {}
-  for _, field in ipairs(redis.call('HKEYS', day.key)) do
-    if (tonumber(field) or 0) > day.minute then ahead[#ahead + 1] = field end
+  local fields, ahead = redis.call('HGETALL', day.key), {}
+  for at = 1, #fields, 2 do
+    if (tonumber(fields[at]) or 0) > day.minute then ahead[#ahead + 1] = fields[at] end
   end
   for _, field in ipairs(ahead) do redis.call('HDEL', day.key, field) end
   day.now = day.now + count
