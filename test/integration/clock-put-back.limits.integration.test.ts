@@ -129,13 +129,13 @@ it('a line that emptied after the clock was put back is not its first tenant’s
   const requestId = newId('req');
   await other.admit({ requestId, body: '{}' });
 
-  const order = await lab.redis.zrange(lab.keys.line('interactive'), 0, -1);
+  const order = await lab.redis.zrange(lab.keys.line('interactive'), '0', '-1');
 
   expect(order.indexOf(requestId)).toBeLessThanOrEqual(1);
   // Its own requests go in the order of acceptance.
   const later = newId('req');
   await other.admit({ requestId: later, body: '{}' });
-  const after = await lab.redis.zrange(lab.keys.line('interactive'), 0, -1);
+  const after = await lab.redis.zrange(lab.keys.line('interactive'), '0', '-1');
   expect(after.indexOf(later)).toBeGreaterThan(after.indexOf(requestId));
 });
 

@@ -20,7 +20,6 @@ import { badInputs } from './e16-bad-input.ts';
 import { steadyLoad } from './e17-steady-load.ts';
 import { redisFull } from './e18-redis-full.ts';
 import { clusterMasterHangs, clusterMasterKilled, sentinelMasterLost, slotMoves } from './e19-master-lost.ts';
-import { clusterRearranged } from './e19e-cluster-rearranged.ts';
 import { mongoRefuses } from './e20-mongo-refuses.ts';
 import { providerOutage } from './e21-provider-outage.ts';
 import { bodies } from './e22-bodies.ts';
@@ -66,7 +65,6 @@ export const EXPERIMENTS: readonly Experiment[] = [
   clusterMasterHangs,
   sentinelMasterLost,
   slotMoves,
-  clusterRearranged,
   mongoRefuses,
   providerOutage,
   bodies,
