@@ -18,7 +18,8 @@ export function noteAttempt(slices: Slice[], reason: string | undefined, windowM
   if (slice?.at !== at) {
     slice = { at, ok: 0, failed: {} };
     slices.push(slice);
-    while ((slices[0]?.at ?? now) < now - windowMs) slices.shift();
+    // What lies ahead was noted before the clock was put back.
+    while (slices[0] !== undefined && (slices[0].at < now - windowMs || slices[0].at > now + sliceMs)) slices.shift();
   }
   if (reason === undefined) slice.ok += 1;
   else slice.failed[reason] = (slice.failed[reason] ?? 0) + 1;

@@ -76,6 +76,9 @@ export type ProbeResult = { kind: 'ok' } | { kind: 'void' } | { kind: 'failed'; 
 /** After the first failure all workers report what they have seen; the breaker decides when this time is over. */
 export const GATHER_MS = 250;
 
+/** Clocks of processes agree to this. What lies farther ahead was written before the clock was put back. */
+const APART_MS = 1_000;
+
 /** After this time without a sign of its worker, another worker may repeat a probe. */
 export const PROBE_LEASE_MS = 10_000;
 
@@ -104,10 +107,14 @@ export function afterReport(
 ): Breaker {
   if (breaker.state !== 'closed') return breaker;
   const oldest = now - settings.windowMs;
-  const slices = mergeSlices(breaker.slices, more, oldest);
+  const slices = mergeSlices(
+    breaker.slices.filter(({ at }) => at <= now + APART_MS),
+    more,
+    oldest,
+  );
   const { attempts, failures, errors } = totalsOf(slices, oldest);
   if (refusal !== undefined) return opened(breaker, refusal, settings.openMs, addCounts(errors, { [refusal]: 1 }), now);
-  const failingSince = failures === 0 ? null : (breaker.failingSince ?? now);
+  const failingSince = failures === 0 ? null : Math.min(breaker.failingSince ?? now, now);
   const decides = failingSince !== null && now - failingSince >= GATHER_MS;
   if (decides && attempts >= settings.minAttempts && failures / attempts >= settings.failureRatio) {
     return opened(breaker, mainReason(errors), settings.openMs, errors, now);
@@ -132,10 +139,11 @@ export function decisionAt(breaker: Breaker, settings: BreakerSettings, now: num
 export type Passage = { kind: 'call' } | { kind: 'probe' } | { kind: 'wait'; ms: number };
 
 /** A breaker whose pause, or whose probe's lease, is over has its next probe free. Waits are milliseconds. */
-export function passageOf({ state, retryAt, probe }: Breaker, now: number): Passage {
+export function passageOf({ state, retryAt, probe, pauseMs }: Breaker, now: number): Passage {
   if (state === 'closed') return { kind: 'call' };
   const freeAt = (state === 'open' ? retryAt : probe?.until) ?? now;
-  if (freeAt <= now) return { kind: 'probe' };
+  const mostMs = (state === 'open' ? pauseMs : PROBE_LEASE_MS) + APART_MS;
+  if (freeAt <= now || freeAt - now > mostMs) return { kind: 'probe' };
   // How long a probe takes nobody knows; it may close the breaker at any moment.
   return { kind: 'wait', ms: state === 'open' ? freeAt - now : Math.min(freeAt - now, 1_000) };
 }

@@ -47,10 +47,12 @@ export function createCallReports({ send, decisionAt, now }: CallReportsDeps): C
   let isStopped = false;
 
   function sendIn(ms: number): void {
-    const wait = Math.max(ms, sentAt + REPORT_GAP_MS - now());
-    if (isStopped || (timer !== undefined && timerAt <= now() + wait)) return;
+    const at = now();
+    // The clock may have been put back since the last report, and since the timer was set.
+    const wait = Math.max(ms, Math.min(REPORT_GAP_MS, sentAt + REPORT_GAP_MS - at));
+    if (isStopped || (timer !== undefined && timerAt <= at + wait)) return;
     clearTimeout(timer);
-    timerAt = now() + wait;
+    timerAt = at + wait;
     timer = setTimeout(() => {
       timer = undefined;
       void sendNow();

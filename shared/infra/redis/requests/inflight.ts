@@ -3,6 +3,7 @@ import type { QueueName } from '../../../contracts/jobs.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
+import { createShardClocks } from '../timely-script.ts';
 import { serverTimeMs } from '../timing.ts';
 
 /** A request whose lease, or time to get into line, has run out. */
@@ -30,6 +31,7 @@ export interface Overdue {
 
 /** The index of requests that have not ended, by the time at which the sweep must look after them. */
 export interface Inflight {
+  /** None for 5 s after the server's clock was set ahead: workers that live have not renewed their leases yet. */
   overdue(shard: number, limit: number): Promise<Overdue[]>;
   /** Makes the request overdue again after `delayMs`. */
   postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
@@ -41,7 +43,15 @@ const FAR_MS = 60_000;
 /** A worker that lives renews its lease and its job's lock before that. */
 const NEAR_MS = 10_000;
 
+/** A clock that went so much faster or slower was set. */
+const APART_MS = 1_000;
+/** More than a renewal interval of leases (workers/pipeline/lease/lease.ts): by then every living worker has renewed. */
+const RENEWED_MS = 5_000;
+
 export function createInflight(client: RedisClient, keyspace: Keyspace): Inflight {
+  const clocks = createShardClocks();
+  /** By shard whose clock was set ahead: until when leases that have run out say nothing. */
+  const renewedBy = new Map<number, number>();
   const postpone = defineScript(client, 'postpone', ['window']);
 
   async function describe(shard: number, requestId: string, at: number): Promise<Overdue> {
@@ -93,10 +103,33 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     ]);
   }
 
+  /**
+   * BullMQ looks for jobs whose locks have run out once a mark of 3 s has gone. A mark that is longer was set before the
+   * server's clock was put back: nobody would look until the clock has caught up.
+   */
+  async function shortenStallMarks(shard: number): Promise<void> {
+    const { tag } = keyspace.shard(shard);
+    await Promise.all(QUEUE_NAMES.map((queue) => client.pexpire(`${tag}:${queue}:stalled-check`, NEAR_MS, 'LT')));
+  }
+
+  /** The shard's time. What was promised before its clock was set is looked after by it, or given time to be renewed. */
+  async function lookAtClock(shard: number): Promise<number> {
+    const sentAt = performance.now();
+    const at = await serverTimeMs(client, keyspace.shard(shard).inflight);
+    const receivedAt = performance.now();
+    const expected = clocks.at(shard, receivedAt);
+    clocks.learn(shard, at, sentAt, receivedAt);
+    const setByMs = expected === undefined ? undefined : (clocks.at(shard, receivedAt) ?? expected) - expected;
+    if (setByMs === undefined || setByMs < -APART_MS) await shortenStallMarks(shard);
+    else if (setByMs > APART_MS) renewedBy.set(shard, receivedAt + RENEWED_MS);
+    return at;
+  }
+
   return {
     async overdue(shard, limit) {
       const { inflight } = keyspace.shard(shard);
-      const at = await serverTimeMs(client, inflight);
+      const at = await lookAtClock(shard);
+      if (performance.now() < (renewedBy.get(shard) ?? -Infinity)) return [];
       const [ids, far] = await Promise.all([
         client.zrangebyscore(inflight, '-inf', at, 'LIMIT', 0, limit),
         client.zrangebyscore(inflight, at + FAR_MS, '+inf', 'LIMIT', 0, limit),

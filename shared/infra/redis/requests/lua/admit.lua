@@ -154,7 +154,7 @@ if throttle_log then
   if throttled == 0 then keep_log(throttle_log, now) end
 end
 -- Once a minute the windows and logs of the key get a new time to live.
-local is_due = key.entries and now - key.kept_at >= MINUTE_MS
+local is_due = key.entries and math.abs(now - key.kept_at) >= MINUTE_MS
 if is_due then put(key_fields, 'kept', now_text) end
 -- Its tokens are counted now, and no other line has some kept for a while.
 if whole_tpm >= 0 and kept == 0 then put(key_fields, 'line', now_text .. ' ' .. int(now + NEXT_LINE_MS) .. ' 0 ' .. id) end
@@ -167,7 +167,10 @@ end
 if day then log_day(day) end
 
 -- The tenant's turn, its use and what it holds.
-local start, is_first, follows = start_tag(first, number_of(finish), now)
+local ends_at = number_of(finish)
+local ahead = first[2] and ends_at - first[2] or 0
+if ahead > NEAR_TURN and is_of_other_time(ahead, lane, KEYS[10], KEYS[11], waiting) then ends_at = 0 end
+local start, is_first, follows = start_tag(first, ends_at, now)
 -- If nobody waits there is nobody to be fair to, and what was owed is forgotten.
 local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(owed))
 local charged = math.max(1, work)

@@ -45,7 +45,7 @@ local function claim_request(call, id, record, body_key, delivery, owner)
   -- Admission set the sweep's next look to 10 s after itself, which is the lease of a request that starts at once.
   if state == 'running' or now - number_of(accepted_at) > 1000 then redis.call('ZADD', call.inflight, leased, id) end
   return {
-    'run', body, number_of(deadline) - now, number_of(sent), cancel or '', number_of(seq), now,
+    'run', body, number_of(deadline) - math.max(now, number_of(accepted_at)), number_of(sent), cancel or '', number_of(seq), now,
     is_billed and hold_micro or -1, (limit_tokens or not is_billed) and tokens or -1, rates or '', number_of(prompt),
   }, tenant, accepted_at
 end

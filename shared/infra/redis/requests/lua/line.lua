@@ -17,6 +17,9 @@ local function start_tag(first, finish, now)
   return finish % 1 == 0 and finish + 0.25 or finish, false, true
 end
 
+-- A tenant of which nothing waits ends about where the line is: its last turn may have been long, or longer than its estimate.
+local NEAR_TURN = 5000 * CLOCK_TOKENS
+
 -- Writes a job as the scripts of the pinned BullMQ do, without the events that nobody reads. Its priority is 0: a job that
 -- BullMQ hands out again goes to the front, because it has had its turn.
 local function write_job(job, name, data, opts, timestamp)
@@ -44,6 +47,27 @@ local function add_job(job, line, marker, meta, id, name, data, opts, timestamp,
   end
   redis.call('ZADD', line, tag, id)
   if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, '0', '0') end
+end
+
+-- So many of a tenant's newest requests are looked at.
+local NEWEST_LOOKED_AT = 8
+
+-- @seldom
+-- Whether requests of a tenant wait. If so its newest ones do, except those that are not in line yet.
+local function has_waiting(open, line)
+  for _, id in ipairs(redis.call('ZREVRANGE', open, 0, NEWEST_LOOKED_AT - 1)) do
+    if redis.call('ZSCORE', line, id) then return true end
+  end
+  return false
+end
+
+-- @seldom
+-- Whether a tenant's last turn ends far behind all that waits although nothing of the tenant waits: it was written before the
+-- server's clock was put back, and the line has been empty since. Else the tenant would wait until the clock has caught up, for
+-- as long as others keep the line from emptying. Lines of batches are not among the open requests; there are few of them in line.
+local function is_of_other_time(ahead, lane, open, line, waiting)
+  if lane == 'batch' then return ahead > NEAR_TURN * (waiting + 1) end
+  return not has_waiting(open, line)
 end
 
 local function job_of(line, id)

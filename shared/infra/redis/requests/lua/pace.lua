@@ -15,7 +15,7 @@ local function note_group(key, whose, count, now, busy)
   local values = redis.call('HMGET', key, 'since:' .. whose, 'busy:' .. whose, 'gap:' .. whose, 'pace:' .. whose)
   local since = tonumber(values[1])
   local changes = { 'ends:' .. whose, 0, 'since:' .. whose, int(now), 'busy:' .. whose, busy and 1 or 0 }
-  if since then
+  if since and since <= now then
     local gap = math.min(PAUSE_MAX_MS, now - since) / count
     changes[#changes + 1] = 'gap:' .. whose
     changes[#changes + 1] = mean_with(tonumber(values[3]), gap)
@@ -27,13 +27,4 @@ local function note_group(key, whose, count, now, busy)
     end
   end
   redis.call('HSET', key, unpack(changes))
-end
-
--- @seldom
--- Whether requests of a tenant wait. If so its newest ones do, except those that are not in line yet.
-local function has_waiting(open, line)
-  for _, id in ipairs(redis.call('ZREVRANGE', open, 0, GROUP - 1)) do
-    if redis.call('ZSCORE', line, id) then return true end
-  end
-  return false
 end

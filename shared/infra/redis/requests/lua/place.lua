@@ -21,5 +21,5 @@ local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
 if not rank then return { redis.call('ZRANK', line, ARGV[1]) + 1, int(wait) } end
 local position = math.max(1, rank - taken_of(KEYS[2], line, redis.call('ZCARD', KEYS[2])) + 1)
 local own = redis.call('HMGET', KEYS[3], 'pace:own', 'paced:own')
-if own[1] and now_ms() - number_of(own[2]) < RECENT_MS then wait = position * own[1] end
+if own[1] and math.abs(now_ms() - number_of(own[2])) < RECENT_MS then wait = position * own[1] end
 return { position, int(wait) }

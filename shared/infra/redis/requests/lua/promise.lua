@@ -45,17 +45,29 @@ local function use_promise(promises, slots, due)
   redis.call('ZREM', slots, due)
 end
 
+-- @seldom
+-- Promises beyond the longest one were made before the server's clock was put back. Their callers come as others do.
+local function forget_ahead(promises, slots, now)
+  redis.call('ZREMRANGEBYSCORE', promises, int(now + PROMISED_MAX_MS + LATE_MS), '+inf')
+  redis.call('ZREMRANGEBYSCORE', slots, int(now + PROMISED_MAX_MS + LATE_MS), '+inf')
+end
+
 -- Promises a place. Returns the milliseconds until the caller should come back. `statistics` has the pace of `whose` requests
 -- (pace.lua).
 local function promise_place(promises, slots, statistics, whose, id, now)
   local values = redis.call('HMGET', statistics, 'pace:' .. whose, 'gap:' .. whose, 'back:' .. whose)
   local step = SPARE * (tonumber(values[1]) or tonumber(values[2]) or PACE_MS)
+  local last = number_of(values[3])
+  if last > now + PROMISED_MAX_MS + LATE_MS then
+    forget_ahead(promises, slots, now)
+    last = 0
+  end
   -- One tenant fills at most half of the line, so it is promised at most half of its places. Promises of its own share take
   -- nothing from others.
   if whose == 'lane' and redis.call('ZCOUNT', promises, int(now), '+inf') >= math.max(1, PROMISED_MAX_MS / step * TENANTS_PART) then
     return PROMISED_MAX_MS
   end
-  local back = math.max(number_of(values[3]), now) + step
+  local back = math.max(last, now) + step
   local needed = step * (redis.call('ZCOUNT', slots, int(now - KEPT_MS), '+inf') + 1)
   -- By then there are no more promises than places, wherever the others lie.
   if values[1] and back - now > TOO_FAR * needed then back = now + needed end

@@ -21,7 +21,15 @@ local function is_abandoned(now)
   if redis.call('HGET', KEYS[1], 'alone') ~= 'cancel' then return false end
   local fields, latest = redis.call('HGETALL', KEYS[1]), 0
   for index = 1, #fields, 2 do
-    if string.sub(fields[index], 1, 7) == 'reader:' then latest = math.max(latest, tonumber(fields[index + 1])) end
+    if string.sub(fields[index], 1, 7) == 'reader:' then
+      local till = tonumber(fields[index + 1])
+      -- No reader's lease is that long: it is of a time before the server's clock was put back. One that lives renews it.
+      if till > now + MINUTE_MS then
+        till = now
+        redis.call('HSET', KEYS[1], fields[index], int(now))
+      end
+      latest = math.max(latest, till)
+    end
   end
   return now > latest + tonumber(ARGV[4])
 end

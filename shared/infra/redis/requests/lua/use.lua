@@ -85,11 +85,47 @@ local function turn_use(hash, newest, now)
   return use
 end
 
--- What `u` of a hash says, as of now, or as of its second where the server's clock has been put back.
+local function newest_of(use)
+  return struct.pack(NEWEST, use.second, use.now_requests, use.now_tokens, use.requests - use.now_requests,
+    use.tokens - use.now_tokens) .. use.corrections
+end
+
+-- Adds to `fields`, of which there are `at`, those that have changed. Returns how many there are then.
+local function add_use(fields, at, use)
+  fields[at + 1], fields[at + 2] = 'u', newest_of(use)
+  if not use.entries then return at + 2 end
+  fields[at + 3], fields[at + 4] = 'w', use.entries
+  fields[at + 5], fields[at + 6] = 'r', int(use.requests - use.now_requests)
+  fields[at + 7], fields[at + 8] = 't', int(use.tokens - use.now_tokens)
+  return at + 8
+end
+
+-- A second may begin between two readings of clocks that agree.
+local APART_SECONDS = 1
+
+-- @seldom
+-- The server's clock was put back: all seconds move by as much, and the newest one is that of now. Written at once, or it would be
+-- the newest one again at each look.
+local function bring_use_back(hash, newest, now)
+  local second = struct.unpack(NEWEST, newest)
+  local use, by, moved = turn_use(hash, newest, (second + 1) * 1000), second - second_of(now), {}
+  for at = 1, #use.entries, ENTRY_BYTES do
+    local found, requests, tokens = struct.unpack(ENTRY, use.entries, at)
+    moved[#moved + 1] = struct.pack(ENTRY, found - by, requests, tokens)
+  end
+  use.second, use.entries = second_of(now), table.concat(moved)
+  local fields = {}
+  add_use(fields, 0, use)
+  redis.call('HSET', hash, unpack(fields))
+  return use
+end
+
+-- What `u` of a hash says, as of now.
 local function to_use(hash, newest, now)
   local second, now_requests, now_tokens, requests, tokens = 0, 0, 0, 0, 0
   if newest then second, now_requests, now_tokens, requests, tokens = struct.unpack(NEWEST, newest) end
   if second < second_of(now) then return turn_use(hash, newest, now) end
+  if second > second_of(now) + APART_SECONDS then return bring_use_back(hash, newest, now) end
   return {
     hash = hash, second = second, now_requests = now_requests, now_tokens = now_tokens,
     requests = requests + now_requests, tokens = tokens + now_tokens, corrections = string.sub(newest, NEWEST_BYTES + 1),
@@ -99,11 +135,6 @@ end
 local function count_use(use, requests, tokens)
   use.requests, use.now_requests = use.requests + requests, use.now_requests + requests
   use.tokens, use.now_tokens = use.tokens + tokens, use.now_tokens + tokens
-end
-
-local function newest_of(use)
-  return struct.pack(NEWEST, use.second, use.now_requests, use.now_tokens, use.requests - use.now_requests,
-    use.tokens - use.now_tokens) .. use.corrections
 end
 
 -- `line` of a key's tokens: those that are kept for a line of a batch, since when and until when, how many, and its request id.
@@ -118,7 +149,7 @@ local NEXT_LINE_MS = 180000
 -- it was admitted beside what is kept for this one, it may have the whole limit.
 local function kept_from(kept, id, limit, whole, now)
   local since, till, tokens, owner = string.match(kept, KEPT)
-  if not owner or till + 0 <= now then return 0, limit end
+  if not owner or till + 0 <= now or since + 0 > now then return 0, limit end
   if owner ~= id then return tokens + 0, limit end
   return 0, now - since > (WINDOW_SECONDS + 1) * 1000 and math.max(limit, whole) or limit
 end
@@ -127,21 +158,12 @@ end
 -- Keeps tokens for a line that has to wait, unless they are kept for another one, or were in the last minutes.
 local function keep_for(hash, kept, id, tokens, now)
   local since, till, _, owner = string.match(kept or '', KEPT)
-  local is_kept = owner and till + 0 > now
+  local is_known = owner and since + 0 <= now
+  local is_kept = is_known and till + 0 > now
   if is_kept and owner ~= id then return end
   -- What was kept before has lapsed: its line was refused for another reason, or nobody asked for it.
-  if owner and not is_kept and now - since < NEXT_LINE_MS then return end
+  if is_known and not is_kept and now - since < NEXT_LINE_MS then return end
   redis.call('HSET', hash, 'line', (is_kept and since or int(now)) .. ' ' .. int(now + KEPT_MS) .. ' ' .. int(tokens) .. ' ' .. id)
-end
-
--- Adds to `fields`, of which there are `at`, those that have changed. Returns how many there are then.
-local function add_use(fields, at, use)
-  fields[at + 1], fields[at + 2] = 'u', newest_of(use)
-  if not use.entries then return at + 2 end
-  fields[at + 3], fields[at + 4] = 'w', use.entries
-  fields[at + 5], fields[at + 6] = 'r', int(use.requests - use.now_requests)
-  fields[at + 7], fields[at + 8] = 't', int(use.tokens - use.now_tokens)
-  return at + 8
 end
 
 -- Milliseconds until none of its tokens is left, nor of those that are kept for a line: whether these are still kept then only
@@ -208,8 +230,8 @@ local function corrected(hash, newest, accepted_at, more)
 end
 
 -- @seldom
--- A second has left the minute whose request took more than its estimate. It counts as of now: else long answers
--- would pass by limit and ceiling.
+-- A second has left the minute, or lies ahead, whose request took more than its estimate. It counts as of now: else long
+-- answers would pass by limit and ceiling.
 local function add_late_tokens(fields, hash, newest, more, now)
   local use, at = to_use(hash, newest, now), #fields
   if newest then
@@ -226,7 +248,8 @@ end
 
 -- Adds to `fields` a use with more tokens in the second of their request. Returns whether they came late.
 local function add_tokens(fields, hash, newest, accepted_at, more, now)
-  if second_of(accepted_at) < second_of(now) - WINDOW_SECONDS then
+  local age = second_of(now) - second_of(accepted_at)
+  if age > WINDOW_SECONDS or age < -APART_SECONDS then
     if more > 0 then add_late_tokens(fields, hash, newest, more, now) end
     return more > 0
   end

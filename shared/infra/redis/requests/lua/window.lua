@@ -1,6 +1,9 @@
 -- Sliding windows (docs/architecture/facts.md section 6). Requests: an exact log, a sorted set of request ids scored by the
 -- server's clock, so no minute has more than the limit. Days: a counter for each minute, dropped when the whole minute has
 -- left, so the limit errs on the strict side. Tokens: use.lua.
+-- A server's clock may be put back, and a replica that takes over has another one: times may then lie ahead of now. What
+-- they stand for counts as of now, so that it leaves when its window is over, not when the clock has caught up
+-- (docs/decisions/0117-a-clock-that-is-set.md).
 local MINUTE_MS = 60000
 local DAY_MINUTES = 1440
 
@@ -53,18 +56,30 @@ local function log_request(log, id, now)
   if redis.call('PTTL', log) < 2 * MINUTE_MS then keep_log(log, now) end
 end
 
+-- @seldom
+-- Gives entries that lie ahead the time of now. Returns how long the newest one stays.
+local function bring_log_back(log, now)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', log, '(' .. int(now), '+inf')) do
+    redis.call('ZADD', log, 'XX', int(now), id)
+  end
+  keep_log(log, now)
+  return MINUTE_MS
+end
+
 -- Milliseconds until the newest entry leaves; 0 for an empty window.
 local function reset_of(log, now)
   local newest = redis.call('ZRANGE', log, -1, -1, 'WITHSCORES')
   if #newest == 0 then return 0 end
-  return math.max(0, tonumber(newest[2]) + MINUTE_MS - now)
+  local at = tonumber(newest[2])
+  return at > now and bring_log_back(log, now) or math.max(0, at + MINUTE_MS - now)
 end
 
 -- Milliseconds until enough entries have left for one more request.
 local function wait_for_place(log, limit, now)
   local blocking = redis.call('ZREVRANGE', log, limit - 1, limit - 1, 'WITHSCORES')
   if #blocking == 0 then return MINUTE_MS end
-  return tonumber(blocking[2]) + MINUTE_MS - now
+  local at = tonumber(blocking[2])
+  return at > now and bring_log_back(log, now) or at + MINUTE_MS - now
 end
 
 -- @seldom
@@ -93,6 +108,19 @@ local function log_day(day)
   if day.now == 0 then redis.call('PEXPIRE', day.key, (DAY_MINUTES + 2) * MINUTE_MS) end
 end
 
+-- @seldom
+-- Gives requests that were counted in minutes ahead the minute of now. A full day has none left by then.
+local function bring_day_back(day, count)
+  local fields, ahead = redis.call('HGETALL', day.key), {}
+  for at = 1, #fields, 2 do
+    if (tonumber(fields[at]) or 0) > day.minute then ahead[#ahead + 1] = fields[at] end
+  end
+  for _, field in ipairs(ahead) do redis.call('HDEL', day.key, field) end
+  day.now = day.now + count
+  redis.call('HSET', day.key, 'tail', day.tail, day.minute, day.now)
+  redis.call('PEXPIRE', day.key, (DAY_MINUTES + 2) * MINUTE_MS)
+end
+
 -- More minutes than this are not looked at for each refusal.
 local FEW_MINUTES = 60
 
@@ -100,7 +128,7 @@ local FEW_MINUTES = 60
 -- so what took long to find is noted until a request is admitted.
 local function wait_for_day(day, limit, now)
   local noted_limit, minute = string.match(day.noted or '', '^(%d+) (%d+)$')
-  if not minute or noted_limit + 0 ~= limit or minute + DAY_MINUTES < day.minute then
+  if not minute or noted_limit + 0 ~= limit or minute + DAY_MINUTES < day.minute or minute + 0 > day.minute then
     local minutes, count = {}, day.total
     for each = day.tail, day.minute do minutes[#minutes + 1] = each end
     minute = day.minute
@@ -111,6 +139,7 @@ local function wait_for_day(day, limit, now)
         break
       end
     end
+    if count >= limit then bring_day_back(day, count) end
     if #minutes > FEW_MINUTES then redis.call('HSET', day.key, 'noted', int(limit) .. ' ' .. int(minute)) end
   end
   return (minute + 1 + DAY_MINUTES) * MINUTE_MS - now

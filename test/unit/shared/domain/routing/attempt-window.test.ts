@@ -27,6 +27,14 @@ describe('a window of attempts', () => {
     expect(slices[0]?.at).toBeGreaterThanOrEqual(9 * WINDOW_MS - 1_000);
   });
 
+  it('a window of attempts lets go of what lies ahead once the clock was put back', () => {
+    const slices: Slice[] = [slice(10_000_000, 0, { timeout: 9 })];
+
+    noteAttempt(slices, undefined, WINDOW_MS, 10_000);
+
+    expect(slices).toEqual([slice(10_000, 1)]);
+  });
+
   it('a window of attempts does not count what began before it', () => {
     const slices = [slice(1_000, 5), slice(2_000, 0, { timeout: 1 })];
 

@@ -222,3 +222,27 @@ describe('a change', () => {
     expect(isNews(first, afterReport(first, saw(0, 1), S, T))).toBe(false);
   });
 });
+
+describe('a clock that was put back by an hour', () => {
+  const now = T - 3_600_000;
+
+  it('leaves the probe of an open breaker free', () => {
+    expect(passageOf(opened, now)).toEqual({ kind: 'probe' });
+  });
+
+  it('leaves the place of a probe that was not renewed to the next', () => {
+    expect(passageOf(probed, now)).toEqual({ kind: 'probe' });
+    expect(passageOf(claimProbe(probed, 'b', now), now).kind).toBe('wait');
+  });
+
+  it('lets a breaker that had failures open', () => {
+    const failing = afterReport(NEW_BREAKER, saw(0, 9), S, T);
+
+    const seen = afterReport(failing, saw(0, 10, now), S, now);
+
+    expect(afterReport(seen, { slices: [] }, S, now + GATHER_MS)).toMatchObject({
+      state: 'open',
+      errors: { status_500: 10 },
+    });
+  });
+});

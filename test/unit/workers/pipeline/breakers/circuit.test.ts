@@ -94,6 +94,17 @@ describe('a closed circuit', () => {
     expect(totalsOf(fleet.slices, 0)).toMatchObject({ attempts: 8, failures: 1 });
   });
 
+  it('tells of failures soon after the clock was put back', async () => {
+    await fail(FAILED);
+    await waitFor(() => changes > 0 || undefined, 'the first report');
+    const before = changes;
+    time -= 3_600_000;
+
+    await fail(FAILED);
+
+    await waitFor(() => changes > before || undefined, 'the next report');
+  });
+
   it('a closed circuit tells of a refusal at once', async () => {
     await refuse();
 
