@@ -109,12 +109,8 @@ describe('where Redis has lost all of a request, its end included', () => {
     const { tenantId } = principal;
     expect(await lab.redis.hget(lab.keys.account(tenantId), `pt:${monthOf(Date.now())}`)).toBe('15');
     expect(await settlements()).toEqual([requestId]);
-    await lab.accounts.publishBook(
-      SHARD,
-      principal.tenantId,
-      { version: 2, balanceMicro: 85 * RATE, tokensByMonth: {} },
-      [requestId],
-    );
+    const book = { version: 2, balanceMicro: 85 * RATE, tokensByMonth: {} };
+    await lab.accounts.publishBook(SHARD, tenantId, book, [requestId]);
     expect(await lab.figures(principal)).toMatchObject({ pendingMicro: 0 });
   });
 
