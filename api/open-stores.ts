@@ -101,7 +101,7 @@ export async function openConnections(
     closer.defer(name, () => connection.close());
     return connection;
   }
-  await prepareDatabase(config.mongodbUri);
+  await prepareDatabase(config.mongodbUri, log);
   const cipher = createCredentialCipher(config.credentialsKey, config.credentialsKeys);
   const mongo = await connect('mongo', MONGO_CALL_MS);
   return {

@@ -27,7 +27,7 @@ export async function openConnections(config: Config, namespace: string | undefi
     memory.stop();
   });
 
-  await prepareDatabase(config.mongodbUri);
+  await prepareDatabase(config.mongodbUri, log);
   const mongo = await connectMongo(config.mongodbUri);
   closer.defer('mongo', () => mongo.close());
 

@@ -39,6 +39,8 @@ export function oneAtATime(listener: RequestListener, answers: OpenAnswers, room
 
   function wait(res: ServerResponse): void {
     const { req } = res;
+    // The parser goes through what it has read, also of a connection that was cut.
+    if (req.socket.destroyed) return;
     const open = answers.of(req.socket);
     const bytes = bytesOf(req);
     let connectionBytes = bytes;

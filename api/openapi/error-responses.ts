@@ -87,7 +87,7 @@ export function describeErrorGroup(
   ownExamples: object = {},
 ) {
   const waits = status === 429 || status === 503 || status === 402 ? ['Retry-After'] : [];
-  const retries = codes.includes('conflict') || [429, 503, 504].includes(status) ? ['X-Should-Retry'] : [];
+  const retries = codes.includes('conflict') || [429, 500, 503, 504].includes(status) ? ['X-Should-Retry'] : [];
   const examples = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]);
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}`).join('\n\n'),

@@ -69,7 +69,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     collected.reject(
       new ServiceError(
         'model_unavailable',
-        `This server restarts and can wait no longer; go on at once with GET /chat/stream/${requestId}, or send the same call again if it had an Idempotency-Key. A request that nobody reads is cancelled.`,
+        `This server restarts and can wait no longer; go on at once with GET /chat/stream/${requestId} (scope chat.stream), or send the same call again if it had an Idempotency-Key. A request that nobody reads may be cancelled.`,
         { retryAfterSeconds: 1 },
       ),
     );

@@ -41,10 +41,12 @@ export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | un
  * The error of a stream that broke off, for whoever asks for a complete answer under its Idempotency-Key. The key stands for
  * the text that was sent, so no retry under it brings another end (docs/decisions/0104-what-clients-try-again.md).
  */
-export function brokenOff({ code, retryAfterSeconds }: ServiceError): ServiceError {
-  const message = 'The stream under this Idempotency-Key broke off amid its answer; send a new key.';
-  return new ServiceError(code, message, {
+export function brokenOff({ code, message, param, reason, retryAfterSeconds }: ServiceError): ServiceError {
+  const more = 'The stream under this Idempotency-Key broke off amid its answer; send a new key.';
+  return new ServiceError(code, `${message} ${more}`, {
     isFinal: true,
+    ...(param === undefined ? {} : { param }),
+    ...(reason === undefined ? {} : { reason }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   });
 }

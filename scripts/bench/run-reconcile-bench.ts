@@ -151,7 +151,7 @@ export async function runReconcileBench(
     print(`bench | ${line}`);
   };
   const mongo = await superviseMongo({ supervisor, dataDir, log });
-  await prepareDatabase(mongo.uri);
+  await prepareDatabase(mongo.uri, { warn: log });
   const connection = await connectMongo(mongo.uri);
   supervisor.defer('the connection', () => connection.close());
   const models = createModels(connection);

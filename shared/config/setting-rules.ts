@@ -30,12 +30,9 @@ export const redisUrl = Joi.string().custom((value: string, helpers) => {
   return isDatabase ? value : helpers.error('redis.database');
 });
 
-/** Without a database's name the driver takes one that whoever names none shares. */
-export const mongoUri = Joi.string().custom((value: string, helpers) => {
-  const rest = /^mongodb(?:\+srv)?:\/\/[^/?]+(.*)$/.exec(value)?.[1];
-  if (rest === undefined) return helpers.error('mongo.url');
-  return /^\/[^?]/.test(rest) ? value : helpers.error('mongo.database');
-});
+export const mongoUri = Joi.string().custom((value: string, helpers) =>
+  /^mongodb(?:\+srv)?:\/\/[^/?]/.test(value) ? value : helpers.error('mongo.url'),
+);
 
 /** A setting that only `redis+sentinel://` has. */
 export function withSentinel(schema: Joi.Schema): Joi.Schema {
@@ -135,8 +132,7 @@ export const RULE_MESSAGES = {
   'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
   'mongo.url':
     '{{#label}} must be mongodb://HOST:PORT/DATABASE?replicaSet=NAME, with several HOST:PORT separated by commas, or mongodb+srv://HOST/DATABASE',
-  'mongo.database':
-    '{{#label}} must name a database behind its hosts, as in mongodb://HOST:PORT/DATABASE; without one the driver would take `test`',
+  'string.pattern.base': '{{#label}} does not have the expected form',
   'boolean.base': '{{#label}} must be true or false',
   'string.max': '{{#label}} must have at most {{#limit}} characters',
   'object.and': '{{#presentWithLabels.0}} needs {{#missingWithLabels.0}} beside it; set both or neither',

@@ -121,6 +121,24 @@ describe('where Redis has lost all of a request, its end included', () => {
     const allowance = lab.keys.testAllowance(principal.tenantId, dayOf(Date.now()));
     expect(await lab.redis.get(allowance)).toBe('15');
     expect(await settlements()).toEqual([requestId]);
+
+    await lab.accounts.publishBook(SHARD, principal.tenantId, { version: 2, balanceMicro: 0, tokensByMonth: {} }, [
+      requestId,
+    ]);
+    await recentWrites.repeatAll();
+    expect(await lab.redis.get(allowance)).toBe('15');
+  });
+
+  it('has its charge written where its answer came back without it', async () => {
+    const principal = await lab.tenant(100 * RATE);
+    const { requestId } = await lose(principal, [], { record: { billed: '1' } });
+    expect(await lab.redis.hget(lab.keys.record(requestId), 'state')).toBe('done');
+    await lab.redis.del(lab.keys.outbox, lab.keys.pending(principal.tenantId));
+
+    await recentWrites.repeatAll();
+
+    expect(await settlements()).toEqual([requestId]);
+    expect(await lab.redis.hexists(lab.keys.pending(principal.tenantId), requestId)).toBe(1);
   });
 
   it('has nothing pending but what its next run takes, where it is run again', async () => {

@@ -12,6 +12,7 @@ import type { LedgerRow } from '../../shared/infra/mongo/accounts/ledger-reposit
 import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { createRecordingLog } from './recording-log.ts';
 import { mongoUri, openTestMongo, uniqueName } from './stores.ts';
 
 /** The book in a database of its own. */
@@ -66,7 +67,7 @@ export function recordOf(tenantId: string, more: Partial<SettlementRecord> = {})
 
 export async function openBookLab(): Promise<BookLab> {
   const name = uniqueName('book');
-  await prepareDatabase(mongoUri(name));
+  await prepareDatabase(mongoUri(name), createRecordingLog());
   const connection = await openTestMongo(name);
   const others: Connection[] = [];
   const models = createModels(connection);

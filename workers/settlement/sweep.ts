@@ -118,7 +118,7 @@ export function createSweep(deps: SweepDeps): Sweep {
   return {
     async sweepShard(shard) {
       if (hasReconnectedRecently()) return;
-      if (!(await leases.hold(shard, TASK))) return;
+      if (!(await leases.hold(shard, TASK))) return inflight.watchClock(shard);
       // If MongoDB is away the sweep goes on: dead leases must not wait.
       let isRecovered = true;
       await inTime(recoverLost.round(shard), RECOVER_MS).catch((error: unknown) => {

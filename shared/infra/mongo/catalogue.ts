@@ -8,6 +8,7 @@ import { paymentEventModel } from './accounts/payment-notices.ts';
 import { priceListModel } from './accounts/price-repository.ts';
 import { purchaseModel } from './accounts/purchase-repository.ts';
 import { usageRollUpModel } from './accounts/usage-repository.ts';
+import type { Logger } from '../logging/logger.ts';
 import { adminAuditModel } from './administration/admin-audit-repository.ts';
 import { serviceSecretModel } from './administration/service-secrets.ts';
 import { batchLineModel, batchModel } from './batches/batch-repository.ts';
@@ -105,11 +106,15 @@ export async function ensureIndexes(connection: Connection): Promise<void> {
   await dropReplaced(connection);
 }
 
+const NAMES_DATABASE = /^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?\s]/;
+
 /**
  * Makes collections and indexes, on a connection of its own that may wait for them. Safe to repeat and to run in
  * several processes at once. Rejects with one sentence when MongoDB cannot be reached or has no transactions.
  */
-export async function prepareDatabase(uri: string): Promise<void> {
+export async function prepareDatabase(uri: string, log: Pick<Logger, 'warn'>): Promise<void> {
+  if (!NAMES_DATABASE.test(uri))
+    log.warn('MONGODB_URI names no database, so all data is in `test`; name one (mongodb://HOST:PORT/DATABASE).');
   const connection = await connectMongo(uri, { callTimeoutMs: INDEX_BUILD_MS });
   try {
     const fault = faultOfServer(await connection.getClient().db().command({ hello: 1 }));

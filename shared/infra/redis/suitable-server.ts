@@ -58,6 +58,7 @@ async function selectOwn(client: Redis): Promise<void> {
   const { db = 0 } = client.options;
   if (db === 0) return;
   await client.select(db).catch((cause: unknown) => {
+    if (!(cause instanceof Error && /out of range|invalid DB index/.test(cause.message))) throw cause;
     throw new Error(
       `Redis does not open database ${db}; name one in REDIS_URL that the server has (CONFIG GET databases), or none.`,
       { cause },

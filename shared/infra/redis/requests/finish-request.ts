@@ -42,6 +42,11 @@ function answerOf(
   return { requestId, tenantId, fields, entries, ...(idempotency === undefined ? {} : { idempotency }) };
 }
 
+/** Whether Redis has let go of an answer by itself, so that a missing record says nothing. */
+function isLetGo({ settlement, retentionMs }: Ending): boolean {
+  return settlement !== undefined && settlement.finishedAt + retentionMs <= Date.now();
+}
+
 /** Ends requests through `end`, and repeats their ends to a Redis that may have lost them. */
 export function createFinishRequest(
   client: RedisClient,
@@ -50,6 +55,8 @@ export function createFinishRequest(
 ): FinishRequest {
   const answers = createAnswerCache(client, keyspace);
   const writeCharge = defineScript(client, 'owe', ['window', 'account']);
+  /** Ends whose charge was written again. */
+  const owed = new WeakSet<Ending>();
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
   /** Micro-credits of ends that cost more than the account had. */
@@ -74,6 +81,8 @@ export function createFinishRequest(
   async function owe({ shard, requestId, tenantId }: DeliveryRef, ending: Ending, isRunAgain: boolean): Promise<void> {
     const charge = chargeOf(ending);
     if (charge === undefined) return;
+    // What was booked is no longer pending, so the script cannot tell by itself.
+    const isFirst = !owed.has(ending) && !isLetGo(ending);
     const keys = keyspace.shard(shard);
     const { costMicro, promptTokens, completionTokens, acceptedAt, mode } = charge;
     await writeCharge(
@@ -92,20 +101,23 @@ export function createFinishRequest(
         BILLED[mode],
         JSON.stringify(charge),
         isRunAgain ? 1 : 0,
+        isFirst ? 1 : 0,
       ],
     );
+    owed.add(ending);
   }
 
   /**
-   * Writes the charge of a request whose record is lost, and with `isLost` the answer, if it has to be found later. The answer
-   * comes first: whoever finds it does not run the request again. Text of earlier deliveries is not known here.
+   * Writes the charge of a request whose record is lost, and with `isLost` the answer, if it has to be found later. The charge
+   * comes first: an answer that is there says that it was written, and a Redis that is full takes charges only. Text of earlier
+   * deliveries is not known here.
    */
   async function bringBack(ref: DeliveryRef, sentSeq: number, ending: Ending, isLost: boolean): Promise<void> {
     const { record, earlier = [], retentionMs } = ending;
-    if (isLost && record !== undefined && earlier.length === sentSeq) {
+    const isWhole = isLost && record !== undefined && earlier.length === sentSeq && !isLetGo(ending);
+    await owe(ref, ending, record !== undefined && !isWhole);
+    if (isWhole)
       await answers.restore(ref.shard, answerOf(ref, ending), { ttlMs: retentionMs, namedMs: STORED_ANSWER_MS });
-    }
-    await owe(ref, ending, record !== undefined);
   }
 
   return {
@@ -115,10 +127,12 @@ export function createFinishRequest(
 
     async replayFinish(ref, sentSeq, ending) {
       const { record } = keyspace.shard(ref.shard);
-      const [state, untold] = await client.hmget(record(ref.requestId), 'state', 'untold');
-      if (state === 'done') return 'known';
+      const [state, untold, fence] = await client.hmget(record(ref.requestId), 'state', 'untold', 'fence');
       const { settlement, ...rest } = ending;
       const isDue = settlement !== undefined && !unheard.has(ending);
+      // An answer that was put back from elsewhere has no fence, and says nothing of its charge.
+      if (state === 'done' && fence === null && isDue) await owe(ref, ending, false);
+      if (state === 'done') return 'known';
       // A line was taken out of its queue before anybody could say that it has ended, and its result does not say so yet.
       const isTakenOut = state === 'void' && untold !== null && ending.record !== undefined;
       const outcome = isTakenOut ? 'missing' : await end(ref, sentSeq, isDue ? ending : { ...rest, costMicro: 0 });

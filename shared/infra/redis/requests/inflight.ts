@@ -33,6 +33,8 @@ export interface Overdue {
 export interface Inflight {
   /** None for 5 s after the server's clock was set ahead: workers that live have not renewed their leases yet. */
   overdue(shard: number, limit: number): Promise<Overdue[]>;
+  /** Reads the server's clock, as `overdue` does, so that a worker that is asked for the first time knows what it was. */
+  watchClock(shard: number): Promise<void>;
   /** Makes the request overdue again after `delayMs`. */
   postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
   forget(shard: number, requestId: string): Promise<void>;
@@ -126,6 +128,10 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
   }
 
   return {
+    async watchClock(shard) {
+      await lookAtClock(shard);
+    },
+
     async overdue(shard, limit) {
       const { inflight } = keyspace.shard(shard);
       const at = await lookAtClock(shard);

@@ -156,14 +156,6 @@ describe('the settings', () => {
     ['a port that does not exist', { WORKER_PORT: '65536' }, /^WORKER_PORT must be a port, 0 to 65535\.$/],
     ['a MongoDB that is none', { MONGODB_URI: 'http://u:pa55@h/parley' }, /^MONGODB_URI must be mongodb:\/\/HOST/],
     ['a MongoDB without a host', { MONGODB_URI: 'mongodb:///parley' }, /^MONGODB_URI must be mongodb:\/\/HOST/],
-    ...['', '/', '/?replicaSet=rs0', '?replicaSet=rs0'].map(
-      (rest) =>
-        [
-          `a MongoDB whose address ends in "${rest}" and not in a database`,
-          { MONGODB_URI: `mongodb://h1:27017,h2${rest}` },
-          /^MONGODB_URI must name a database .*; without one the driver would take `test`\.$/,
-        ] as const,
-    ),
     ['an address with a credential', { MODERATION_BASE_URL: 'https://u:p@host/v1' }, /MODERATION_BASE_URL/],
     ['an address that is none', { MODERATION_BASE_URL: 'host/v1' }, /MODERATION_BASE_URL/],
     ['a verdict that may take for ever', { MODERATION_TIMEOUT_MS: '600000' }, /MODERATION_TIMEOUT_MS/],
