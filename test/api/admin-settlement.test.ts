@@ -57,7 +57,7 @@ describe('the figures of settlement', () => {
 
   it('have no other methods', async () => {
     for (const [method, path, allowed] of [
-      ['post', 'settlement', 'GET'],
+      ['post', 'settlement', 'GET, HEAD'],
       ['get', 'settlement/requeue', 'POST'],
     ] as const) {
       const response = await admin.call(method, `/admin/v1/${path}`);
