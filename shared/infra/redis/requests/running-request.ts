@@ -1,5 +1,5 @@
 import type { FinishReason, Terminal } from '../../../contracts/events.ts';
-import type { IdempotencyName, QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
+import type { QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
 import { parseEnvelope, UnreadableError } from '../../../contracts/stored-request.ts';
 import type { FinishedNotice } from '../../../contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
@@ -79,13 +79,8 @@ export interface Ending {
   settlement?: SettlementRecord;
   /** An event for webhooks, besides the booking. */
   notice?: FinishedNotice;
-  /**
-   * What the record says of a request that has to be found after its end, in case Redis loses all of it: of a line of a batch,
-   * and of a request whose answer is kept.
-   */
+  /** What the record says of a request whose answer is looked for in Redis alone, in case Redis loses all of it. */
   record?: Readonly<Record<string, string>>;
-  /** The Idempotency-Key of such a request. */
-  idempotency?: IdempotencyName;
   /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
   jobLock?: string;
 }
