@@ -26,11 +26,7 @@ export function timedOut(): Terminal {
 export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | undefined {
   const { error, finishReason } = terminal;
   if (error !== undefined) {
-    return new ServiceError(error.code, error.message, {
-      ...(error.param === undefined ? {} : { param: error.param }),
-      ...(error.reason === undefined ? {} : { reason: error.reason }),
-      ...(error.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: error.retryAfterSeconds }),
-    });
+    return new ServiceError(error.code, error.message, error);
   }
   if (finishReason === 'cancelled' && !hasText)
     return new ServiceError('conflict', 'The request was cancelled before it had an answer.', { isFinal: true });
@@ -41,14 +37,9 @@ export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | un
  * The error of a stream that broke off, for whoever asks for a complete answer under its Idempotency-Key. The key stands for
  * the text that was sent, so no retry under it brings another end (docs/decisions/0104-what-clients-try-again.md).
  */
-export function brokenOff({ code, message, param, reason, retryAfterSeconds }: ServiceError): ServiceError {
+export function brokenOff(error: ServiceError): ServiceError {
   const more = 'The stream under this Idempotency-Key broke off amid its answer; send a new key.';
-  return new ServiceError(code, `${message} ${more}`, {
-    isFinal: true,
-    ...(param === undefined ? {} : { param }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-  });
+  return new ServiceError(error.code, `${error.message} ${more}`, { ...toErrorDetail(error), isFinal: true });
 }
 
 /** How a request ended, as its look-up shows it: with an answer, as JSON text, or with an error. */
