@@ -53,7 +53,7 @@ describe('the document of the administration', () => {
   });
 
   it('has every route below /admin/v1, and no other', () => {
-    const served = routesOf(admin.app).filter((route) => route.includes(' /admin/v1'));
+    const served = routesOf(admin.express).filter((route) => route.includes(' /admin/v1'));
     const described = endpoints.map(({ method, template }) => `${method} ${template}`);
 
     expect(served.toSorted()).toEqual(described.toSorted());

@@ -24,7 +24,7 @@ describe('a client that waits to be asked for its body', () => {
   let port: number;
   beforeAll(async () => {
     port = await freePort();
-    await serve(service.app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0 }, closer);
+    await serve(service.express, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0 }, closer);
   });
   afterAll(async () => {
     for (const socket of sockets) socket.destroy();

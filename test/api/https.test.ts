@@ -130,7 +130,7 @@ describe('behind nobody who is trusted', () => {
   });
 
   it('a stranger who says that it was https is not believed', async () => {
-    const server = await listenAsFrom(createServer(service.app), 'connection', STRANGER);
+    const server = await listenAsFrom(createServer(service.express), 'connection', STRANGER);
 
     const claims = { 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '127.0.0.1' };
     const response = await request(server).post('/platform/v1/chat').set(claims);
@@ -149,7 +149,7 @@ describe('behind nobody who is trusted', () => {
 
   it('failed authentications count for the address that connects, whatever it claims', async () => {
     const plain = await start({ REQUIRE_HTTPS: 'false' });
-    const server = await listenAsFrom(createServer(plain.app), 'connection', '::1');
+    const server = await listenAsFrom(createServer(plain.express), 'connection', '::1');
     const call = () => request(server).post('/platform/v1/chat').set('X-Forwarded-For', STRANGER);
 
     const [first, second] = [refusalOf(await call()), refusalOf(await call().set('X-Forwarded-For', '198.51.100.3'))];
@@ -158,7 +158,7 @@ describe('behind nobody who is trusted', () => {
   });
 
   it('a stranger who comes over TLS is served', async () => {
-    const tls = createTlsServer({ cert: CERT, key: readFileSync(TLS.keyFile) }, service.app);
+    const tls = createTlsServer({ cert: CERT, key: readFileSync(TLS.keyFile) }, service.express);
     const server = await listenAsFrom(tls, 'secureConnection', STRANGER);
 
     const { status, text } = await postOverTls((server.address() as AddressInfo).port);
@@ -172,7 +172,7 @@ describe('behind nobody who is trusted', () => {
     const { port } = probe.address() as AddressInfo;
     await new Promise((resolve) => probe.close(resolve));
 
-    await serve(service.app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0, tls: TLS }, closer);
+    await serve(service.express, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0, tls: TLS }, closer);
 
     expect((await postOverTls(port)).status).toBe(401);
     await closer.close();

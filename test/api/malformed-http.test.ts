@@ -60,7 +60,7 @@ describe('what is no HTTP request is refused in the form of every refusal, and t
   const service = useService({ workers: 0 });
   beforeAll(async () => {
     port = await freePort();
-    await serve(service.app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0 }, closer);
+    await serve(service.express, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0 }, closer);
   });
   afterAll(async () => {
     await closer.close();

@@ -20,7 +20,7 @@ const closer = createCloser(() => undefined);
 const service = useService({ env: { PAYMENTS: 'test', TRUST_PROXY: 'loopback' } });
 beforeAll(async () => {
   const port = await freePort();
-  await serve(service.app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 1_000 }, closer);
+  await serve(service.express, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 1_000 }, closer);
   url = `http://127.0.0.1:${port}`;
 });
 afterAll(async () => {

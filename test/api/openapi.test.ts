@@ -67,7 +67,7 @@ describe('the routes of the app', () => {
   const APART = /^get \/docs|^(get|post) \/platform\/v1\/billing\/test_payment\/|^get \/platform\/v1\/openapi\.json$/;
 
   it('are those of the document, both ways', () => {
-    const served = routesOf(service.app).filter((route) => !APART.test(route));
+    const served = routesOf(service.express).filter((route) => !APART.test(route));
     const described = endpoints.map(({ method, template }) => `${method} ${template}`);
 
     expect(served.toSorted()).toEqual(described.toSorted());

@@ -28,11 +28,11 @@ const completed = (batchId: string) => lab.until(batchId, 'to end', ({ status })
 describe('a batch', () => {
   it('runs every line once and charges each once', async () => {
     const tenant = await service.startTenant();
-    const batchId = await lab.submit(tenant, contents(300));
+    const batchId = await lab.submit(tenant, contents(150));
     const row = await completed(batchId);
-    expect(row).toMatchObject({ total: 300, completed: 300, failed: 0, waitingFor: null });
+    expect(row).toMatchObject({ total: 150, completed: 150, failed: 0, waitingFor: null });
     const lines = await lab.lines(batchId);
-    const booked = await charges(tenant, 300);
+    const booked = await charges(tenant, 150);
     expect(booked.map(({ requestId }) => requestId).sort()).toEqual(lines.map(({ requestId }) => requestId).sort());
     expect(new Set(booked.map(({ endpoint }) => endpoint))).toEqual(new Set(['batch']));
     for (const line of lines) {

@@ -7,7 +7,8 @@ import { ACTORS, startConformanceRun } from '../model/conformance/conformance-ru
 import type { Choice } from '../model/conformance/conformance-run.ts';
 
 const SEED = 20_261_121;
-const INTERLEAVINGS = 400;
+/** Of the scripts without a guard, below, the hardest to find out takes 107 of them. More with the variable. */
+const INTERLEAVINGS = Number(process.env['INTERLEAVINGS'] ?? 200);
 /** Balances in micro-credits: for all requests, for two, for one and for less than one of them. */
 const BALANCES = [10_000, 65, 45, 20];
 

@@ -5,6 +5,7 @@ import { loadConfig } from '../../shared/config/load-config.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { chatOf, postChat, waitFor } from '../support/chat.ts';
 import { answersAll, tenantsByShard } from '../support/shards.ts';
+import { listen } from '../support/listen.ts';
 import { mongoUri, redisUrl } from '../support/stores.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
@@ -49,7 +50,9 @@ it('an ingress with the old number of shards and one with the new one serve the 
     },
     'api',
   );
-  const { app: old } = await composeIngress(config, service.log, closer, { namespace });
+  const { app } = await composeIngress(config, service.log, closer, { namespace });
+  const { server: old, close } = await listen(app);
+  closer.defer('server', close);
   const tenants = await tenantsByShard(service, 4);
 
   const answers = await Promise.all(tenants.map(({ key }) => postChat(old, key, chatOf('Hi'))));

@@ -1,3 +1,5 @@
+import type { Server } from 'node:http';
+
 import type { Express } from 'express';
 import request from 'supertest';
 
@@ -37,6 +39,7 @@ import { createQueueHistory } from '../../shared/infra/redis/queues/queue-histor
 import { createQueueStatistics } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { listen } from './listen.ts';
 import { openTestMongo, openTestRedis, uniqueName } from './stores.ts';
 
 export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
@@ -49,7 +52,9 @@ interface TestClock {
 }
 
 export interface TestAdmin {
-  app: Express;
+  app: Server;
+  /** What `app` serves. */
+  express: Express;
   /** Sends a request with the administrator's token. */
   call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<request.Response>;
   mongo: MongoConnection;
@@ -148,8 +153,10 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     log,
     ...overrides,
   });
+  const { server, close } = await listen(app);
   return {
-    app,
+    app: server,
+    express: app,
     mongo,
     models,
     redis,
@@ -159,7 +166,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     clock,
     errors,
     call(method, path, body, headers = {}) {
-      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' }).set(headers);
+      const call = request(server)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' }).set(headers);
       return Promise.resolve(body === undefined ? call : call.send(body as object));
     },
     async subscribe() {
@@ -168,6 +175,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
       return subscriber;
     },
     async close() {
+      await close();
       await Promise.all(subscribers.map((subscriber) => subscriber.quit()));
       await queues.close();
       await compliance.close();

@@ -1,4 +1,5 @@
-import type { Express } from 'express';
+import type { Server } from 'node:http';
+
 import request from 'supertest';
 
 import type { TestService } from './service.ts';
@@ -11,12 +12,12 @@ export function chatOf(content: string, more: object = {}): object {
   return { messages: [{ role: 'user', content }], ...more };
 }
 
-export function postChat(app: Express, key: string, body: object | string): request.Test {
+export function postChat(app: Server, key: string, body: object | string): request.Test {
   return request(app).post('/platform/v1/chat').auth(key, { type: 'bearer' }).type('json').send(body);
 }
 
 /** Reads a whole stream as text, as supertest does not know its content type; the body of an error is an object. */
-export function postStream(app: Express, key: string, body: object | string): request.Test {
+export function postStream(app: Server, key: string, body: object | string): request.Test {
   return request(app)
     .post('/platform/v1/chat/stream')
     .auth(key, { type: 'bearer' })

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { Express } from 'express';
@@ -18,6 +19,7 @@ import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { composeWorker } from '../../workers/compose.ts';
 import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 import type { SimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
+import { listen } from './listen.ts';
 import { waitFor } from './wait-for.ts';
 import { createRecordingLog } from './recording-log.ts';
 import type { RecordingLog } from './recording-log.ts';
@@ -47,8 +49,10 @@ export interface RunningWorker {
 
 /** An ingress and, unless told otherwise, a worker in this process, over real stores with names of their own. */
 export interface TestService {
-  app: Express;
-  adminApp: Express;
+  app: Server;
+  adminApp: Server;
+  /** What `app` serves. */
+  express: Express;
   /** The address of `app` behind a real socket, for what supertest cannot read: streams as they come. */
   url: string;
   provider: SimulatedProvider;
@@ -117,17 +121,14 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const redis = await openTestRedis('producer', config.redisUrl);
   closer.defer('redis', () => redis.quit());
 
-  const { app, adminApp } = await composeIngress(config, log, closer, {
+  const ingress = await composeIngress(config, log, closer, {
     namespace: name,
     relayTimes,
     ...(stripeApiUrl === undefined ? {} : { stripeApiUrl }),
   });
-  const server = app.listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  closer.defer('server', () => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
+  const [listening, adminListening] = await Promise.all([listen(ingress.app), listen(ingress.adminApp)]);
+  closer.defer('server', () => Promise.all([listening.close(), adminListening.close()]));
+  const { server: adminApp } = adminListening;
 
   const admin: TestService['admin'] = (method, path, body) => {
     const call = request(adminApp)[method](`/admin/v1${path}`).auth(ADMIN_TOKEN, { type: 'bearer' });
@@ -198,12 +199,11 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   }
   for (let count = 0; count < workers; count += 1) await startWorker();
 
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
   return {
-    app,
+    app: listening.server,
     adminApp,
-    url: `http://127.0.0.1:${port}`,
+    express: ingress.app,
+    url: listening.url,
     provider,
     mongo,
     models: createModels(mongo),
