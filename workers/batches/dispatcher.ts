@@ -5,6 +5,7 @@ import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { isBadDocument } from '../../shared/infra/mongo/mongo-faults.ts';
 import { isBadKey } from '../../shared/infra/redis/scripts.ts';
+import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { CloseBatch } from './close-batch.ts';
@@ -20,6 +21,7 @@ export interface DispatcherDeps {
   fillQueue: FillQueue;
   collectEnds: CollectEnds;
   closeBatch: CloseBatch;
+  queue: Pick<BatchQueue, 'decide'>;
   watch: Pick<ProviderWatch, 'isDown'>;
   leases: Pick<LeaderLease, 'hold' | 'renew' | 'release'>;
   /** Redis came back a moment ago: workers may yet replay what it has lost. */
@@ -70,14 +72,23 @@ const NEVER = -Infinity;
  * fleet does so; what it knows can be read again, so a leader that dies costs no line and runs none twice.
  */
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { work, fillQueue, collectEnds, closeBatch, watch, leases, hasReconnectedRecently, clock, log } = deps;
+  const { work, fillQueue, collectEnds, closeBatch, queue, watch, leases, hasReconnectedRecently, clock, log } = deps;
   const shards = new Map<number, ShardBatches>();
 
   async function take(state: ShardBatches, row: BatchRow): Promise<void> {
-    const { _id: batchId, tenantId } = row;
+    const { _id: batchId, tenantId, shard, status } = row;
     const known = state.open.get(batchId);
-    if (known !== undefined) known.row = row;
-    else {
+    if (known !== undefined) {
+      known.row = row;
+      return;
+    }
+    // A Redis that is full takes nothing new. The other batches go on, and this one is looked at again with the next rows.
+    const fate = await queue.decide(shard, batchId, 'running').catch(() => undefined);
+    if (fate === 'refused') {
+      // MongoDB went away as it started, and its caller was told that there is none.
+      log.info('A batch that was refused is removed.', { batchId, tenantId });
+      await work.abandon(tenantId, batchId, status, clock.now());
+    } else if (fate === 'running') {
       log.info('A batch is taken up.', { batchId, tenantId, count: row.total });
       state.open.set(batchId, openBatch(row, await work.count(tenantId, batchId)));
     }
@@ -109,7 +120,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       for (const batchId of known.keys()) if (!ids.has(batchId)) known.delete(batchId);
     for (const row of rows) {
       if (row.status === 'validating') {
-        if (clock.now() - row.createdAt > UPLOAD_MAX_MS) await work.abandon(row.tenantId, row._id, clock.now());
+        if (clock.now() - row.createdAt > UPLOAD_MAX_MS)
+          await work.abandon(row.tenantId, row._id, row.status, clock.now());
       } else if (isEndedBatch(row.status)) {
         state.open.delete(row._id);
         await doFor(state, row._id, () => closeBatch.publish({ row }));

@@ -205,13 +205,19 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     return (await batches.findOne({ _id: batchId, ...inSpace(space) }).lean()) ?? undefined;
   }
 
-  async function letRun(tenantId: string, batchId: string, arrived: Arrived): Promise<void> {
+  /** Null: it does not wait for lines. */
+  async function letRun(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | null> {
     const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
-    const running = await batches.updateOne(
-      { ...arriving, cancelledAt: { $exists: false } },
-      { $set: { ...arrived, status: 'in_progress' } },
-    );
-    if (running.modifiedCount === 0) await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
+    const after = { returnDocument: 'after' } as const;
+    const running = await batches
+      .findOneAndUpdate(
+        { ...arriving, cancelledAt: { $exists: false } },
+        { $set: { ...arrived, status: 'in_progress' } },
+        after,
+      )
+      .lean();
+    if (running !== null) return running;
+    return batches.findOneAndUpdate(arriving, { $set: { ...arrived, status: 'cancelling' } }, after).lean();
   }
 
   return {
@@ -233,7 +239,8 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     async start(tenantId, batchId, arrived) {
       const { startedUnder } = arrived;
       try {
-        await letRun(tenantId, batchId, arrived);
+        const started = await letRun(tenantId, batchId, arrived);
+        if (started !== null) return started;
       } catch (error) {
         if (startedUnder === undefined || !isDuplicateKey(error)) throw error;
         return (await batches.findOne({ tenantId, startedUnder }).lean()) ?? undefined;

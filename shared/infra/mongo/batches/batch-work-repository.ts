@@ -62,8 +62,8 @@ export interface BatchWorkRepository {
   ): Promise<boolean>;
   /** Nobody need look after it any more. */
   told(tenantId: string, batchId: string): Promise<void>;
-  /** Takes away what an upload has left that never came to its end. */
-  abandon(tenantId: string, batchId: string, now: number): Promise<void>;
+  /** Takes away a batch that nobody was given the id of, with its lines; one that has left `status` stays. */
+  abandon(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void>;
 }
 
 interface BatchEnd {
@@ -174,9 +174,9 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
     },
 
-    async abandon(tenantId, batchId, now) {
+    async abandon(tenantId, batchId, status, now) {
       const { modifiedCount } = await batches.updateOne(
-        { _id: batchId, tenantId, status: 'validating' },
+        { _id: batchId, tenantId, status },
         { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },
       );
       if (modifiedCount === 0) return;
