@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createServer, STATUS_CODES } from 'node:http';
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
+import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { addressHeaders } from '../admission/limit-headers.ts';
 import type { Config } from '../../shared/config/load-config.ts';
@@ -29,10 +30,10 @@ const REFUSALS: Record<string, { status: number; message: string }> = {
 };
 const MALFORMED = { status: 400, message: 'The request is not valid HTTP; check what sends it.' };
 
-function answerTo(code: string): string {
-  const { status, message } = REFUSALS[code] ?? MALFORMED;
+/** An answer without Node's own, with which the connection ends. */
+function lastAnswer(status: number, detail: ErrorDetail, more: Readonly<Record<string, string>> = {}): string {
   const requestId = newId('req');
-  const error = toErrorObject({ code: 'invalid_request', message }, requestId);
+  const error = toErrorObject(detail, requestId);
   const body = JSON.stringify({ error });
   const headers = {
     'X-Request-Id': requestId,
@@ -41,9 +42,15 @@ function answerTo(code: string): string {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
+    ...more,
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
+}
+
+function answerTo(fault: string): string {
+  const { status, message } = REFUSALS[fault] ?? MALFORMED;
+  return lastAnswer(status, { code: 'invalid_request', message });
 }
 
 /**
@@ -75,6 +82,27 @@ export function refuseMalformed(server: Server, answers: OpenAnswers): void {
     // It has its answer, whatever follows.
     else if (own?.headersSent === true) own.once('finish', end);
     else refuse();
+  });
+}
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
+/**
+ * Answers `CONNECT`, which asks for a tunnel (RFC 9110 section 9.3.6), and closes, behind the answers to what came before.
+ * Node would close without a word.
+ */
+export function refuseTunnels(server: Server, answers: OpenAnswers): void {
+  server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
+    const refuse = () => {
+      const message = `This is no proxy; paths answer ${METHODS} only.`;
+      if (socket.writable) socket.end(lastAnswer(405, { code: 'method_not_allowed', message }, { Allow: METHODS }));
+      setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    };
+    // Node listens to the connection no more.
+    socket.on('error', () => socket.destroy()).resume();
+    const before = [...answers.of(socket)].findLast((res) => !res.writableFinished);
+    if (before === undefined) refuse();
+    else before.once('finish', refuse);
   });
 }
 
@@ -188,6 +216,7 @@ export async function serve(app: RequestListener, options: ServeOptions, closer:
   server.on('request', oneAtATime(app, answers));
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   refuseMalformed(server, answers);
+  refuseTunnels(server, answers);
   closeUnread(answers);
   expectLate(server);
   closer.defer('slow readers', dropSlowReaders(answers));

@@ -37,14 +37,13 @@ function parse(answer: string) {
   return { status: Number(statusLine.split(' ')[1]), headers, error };
 }
 
-function expectRefusal(answer: string, status: number): void {
+function expectRefusal(answer: string, status: number, code = 'invalid_request', type = 'invalid_request_error'): void {
   const refusal = parse(answer);
   expect(refusal.status).toBe(status);
   expectUniformHeaders(refusal);
   expect(refusal.headers).toMatchObject({ connection: 'close', 'content-type': 'application/json; charset=utf-8' });
   expect(refusal.error).toMatchObject({
-    code: 'invalid_request',
-    type: 'invalid_request_error',
+    ...{ code, type },
     request_id: refusal.headers['x-request-id'],
   });
   expect(refusal.error['message']).toMatch(/^\S.*[.]$/);
@@ -125,6 +124,15 @@ describe('what is no HTTP request is refused in the form of every refusal, and t
 
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 404', 'HTTP/1.1 400']);
     expectRefusal(answer.slice(answer.lastIndexOf('HTTP/1.1 ')), 400);
+  });
+
+  it.each(['', FINE])('a CONNECT, as this is no proxy, behind the answers before it: "%s"', async (before) => {
+    const answer = await exchange(port, `${before}CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\nnoise`);
+
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual([...(before === '' ? [] : ['HTTP/1.1 404']), 'HTTP/1.1 405']);
+    const refusal = answer.slice(answer.lastIndexOf('HTTP/1.1 '));
+    expectRefusal(refusal, 405, 'method_not_allowed', 'not_found_error');
+    expect(parse(refusal).headers['allow']).toBe('GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS');
   });
 
   it('an expectation that is not known is no reason to refuse', async () => {
