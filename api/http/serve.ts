@@ -131,6 +131,8 @@ export function closeUnread(answers: OpenAnswers, unreadMs = UNREAD_MS): void {
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_MS = 20_000;
+/** By itself Node looks every 30 s for requests that came too slowly. */
+const CHECKS_A_LIMIT = 10;
 /** The largest chat body at its slowest; a batch of 50 MiB comes over a line that is hardly faster. */
 const REQUEST_MS = HEADERS_MS + (CHAT_LIMITS.bodyBytesMax / PACE.bytesPerSecond) * 1_000;
 
@@ -144,15 +146,18 @@ export interface ServeOptions {
   maxConnections?: number;
   /** How long open requests may take to end at closing; milliseconds. */
   graceMs: number;
+  /** How long a head may take to arrive, and a tenth; milliseconds. */
+  headersMs?: number;
   /** Called when the grace is over, just before the connections that are left are cut. */
   onGraceOver?: () => void;
 }
 
-function create(tls: ServeOptions['tls']): Server {
+function create({ tls, headersMs = HEADERS_MS }: ServeOptions): Server {
   const options = {
     keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: HEADERS_MS,
+    headersTimeout: headersMs,
     requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: headersMs / CHECKS_A_LIMIT,
     // `requireClearHead` refuses these requests with the uniform error object.
     requireHostHeader: false,
   };
@@ -210,8 +215,8 @@ async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOption
 
 /** Serves an app until `closer` closes it. */
 export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
-  const { port, host, setting, tls } = options;
-  const server = create(tls);
+  const { port, host, setting } = options;
+  const server = create(options);
   const answers = registerAnswers(server);
   server.on('request', oneAtATime(app, answers));
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;

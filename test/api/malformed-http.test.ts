@@ -157,6 +157,20 @@ it('a request that does not arrive in time is told so', async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
+it('a head that comes slowly is cut soon after its time, not when Node.js looks by itself, every 30 s', async () => {
+  const closer = createCloser(() => undefined);
+  const port = await freePort();
+  const start = performance.now();
+  const app = () => undefined;
+  await serve(app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0, headersMs: 100 }, closer);
+
+  const answer = await exchange(port, 'GET / HTTP/1.1\r\nHost: par');
+
+  expectRefusal(answer, 408);
+  expect(performance.now() - start).toBeLessThan(25_000);
+  await closer.close();
+}, 60_000);
+
 describe('a request that is answered before its body has come', () => {
   const HEAD = 'POST / HTTP/1.1\r\nHost: parley\r\nContent-Length: 100000\r\n\r\n';
   const server = createServer((_req, res) => res.end('early'));
