@@ -91,7 +91,7 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
  * Answers `CONNECT`, which asks for a tunnel (RFC 9110 section 9.3.6), and closes, behind the answers to what came before.
  * Node would close without a word.
  */
-export function refuseTunnels(server: Server, answers: OpenAnswers): void {
+function refuseTunnels(server: Server, answers: OpenAnswers): void {
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
     const refuse = () => {
       const message = `This is no proxy; paths answer ${METHODS} only.`;
