@@ -41,10 +41,14 @@ it('a batch without an Idempotency-Key that was answered 503 is not charged, whi
     if (first.status !== 202) {
       expect([nth, first.status]).toEqual([nth, 503]);
       refused += 1;
-      await waitFor(async () => {
-        const { status } = await postLines(service, key, itemsOf(LINES));
-        return status === 202 ? true : undefined;
-      }, 'the batch to be taken', BUSY_MS);
+      await waitFor(
+        async () => {
+          const { status } = await postLines(service, key, itemsOf(LINES));
+          return status === 202 ? true : undefined;
+        },
+        'the batch to be taken',
+        BUSY_MS,
+      );
     }
     wasReached = answers >= nth;
 
@@ -55,10 +59,14 @@ it('a batch without an Idempotency-Key that was answered 503 is not charged, whi
       ]);
       return { open, charges };
     };
-    await waitFor(async () => {
-      const { open, charges } = await count();
-      return open === 0 && charges >= LINES ? true : undefined;
-    }, 'all that was taken to end', BUSY_MS);
+    await waitFor(
+      async () => {
+        const { open, charges } = await count();
+        return open === 0 && charges >= LINES ? true : undefined;
+      },
+      'all that was taken to end',
+      BUSY_MS,
+    );
     expect([nth, await count()]).toEqual([nth, { open: 0, charges: LINES }]);
   }
 
