@@ -28,7 +28,7 @@ const TRIES_MAX = 5;
  * `areOthersBooked`: MongoDB has booked other records of the shard since these were last tried. Only then can a refusal
  * without a known cause be a record's own fault.
  */
-export interface BookOptions {
+interface BookOptions {
   areOthersBooked: boolean;
 }
 
