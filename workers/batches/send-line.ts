@@ -99,7 +99,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         // A line that needs more than the batches' share would take tokens from chat.
         isOverdue: isOverdue && countedTokens <= principal.limits.tpm * BATCH_LIMITS.tpmShare,
         onDisconnect: 'finish',
-        kept: undefined,
+        answerStorage: undefined,
         isEnqueuedAtOnce: true,
         // Shortened once the answer is in the batch's results (collect-ends.ts).
         retentionMs: STORED_ANSWER_MS,
