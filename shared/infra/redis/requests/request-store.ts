@@ -49,7 +49,7 @@ export function createRequestStore(
   const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false } = settings;
   const claiming = createClaimRequest(client, keyspace, leaseMs);
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
-  const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing'] as const;
+  const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'] as const;
   const finish = defineScript(client, 'finish', parts);
   const writes = createRollbackWrites({
     append: createCommonAppend(client, keyspace),

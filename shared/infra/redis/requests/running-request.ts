@@ -1,5 +1,7 @@
 import type { FinishReason, Terminal } from '../../../contracts/events.ts';
-import type { QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
+import type { Tier } from '../../../contracts/chat-request.ts';
+import type { IdempotencyName, QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import { parseEnvelope, UnreadableError } from '../../../contracts/stored-request.ts';
 import type { FinishedNotice } from '../../../contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
@@ -61,6 +63,20 @@ export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: '
 
 export type FinalStatus = 'completed' | 'failed' | 'cancelled';
 
+/** What admission and claim have written of a request. Times are milliseconds since the epoch, by Redis's clock. */
+export interface RecordFacts {
+  tier: Tier;
+  mode: KeyMode;
+  acceptedAt: number;
+  startedAt: number;
+  /** Place in the order of acceptance. */
+  seq: number;
+  metadataJson?: string;
+  idempotency?: IdempotencyName;
+  /** The pseudonym of its entity, under which a deletion finds the request. */
+  entityHash?: string;
+}
+
 export interface Ending {
   status: FinalStatus;
   /** Text that has not been appended yet. */
@@ -79,8 +95,10 @@ export interface Ending {
   settlement?: SettlementRecord;
   /** An event for webhooks, besides the booking. */
   notice?: FinishedNotice;
-  /** What the record says of a request whose answer is looked for in Redis alone, in case Redis loses all of it. */
-  record?: Readonly<Record<string, string>>;
+  /** What else Redis knows of the request, in case it loses all of it. Absent: then only the charge is brought back. */
+  facts?: RecordFacts;
+  /** The end was written before, and `deltas` are all of the text: what Redis has lost of the request is put back. */
+  putsBack?: true;
   /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
   jobLock?: string;
 }
