@@ -88,6 +88,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       routing,
       streams: createStreamReader(redis, keyspace),
       openLease: openLeases.open,
+      pseudonyms: deps.pseudonyms,
       hasReconnectedRecently: deps.hasReconnectedRecently,
       events: telemetry,
       log,
@@ -107,7 +108,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       log,
     }),
     saveTurn: createSaveTurn({ conversations, clock, log }),
-    finish: createFinish({ journal: deps.journal, pseudonyms: deps.pseudonyms, clock, events: telemetry, log }),
+    finish: createFinish({ journal: deps.journal, clock, events: telemetry, log }),
     storeAnswer: createStoreAnswer({
       answers: stores.answers,
       cache: createAnswerCache(redis, keyspace),

@@ -1,10 +1,8 @@
 import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { statusOf } from '../../shared/infra/redis/requests/request-store.ts';
-import type { RecordFacts } from '../../shared/infra/redis/requests/running-request.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { FinishJournal } from '../settlement/finish-journal.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
@@ -12,7 +10,6 @@ import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
   journal: Pick<FinishJournal, 'finish'>;
-  pseudonyms: Pick<Pseudonyms, 'of'>;
   clock: Clock;
   events: WorkerEmitter;
   log: Logger;
@@ -68,22 +65,6 @@ function noticeOf(
   };
 }
 
-/** What Redis knows of the request besides its end. */
-function recordFactsOf({ envelope, seq, claimedAt }: Claimed, pseudonyms: FinishDeps['pseudonyms']): RecordFacts {
-  const { tenantId, tier, mode, acceptedAt, request, kept } = envelope;
-  const { entityId, metadataJson } = request;
-  return {
-    tier,
-    mode,
-    acceptedAt,
-    startedAt: claimedAt,
-    seq,
-    ...(metadataJson === undefined ? {} : { metadataJson }),
-    ...(kept?.idempotency === undefined ? {} : { idempotency: kept.idempotency }),
-    ...(entityId === undefined ? {} : { entityHash: pseudonyms.of(tenantId, entityId) }),
-  };
-}
-
 /** By how much charges of concurrent requests may overdraw an account (docs/spec/contract.md section 8, Bounds). */
 const OVERDRAFT_TOKENS = 200;
 
@@ -104,7 +85,7 @@ function withUnbilled(run: Claimed, outcome: Outcome): Outcome {
  * Ends the request: terminal event, settlement record, hold release and job in one script. Safe to run twice: the script
  * refuses a lower fence and a second end, so a job that BullMQ hands out again ends and charges once. False: refused.
  */
-export function createFinish({ journal, pseudonyms, clock, events, log }: FinishDeps) {
+export function createFinish({ journal, clock, events, log }: FinishDeps) {
   return async (run: Claimed, ended: Outcome): Promise<boolean> => {
     const { answer, envelope, ref, rates } = run;
     const outcome = withUnbilled(run, ended);
@@ -121,7 +102,7 @@ export function createFinish({ journal, pseudonyms, clock, events, log }: Finish
       costMicro: settlement?.costMicro ?? 0,
       retentionMs: envelope.retentionMs,
       overdraftMicro: OVERDRAFT_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
-      ...(settlement === undefined ? {} : { settlement, facts: recordFactsOf(run, pseudonyms) }),
+      ...(settlement === undefined ? {} : { settlement }),
       ...(notice === undefined ? {} : { notice }),
       ...(jobLock === undefined ? {} : { jobLock }),
       ...(unbilled === undefined ? {} : { unbilledTokens: unbilled.promptTokens }),

@@ -1,11 +1,9 @@
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
-import { STORED_ANSWER_MS } from '../../../contracts/stored-answer.ts';
-import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { textsOf } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
-import { BILLED } from './record-store.ts';
-import type { DeliveryRef, Ending, RecordFacts } from './running-request.ts';
+import { toPutBack } from './put-back-call.ts';
+import type { DeliveryRef, Ending } from './running-request.ts';
 
 function keysOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId, queue }: DeliveryRef): string[] {
   const keys = keyspace.shard(shard);
@@ -61,36 +59,6 @@ function shortTextsOf(
   });
 }
 
-/** The keys of an end that was written before, and its arguments: what put-back.lua needs. */
-function putBackOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId }: DeliveryRef, facts: RecordFacts) {
-  const { tier, mode, acceptedAt, startedAt, seq, metadataJson, idempotency, entityHash } = facts;
-  const keys = keyspace.shard(shard);
-  const record = keys.record(requestId);
-  const fields = {
-    tenant: tenantId,
-    key: keyId,
-    billed: BILLED[mode],
-    tier,
-    month: monthOf(acceptedAt),
-    acceptedAt,
-    startedAt,
-    seq,
-    ...(mode === 'test' ? { allowance: keys.testAllowance(tenantId, dayOf(acceptedAt)) } : {}),
-    ...(metadataJson === undefined ? {} : { metadata: metadataJson }),
-  };
-  return {
-    keys: [
-      idempotency === undefined ? record : keys.idempotency(idempotency.name),
-      entityHash === undefined ? record : keys.entityRequests(tenantId, entityHash),
-    ],
-    args: [
-      idempotency === undefined ? '' : `${requestId} ${idempotency.fingerprint} ${tenantId}`,
-      STORED_ANSWER_MS,
-      ...Object.entries(fields).flat(),
-    ],
-  };
-}
-
 /** Keys and arguments of finish.lua. `sentSeq`: sequence number of the last event before this end. */
 export function toFinishCall(
   keyspace: Keyspace,
@@ -98,13 +66,13 @@ export function toFinishCall(
   sentSeq: number,
   ending: Ending,
 ): Parameters<Script> {
-  const { deltas, terminal, settlement, notice, facts, putsBack } = ending;
+  const { deltas, terminal, settlement, notice, putsBack } = ending;
   const lastSeq = sentSeq + deltas.length + eventsOf(terminal);
   const entry = encodeEntry(deltas, terminal);
   const head = ref.owner === undefined ? `${lastSeq}` : `${lastSeq} ${ref.owner}`;
-  const again = putsBack === undefined || facts === undefined ? undefined : putBackOf(keyspace, ref, facts);
+  const again = putsBack && ref.facts !== undefined ? toPutBack(keyspace, ref, ref.facts) : undefined;
   return [
-    [...keysOf(keyspace, ref), ...(again?.keys ?? [])],
+    [...keysOf(keyspace, ref), ...(again?.names ?? [])],
     [
       ref.requestId,
       textsOf(shortTextsOf(ref, sentSeq, lastSeq, ending)),
@@ -112,7 +80,7 @@ export function toFinishCall(
       sentSeq === 0 ? `${head}\n${entry}` : entry,
       settlement === undefined ? '' : JSON.stringify(settlement),
       notice === undefined ? '' : JSON.stringify(notice),
-      ...(again?.args ?? []),
+      ...(again?.known ?? []),
     ],
   ];
 }

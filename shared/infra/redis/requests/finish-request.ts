@@ -10,8 +10,8 @@ export interface FinishRequest {
   finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
    * Repeats an end that stood to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it had,
-   * and what it lost is written again: end and charge, and with `facts` the request itself. `superseded`: another delivery
-   * has the request and ends it.
+   * and what it lost is written again: end and charge, and the request itself where its `facts` are known. `superseded`:
+   * another delivery has the request and ends it, or its caller was told that it failed.
    */
   replayFinish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
 }
@@ -59,11 +59,11 @@ export function createFinishRequest(
     return { ...rest, settlement: charge, costMicro: charge.costMicro, overdraftMicro: UNBOUNDED_MICRO };
   }
 
-  /** Repeats an end, with all of the text if this delivery has it: then a request is put back of which Redis has nothing. */
+  /** Repeats an end; if Redis has nothing of the request, with all that it had. */
   function endAgain(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
     const { settlement, earlier = [], deltas, retentionMs } = ending;
-    const isAllKnown = earlier.length === sentSeq;
-    if (settlement === undefined || !isAllKnown || isLetGo(settlement, retentionMs)) return end(ref, sentSeq, ending);
+    const isKnown = settlement !== undefined && ref.facts !== undefined && !isLetGo(settlement, retentionMs);
+    if (!isKnown) return end(ref, sentSeq, ending);
     return end(ref, 0, { ...ending, earlier: [], deltas: [...earlier, ...deltas], putsBack: true });
   }
 
@@ -76,12 +76,14 @@ export function createFinishRequest(
       const { record, outbox } = keyspace.shard(ref.shard);
       const again = asItStood(ending);
       const charge = again.settlement;
-      const [state, fence] = await client.hmget(record(ref.requestId), 'state', 'fence');
+      const [state, fence, untold] = await client.hmget(record(ref.requestId), 'state', 'fence', 'untold');
       // An answer that was put back from MongoDB has no fence, and says nothing of its charge.
       if (state === 'done' && (fence !== null || charge === undefined)) return 'known';
       const outcome = await endAgain(ref, sentSeq, again);
       if (hasEnded(outcome, ending)) return 'replayed';
-      if (!isNowhere(outcome)) return 'superseded';
+      // Nobody pays for what a caller was told has failed.
+      const isTold = outcome === 'void' && untold === null;
+      if (isTold || !isNowhere(outcome)) return 'superseded';
       // What cannot be put back is charged all the same; the book takes a charge once.
       if (charge !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(charge));
       return 'replayed';

@@ -63,20 +63,6 @@ export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: '
 
 export type FinalStatus = 'completed' | 'failed' | 'cancelled';
 
-/** What admission and claim have written of a request. Times are milliseconds since the epoch, by Redis's clock. */
-export interface RecordFacts {
-  tier: Tier;
-  mode: KeyMode;
-  acceptedAt: number;
-  startedAt: number;
-  /** Place in the order of acceptance. */
-  seq: number;
-  metadataJson?: string;
-  idempotency?: IdempotencyName;
-  /** The pseudonym of its entity, under which a deletion finds the request. */
-  entityHash?: string;
-}
-
 export interface Ending {
   status: FinalStatus;
   /** Text that has not been appended yet. */
@@ -95,12 +81,26 @@ export interface Ending {
   settlement?: SettlementRecord;
   /** An event for webhooks, besides the booking. */
   notice?: FinishedNotice;
-  /** What else Redis knows of the request, in case it loses all of it. Absent: then only the charge is brought back. */
-  facts?: RecordFacts;
-  /** The end was written before, and `deltas` are all of the text: what Redis has lost of the request is put back. */
+  /** The end stood before, and `deltas` are all of the text: a request of which Redis has lost everything is put back. */
   putsBack?: true;
   /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
   jobLock?: string;
+}
+
+/** What Redis knows of a request that runs, besides its text. Times are milliseconds since the epoch, by Redis's clock. */
+export interface RecordFacts {
+  tier: Tier;
+  mode: KeyMode;
+  acceptedAt: number;
+  startedAt: number;
+  /** Place in the order of acceptance. */
+  seq: number;
+  deadline: number;
+  rates?: Rates;
+  metadataJson?: string;
+  idempotency?: IdempotencyName;
+  /** The pseudonym of its entity, under which a deletion finds the request. */
+  entityHash?: string;
 }
 
 /** Names one running delivery. */
@@ -113,6 +113,10 @@ export interface DeliveryRef {
   fence: number;
   /** The claim to which its writes belong. Absent: any with this fence. */
   owner?: string;
+  /** For a Redis that loses all of the request. Absent where an earlier delivery has sent text, which is not known here. */
+  facts?: RecordFacts;
+  /** The same, while it runs. */
+  envelope?: RequestEnvelope | undefined;
 }
 
 /** What a running request asks to hold, as totals. What it holds is never reduced. */

@@ -7,8 +7,8 @@
 --      2 short texts, each followed by a NUL, which are read faster than as arguments each: see the locals below,
 --      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
 --      5 notice for webhooks ('': none),
---      and of a repeated end that has all of the text, in case Redis has lost the request: 6 value of the idempotency record
---      ('': none), 7 its lifetime in ms, then names and values of the record in turn
+--      and of a repeated end that has all of the text, in case Redis has lost the request: from 6 on
+--      what put_back knows (put-back.lua)
 -- Returns 'finished', or 'charged' with the micro-credits if the account could not pay all; 'unheard' if nobody pays for it;
 -- 'behind' with the last sequence number that Redis has, if Redis came back without some of the text; else the state that was
 -- found, as this delivery no longer owns the request.
@@ -27,7 +27,10 @@ local cost, tokens, completion, kept, overdraft, fence, last_seq, follows, statu
   struct.unpack('sssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
 local id = ARGV[1]
-if ARGV[6] and follows == '0' then put_back(id, tag_of(KEYS[3]) .. 's:' .. id, fence, owner, retention) end
+if ARGV[6] and follows == '0' then
+  local keys = { KEYS[1], tag_of(KEYS[3]) .. 's:' .. id, KEYS[10], KEYS[14], KEYS[15] }
+  put_back_ended(id, keys, fence, owner, retention, { unpack(ARGV, 6) })
+end
 local state, known_fence, sent, known_owner, channels, known_billed, month, hold_text, hold_tokens, accepted_at, estimate,
   weight, is_unheard = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month',
   'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard'))
