@@ -6,7 +6,16 @@ import { createRecordStore } from '../../shared/infra/redis/requests/record-stor
 import type { DeliveryRef, Ending } from '../../shared/infra/redis/requests/request-store.ts';
 import type { RecordFacts } from '../../shared/infra/redis/requests/running-request.ts';
 import { createAnswerCache, createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
-import { endingOf, LEASE_MS, needs, openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import {
+  endingOf,
+  FAILED,
+  LEASE_MS,
+  needs,
+  openRequestLab,
+  RATE,
+  RETENTION_MS,
+  SHARD,
+} from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 // Redis has lost all of a request: its acceptance, its text, its end and its charge.
@@ -35,7 +44,7 @@ async function rollBack(): Promise<void> {
 async function running(principal: Principal, age = 0) {
   before = await lab.snapshot();
   const request = await lab.admit({ principal, entityHash: 'an entity', idempotency: IDEMPOTENCY });
-  const { owner, seq, remainingMs, now: startedAt } = await lab.run(request, 1);
+  const { owner, seq, remainingMs, tokenLimit, now: startedAt } = await lab.run(request, 1);
   const { tier, mode, acceptedAt } = request.envelope;
   const facts: RecordFacts = {
     tier,
@@ -47,6 +56,7 @@ async function running(principal: Principal, age = 0) {
     metadataJson: '{"a":"b"}',
     idempotency: IDEMPOTENCY,
     entityHash: 'an entity',
+    ...(tokenLimit === undefined ? {} : { tokenLimit }),
   };
   return { request, ref: { ...request.ref(1), owner, facts } };
 }
@@ -186,6 +196,21 @@ describe('its end', () => {
     expect(await lab.figures(principal)).toMatchObject({ pendingMicro: 15 * RATE });
   });
 
+  it('stays a failure, so that what its caller was told has failed does not run again', async () => {
+    const principal = await lab.tenant(100 * RATE);
+    const { request, ref } = await running(principal);
+    await lab.requests.finish(ref, 0, FAILED);
+    await rollBack();
+
+    expect(await lab.requests.replayFinish(ref, 0, FAILED)).toBe('replayed');
+
+    const state = await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status');
+    expect(state).toEqual(['done', 'failed']);
+    // Its key is free for the next try.
+    expect(await lab.redis.exists(lab.keys.idempotency(IDEMPOTENCY.name))).toBe(0);
+    expect([await charges(), await lab.figures(principal)]).toMatchObject([[], { heldMicro: 0, pendingMicro: 0 }]);
+  });
+
   it('is written where Redis has the admission without a body, as a worker was quicker than its ingress', async () => {
     const principal = await lab.tenant(100 * RATE);
     const { request, repeat } = await ended(principal);
@@ -232,6 +257,16 @@ describe('while it runs', () => {
       expect(await WRITES.finish(ref, request)).toBe('ok');
     }
     expect(await textOf(request)).toBe('Well, yes.');
+  });
+
+  it('it is bounded by what its tenant may use', async () => {
+    const principal = await lab.tenant(100 * RATE, { monthlyTokenBudget: 25 });
+    const { ref, request } = await running(principal);
+    await rollBack();
+    const lease = { ...ref, envelope: request.envelope };
+
+    expect((await lab.requests.renew(lease, needs(20))).outcome).toBe('ok');
+    expect(await lab.requests.renew(lease, needs(40))).toMatchObject({ held: { tokens: 25 } });
   });
 
   it('another worker can take it over', async () => {

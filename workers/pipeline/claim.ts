@@ -54,11 +54,13 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: DeliveryRe
 }
 
 /** What Redis knows of a request, in case it loses it. */
-function factsOf({ envelope, seq, now, remainingMs, rates }: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']) {
+function factsOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): RecordFacts {
+  const { envelope, seq, now, remainingMs, rates, tokenLimit } = claimed;
   const { tenantId, tier, mode, acceptedAt, request, kept } = envelope;
   const { entityId, metadataJson } = request;
   const facts: RecordFacts = { tier, mode, acceptedAt, startedAt: now, seq, deadline: now + remainingMs };
   if (rates !== undefined) facts.rates = rates;
+  if (tokenLimit !== undefined) facts.tokenLimit = tokenLimit;
   if (metadataJson !== undefined) facts.metadataJson = metadataJson;
   if (kept?.idempotency !== undefined) facts.idempotency = kept.idempotency;
   if (entityId !== undefined) facts.entityHash = pseudonyms.of(tenantId, entityId);

@@ -1,9 +1,8 @@
-import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import type { ScriptReply } from '../scripts.ts';
 import type { RollbackWrites } from './rollback-writes.ts';
-import type { DeliveryRef, Ending } from './running-request.ts';
+import type { DeliveryRef, Ending, RecordFacts } from './running-request.ts';
 
 export interface FinishRequest {
   /** `sentSeq`: sequence number of the last event before this. False: this delivery no longer owns the request. */
@@ -26,9 +25,9 @@ const isNowhere = (outcome: ScriptReply) => outcome === 'missing' || outcome ===
 /** A charge that has been made is not held against what the account can pay by now. */
 const UNBOUNDED_MICRO = Number.MAX_SAFE_INTEGER;
 
-/** Whether Redis has let go of an answer by itself: then a missing record does not mean that its end was lost. */
-function isLetGo({ finishedAt }: SettlementRecord, retentionMs: number): boolean {
-  return retentionMs > 0 && finishedAt + retentionMs <= Date.now();
+/** Whether Redis may have let go of a request by itself: then a missing record does not mean that its end was lost. */
+function isLetGo({ startedAt }: RecordFacts, { settlement, retentionMs }: Ending): boolean {
+  return retentionMs > 0 && (settlement?.finishedAt ?? startedAt) + retentionMs <= Date.now();
 }
 
 /** Ends requests through `end`, and repeats their ends to a Redis that may have lost them. */
@@ -61,9 +60,8 @@ export function createFinishRequest(
 
   /** Repeats an end; if Redis has nothing of the request, with all that it had. */
   function endAgain(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
-    const { settlement, earlier = [], deltas, retentionMs } = ending;
-    const isKnown = settlement !== undefined && ref.facts !== undefined && !isLetGo(settlement, retentionMs);
-    if (!isKnown) return end(ref, sentSeq, ending);
+    const { earlier = [], deltas } = ending;
+    if (ref.facts === undefined || isLetGo(ref.facts, ending)) return end(ref, sentSeq, ending);
     return end(ref, 0, { ...ending, earlier: [], deltas: [...earlier, ...deltas], putsBack: true });
   }
 

@@ -11,7 +11,7 @@ import type { DeliveryRef, RecordFacts } from './running-request.ts';
 const SLACK_MS = 60_000;
 
 function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId }: DeliveryRef, facts: RecordFacts) {
-  const { tier, mode, acceptedAt, startedAt, seq, deadline, metadataJson, rates } = facts;
+  const { tier, mode, acceptedAt, startedAt, seq, deadline, metadataJson, rates, tokenLimit } = facts;
   const allowance = keyspace.shard(shard).testAllowance(tenantId, dayOf(acceptedAt));
   return {
     tenant: tenantId,
@@ -24,6 +24,7 @@ function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId }: DeliveryRef, f
     seq,
     deadline,
     ...(rates === undefined ? {} : { rates: `${rates.promptMicro} ${rates.completionMicro}` }),
+    ...(tokenLimit === undefined ? {} : { limit: tokenLimit }),
     ...(mode === 'test' ? { allowance } : {}),
     ...(metadataJson === undefined ? {} : { metadata: metadataJson }),
   };

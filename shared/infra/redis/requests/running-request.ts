@@ -27,6 +27,8 @@ export interface ClaimedRequest {
   rates: Rates | undefined;
   /** Prompt tokens as an earlier delivery counted them; 0: unknown. */
   promptTokens: number;
+  /** The tokens that its tenant may use in the month, or in the day of a test key. Undefined: not bounded. */
+  tokenLimit: string | undefined;
   /** By Redis's clock, as all times of a request: the clock of this process may differ. */
   now: number;
 }
@@ -97,6 +99,7 @@ export interface RecordFacts {
   seq: number;
   deadline: number;
   rates?: Rates;
+  tokenLimit?: string;
   metadataJson?: string;
   idempotency?: IdempotencyName;
   /** The pseudonym of its entity, under which a deletion finds the request. */
@@ -154,7 +157,7 @@ export function toClaimed(
   envelope: RequestEnvelope,
   reply: readonly string[],
 ): ClaimedRequest {
-  const [, , remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens] = reply;
+  const [, , remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens, limit] = reply;
   return {
     kind: 'run',
     ...claim,
@@ -166,6 +169,7 @@ export function toClaimed(
     held: toHeld(micro, tokens),
     rates: toRates(rates),
     promptTokens: Number(promptTokens),
+    tokenLimit: limit === '' ? undefined : limit,
     now: Number(now),
   };
 }
