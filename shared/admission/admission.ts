@@ -78,6 +78,7 @@ function toEnvelope(
   { tier, rates }: AdmissionTerms,
 ): Omit<RequestEnvelope, 'acceptedAt'> {
   const { tenantId, keyId, mode, subject, grade, moderation } = principal;
+  const named = idempotency === undefined ? {} : { idempotency };
   return {
     requestId,
     tenantId,
@@ -87,7 +88,7 @@ function toEnvelope(
     tier,
     stream,
     retentionMs,
-    ...(kept === undefined ? {} : { rates, kept: { ...kept, ...(idempotency === undefined ? {} : { idempotency }) } }),
+    ...(kept === undefined ? named : { rates, kept: { ...kept, ...named } }),
     tenant: {
       ...(subject === undefined ? {} : { subject }),
       ...(grade === undefined ? {} : { grade }),

@@ -37,6 +37,8 @@ export interface RequestEnvelope {
   retentionMs: number;
   /** Present where the answer may be asked for again, under an Idempotency-Key if there is one. */
   kept?: KeptAs & { idempotency?: IdempotencyName };
+  /** Of a request of which nothing is kept, but that it ran. */
+  idempotency?: IdempotencyName;
   /** The prices at its acceptance, which hold if it has to be admitted again. Absent where that cannot be. */
   rates?: { promptMicro: number; completionMicro: number };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };

@@ -58,11 +58,12 @@ function factsOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): 
   const { envelope, seq, now, remainingMs, rates, tokenLimit } = claimed;
   const { tenantId, tier, mode, acceptedAt, request, kept } = envelope;
   const { entityId, metadataJson } = request;
+  const idempotency = kept?.idempotency ?? envelope.idempotency;
   const facts: RecordFacts = { tier, mode, acceptedAt, startedAt: now, seq, deadline: now + remainingMs };
   if (rates !== undefined) facts.rates = rates;
   if (tokenLimit !== undefined) facts.tokenLimit = tokenLimit;
   if (metadataJson !== undefined) facts.metadataJson = metadataJson;
-  if (kept?.idempotency !== undefined) facts.idempotency = kept.idempotency;
+  if (idempotency !== undefined) facts.idempotency = idempotency;
   if (entityId !== undefined) facts.entityHash = pseudonyms.of(tenantId, entityId);
   return facts;
 }
