@@ -17,6 +17,7 @@ import {
   SHARD,
 } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 // Redis has lost all of a request: its acceptance, its text, its end and its charge.
 
@@ -187,6 +188,8 @@ describe('its end', () => {
     const principal = await lab.tenant(100 * RATE);
     const { request, repeat } = await ended(principal, [], { retentionMs: 1 });
     await lab.redis.unlink(lab.keys.record(request.requestId), lab.keys.answer(request.requestId));
+    const { finishedAt } = request.settlement(0, 0);
+    await waitFor(() => (Date.now() > finishedAt + 1 ? true : undefined), 'the end of its time');
 
     await repeat();
 
@@ -256,6 +259,15 @@ describe('while it runs', () => {
       expect(await lab.redis.zrange(lab.keys.open(principal.tenantId), '0', '-1')).toEqual([request.requestId]);
       expect(await WRITES.finish(ref, request)).toBe('ok');
     }
+    expect(await textOf(request)).toBe('Well, yes.');
+  });
+
+  it('it goes on where several calls find it missing at once', async () => {
+    const { request, ref } = await lost();
+
+    expect(await Promise.all([WRITES.renew(ref), WRITES.append(ref)])).toEqual(['ok', 'ok']);
+
+    expect(await WRITES.finish(ref, request)).toBe('ok');
     expect(await textOf(request)).toBe('Well, yes.');
   });
 
