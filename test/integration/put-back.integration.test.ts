@@ -19,8 +19,6 @@ import {
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-// Redis has lost all of a request: its acceptance, its text, its end and its charge.
-
 const IDEMPOTENCY = { name: 'a key', fingerprint: 'a print' };
 
 let lab: RequestLab;
