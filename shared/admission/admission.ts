@@ -88,6 +88,7 @@ function toEnvelope(
   { tier, rates }: AdmissionTerms,
 ): Omit<RequestEnvelope, 'acceptedAt'> {
   const { tenantId, keyId, mode, subject, grade, moderation } = principal;
+  const named = idempotency === undefined ? {} : { idempotency };
   return {
     requestId,
     tenantId,
@@ -97,9 +98,7 @@ function toEnvelope(
     tier,
     stream,
     retentionMs,
-    ...(answerStorage === undefined
-      ? {}
-      : { rates, kept: { ...answerStorage, ...(idempotency === undefined ? {} : { idempotency }) } }),
+    ...(answerStorage === undefined ? named : { rates, kept: { ...answerStorage, ...named } }),
     tenant: {
       ...(subject === undefined ? {} : { subject }),
       ...(grade === undefined ? {} : { grade }),

@@ -40,6 +40,8 @@ export interface RequestEnvelope {
    * Stored envelopes of running systems have this name.
    */
   kept?: AnswerStorage & { idempotency?: IdempotencyName };
+  /** Of a request of which nothing is kept, but that it ran. */
+  idempotency?: IdempotencyName;
   /** The prices at its acceptance, which hold if it has to be admitted again. Absent where that cannot be. */
   rates?: { promptMicro: number; completionMicro: number };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
