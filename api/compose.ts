@@ -76,7 +76,7 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
 /** Where credits are bought: undefined, both, where nothing is sold. */
 async function openSales(
   { config, clock, log }: Connections,
-  { checkouts, purchases, tenants, accountStore }: Stores,
+  { checkouts, purchases, paymentBookings, tenants, accountStore }: Stores,
   { events, watchAccount }: IngressWebhooks,
   { paymentMismatches }: IngressMetrics,
   stripeApiUrl: string | undefined,
@@ -86,6 +86,7 @@ async function openSales(
   const paymentRoute = createPaymentRoute(opened, {
     checkouts,
     purchases,
+    paymentBookings,
     tenants,
     accountStore,
     events,

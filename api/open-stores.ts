@@ -7,6 +7,7 @@ import { createAccountRepository } from '../shared/infra/mongo/accounts/account-
 import { createCheckoutRepository } from '../shared/infra/mongo/accounts/checkout-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
 import { createPriceRepository } from '../shared/infra/mongo/accounts/price-repository.ts';
+import { createPaymentBookings } from '../shared/infra/mongo/accounts/payment-bookings.ts';
 import { createPurchaseRepository } from '../shared/infra/mongo/accounts/purchase-repository.ts';
 import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repository.ts';
 import { createBatchRepository } from '../shared/infra/mongo/batches/batch-repository.ts';
@@ -169,6 +170,7 @@ export function openStores({ config, keyspace, redis, recentWrites, cipher, mong
     prices: createPriceRepository(mongo, pricesUnset(config)),
     checkouts: createCheckoutRepository(mongo),
     purchases: createPurchaseRepository(mongo),
+    paymentBookings: createPaymentBookings(mongo),
     providers: createProviderRepository(mongo, cipher),
     credentials: createCredentialRotation(bulk, cipher),
     tiers: createTierRepository(mongo),

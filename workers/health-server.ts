@@ -10,25 +10,42 @@ export interface HealthServerDeps {
   metrics: { contentType: string; render(): Promise<string> };
 }
 
+const PATHS: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
+const METHODS: readonly string[] = ['GET', 'HEAD'];
+
+/** How long a request may take to arrive; milliseconds. None of them has a body. */
+const ARRIVAL_MS = 10_000;
+/** By itself Node looks every 30 s for requests that came too slowly. */
+const CHECKS_A_LIMIT = 10;
+
 function send(res: ServerResponse, status: number, body: string, type = 'application/json; charset=utf-8'): void {
   res.writeHead(status, { 'Content-Type': type }).end(body);
 }
 
 const NO_TOKEN = '{"status":"send METRICS_TOKEN as a bearer token"}';
+const WRONG_METHOD = '{"status":"this path answers GET and HEAD only"}';
 const UNAVAILABLE = '{"status":"unavailable","checks":{"worker":"it is starting"}}';
 
 /**
  * A worker's three pages, for operators and schedulers only; Express stays in the ingress. `worker` is undefined while
  * it is still being put together.
  */
-export function createHealthServer(worker: () => HealthServerDeps | undefined, access: MetricsAccess): Server {
+export function createHealthServer(
+  worker: () => HealthServerDeps | undefined,
+  access: MetricsAccess,
+  arrivalMs = ARRIVAL_MS,
+): Server {
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const deps = worker();
-    if (req.url === '/health/live') {
-      send(res, 200, '{"status":"ok"}');
-    } else if (req.url !== '/health/ready' && req.url !== '/metrics') {
+    if (!PATHS.includes(req.url ?? '')) {
       send(res, 404, '{"status":"unknown path"}');
+    } else if (!METHODS.includes(req.method ?? '')) {
+      res.setHeader('Allow', METHODS.join(', '));
+      send(res, 405, WRONG_METHOD);
+    } else if (req.url === '/health/live') {
+      send(res, 200, '{"status":"ok"}');
     } else if (req.url === '/metrics' && !mayReadMetrics(req, access)) {
+      res.setHeader('WWW-Authenticate', 'Bearer');
       send(res, 401, NO_TOKEN);
     } else if (deps === undefined) {
       send(res, 503, UNAVAILABLE);
@@ -39,7 +56,12 @@ export function createHealthServer(worker: () => HealthServerDeps | undefined, a
       send(res, ready ? 200 : 503, JSON.stringify({ status: ready ? 'ok' : 'unavailable', checks }));
     }
   }
-  return createServer((req, res) => {
+  const times = {
+    headersTimeout: arrivalMs,
+    requestTimeout: arrivalMs,
+    connectionsCheckingInterval: arrivalMs / CHECKS_A_LIMIT,
+  };
+  return createServer(times, (req, res) => {
     answer(req, res).catch(() => {
       send(res, 500, '{"status":"failed"}');
     });

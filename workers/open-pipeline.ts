@@ -16,6 +16,7 @@ import { createLease, createOpenLeases } from './pipeline/lease/lease.ts';
 import { createModeration } from './moderation/create-moderation.ts';
 import { createAssemblePrompt } from './pipeline/assemble-prompt.ts';
 import { createConclude } from './pipeline/conclude.ts';
+import type { Pseudonyms } from '../shared/domain/compliance/pseudonyms.ts';
 import { createFinish } from './pipeline/finish.ts';
 import { createGenerate } from './pipeline/generate.ts';
 import { createStoreAnswer } from './pipeline/store-answer.ts';
@@ -49,6 +50,7 @@ export interface OpenPipelineDeps {
   requests: RequestStore;
   journal: Pick<FinishJournal, 'finish'>;
   stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
+  pseudonyms: Pseudonyms;
   telemetry: WorkerEmitter;
   /** Undefined: nothing is traced. */
   tracing: Tracing | undefined;
@@ -86,6 +88,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       routing,
       streams: createStreamReader(redis, keyspace),
       openLease: openLeases.open,
+      pseudonyms: deps.pseudonyms,
       hasReconnectedRecently: deps.hasReconnectedRecently,
       events: telemetry,
       log,

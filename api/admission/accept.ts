@@ -78,14 +78,14 @@ export interface Relay {
   abandon(): void;
 }
 
-/** `existing`: the stream may have begun, so the relay reads it from its start. */
+/** `existing`: the request was sent by an earlier call, so its stream may have begun and is read from the start. */
 export type OpenRelay<R> = (shard: number, requestId: string, existing: boolean) => R;
 
 function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): AnswerHead {
   return answerHead({ requestId, acceptedAt, tier, metadataJson: request.metadataJson });
 }
 
-/** Only the first request of a shard waits for its channel. */
+/** The longest wait for the subscription to a shard's channel; only the first request of a shard has to wait. */
 const SUBSCRIBE_MS = 1_000;
 
 /** A call on its way in. */
@@ -94,8 +94,19 @@ interface Call<R> {
   route: AcceptRoute;
   body: ParsedChatBody;
   openRelay: OpenRelay<R>;
-  /** The request of an earlier call that could not be joined. */
-  lost: string | undefined;
+  /** The request of an earlier call that the key named, and that was not found. */
+  notFound: string | undefined;
+}
+
+/**
+ * Whether MongoDB keeps the request until it has ended (see retention.ts), and how: an asynchronous caller is told 202 only
+ * once the request is stored, for any other caller it is stored in the background.
+ */
+type Intent = 'none' | 'awaited' | 'background';
+
+function intentOf(hasIntent: boolean, async: boolean): Intent {
+  if (!hasIntent) return 'none';
+  return async ? 'awaited' : 'background';
 }
 
 export type Accept = ReturnType<typeof createAccept>;
@@ -109,38 +120,50 @@ export function createAccept(deps: AcceptDeps) {
   const { admit, enqueue, hub, records, recall, keepIntent, retention, follow, events } = deps;
   const joinRequest = createJoin(deps);
 
-  /**
-   * Brings an admitted request into line. MongoDB keeps it, too, if it has an intent; only an asynchronous caller waits for
-   * that, before it is told 202.
-   */
-  async function keepAndEnqueue(
+  /** Stores the intent of an admitted request, if it has one, and enqueues the request. */
+  async function storeAndEnqueue(
     { envelope, isQueued }: AdmissionOutcome & { kind: 'admitted' },
     principal: Principal,
     relay: Relay,
-    async: boolean,
-    hasIntent: boolean,
+    intent: Intent,
   ): Promise<void> {
     const { requestId } = envelope;
     try {
-      if (async) {
+      if (intent === 'awaited') {
         await keepIntent.beforeAnswer(principal.shard, envelope).catch((error: unknown) => {
           // The job does not exist, so no worker has begun.
           enqueue.takeBack(requestId, principal);
           throw error;
         });
-      } else if (hasIntent) keepIntent.besides(principal.shard, envelope);
+      } else if (intent === 'background') keepIntent.besides(principal.shard, envelope);
       if (!isQueued) await enqueue.enqueue(envelope, principal);
     } catch (error) {
       relay.close();
-      if (hasIntent) keepIntent.forget(requestId);
+      if (intent !== 'none') keepIntent.forget(requestId);
       throw error;
     }
   }
 
-  /**
-   * Undefined: try again. Either the tenant has moved, and the context of the call has its new shard now; or the request
-   * under the key, and with it the key, was taken back meanwhile.
-   */
+  /** Undefined: the request that admission named was taken back meanwhile, and its key with it. Try again. */
+  async function joinEarlier<R extends Relay>(
+    call: Call<R>,
+    joined: AdmissionOutcome & { kind: 'joined' },
+    principal: Principal,
+  ): Promise<Accepted<R> | undefined> {
+    const { route, body, openRelay, notFound } = call;
+    const record = await joinRequest(joined, body.request, principal, route.async ?? false);
+    if (record === undefined) {
+      // The key names this request a second time, so it was not taken back: it has ended, and its answer is gone.
+      if (notFound === joined.requestId) throw noLongerKept();
+      call.notFound = joined.requestId;
+      return undefined;
+    }
+    const relay = openRelay(principal.shard, record.requestId, true);
+    if (keepsNothing(principal)) hub.wipeAtEnd(record.requestId);
+    return { head: answerHead(record), relay, replayed: true };
+  }
+
+  /** Undefined: try again. The tenant has moved, and the context of the call has its new shard; or see `joinEarlier`. */
   async function acceptThere<R extends Relay>(call: Call<R>): Promise<Accepted<R> | undefined> {
     const { res, body, openRelay } = call;
     const { endpoint, stream, async = false, idempotencyKey } = call.route;
@@ -151,8 +174,8 @@ export function createAccept(deps: AcceptDeps) {
       idempotencyKey === undefined ? undefined : idempotencyOf(principal, 'chat', idempotencyKey, body.request);
     if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
     if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
-    const isKept = async || idempotency !== undefined;
-    const { retentionMs, kept, hasIntent } = retentionOf(principal, isKept, retention);
+    const callerMayReturn = async || idempotency !== undefined;
+    const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
     // A worker may begin before admission's answer arrives.
     const relay = openRelay(shard, requestId, false);
     const admitted = await admit({
@@ -163,8 +186,8 @@ export function createAccept(deps: AcceptDeps) {
       request: body.request,
       channel: async ? '' : hub.channelOf(shard),
       idempotency,
-      onDisconnect: isKept ? 'finish' : principal.onDisconnect,
-      kept,
+      onDisconnect: callerMayReturn ? 'finish' : principal.onDisconnect,
+      answerStorage,
       isEnqueuedAtOnce: !async,
       retentionMs,
       traceparent,
@@ -178,20 +201,11 @@ export function createAccept(deps: AcceptDeps) {
     if (follow(res, admitted.figures) !== undefined) return undefined;
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
-    if (admitted.kind === 'joined') {
-      const record = await joinRequest(admitted, body.request, principal, async);
-      // The key still names this request: it has ended, and its answer is gone.
-      if (record === undefined && call.lost === admitted.requestId) throw noLongerKept();
-      call.lost = admitted.requestId;
-      if (record === undefined) return undefined;
-      const joined = openRelay(shard, record.requestId, true);
-      if (keepsNothing(principal)) hub.wipeAtEnd(record.requestId);
-      return { head: answerHead(record), relay: joined, replayed: true };
-    }
-    // A client that left before the request existed could not be detached then.
+    if (admitted.kind === 'joined') return joinEarlier(call, admitted, principal);
+    // The client may have left before the request existed, when it could not be detached yet.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
     if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
-    await keepAndEnqueue(admitted, principal, relay, async, hasIntent);
+    await storeAndEnqueue(admitted, principal, relay, intentOf(hasIntent, async));
     return { head: headOf(admitted.envelope), relay, replayed: false };
   }
 
@@ -205,7 +219,7 @@ export function createAccept(deps: AcceptDeps) {
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
     // admit.lua counts the request.
     claimCount(res);
-    const call = { res, route, body, openRelay, lost: undefined };
+    const call = { res, route, body, openRelay, notFound: undefined };
     for (;;) {
       const accepted = await acceptThere(call);
       if (accepted !== undefined) return accepted;

@@ -78,7 +78,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     records,
     recall,
     keepIntent,
-    retention: { ordinaryMs: retentionMs, keptMs: STORED_ANSWER_MS },
+    retention: { ordinaryMs: retentionMs, storedAnswerMs: STORED_ANSWER_MS },
     follow,
     events,
   });

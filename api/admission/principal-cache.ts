@@ -5,7 +5,7 @@ import { putNewest } from './put-newest.ts';
 /** docs/architecture/facts.md section 6. */
 const FRESH_MS = 10_000;
 const UNKNOWN_MS = 5_000;
-/** While MongoDB is away. Revocations still count: their flags are in Redis. */
+/** How long an entry may be used while MongoDB is away. Revocations count at once all the same: their flags are in Redis. */
 const STALE_MS = 15 * 60_000;
 /** For this long after a failed call stale entries are returned at once, without another time-out. */
 const AWAY_MS = 10_000;
@@ -15,18 +15,18 @@ const UNKNOWN_MAX = 10_000;
 interface Entry {
   principal: Principal;
   loadedAt: number;
-  /** It may have changed since: nobody is let in by it, but its key is no stranger's. */
+  /** It may be out of date, so it lets nobody in. It still tells that the key is not an invented one. */
   isDoubtful?: boolean;
 }
 
-/** What was said while a key was being read: what was read of it may be from before. */
+/** A look-up that is under way, and the invalidations since it began: its result may be older than they are. */
 interface Load {
   announced: Set<string>;
-  /** Announcements may have been missed. */
+  /** Invalidations may have been missed. */
   isDoubtful: boolean;
 }
 
-/** Whether nothing was said of what was read. What was no key yet may be any that was announced. */
+/** Whether no invalidation concerns the result. A key that was not found may be any that was announced meanwhile. */
 function isCertain({ announced, isDoubtful }: Load, read: Principal | undefined): boolean {
   if (isDoubtful) return false;
   return read === undefined ? announced.size === 0 : !announced.has(read.keyId) && !announced.has(read.tenantId);
@@ -41,17 +41,17 @@ export interface PrincipalCache {
   isKnown(hash: string, now: number): boolean;
   /** Notes that the tenant is on this shard. */
   relocate(tenantId: string, shard: number): void;
-  /** What is known of a key or a tenant counts no longer. */
+  /** Discards what is known of a key or a tenant, by its id. */
   invalidate(id: string): void;
-  /** Nothing counts any longer, for when invalidations may have been missed. */
+  /** Puts everything in doubt, because invalidations may have been missed. */
   clear(): void;
 }
 
 export function createPrincipalCache(repository: Pick<PrincipalRepository, 'findByHash'>): PrincipalCache {
   const entries = new Map<string, Entry>();
-  /** Hashes of no key, by when that was learned. Apart from `entries`, so that made-up keys push out no real ones. */
+  /** Hashes that are no key's, and when that was learned. Not in `entries`, where invented keys would push out real ones. */
   const unknown = new Map<string, number>();
-  /** Loads that others may join: none that began before an invalidation, as it may bring what was just revoked. */
+  /** Look-ups that other calls may join. One that began before an invalidation is removed: it may bring what was just revoked. */
   const loading = new Map<string, Promise<Principal | undefined>>();
   const underWay = new Set<Load>();
   let failedAt = -Infinity;
@@ -97,7 +97,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     }
   }
 
-  /** What is known of a key and not in doubt. */
+  /** The entry of a key, unless it is in doubt. */
   function certain(hash: string): Entry | undefined {
     const entry = entries.get(hash);
     return entry?.isDoubtful === true ? undefined : entry;

@@ -1,19 +1,21 @@
-import type { KeptAs } from '../../shared/contracts/jobs.ts';
+import type { AnswerStorage } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 
-/** The settings of the service. */
+/** How long Redis keeps an answer after its end, unless the tenant has a shorter time of its own. Milliseconds. */
 export interface RetentionSettings {
-  /** How long Redis keeps an answer. */
   ordinaryMs: number;
-  /** How long an answer is kept under an Idempotency-Key, or if the call is asynchronous. */
-  keptMs: number;
+  /** The answer of a request whose caller may come back for it. */
+  storedAnswerMs: number;
 }
 
 /** How long a request's answer is kept after its end, and its body until then. */
 export interface RequestRetention {
   retentionMs: number;
-  kept: KeptAs | undefined;
-  /** MongoDB keeps the body, too, until the end: a Redis that loses its last second then loses no request. */
+  answerStorage: AnswerStorage | undefined;
+  /**
+   * Until the request has ended, MongoDB keeps its body as well (an intent). So the request survives even if Redis loses its
+   * last second.
+   */
   hasIntent: boolean;
 }
 
@@ -23,23 +25,23 @@ export function keepsNothing({ retentionSeconds }: Pick<Principal, 'retentionSec
 }
 
 /**
- * `isKept`: under an Idempotency-Key, or asynchronous. A tenant's own time replaces both times of the service; MongoDB keeps
- * what is to be kept longer than Redis keeps answers.
+ * `callerMayReturn`: the call is asynchronous or has an Idempotency-Key, so its caller may ask for the answer later. A
+ * tenant's own retention replaces the times of the service. Redis keeps no answer for longer than the service's times; if the
+ * tenant's is longer, MongoDB keeps the answer.
  */
 export function retentionOf(
   { retentionSeconds }: Pick<Principal, 'retentionSeconds'>,
-  isKept: boolean,
-  { ordinaryMs, keptMs }: RetentionSettings,
+  callerMayReturn: boolean,
+  { ordinaryMs, storedAnswerMs }: RetentionSettings,
 ): RequestRetention {
+  const serviceMs = callerMayReturn ? storedAnswerMs : ordinaryMs;
+  const hasIntent = callerMayReturn;
   if (retentionSeconds === undefined)
-    return { retentionMs: isKept ? keptMs : ordinaryMs, kept: isKept ? {} : undefined, hasIntent: isKept };
+    return { retentionMs: serviceMs, answerStorage: callerMayReturn ? {} : undefined, hasIntent };
   const ownMs = retentionSeconds * 1000;
-  if (ownMs === 0) return { retentionMs: 0, kept: undefined, hasIntent: false };
+  if (ownMs === 0) return { retentionMs: 0, answerStorage: undefined, hasIntent: false };
   if (ownMs <= ordinaryMs)
-    return { retentionMs: ownMs, kept: isKept ? { redisOnly: true } : undefined, hasIntent: isKept };
-  return {
-    retentionMs: isKept ? Math.min(ownMs, keptMs) : ordinaryMs,
-    kept: { storedMs: ownMs },
-    hasIntent: isKept,
-  };
+    return { retentionMs: ownMs, answerStorage: callerMayReturn ? { redisOnly: true } : undefined, hasIntent };
+  // Of a caller that may not return, Redis keeps the answer for its ordinary time: the tenant's own time is longer.
+  return { retentionMs: Math.min(ownMs, serviceMs), answerStorage: { storedMs: ownMs }, hasIntent };
 }

@@ -41,6 +41,10 @@ export const RESPONSE_HEADERS = {
     description: 'Seconds after which the same call is admitted if nothing else changes.',
     schema: integer(undefined, 1),
   },
+  'WWW-Authenticate': {
+    description: 'What the endpoint asks for (RFC 9110): a Bearer credential in `Authorization`.',
+    schema: constant('Bearer'),
+  },
   'X-Should-Retry': {
     description:
       'Do not send the same again without being asked: it was cancelled, its key stands for a stream that broke off, or it passes in more than two minutes only.',

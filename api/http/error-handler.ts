@@ -134,6 +134,8 @@ export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): Erro
     if (count !== undefined) error = await count(error, res);
     const { status } = ERRORS[error.code];
     setRetryHeaders(res, error);
+    // RFC 9110 section 11.6.1.
+    if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
     if (status === 503)
       log.warn('A request was answered 503.', {
         requestId: contextOf(res).requestId,

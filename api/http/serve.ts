@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createServer, STATUS_CODES } from 'node:http';
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
+import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { addressHeaders } from '../admission/limit-headers.ts';
 import type { Config } from '../../shared/config/load-config.ts';
@@ -29,10 +30,10 @@ const REFUSALS: Record<string, { status: number; message: string }> = {
 };
 const MALFORMED = { status: 400, message: 'The request is not valid HTTP; check what sends it.' };
 
-function answerTo(code: string): string {
-  const { status, message } = REFUSALS[code] ?? MALFORMED;
+/** An answer without Node's own, with which the connection ends. */
+function lastAnswer(status: number, detail: ErrorDetail, more: Readonly<Record<string, string>> = {}): string {
   const requestId = newId('req');
-  const error = toErrorObject({ code: 'invalid_request', message }, requestId);
+  const error = toErrorObject(detail, requestId);
   const body = JSON.stringify({ error });
   const headers = {
     'X-Request-Id': requestId,
@@ -41,9 +42,15 @@ function answerTo(code: string): string {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
+    ...more,
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
+}
+
+function answerTo(fault: string): string {
+  const { status, message } = REFUSALS[fault] ?? MALFORMED;
+  return lastAnswer(status, { code: 'invalid_request', message });
 }
 
 /**
@@ -78,6 +85,27 @@ export function refuseMalformed(server: Server, answers: OpenAnswers): void {
   });
 }
 
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
+/**
+ * Answers `CONNECT`, which asks for a tunnel (RFC 9110 section 9.3.6), and closes, behind the answers to what came before.
+ * Node would close without a word.
+ */
+function refuseTunnels(server: Server, answers: OpenAnswers): void {
+  server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
+    const refuse = () => {
+      const message = `This is no proxy; paths answer ${METHODS} only.`;
+      if (socket.writable) socket.end(lastAnswer(405, { code: 'method_not_allowed', message }, { Allow: METHODS }));
+      setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    };
+    // Node listens to the connection no more.
+    socket.on('error', () => socket.destroy()).resume();
+    const before = [...answers.of(socket)].findLast((res) => !res.writableFinished);
+    if (before === undefined) refuse();
+    else before.once('finish', refuse);
+  });
+}
+
 /** How long a client may go on sending a body that nobody reads, because its request was answered. */
 const UNREAD_MS = 5_000;
 
@@ -103,6 +131,8 @@ export function closeUnread(answers: OpenAnswers, unreadMs = UNREAD_MS): void {
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_MS = 20_000;
+/** By itself Node looks every 30 s for requests that came too slowly. */
+const CHECKS_A_LIMIT = 10;
 /** The largest chat body at its slowest; a batch of 50 MiB comes over a line that is hardly faster. */
 const REQUEST_MS = HEADERS_MS + (CHAT_LIMITS.bodyBytesMax / PACE.bytesPerSecond) * 1_000;
 
@@ -116,15 +146,18 @@ export interface ServeOptions {
   maxConnections?: number;
   /** How long open requests may take to end at closing; milliseconds. */
   graceMs: number;
+  /** How long a head may take to arrive, and a tenth; milliseconds. */
+  headersMs?: number;
   /** Called when the grace is over, just before the connections that are left are cut. */
   onGraceOver?: () => void;
 }
 
-function create(tls: ServeOptions['tls']): Server {
+function create({ tls, headersMs = HEADERS_MS }: ServeOptions): Server {
   const options = {
     keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: HEADERS_MS,
+    headersTimeout: headersMs,
     requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: headersMs / CHECKS_A_LIMIT,
     // `requireClearHead` refuses these requests with the uniform error object.
     requireHostHeader: false,
   };
@@ -182,12 +215,13 @@ async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOption
 
 /** Serves an app until `closer` closes it. */
 export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
-  const { port, host, setting, tls } = options;
-  const server = create(tls);
+  const { port, host, setting } = options;
+  const server = create(options);
   const answers = registerAnswers(server);
   server.on('request', oneAtATime(app, answers));
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   refuseMalformed(server, answers);
+  refuseTunnels(server, answers);
   closeUnread(answers);
   expectLate(server);
   closer.defer('slow readers', dropSlowReaders(answers));

@@ -87,11 +87,12 @@ export function describeErrorGroup(
   ownExamples: object = {},
 ) {
   const waits = status === 429 || status === 503 || status === 402 ? ['Retry-After'] : [];
+  const asks = status === 401 ? ['WWW-Authenticate'] : [];
   const retries = codes.includes('conflict') || [429, 500, 503, 504].includes(status) ? ['X-Should-Retry'] : [];
   const examples = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]);
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}`).join('\n\n'),
-    headers: headersOf([...headersOfStatus(status), ...waits, ...retries]),
+    headers: headersOf([...headersOfStatus(status), ...asks, ...waits, ...retries]),
     content: {
       'application/json': {
         schema: errorSchema,

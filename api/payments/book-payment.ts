@@ -5,8 +5,12 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Book } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import type {
-  PurchaseRow,
   PaidCheckout,
+  PaymentBookings,
+  ReversalOutcome,
+} from '../../shared/infra/mongo/accounts/payment-bookings.ts';
+import type {
+  PurchaseRow,
   PurchaseReference,
   PurchaseRepository,
 } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
@@ -18,7 +22,8 @@ import type { WatchAccount } from '../../shared/webhooks/account-watch.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 
 export interface BookPaymentDeps {
-  purchases: PurchaseRepository;
+  purchases: Pick<PurchaseRepository, 'find'>;
+  paymentBookings: PaymentBookings;
   tenants: Pick<TenantRepository, 'find'>;
   accountStore: AccountStore;
   events: Pick<EventSink, 'publish'>;
@@ -41,11 +46,11 @@ export interface BookPayment {
     reversal: Reversal,
     requestId: string,
     notice: PaymentNotice,
-  ): Promise<'unpaid' | 'unknown' | 'heard'>;
+  ): Promise<ReversalOutcome>;
 }
 
 export function createBookPayment(deps: BookPaymentDeps): BookPayment {
-  const { purchases, tenants, accountStore, events, watchAccount, countMismatch, clock, log } = deps;
+  const { purchases, paymentBookings, tenants, accountStore, events, watchAccount, countMismatch, clock, log } = deps;
 
   async function publish({ tenantId }: PurchaseRow, book: Book): Promise<void> {
     try {
@@ -68,7 +73,7 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
   return {
     async complete(paid, requestId, notice) {
       const { checkoutId } = paid;
-      const mismatch = await purchases.complete(paid, {
+      const mismatch = await paymentBookings.complete(paid, {
         now: clock.now(),
         requestId,
         ...(notice === undefined ? {} : { notice }),
@@ -88,8 +93,8 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
 
     async reverse(reference, reversal, requestId, notice) {
       const now = clock.now();
-      const outcome = await purchases.reverse(reference, reversal, { now, requestId, notice });
-      if (outcome !== 'heard') return outcome;
+      const outcome = await paymentBookings.reverse(reference, reversal, { now, requestId, notice });
+      if (outcome !== 'booked') return outcome;
       const booked = await purchases.find(reference);
       if (booked === undefined) return outcome;
       await publish(booked.purchase, booked.book);

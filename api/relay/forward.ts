@@ -2,6 +2,7 @@ import type { Response } from 'express';
 
 import { firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
+import type { ServiceError } from '../../shared/errors/service-error.ts';
 import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
 import { SSE_PING, createSseWriter, ssePlace } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
@@ -11,9 +12,9 @@ import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './outcome.t
 
 /** docs/spec/interface.md section 8. */
 const PING_MS = 15_000;
-/** When a client that waits in line is first told its place. */
+/** When a client whose request waits in line is first told its place; after that with each ping. */
 const PLACE_MS = 1_000;
-/** A client that reads nothing for this long has gone (docs/architecture/facts.md section 4). */
+/** A client that reads nothing for this long is taken as gone (docs/architecture/facts.md section 4). */
 export const DRAIN_MS = 30_000;
 
 export const SSE_HEADERS = {
@@ -27,43 +28,61 @@ export interface RelayTimes {
   pingMs?: number;
   placeMs?: number;
   drainMs?: number;
-  /** How long the relay waits for an end after the request's time limit. */
+  /** How long the relay waits for the terminal event beyond the request's time limit. */
   marginMs?: number;
 }
 
 export interface ForwardOptions extends RelayTimes {
   shard: number;
   requestId: string;
-  /** The stream may have begun. */
+  /** The request was sent by an earlier call, so the stream may have begun. */
   existing?: boolean;
-  /** The first event to write; the client has those before it. */
+  /** Sequence number of the first event to write; the client has the earlier ones. */
   fromSeq?: number;
   timeoutMs: number;
-  /** Reads the request's place in line; undefined: it does not wait. Absent: the client is not told its place. */
+  /** Reads the request's place in line; undefined if it does not wait. Absent: the client is never told its place. */
   place?: () => Promise<QueuePlace | undefined>;
 }
 
 export interface Forwarder {
   /**
-   * Writes the stream until it ends, the client leaves or `close`. Throws only before the status line is sent: the
-   * first event or the first ping commits to 200 (docs/spec/contract.md section 3).
+   * To be called once the request is admitted. Writes the stream until it ends, the client leaves or `close` is called.
+   * Throws only before the status line is sent: the first event or the first ping commits to 200
+   * (docs/spec/contract.md section 3).
    */
   forward(head: AnswerHead): Promise<void>;
   close(): void;
-  /** The request was not admitted. */
+  /** To be called instead of `forward` if the request is not admitted. */
   abandon(): void;
 }
 
-/** Forwards a request's stream as SSE. Open it before the request is admitted: it misses nothing, and pings count from then. */
+/** Sends the status line: from now on a failure is an event of the stream, not an HTTP status. */
+function commit(res: Response): void {
+  if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
+}
+
+/** The error of a request that failed before it had any text, while it can still be answered with an HTTP status. */
+function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | undefined {
+  const { terminal, deltas } = entry;
+  if (terminal === undefined || res.headersSent) return undefined;
+  return firstSeqOf(entry) === 1 && deltas.length === 0 ? errorOf(terminal, false) : undefined;
+}
+
+/**
+ * Forwards a request's stream as SSE. It is opened before the request is admitted, so that it misses no event, and the times
+ * of pings count from then. Entries that arrive before `forward` is called wait in memory.
+ */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
   const { shard, requestId, existing, fromSeq = 1, timeoutMs, place } = options;
   const { pingMs = PING_MS, placeMs = PLACE_MS, drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
+  /** Settles `forward`: rejected by a failure before the status line, resolved by the stream's end or the client's leaving. */
   const done = Promise.withResolvers<undefined>();
   done.promise.catch(() => undefined);
+  /** Entries, and what the timers asked for, from before `forward` was called; then `write` is set. */
   const early: StreamEntry[] = [];
-  let write: ((entry: StreamEntry) => void) | undefined;
   let pingIsDue = false;
   let placeIsDue = false;
+  let write: ((entry: StreamEntry) => void) | undefined;
   let isOver = false;
   /** Sequence number of the next event. */
   let nextSeq = fromSeq;
@@ -74,11 +93,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   };
   const reader: Reader = hub.open(shard, requestId, onAny, { existing, fromSeq, isAwaited: existing !== true });
 
-  function commit(): void {
-    if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
-  }
-
-  /** Since the deadline was last set. */
+  /** Whether the client has been too slow at some time since the deadline was last set. */
   let wasBlocked = false;
   const writer = createPacedWriter(res, drainMs, {
     onBlocked: () => {
@@ -91,17 +106,17 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   });
 
   function sendPing(): void {
-    commit();
+    commit(res);
     if (!writer.isBlocked()) writer.write(SSE_PING);
     void sendPlace();
   }
 
-  /** Does nothing if Redis does not answer: the next ping tries again. */
+  /** Tells the client its place in line, until the first event. If Redis does not answer, the next ping tries again. */
   async function sendPlace(): Promise<void> {
     if (write === undefined || nextSeq > fromSeq) return;
     const found = await place?.().catch(() => undefined);
     if (found === undefined || isOver || nextSeq > fromSeq || writer.isBlocked()) return;
-    commit();
+    commit(res);
     writer.write(ssePlace(found));
   }
 
@@ -110,13 +125,16 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     void sendPlace();
   }, placeMs);
   const ping = setInterval(() => {
-    // Before `forward` the request may still be refused with an HTTP status.
+    // Before `forward` is called the request may still be refused with an HTTP status.
     if (write === undefined) pingIsDue = true;
     else sendPing();
   }, pingMs);
   let deadline = setTimeout(expire, timeoutMs + marginMs);
 
-  /** By now no worker lives that could end the request, so the relay ends the stream, once its client has read what there is. */
+  /**
+   * The time limit is over, and no worker is left that could end the request. So the relay ends the stream, but not before a
+   * slow client has read what is there.
+   */
   function expire(): void {
     if (wasBlocked) {
       wasBlocked = writer.isBlocked();
@@ -143,9 +161,9 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     done.resolve(undefined);
   }
   res.once('close', close);
-  // If the client has left already there is no event any more.
+  // A client that left earlier causes no `close` event any more.
   if (res.closed) close();
-  // A write may race with the client's leaving, which is no fault.
+  // A write may fail because the client has just left, which is no fault.
   res.on('error', close);
 
   return {
@@ -159,18 +177,15 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
       reader.confirm();
       const sse = createSseWriter(head);
       const onEntry = (entry: StreamEntry): void => {
-        const { terminal } = entry;
-        if (terminal !== undefined && firstSeqOf(entry) === 1 && entry.deltas.length === 0 && !res.headersSent) {
-          const error = errorOf(terminal, false);
-          if (error !== undefined) {
-            done.reject(error);
-            return;
-          }
+        const failure = failureBeforeCommit(entry, res);
+        if (failure !== undefined) {
+          done.reject(failure);
+          return;
         }
-        commit();
+        commit(res);
         nextSeq = entry.lastSeq + 1;
         const text = sse.events(entry, fromSeq);
-        if (terminal === undefined) {
+        if (entry.terminal === undefined) {
           writer.write(text);
           return;
         }

@@ -94,7 +94,7 @@ export function createRelayHub(deps: {
       records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
   }
 
-  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, log });
+  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, now, log });
 
   channel.onEntry((requestId, head, payload) => {
     const group = groups.get(requestId);
@@ -153,7 +153,13 @@ export function createRelayHub(deps: {
     },
     open(shard, requestId, onEntry, { fromSeq = 1, existing = false, isAwaited = false } = {}) {
       const reader = newReader(shard, requestId, onEntry, { fromSeq, isAwaited, quietSince: now() });
-      const group = groups.get(requestId) ?? { shard, requestId, readers: new Set(), isFilling: false };
+      const group = groups.get(requestId) ?? {
+        shard,
+        requestId,
+        readers: new Set(),
+        isFilling: false,
+        unknownSince: undefined,
+      };
       group.readers.add(reader);
       groups.set(requestId, group);
       if (existing) catchUp(reader);

@@ -51,6 +51,8 @@ export interface ReaderGroup {
   requestId: string;
   readers: Set<OpenReader>;
   isFilling: boolean;
+  /** Redis was asked for the request and did not know it, and has not since then. */
+  unknownSince: number | undefined;
 }
 
 /** Whether the reader takes events now. */

@@ -12,13 +12,36 @@ export interface RenewReadersDeps {
   records: Pick<RecordStore, 'renewReader'>;
   readRest: CatchUp['readRest'];
   lose: HandOn['lose'];
+  now: () => number;
   log: Logger;
 }
 
 const ignore = () => undefined;
 
+/**
+ * A Redis that came back without a request has it again when its worker has told it so: workers do as soon as they are
+ * connected, which they try every two seconds at least (REPLAYED_MS in workers/pipeline/claim.ts is what others leave them).
+ */
+const UNKNOWN_MS = 2_500;
+
 /** Renews the leases of all readers, and finds those that wait for a request which Redis does not have. */
-export function createRenewReaders({ groups, channel, records, readRest, lose, log }: RenewReadersDeps): () => void {
+export function createRenewReaders({
+  groups,
+  channel,
+  records,
+  readRest,
+  lose,
+  now,
+  log,
+}: RenewReadersDeps): () => void {
+  /** Whether Redis may yet be told of a request that it does not know. Then it is asked again. */
+  function mayComeBack(group: ReaderGroup): boolean {
+    if (group.unknownSince !== undefined) return now() - group.unknownSince < UNKNOWN_MS;
+    group.unknownSince = now();
+    setTimeout(() => void renew(group).catch(ignore), UNKNOWN_MS).unref();
+    return true;
+  }
+
   /** A reader that has read all there is, and still waits, would wait in vain. */
   async function renew(group: ReaderGroup): Promise<void> {
     const { shard, requestId, readers } = group;
@@ -26,7 +49,9 @@ export function createRenewReaders({ groups, channel, records, readRest, lose, l
     if (waitingOf().length === 0) return;
     const state = await records.renewReader(shard, requestId, channel.nameOf(shard));
     // An answer may be read for longer than its record stays.
+    if (state !== 'unknown') group.unknownSince = undefined;
     if (state === 'open' || !(await readRest(group))) return;
+    if (state === 'unknown' && mayComeBack(group)) return;
     const lost = waitingOf().filter(isOpen);
     if (lost.length === 0) return;
     log.warn('Redis has no end of a request that a client waits for; the client is told.', { requestId });

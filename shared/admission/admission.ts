@@ -1,6 +1,6 @@
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { queueOf } from '../contracts/jobs.ts';
-import type { KeptAs, RequestEnvelope } from '../contracts/jobs.ts';
+import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { BYTES_PER_TOKEN } from '../domain/pricing/pricing.ts';
@@ -38,8 +38,8 @@ export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof Admi
   request: ChatRequest;
   /** How long Redis keeps the answer after its end; milliseconds. */
   retentionMs: number;
-  /** Undefined: only Redis keeps the answer. */
-  kept: KeptAs | undefined;
+  /** Undefined: the answer's stream in Redis is all there is. */
+  answerStorage: AnswerStorage | undefined;
   /** The prices of its first acceptance, if it is admitted again. Absent: those of now. */
   rates?: Rates | undefined;
   /** Admission puts the request into line. False: its caller does, later. */
@@ -74,10 +74,21 @@ export const promptTokensAbove = ({ messages }: ChatRequest) => messages.length 
 
 /** What the worker needs, with the tenant's settings as they are now. */
 function toEnvelope(
-  { requestId, principal, endpoint, stream, request, retentionMs, kept, idempotency, traceparent }: AdmissionCall,
+  {
+    requestId,
+    principal,
+    endpoint,
+    stream,
+    request,
+    retentionMs,
+    answerStorage,
+    idempotency,
+    traceparent,
+  }: AdmissionCall,
   { tier, rates }: AdmissionTerms,
 ): Omit<RequestEnvelope, 'acceptedAt'> {
   const { tenantId, keyId, mode, subject, grade, moderation } = principal;
+  const named = idempotency === undefined ? {} : { idempotency };
   return {
     requestId,
     tenantId,
@@ -87,7 +98,7 @@ function toEnvelope(
     tier,
     stream,
     retentionMs,
-    ...(kept === undefined ? {} : { rates, kept: { ...kept, ...(idempotency === undefined ? {} : { idempotency }) } }),
+    ...(answerStorage === undefined ? named : { rates, kept: { ...answerStorage, ...named } }),
     tenant: {
       ...(subject === undefined ? {} : { subject }),
       ...(grade === undefined ? {} : { grade }),

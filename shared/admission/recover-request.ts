@@ -111,7 +111,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       channel: '',
       idempotency: kept?.idempotency,
       onDisconnect: 'finish',
-      kept: {},
+      answerStorage: {},
       // `enqueue` follows once the record has the time of its first acceptance.
       isEnqueuedAtOnce: false,
     });

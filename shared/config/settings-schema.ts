@@ -25,7 +25,7 @@ const neededWith = (setting: string) =>
 
 /** Every variable of the environment (docs/spec/contract.md section 1) with its bounds and its default. */
 export const settingsSchema = Joi.object({
-  NODE_ENV: Joi.string().default('development'),
+  NODE_ENV: Joi.string().valid('development', 'production', 'test').default('development'),
   HOST: Joi.string().default('127.0.0.1'),
   PORT: port().default(8080),
   ADMIN_HOST: Joi.string().default('127.0.0.1'),

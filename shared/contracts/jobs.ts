@@ -35,8 +35,13 @@ export interface RequestEnvelope {
   replayedAt?: number;
   /** How long Redis keeps the answer after the end; milliseconds. 0: nothing of the conversation is kept anywhere. */
   retentionMs: number;
-  /** Present where the answer may be asked for again, under an Idempotency-Key if there is one. */
-  kept?: KeptAs & { idempotency?: IdempotencyName };
+  /**
+   * Present where the answer may be asked for after Redis has let it go, or may be needed for a repeated Idempotency-Key.
+   * Stored envelopes of running systems have this name.
+   */
+  kept?: AnswerStorage & { idempotency?: IdempotencyName };
+  /** Of a request of which nothing is kept, but that it ran. */
+  idempotency?: IdempotencyName;
   /** The prices at its acceptance, which hold if it has to be admitted again. Absent where that cannot be. */
   rates?: { promptMicro: number; completionMicro: number };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
@@ -45,11 +50,11 @@ export interface RequestEnvelope {
   traceparent?: string;
 }
 
-/** How an answer is kept beside the stream that every answer leaves. */
-export interface KeptAs {
+/** How an answer is stored beside the stream in Redis that every answer leaves. */
+export interface AnswerStorage {
   /** For how long MongoDB keeps it; milliseconds. Absent: a day. */
   storedMs?: number;
-  /** MongoDB does not keep it. */
+  /** The stream in Redis is all there is: MongoDB keeps no copy. */
   redisOnly?: true;
 }
 

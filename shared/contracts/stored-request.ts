@@ -45,6 +45,8 @@ const requestSchema = Joi.object({
 
 const storedRequest = requestSchema.prefs({ convert: false });
 
+const storedName = Joi.object({ name: required, fingerprint: required }).unknown(true);
+
 const storedEnvelope = Joi.object({
   requestId: required,
   tenantId: required,
@@ -56,11 +58,8 @@ const storedEnvelope = Joi.object({
   acceptedAt: count,
   replayedAt: Joi.number(),
   retentionMs: count,
-  kept: Joi.object({
-    storedMs: Joi.number(),
-    redisOnly: Joi.boolean(),
-    idempotency: Joi.object({ name: required, fingerprint: required }).unknown(true),
-  }).unknown(true),
+  kept: Joi.object({ storedMs: Joi.number(), redisOnly: Joi.boolean(), idempotency: storedName }).unknown(true),
+  idempotency: storedName,
   rates: Joi.object({ promptMicro: count, completionMicro: count }).unknown(true),
   tenant: Joi.object({ subject: text, grade: text, moderation: Joi.object().unknown(true) })
     .unknown(true)
@@ -129,6 +128,7 @@ export function isPlainEnvelope(value: unknown): boolean {
     isCount(retentionMs) &&
     // What is kept of a request, and at what price, has its own rules, which the schema knows.
     value['kept'] === undefined &&
+    value['idempotency'] === undefined &&
     value['rates'] === undefined &&
     isPlainTenant(value['tenant']) &&
     isPlainRequest(value['request'])

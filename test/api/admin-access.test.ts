@@ -38,7 +38,7 @@ describe('the token', () => {
     ['another scheme', `Basic ${ADMIN_TOKEN}`],
   ])('the token is refused as %s', async (_case, header) => {
     const response = await request(admin.app).get('/admin/v1/tenants').set('Authorization', header);
-    expect(response.status).toBe(401);
+    expect([response.status, response.headers['www-authenticate']]).toEqual([401, 'Bearer']);
     expect(errorOf(response)['code']).toBe('invalid_api_key');
   });
 
@@ -78,7 +78,7 @@ describe('the sign-in form', () => {
 
   it('the sign-in form refuses a wrong token without a cookie', async () => {
     const response = await signIn('wrong');
-    expect(response.status).toBe(401);
+    expect([response.status, response.headers['www-authenticate']]).toEqual([401, 'Bearer']);
     expect(response.headers['set-cookie']).toBeUndefined();
     expect(response.text).toContain('not the token of an administrator');
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { createPurchaseRepository } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
+import { createPaymentBookings } from '../../shared/infra/mongo/accounts/payment-bookings.ts';
 import { balanceOf, buy } from '../support/billing.ts';
 import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/stripe-double.ts';
 import type { StripeDouble } from '../support/stripe-double.ts';
@@ -28,9 +28,9 @@ it('a payment whose ingress dies once it is booked has its audit line, and is to
   const { tenantId } = tenant;
   // All that the dead ingress did: the commit.
   const { models, mongo } = service;
-  const purchases = createPurchaseRepository(mongo);
+  const paymentBookings = createPaymentBookings(mongo);
   const notice = { id: event.id, type: event.type };
-  await purchases.complete(
+  await paymentBookings.complete(
     { checkoutId, paymentId: `pi_${checkoutId}` },
     { now: Date.now(), requestId: 'req_died', notice },
   );

@@ -2,11 +2,10 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, waitFor } from '../support/chat.ts';
 import { openLiveStream, post } from '../support/live-stream.ts';
-import { startService } from '../support/service.ts';
 import { useService } from '../support/use-service.ts';
 
-/** A reader looks after its request every 5 s. */
-const LIMIT_MS = 8_000;
+/** A reader looks after its request every 5 s, and once more before it gives up. */
+const LIMIT_MS = 10_000;
 
 describe('a request that Redis has lost', () => {
   let key: string;
@@ -49,22 +48,49 @@ describe('a request that Redis has lost', () => {
     },
   );
 
-  it('ends a stream that has begun with the typed error, numbered on, and without [DONE]', async () => {
-    const other = await startService();
-    try {
-      other.provider.change({ chunks: 400, chunk_ms: 50, tokens: 400 });
-      const { key: otherKey } = await other.startTenant();
+  describe('that runs', () => {
+    const other = useService();
+
+    async function begin() {
+      const { tenantId: tenant, key: otherKey } = await other.startTenant();
       const stream = await openLiveStream(other.url, otherKey, chatOf('A long story'));
       await waitFor(() => (stream.read.text.length > 0 ? true : undefined), 'the first text');
-      const keys = other.keyspace.shard(0);
-      await other.redis.del(keys.record(stream.requestId), keys.stream(stream.requestId), keys.body(stream.requestId));
+      return { ...stream, tenant };
+    }
 
-      const read = await stream.ended;
+    it('goes on as if nothing had happened, and is charged once', async () => {
+      other.provider.change({ chunks: 60, chunk_ms: 50, tokens: 60 });
+      const { read, ended, requestId, tenant } = await begin();
+      const { tag } = other.keyspace.shard(0);
+      // Its record, body, text and job.
+      await other.redis.del(...(await other.redis.keys(`${tag}*${requestId}`)));
+
+      await ended;
+
+      expect(read).toMatchObject({ finishReason: 'stop', isDone: true });
+      expect(read.ids).toEqual(read.ids.map((_, index) => index + 1));
+      const charges = await waitFor(async () => {
+        const found = await other.models.ledger.find({ tenantId: tenant, type: 'usage' }).lean();
+        return found.length > 0 ? found : undefined;
+      }, 'its charge');
+      expect(charges).toMatchObject([{ requestId, completionTokens: 60 }]);
+    });
+
+    it('ends with the typed error, numbered on, and without [DONE], where its worker has stopped', async () => {
+      other.provider.change({ chunks: 400, chunk_ms: 50, tokens: 400 });
+      const { ended, requestId } = await begin();
+      const keys = other.keyspace.shard(0);
+      // The tombstone stops the worker.
+      await other.redis
+        .multi()
+        .del(keys.record(requestId), keys.stream(requestId))
+        .hset(keys.record(requestId), 'state', 'void')
+        .exec();
+
+      const read = await ended;
 
       expect(read).toMatchObject({ finishReason: 'error', errorCode: 'model_unavailable', isDone: false });
       expect(read.ids).toEqual(read.ids.map((_, index) => index + 1));
-    } finally {
-      await other.close();
-    }
+    });
   });
 });

@@ -37,14 +37,13 @@ function parse(answer: string) {
   return { status: Number(statusLine.split(' ')[1]), headers, error };
 }
 
-function expectRefusal(answer: string, status: number): void {
+function expectRefusal(answer: string, status: number, code = 'invalid_request', type = 'invalid_request_error'): void {
   const refusal = parse(answer);
   expect(refusal.status).toBe(status);
   expectUniformHeaders(refusal);
   expect(refusal.headers).toMatchObject({ connection: 'close', 'content-type': 'application/json; charset=utf-8' });
   expect(refusal.error).toMatchObject({
-    code: 'invalid_request',
-    type: 'invalid_request_error',
+    ...{ code, type },
     request_id: refusal.headers['x-request-id'],
   });
   expect(refusal.error['message']).toMatch(/^\S.*[.]$/);
@@ -127,6 +126,15 @@ describe('what is no HTTP request is refused in the form of every refusal, and t
     expectRefusal(answer.slice(answer.lastIndexOf('HTTP/1.1 ')), 400);
   });
 
+  it.each(['', FINE])('a CONNECT, as this is no proxy, behind the answers before it: "%s"', async (before) => {
+    const answer = await exchange(port, `${before}CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\nnoise`);
+
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual([...(before === '' ? [] : ['HTTP/1.1 404']), 'HTTP/1.1 405']);
+    const refusal = answer.slice(answer.lastIndexOf('HTTP/1.1 '));
+    expectRefusal(refusal, 405, 'method_not_allowed', 'not_found_error');
+    expect(parse(refusal).headers['allow']).toBe('GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS');
+  });
+
   it('an expectation that is not known is no reason to refuse', async () => {
     const answer = await exchange(
       port,
@@ -148,6 +156,20 @@ it('a request that does not arrive in time is told so', async () => {
   expectRefusal(answer, 408);
   await new Promise((resolve) => server.close(resolve));
 });
+
+it('a head that comes slowly is cut soon after its time, not when Node.js looks by itself, every 30 s', async () => {
+  const closer = createCloser(() => undefined);
+  const port = await freePort();
+  const start = performance.now();
+  const app = () => undefined;
+  await serve(app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0, headersMs: 100 }, closer);
+
+  const answer = await exchange(port, 'GET / HTTP/1.1\r\nHost: par');
+
+  expectRefusal(answer, 408);
+  expect(performance.now() - start).toBeLessThan(25_000);
+  await closer.close();
+}, 60_000);
 
 describe('a request that is answered before its body has come', () => {
   const HEAD = 'POST / HTTP/1.1\r\nHost: parley\r\nContent-Length: 100000\r\n\r\n';

@@ -69,7 +69,7 @@ describe('a call that repeats an Idempotency-Key', () => {
       records: createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS }),
       recall: { byId: () => Promise.resolve(false), byName: () => Promise.resolve() },
       keepIntent: { beforeAnswer: nobody, byOther: nobody, besides: () => undefined, forget: () => undefined },
-      retention: { ordinaryMs: RETENTION_MS, keptMs: RETENTION_MS },
+      retention: { ordinaryMs: RETENTION_MS, storedAnswerMs: RETENTION_MS },
       follow: () => undefined,
       events: createEventBus<AdmissionEvents>(() => undefined),
     });

@@ -71,7 +71,7 @@ describe('an admission that is sent again into a Redis that is full by then', ()
     admit({
       ...{ requestId, principal: key.principal, endpoint: 'chat', stream: false, channel: 'ingress' },
       request: { messages: [{ role: 'user', content: 'Hi' }], maxTokens: 10, jsonMode: false },
-      ...{ idempotency: undefined, onDisconnect: 'finish', kept: undefined },
+      ...{ idempotency: undefined, onDisconnect: 'finish', answerStorage: undefined },
       ...{ isEnqueuedAtOnce: true, retentionMs: 60_000 },
     });
 

@@ -10,7 +10,12 @@ import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batc
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { openTestMongo, uniqueName } from '../support/stores.ts';
+import { createBatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
+import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import { openTestMongo, openTestRedis, uniqueName } from '../support/stores.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const PRINCIPAL: Principal = {
   ...{ tenantId: 'ten_1', keyId: 'key_1', shard: 3, mode: 'live', scopes: ['*'] },
@@ -26,7 +31,11 @@ const NOW = Date.now();
 let mongo: Connection;
 let models: Models;
 let batches: UploadDeps['batches'];
+let redis: RedisClient;
+let batchQueue: BatchQueue;
 beforeAll(async () => {
+  redis = await openTestRedis('producer');
+  batchQueue = createBatchQueue(redis, createKeyspace(uniqueName('upl-')));
   mongo = await openTestMongo(uniqueName('upl-'));
   models = createModels(mongo);
   await ensureIndexes(mongo);
@@ -34,15 +43,17 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await mongo.close();
+  await redis.quit();
 });
 beforeEach(async () => {
   await models.batches.deleteMany({});
   await models.batchLines.deleteMany({});
 });
 
-function open(over: Partial<UploadDeps['batches']> = {}) {
+function open(over: Partial<UploadDeps['batches']> = {}, queue: UploadDeps['batchQueue'] = batchQueue) {
   const log = createRecordingLog();
-  const upload = openUpload(PRINCIPAL, { batches: { ...batches, ...over }, clock: { now: () => NOW }, log });
+  const stores = { batches: { ...batches, ...over }, batchQueue: queue };
+  const upload = openUpload(PRINCIPAL, { ...stores, clock: { now: () => NOW }, log });
   return { upload, log };
 }
 
@@ -130,7 +141,7 @@ describe('an upload', () => {
     const { upload } = open();
     await addMany(upload, 600);
     const row = await models.batches.findOne({}).lean();
-    await createBatchWorkRepository(mongo).abandon('ten_1', String(row?._id), NOW);
+    await createBatchWorkRepository(mongo).abandon('ten_1', String(row?._id), 'validating', NOW);
 
     await expect(upload.start(undefined)).rejects.toMatchObject({ code: 'conflict' });
 
@@ -150,7 +161,39 @@ describe('an upload', () => {
     expect(await stored()).toEqual([1, 600]);
   });
 
-  it('stays as it is where nobody knows whether it has started', async () => {
+  it.each(['has', 'has not'])('that %s started, as nobody was told, is taken away', async (has) => {
+    const { upload } = open({
+      async start(...from) {
+        if (has === 'has') await batches.start(...from);
+        return away();
+      },
+    });
+    await addMany(upload, 600);
+
+    await expect(upload.start(undefined)).rejects.toThrow('away');
+
+    await waitFor(
+      async () => ((await stored()).every((count) => count === 0) ? true : undefined),
+      'it to be taken away',
+    );
+  });
+
+  it('is a batch where a worker took it up before anybody knew whether it has started', async () => {
+    const { upload } = open({
+      async start(tenantId, batchId, arrived) {
+        await batches.start(tenantId, batchId, arrived);
+        await batchQueue.decide(3, batchId, 'running');
+        return away();
+      },
+    });
+    await addMany(upload, 600);
+
+    expect(await upload.start('{"a":1}')).toMatchObject({ status: 'in_progress', total: 600, metadataJson: '{"a":1}' });
+    await upload.discard();
+    expect(await stored()).toEqual([1, 600]);
+  });
+
+  it('stays as it is where nobody knows whether it has started, and a repeat would find it', async () => {
     const { upload } = open({
       async start(...from) {
         await batches.start(...from);
@@ -159,11 +202,39 @@ describe('an upload', () => {
     });
     await addMany(upload, 600);
 
-    await expect(upload.start(undefined)).rejects.toThrow('away');
+    await expect(upload.start(undefined, 'a run')).rejects.toThrow('away');
     await upload.discard();
 
+    const row = await models.batches.findOne({}).lean();
+    expect(row?.status).toBe('in_progress');
+    expect(await batchQueue.decide(3, String(row?._id), 'running')).toBe('running');
     expect(await stored()).toEqual([1, 600]);
-    expect((await models.batches.findOne({}).lean())?.status).toBe('in_progress');
+  });
+
+  it('that runs after all, as both stores were away, is said to the operator', async () => {
+    let isAway = true;
+    const { upload, log } = open(
+      {
+        async start(tenantId, batchId, arrived) {
+          await batches.start(tenantId, batchId, arrived);
+          return away();
+        },
+      },
+      {
+        async decide(shard, batchId, fate) {
+          if (isAway) return away();
+          await batchQueue.decide(shard, batchId, 'running');
+          return batchQueue.decide(shard, batchId, fate);
+        },
+      },
+    );
+    await addMany(upload, 600);
+    await expect(upload.start(undefined)).rejects.toThrow('away');
+
+    isAway = false;
+
+    await waitFor(() => Promise.resolve(log.errors().length > 0 ? true : undefined), 'the operator to be told');
+    expect(await stored()).toEqual([1, 600]);
   });
 
   it('that broke off is not listed as a batch', async () => {
@@ -172,7 +243,7 @@ describe('an upload', () => {
     await addMany(upload, 600);
     expect(await list()).toHaveLength(1);
     const row = await models.batches.findOne({}).lean();
-    await createBatchWorkRepository(mongo).abandon('ten_1', String(row?._id), NOW);
+    await createBatchWorkRepository(mongo).abandon('ten_1', String(row?._id), 'validating', NOW);
 
     expect(await list()).toEqual([]);
     expect(await createBatchRepository(mongo).countOpen(PRINCIPAL, 3)).toBe(0);

@@ -3,21 +3,22 @@ import type { Connection } from 'mongoose';
 
 import { ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
 import { createComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import type {
-  ComplianceJobRepository,
-  ComplianceJobRow,
-} from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import { createComplianceWorkRepository } from '../../shared/infra/mongo/compliance/compliance-work-repository.ts';
+import type { ComplianceWorkRepository } from '../../shared/infra/mongo/compliance/compliance-work-repository.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const NOW = 1_000_000;
 const LATER = NOW + 30_000;
 
 let mongo: Connection;
-let jobs: ComplianceJobRepository;
+let jobs: ComplianceWorkRepository;
+let insert: (row: ComplianceJobRow) => Promise<boolean>;
 beforeAll(async () => {
   mongo = await openTestMongo(uniqueName('turns-'));
   await ensureIndexes(mongo);
-  jobs = createComplianceJobRepository(mongo);
+  jobs = createComplianceWorkRepository(mongo);
+  ({ insert } = createComplianceJobRepository(mongo));
 });
 afterAll(async () => {
   await mongo.close();
@@ -33,7 +34,7 @@ async function add(
   const kind = more.kind ?? 'deletion';
   const jobId = `${kind === 'export' ? 'exp' : 'del'}_${count}`;
   const row = { _id: jobId, tenantId, kind, scope: 'entity', entityId: `pupil-${count}`, status: 'queued' } as const;
-  await jobs.insert({ ...row, claim: 0, claimedUntil: NOW, createdAt: NOW + count, ...more });
+  await insert({ ...row, claim: 0, claimedUntil: NOW, createdAt: NOW + count, ...more });
   return { tenantId, jobId };
 }
 
@@ -89,12 +90,12 @@ it('names one job of each tenant and kind that are due, however many wait', asyn
 
 it('stores one open deletion of a whole tenant, and a further one once that has ended', async () => {
   const row = { tenantId: 'ten_f', kind: 'deletion', scope: 'tenant', status: 'queued', claim: 0 } as const;
-  const insert = (_id: string) => jobs.insert({ ...row, _id, claimedUntil: NOW, createdAt: NOW });
+  const insertAs = (_id: string) => insert({ ...row, _id, claimedUntil: NOW, createdAt: NOW });
 
-  expect([await insert('del_f1'), await insert('del_f2')]).toEqual([true, false]);
+  expect([await insertAs('del_f1'), await insertAs('del_f2')]).toEqual([true, false]);
   // Sent again after a lost answer.
-  expect(await insert('del_f1')).toBe(true);
+  expect(await insertAs('del_f1')).toBe(true);
   const taken = await claim({ tenantId: 'ten_f', jobId: 'del_f1' });
   if (taken !== undefined) await jobs.completeDeletion(taken, undefined, NOW);
-  expect(await insert('del_f3')).toBe(true);
+  expect(await insertAs('del_f3')).toBe(true);
 });

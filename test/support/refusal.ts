@@ -39,6 +39,8 @@ export function refusalOf(response: request.Response): Refusal {
   expect(headers['content-type']).toBe('application/json; charset=utf-8');
   expect(error['request_id']).toBe(headers['x-request-id']);
   expect(error['message']).toMatch(/^\S.*[.]$/);
+  // RFC 9110 section 11.6.1.
+  expect(headers['www-authenticate']).toBe(status === 401 ? 'Bearer' : undefined);
   if (RETRY_STATUS.has(status)) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/);
   const retryAfter = headers['retry-after'];
   return {

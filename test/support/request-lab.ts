@@ -45,6 +45,8 @@ export interface AdmitOptions {
   maxTokens?: number;
   timeoutMs?: number;
   retentionMs?: number;
+  /** By default a new one. */
+  requestId?: string;
   /** Leaves the body out, as an ingress that died in between. */
   withoutBody?: boolean;
   entityHash?: string;
@@ -216,7 +218,7 @@ export async function openRequestLab(): Promise<RequestLab> {
     async admit(options = {}) {
       const { promptTokens = 10, maxTokens = 100, timeoutMs = REQUEST_TIMEOUT_MS, withoutBody = false } = options;
       const principal = options.principal ?? (await tenant());
-      const requestId = newId('req');
+      const { requestId = newId('req') } = options;
       const admission = await storeFor(timeoutMs).admit(
         {
           requestId,

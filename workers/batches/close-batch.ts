@@ -35,7 +35,7 @@ const NOT_RUN: Record<Closing, ErrorDetail> = {
   },
 };
 
-/** Brings a batch to its end: all lines have ended, its tenant wants no more of it, or its time is over. */
+/** Ends a batch when all its lines have ended, when its tenant has cancelled it, or when it has expired. */
 export function createCloseBatch(deps: CloseBatchDeps) {
   const { work, admissions, queue, lines, events, recentWrites, clock, log } = deps;
 
@@ -44,10 +44,10 @@ export function createCloseBatch(deps: CloseBatchDeps) {
     return row.expiresAt <= clock.now() ? 'expired' : undefined;
   }
 
-  /** Ends what waits, here or in the queue. What a worker has is let finish: it may be paid for already. */
+  /** Ends lines that wait, in memory or in the queue. A line that a worker runs may finish, as its provider may be paid. */
   async function endWaiting(batch: OpenBatch, closing: Closing, keepLead: KeepLead): Promise<void> {
     const { tenantId, shard, keyId, _id: batchId } = batch.row;
-    // First of all: what Redis does not know after this can never run, whoever still has it in hand.
+    // First of all: from now on Redis admits no line of the batch, even if a former leader still sends one.
     await queue.close(shard, batchId);
     rewind(batch);
     while (!batch.isRead) {
@@ -64,11 +64,11 @@ export function createCloseBatch(deps: CloseBatchDeps) {
       const state = await admissions.void(requestId, owner);
       if (state !== 'running' && state !== 'done') takenOut.set(index, requestId);
     }
-    // A Redis that went away meanwhile may come back without an end that is about to be said again.
+    // Throws if Redis was away meanwhile: it may have lost the end of a line, which its worker is about to replay.
     await keepLead();
     for (const [index, requestId] of takenOut) {
       batch.inFlight.delete(index);
-      // A Redis that comes back without this would run the line, whose result says that it did not run.
+      // If Redis later loses this void, it would run the line, whose result says that it did not run.
       const about = { requestId, tenantId, batchId };
       recentWrites.note(async () => {
         if ((await admissions.disown(requestId, owner, LOST)) === 'done')
@@ -80,23 +80,23 @@ export function createCloseBatch(deps: CloseBatchDeps) {
     batch.isClosed = true;
   }
 
-  /** False: some line is neither known nor ended, or came to wait again meanwhile. */
+  /** False: some line has not ended, though this process knows of none, or one has begun to wait again meanwhile. */
   async function finish(batch: OpenBatch, status: BatchStatus): Promise<boolean> {
     const { tenantId, _id: batchId, total, status: from } = batch.row;
     const reopened = await work.reopened(tenantId, batchId);
     const counts = await work.count(tenantId, batchId);
-    // A line that was given up may be tried once more.
+    // They can be lower than what was known: a line that had failed may have been set waiting again.
     batch.counts = counts;
     if (counts.completed + counts.failed < total) return false;
     return work.finish(tenantId, batchId, { status: from, reopened }, { ...counts, status, endedAt: clock.now() });
   }
 
   return {
-    /** Ends the batch where that is due; true: it has ended. Safe to repeat. */
+    /** Ends the batch if that is due. True: it has ended. Safe to repeat. */
     async closeIfDue(batch: OpenBatch, keepLead: KeepLead): Promise<boolean> {
       const closing = closingOf(batch);
-      // A line that Redis has lost, or taken back, comes to wait once more: it is not sent again, either. Nobody but this reads
-      // the lines of a closed batch, where a fault has had what is known of them forgotten.
+      // Once is not always enough: a line that Redis lost or took back waits again, and after a fault of the batch its lines
+      // have to be read again, which nothing else does for a closed batch.
       const isToEnd = !batch.isClosed || !batch.isRead || batch.ready.length + batch.later.length > 0;
       if (closing !== undefined && isToEnd) await endWaiting(batch, closing, keepLead);
       if (!isAtRest(batch)) return false;

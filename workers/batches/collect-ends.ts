@@ -20,21 +20,21 @@ export interface CollectEndsDeps {
   answers: Pick<AnswerCache, 'read' | 'shorten'>;
   lines: Pick<ReadLines, 'again'>;
   watch: Pick<ProviderWatch, 'noteEnd' | 'hasAnsweredSince'>;
-  /** How long Redis keeps an answer that the results have. */
+  /** How long Redis keeps an answer once it is in the batch's results; milliseconds. */
   retentionMs: number;
   clock: Clock;
   random: () => number;
   log: Pick<Logger, 'error'>;
 }
 
-/** Answers may be large: so many are in memory at once. */
+/** How many answers are in memory at once, as they may be large. */
 const GROUP = 50;
-/** A batch that waits for tokens looks again so long after some of its lines have ended. */
+/** When lines of a batch that waits for tokens have ended, it tries again after this time at the latest. */
 const SOON_MS = 250;
 
 const tokensOf = ({ usage: { promptTokens, completionTokens } }: Terminal) => promptTokens + completionTokens;
 
-/** A line's request that has ended. */
+/** The ended request of a line, and its answer. */
 interface EndedTry {
   line: SentLine;
   answer: Pick<EndedAnswer, 'fields' | 'entries'>;
@@ -42,19 +42,19 @@ interface EndedTry {
 }
 
 /**
- * Its time was over before anybody was asked: its queue was paused, or slower than lines came. That says nothing about the
- * line or its provider.
+ * Whether the request timed out in the queue, before any provider call: the queue was paused, or slower than lines came. That
+ * says nothing about the line or its provider.
  */
 function hasOnlyWaited({ terminal }: EndedTry['end']): boolean {
   return terminal?.error?.code === 'timeout' && (terminal.trace?.attempts ?? []).length === 0;
 }
 
-/** In the place of an answer that nobody can read: the results of a batch are read all together. */
+/** Replaces an answer that cannot be decoded. Stored as it is, it would make all of the batch's results unreadable. */
 const UNREADABLE: EndedAnswer['entries'] = [{ lastSeq: eventsOf(FAULT), payload: encodeEntry([], FAULT) }];
 
 /**
- * Brings the answers of ended lines from Redis into the batch's results. A line that failed without text for a passing
- * reason goes back to those that wait, as a request of its own (docs/spec/contract.md section 8, Batches).
+ * Brings the answers of ended lines from Redis into the batch's results in MongoDB. A line that failed without text for a
+ * passing reason is tried again later, as a request with an id of its own (docs/spec/contract.md section 8, Batches).
  */
 export function createCollectEnds(deps: CollectEndsDeps) {
   const { work, queue, answers, lines, watch, retentionMs, clock, random, log } = deps;
@@ -101,7 +101,7 @@ export function createCollectEnds(deps: CollectEndsDeps) {
       batch.inFlight.delete(index);
       batch.counts[status] += 1;
     }
-    // Some had ended before: by an earlier try of this call, or with the entity that they belonged to.
+    // The others had ended before, by an earlier try of this call or by the deletion of their entity, and are counted already.
     if (written < ends.length) batch.counts = await work.count(tenantId, batchId);
   }
 
@@ -119,7 +119,7 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     const tries = (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
     for (const { line, answer, end } of tries) {
       if (end.terminal === undefined || line.isNoted === true) continue;
-      // A few ends that cannot be stored are read again and again, and would pass for many.
+      // While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage.
       line.isNoted = true;
       watch.noteEnd(
         answer.fields['tier'] ?? '',
@@ -136,11 +136,11 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     }
     await Promise.all(again);
     await endAll(batch, ends);
-    // Not before: what could not be written is taken again, and a few lines would pass for many.
+    // After the write for the same reason: an end that could not be written is read again.
     for (const { line, end } of tries)
       if (end.terminal !== undefined && end.hasText && line.promptTokens !== undefined)
         batch.tokens.note(tokensOf(end.terminal) - line.promptTokens);
-    // They have left room in the windows of tokens, mostly.
+    // Ended requests give back the tokens that they were counted with beyond what they took.
     if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, performance.now() + SOON_MS);
     await Promise.all(
       tries.map(({ line: { requestId }, answer: { fields } }) =>
@@ -158,7 +158,7 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     );
     const ended = inFlight.filter((_line, at) => states[at] === 'done');
     for (let from = 0; from < ended.length; from += GROUP) await take(batch, ended.slice(from, from + GROUP));
-    // Redis came back without it, or the queue gave it back: it is sent again, and the book takes its charge once.
+    // Redis has lost the request, or it was taken back. The line is sent again; the ledger charges it once, by its request id.
     const lost = inFlight.filter((_line, at) => states[at] === undefined || states[at] === 'void');
     for (const { index } of lost) await lines.again(batch, index);
   };

@@ -5,6 +5,7 @@ import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { isBadDocument } from '../../shared/infra/mongo/mongo-faults.ts';
 import { isBadKey } from '../../shared/infra/redis/scripts.ts';
+import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { CloseBatch } from './close-batch.ts';
@@ -20,9 +21,10 @@ export interface DispatcherDeps {
   fillQueue: FillQueue;
   collectEnds: CollectEnds;
   closeBatch: CloseBatch;
+  queue: Pick<BatchQueue, 'decide'>;
   watch: Pick<ProviderWatch, 'isDown'>;
   leases: Pick<LeaderLease, 'hold' | 'renew' | 'release'>;
-  /** Redis came back a moment ago: workers may yet replay what it has lost. */
+  /** Redis came back a moment ago, and workers may still be replaying what it had lost. */
   hasReconnectedRecently: () => boolean;
   clock: Clock;
   log: Logger;
@@ -34,22 +36,22 @@ export interface Dispatcher {
   release(shard: number): Promise<void>;
 }
 
-/** The lease ran out during a round, or Redis did: what is known may be another process's to know, or be no more. */
+/** Another process may have led meanwhile, or Redis may have lost data: nothing that is known of the shard counts any more. */
 class LeadLost extends Error {
   override readonly name = 'LeadLost';
 }
 
-/** While lines run, and while there is nothing to do. */
+/** Pauses between rounds: while there are batches, and while there are none. */
 const BUSY_MS = 100;
 const IDLE_MS = 1_000;
-/** How old what is known of the shard's batches may be: a cancel is heard within that time. */
+/** How often the rows of the shard's batches are read, and so the delay of a cancellation. */
 const ROWS_MS = 500;
-/** The pause after a fault of one batch. */
+/** How long a batch rests after a fault of its own. */
 const REST_MS = 5_000;
-/** An upload that takes longer has lost its ingress: a request has five minutes to arrive. */
+/** After this time an upload is taken as abandoned by a dead ingress; a request has five minutes to arrive. */
 const UPLOAD_MAX_MS = 600_000;
 
-/** Something that the batch has in a store is at fault, and no store. */
+/** Whether the batch's own stored data is at fault, and not the store. */
 function isOwnFault(error: unknown): boolean {
   const isUnreadable = error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError;
   return isUnreadable || isBadKey(error) || isBadDocument(error);
@@ -57,27 +59,38 @@ function isOwnFault(error: unknown): boolean {
 
 interface ShardBatches {
   open: Map<string, OpenBatch>;
-  /** Batches that have failed, and until when they rest; as `readAt` by `performance.now`, which nobody can put back. */
+  /** Batches with a fault of their own, and until when they rest. Like `readAt` by `performance.now`, which is never set back. */
   resting: Map<string, number>;
+  /** When the rows of the shard's batches were last read. */
   readAt: number;
 }
 
-/** Not yet, or once more. */
+/** The time of what has not happened, or is to happen again at once. */
 const NEVER = -Infinity;
 
 /**
- * Runs the batches of a shard: sends their lines, brings the answers into their results, ends them. One process of the
- * fleet does so; what it knows can be read again, so a leader that dies costs no line and runs none twice.
+ * Runs the batches of a shard, round by round: collects the answers of lines that have ended, ends batches, and sends further
+ * lines. One process of the fleet does so, the shard's leader. All that it knows is read from the stores, so when it dies the
+ * next leader goes on, and no line is lost or run twice.
  */
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { work, fillQueue, collectEnds, closeBatch, watch, leases, hasReconnectedRecently, clock, log } = deps;
+  const { work, fillQueue, collectEnds, closeBatch, queue, watch, leases, hasReconnectedRecently, clock, log } = deps;
   const shards = new Map<number, ShardBatches>();
 
   async function take(state: ShardBatches, row: BatchRow): Promise<void> {
-    const { _id: batchId, tenantId } = row;
+    const { _id: batchId, tenantId, shard, status } = row;
     const known = state.open.get(batchId);
-    if (known !== undefined) known.row = row;
-    else {
+    if (known !== undefined) {
+      known.row = row;
+      return;
+    }
+    // A Redis that is full takes nothing new. The other batches go on, and this one is looked at again with the next rows.
+    const fate = await queue.decide(shard, batchId, 'running').catch(() => undefined);
+    if (fate === 'refused') {
+      // MongoDB went away as it started, and its caller was told that there is none.
+      log.info('A batch that was refused is removed.', { batchId, tenantId });
+      await work.abandon(tenantId, batchId, status, clock.now());
+    } else if (fate === 'running') {
       log.info('A batch is taken up.', { batchId, tenantId, count: row.total });
       state.open.set(batchId, openBatch(row, await work.count(tenantId, batchId)));
     }
@@ -85,7 +98,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const rests = ({ resting }: ShardBatches, batchId: string) => (resting.get(batchId) ?? NEVER) > performance.now();
 
-  /** Does something for one batch, unless it rests. What is at fault in one keeps no other waiting. */
+  /** Does something for one batch, unless it rests. A fault of the batch's own makes it rest and does not stop the others. */
   async function doFor(state: ShardBatches, batchId: string, act: () => Promise<void>): Promise<void> {
     if (rests(state, batchId)) return;
     try {
@@ -109,7 +122,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       for (const batchId of known.keys()) if (!ids.has(batchId)) known.delete(batchId);
     for (const row of rows) {
       if (row.status === 'validating') {
-        if (clock.now() - row.createdAt > UPLOAD_MAX_MS) await work.abandon(row.tenantId, row._id, clock.now());
+        if (clock.now() - row.createdAt > UPLOAD_MAX_MS)
+          await work.abandon(row.tenantId, row._id, row.status, clock.now());
       } else if (isEndedBatch(row.status)) {
         state.open.delete(row._id);
         await doFor(state, row._id, () => closeBatch.publish({ row }));
@@ -117,7 +131,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     }
   }
 
-  /** Nothing is sent but lines that find out whether their tier answers, or nothing at all before the next try. */
+  /** Whether lines wait because their tier is down, or all lines that are left wait for their next try. */
   function waitsForProvider({ ready, later, inFlight }: OpenBatch): boolean {
     const isHeld = later.some(({ tier }) => tier !== undefined && watch.isDown(tier));
     return isHeld || (later.length > 0 && ready.length === 0 && inFlight.size === 0);
@@ -131,7 +145,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const state = { ...counts, waitingFor, ...(startedAt === undefined ? {} : { startedAt }) };
     const text = JSON.stringify({ ...counts, waitingFor, hasBegun });
     if (text === batch.noted) return;
-    // The next leader tells only what changes: it would not put this right.
+    // A state written by a former leader would stay wrong: the present one writes changes only.
     await keepLead();
     await work.note(row.tenantId, row._id, state);
     batch.noted = text;
@@ -140,7 +154,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   async function round(shard: number, state: ShardBatches): Promise<void> {
     const keepLead = async () => {
       if (!(await leases.renew(shard, BATCH_LEASE))) throw new LeadLost('The lease ran out');
-      // The round may have begun before: it would send once more, or end, what has an answer that is about to be put back.
+      // An answer that is about to be replayed would be taken as lost: its line would be sent again, or ended without it.
       if (hasReconnectedRecently()) throw new LeadLost('Redis was away');
     };
     await refresh(shard, state);
@@ -150,7 +164,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         await collectEnds(batch);
         if (!(await closeBatch.closeIfDue(batch, keepLead))) return;
         state.open.delete(batchId);
-        // The event of its end is published at once.
+        // The next round reads the rows again, and publishes the event of the batch's end.
         state.readAt = NEVER;
       });
     const batches = [...state.open.values()].filter(({ row }) => !rests(state, row._id));
@@ -158,7 +172,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     for (const batch of batches) await note(batch, keepLead);
   }
 
-  /** What is known of the shard while this process leads it without a break; undefined: another one leads. */
+  /** What this process knows of the shard, from the time since when it has led without a break. Undefined: another one leads. */
   async function lead(shard: number): Promise<ShardBatches | undefined> {
     const known = shards.get(shard);
     if (known !== undefined && (await leases.renew(shard, BATCH_LEASE))) return known;
@@ -181,7 +195,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
           shards.delete(shard);
           return IDLE_MS;
         }
-        // Some lines may be half sent: what is known is read again.
+        // The round broke off anywhere, for example between sending a line and noting that it was sent.
         for (const batch of state.open.values()) rewind(batch);
         throw error;
       }

@@ -17,18 +17,18 @@ export interface FillQueueDeps extends Pick<SendSliceDeps, 'work' | 'sendLine'> 
   clock: Clock;
 }
 
-/** Enough for the fleet until the next round, few enough that a tenant who comes later need not wait behind them. */
+/** Jobs kept waiting in the queue: enough for the fleet until the next round, few enough not to delay a later tenant. */
 const WAITING_MAX = 128;
-/** Lines of one tenant that are sent at once before it is the next one's turn. */
+/** How many lines of a tenant are sent before it is the next tenant's turn. */
 const SLICE = 8;
 
 /**
- * Bytes a millisecond. Reading a refused line costs MongoDB and this process time, and a tenant without credits may have
- * gigabytes of lines, so they rest for as long as the length of what was refused takes.
+ * After a refusal a tenant's lines rest for one millisecond per so many bytes of the refused line. Reading a line costs
+ * MongoDB and this process time, and a tenant without credits may have gigabytes of them.
  */
 const REFUSED_PER_MS = 2_000;
 
-/** Tenants whose lines rest behind a refusal; times are of `performance.now`. */
+/** Tenants whose lines rest after a refusal, and until when (`performance.now`). */
 function createRest() {
   const until = new Map<string, number>();
   return {
@@ -42,11 +42,11 @@ function createRest() {
 }
 
 /**
- * Sends lines while the queue has room, tenant by tenant in turn, so that a large batch does not keep others' out. A
- * tenant's batches are served oldest first; one that has to wait lets the next one go.
+ * Sends lines while the queue has room, a slice of each tenant in turn, so that a tenant's large batch does not keep other
+ * tenants waiting. A tenant's batches are served oldest first; one that has to wait is passed over.
  */
 export function createFillQueue({ work, queue, principals, lines, sendLine, watch, clock }: FillQueueDeps) {
-  /** Whose turn it was last, by shard. */
+  /** The tenant that was served last, by shard. */
   const lastServed = new Map<number, string>();
   const resting = createRest();
   const sendSlice = createSendSlice({
@@ -56,7 +56,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     onRefused: resting.add,
   });
 
-  /** Lets lines go whose time has come: a next try, or a tier that is up again, or one line to find out. */
+  /** Makes waiting lines ready: their next try is due, their tier is up again, or one is to find out whether it is. */
   function wake(batch: OpenBatch): void {
     const now = clock.now();
     const later: OpenLine[] = [];
@@ -72,8 +72,8 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
   }
 
   /**
-   * The first batch of a tenant that may send something. One that was refused comes behind the others until one of these has
-   * sent: the whole tenant rests behind a refusal, and at its end the same batch may be due again.
+   * The first of a tenant's batches that has a line to send. A batch whose line was refused comes behind the others until one
+   * of those has sent. Otherwise it would be first again each time the tenant's rest is over, and the others never sent.
    */
   async function nextOf(batches: readonly OpenBatch[]): Promise<OpenBatch | undefined> {
     for (const batch of batches.toSorted((one, other) => one.refusedAt - other.refusedAt)) {
@@ -85,7 +85,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     return undefined;
   }
 
-  /** Tenants in turn, beginning behind the one that was served last. */
+  /** Tenants with their batches in the order of their turns, which begins behind the tenant that was served last. */
   function inTurn(shard: number, batches: readonly OpenBatch[]): [string, OpenBatch[]][] {
     const byTenant = Map.groupBy(batches, ({ row }) => row.tenantId);
     const tenants = [...byTenant].sort(([one], [other]) => (one < other ? -1 : 1));

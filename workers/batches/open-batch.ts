@@ -5,49 +5,56 @@ import type { BatchCounts, WaitingLine } from '../../shared/infra/mongo/batches/
 import { createLineTokens } from './line-tokens.ts';
 import type { LineTokens } from './line-tokens.ts';
 
-/** A line that may be sent, and what is known of it beside its row. */
+/** A line that has yet to be sent, and what the leader knows of it beside its row. */
 export interface OpenLine extends WaitingLine {
-  /** Known once its request has been read. */
+  /** Absent until its request has been read once. */
   tier?: Tier;
-  /** It finds out whether its tier answers again. */
+  /** It is sent although its tier is down, to find out whether the tier answers again. */
   isProbe?: boolean;
-  /** Of its request as JSON, once it has been read. */
+  /** Length of its request as JSON, in characters; absent until the request has been read once. */
   length?: number;
-  /** Since when it has waited for tokens of its key; by `performance.now`. */
+  /** Since when it has waited for tokens of its key (`performance.now`). */
   waitsSince?: number;
 }
 
 /** A line whose request runs or waits in the queue. */
 export interface SentLine extends WaitingLine {
-  /** As estimated when it was sent; unknown where an earlier leader has sent it. */
+  /** The estimate made when it was sent; absent where an earlier leader sent it. */
   promptTokens?: number;
-  /** Its end has been noted of its provider. */
+  /** Its end has been reported to the provider watch, which must not count it twice. */
   isNoted?: boolean;
 }
 
-/** What the leader knows of a batch that has not ended. All of it is read again when another process leads. */
+/**
+ * What the leader knows of a batch that has not ended. All of it is in memory only, and the next leader reads it again.
+ *
+ * A line without a result is in one of three places. `ready`: it can be sent now. `later`: it waits for the time of its next
+ * try, or for its tier to answer again. `inFlight`: its request waits in the queue or runs. Lines behind `cursor` have not
+ * been read yet.
+ */
 export interface OpenBatch {
   row: BatchRow;
-  /** Lines to be sent next, in order. */
+  /** In the order of their numbers. */
   ready: OpenLine[];
-  /** Lines that wait for their next try, or for a provider of their tier. */
   later: OpenLine[];
-  /** Number of the last line that was read. */
+  /** Number of the last line that was read; -1: none. */
   cursor: number;
   /** Every line has been read. */
   isRead: boolean;
-  /** Lines whose request runs or waits in the queue, by number. */
+  /** By the line's number. */
   inFlight: Map<number, SentLine>;
+  /** Learns from ended lines how many tokens the next ones take. */
   tokens: LineTokens;
   counts: BatchCounts;
-  /** What MongoDB was told last, as JSON. */
+  /** The state that was last written to the batch's row, as JSON, so that it is written on changes only. */
   noted: string;
+  /** Why the last refused line has to wait; null: none has been refused since lines were last sent. */
   waitingFor: BatchWait | null;
-  /** Nothing is sent before; by `performance.now`. */
+  /** No line is sent before this time (`performance.now`). */
   notBefore: number;
-  /** When a line was refused; 0: none since this or another batch of the tenant has sent. By `performance.now`. */
+  /** When admission last refused a line (`performance.now`); 0 once this or another batch of the tenant has sent one. */
   refusedAt: number;
-  /** The lines that wait have been ended. */
+  /** The batch is cancelled or expired, and its waiting lines have been ended. */
   isClosed: boolean;
 }
 
@@ -69,7 +76,7 @@ export function openBatch(row: BatchRow, counts: BatchCounts): OpenBatch {
   };
 }
 
-/** Reads every line again: some are neither known nor ended. */
+/** Makes the leader read all lines again, where what it knows may be incomplete or wrong. Lines in flight stay known. */
 export function rewind(batch: OpenBatch): void {
   batch.ready = [];
   batch.later = [];
@@ -77,7 +84,7 @@ export function rewind(batch: OpenBatch): void {
   batch.isRead = false;
 }
 
-/** Nothing is left to send or to wait for. */
+/** Whether no line is left to read, to send or to wait for. */
 export function isAtRest({ ready, later, isRead, inFlight }: OpenBatch): boolean {
   return isRead && ready.length === 0 && later.length === 0 && inFlight.size === 0;
 }

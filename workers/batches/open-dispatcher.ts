@@ -115,6 +115,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       random: Math.random,
       log,
     }),
+    queue,
     closeBatch: createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock, log }),
     watch,
     leases,

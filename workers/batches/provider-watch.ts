@@ -7,33 +7,33 @@ import { answeredAt } from './line-retry.ts';
 
 /** What the leader of batches knows of the providers behind each tier. */
 export interface ProviderWatch {
-  /** How a request of the tier ended, a line's or another's; `hasFailed`: for a passing reason. */
+  /** To be called for every ended request, not only for lines. `hasFailed`: it failed for a passing reason. */
   noteEnd(tier: string, trace: RequestTrace | undefined, hasFailed: boolean): void;
   /** Whether a call that began at `since` or later was answered. */
   hasAnsweredSince(tier: string, since: number): boolean;
-  /** Nobody behind the tier answers: lines wait. */
+  /** Whether no provider of the tier answers, so that its lines wait. */
   isDown(tier: Tier): boolean;
-  /** True for one line now and then, which goes to find out whether somebody answers again. */
+  /** True once a second at most: one line may be sent to a tier that is down, to find out whether it answers again. */
   takeProbe(tier: Tier): boolean;
 }
 
 export interface ProviderWatchDeps {
   routing: { current(): RoutingTable };
   breakers: Pick<Breakers, 'isClosed' | 'isPassable'>;
-  /** Milliseconds, by a clock that is never set. */
+  /** Milliseconds of a clock that is never set back, as `performance.now`. */
   now: () => number;
   log: Logger;
 }
 
-/** So many passing failures without a success between them are an outage, whatever the breakers say: of moderation, for one. */
+/** So many passing failures in a row are an outage even if a breaker is closed: moderation, for one, has no breaker. */
 const FAILURES_IN_A_ROW = 20;
-/** A line that is sent into an outage costs an admission and a job. */
+/** The least time between two probes, as each costs an admission and a job. */
 const PROBE_MS = 1_000;
 
 interface TierHealth {
   /** Passing failures since the last success. */
   failures: number;
-  /** When the latest call began that was answered. */
+  /** When the latest answered call began; milliseconds since the epoch. */
   answeredAt: number;
   probedAt: number;
   isDown: boolean;
@@ -82,7 +82,7 @@ export function createProviderWatch({ routing, breakers, now, log }: ProviderWat
     takeProbe(tier) {
       const health = healthOf(tier);
       if (now() - health.probedAt < PROBE_MS) return false;
-      // An open breaker would answer for the provider until its own pause is over.
+      // While a breaker's pause lasts, no call would reach the provider.
       if (!providersOf(tier).some(breakers.isPassable)) return false;
       health.probedAt = now();
       return true;

@@ -9,14 +9,14 @@ export interface ReadLinesDeps {
 }
 
 const PAGE = 100;
-/** Fewer than this are topped up. */
+/** More lines are read when fewer than this are ready. */
 const READY_MIN = 50;
-/** With so many in memory that wait for a provider, those behind them are not read. */
+/** No more lines are read while so many wait in memory for a next try or a provider. */
 const LATER_MAX = 500;
 
 /**
- * Brings lines of a batch into memory, a page at a time. A line whose request Redis knows was sent by an earlier leader
- * of the same shard: it is in flight, and not sent again.
+ * Brings lines of a batch into memory, a page at a time. If Redis knows a line's request, an earlier leader has sent it: the
+ * line is in flight and is not sent again.
  */
 export function createReadLines({ work, queue }: ReadLinesDeps) {
   function wait(batch: OpenBatch, line: WaitingLine): void {
@@ -30,7 +30,7 @@ export function createReadLines({ work, queue }: ReadLinesDeps) {
     if (state === undefined) wait(batch, line);
     else if (state !== 'void') batch.inFlight.set(line.index, line);
     else {
-      // A request that was taken back can never run under its id.
+      // Redis refuses the id of a request that was taken back, so the line needs another.
       const requestId = newId('req');
       const isOwn = await work.renumber(tenantId, batchId, line, { requestId });
       if (isOwn) wait(batch, { ...line, requestId });
@@ -46,7 +46,7 @@ export function createReadLines({ work, queue }: ReadLinesDeps) {
   }
 
   return {
-    /** Has some lines ready, unless the batch has no more. */
+    /** Reads the next page, if lines run short. */
     async more(batch: OpenBatch): Promise<void> {
       if (batch.isRead || batch.ready.length >= READY_MIN || batch.later.length >= LATER_MAX) return;
       const { tenantId, _id: batchId } = batch.row;
@@ -56,7 +56,7 @@ export function createReadLines({ work, queue }: ReadLinesDeps) {
       await placeAll(batch, lines);
     },
 
-    /** Has one line sent once more: Redis has lost its request, or took it back, or it is to be tried again. */
+    /** Reads a line again that was thought to be in flight, because Redis has lost its request or took it back. */
     async again(batch: OpenBatch, index: number): Promise<void> {
       const { tenantId, _id: batchId } = batch.row;
       batch.inFlight.delete(index);

@@ -20,25 +20,25 @@ import type { ProviderWatch } from './provider-watch.ts';
 
 export type Sent =
   | { kind: 'sent'; promptTokens?: number }
-  /** The line may go when this is over; milliseconds. */
+  /** The line is to be sent again after `ms` milliseconds, as it was refused for a reason that passes. */
   | { kind: 'wait'; waitFor: BatchWait | null; ms: number }
-  /** Nobody behind its tier answers. */
+  /** It was not sent, because no provider of its tier answers. */
   | { kind: 'held'; tier: Tier }
-  /** The line can never go. */
+  /** The line fails: its refusal will not pass. */
   | { kind: 'refused'; error: ErrorDetail };
 
 export interface SendLineDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueue: Enqueue;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
-  /** By this name the process leads the shard's batches. */
+  /** The name under which this process holds the lease of the shard's batches. Redis admits lines of the leader only. */
   leaderId: string;
   log: Logger;
 }
 
 /**
- * What the refusals of admission mean for a line: it waits for what comes back, and fails by what does not
- * (docs/spec/contract.md section 3, Batches). A suspension may be taken back as well.
+ * What a line waits for after a refusal that passes, a suspension among them, as it may be lifted. By any other refusal the
+ * line fails (docs/spec/contract.md section 3, Batches).
  */
 const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',
@@ -55,27 +55,28 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
   moving: 'queue',
 };
 
-/** Other requests may end sooner than the windows say, and credits may be bought at any time. */
+/** Bounds of the wait. The upper one is short: requests may end sooner than windows say, and credits may be bought any time. */
 const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
 /**
- * How much is counted of what is not known of a line. Two lines of which nothing is known fit into what lines may take of the
- * limits. Where the prompt takes more than a third of that, it is a quarter of the rest, and only one such line fits.
+ * How many tokens are counted, beyond its prompt, for a line of which nothing better is known. Lines may take a share of the
+ * token limits. The number lets two such lines fit into that share, each with half of it. If the prompt takes more than a third
+ * of the share, the number is a quarter of what the prompt leaves, and only one such line fits.
  */
 function roomOf({ limits, ceilings }: Principal, promptTokens: number): number {
   const share = Math.min(limits.tpm, ceilings.tpm ?? Infinity) * BATCH_LIMITS.tpmShare;
   return Math.max(share / 2 - promptTokens, (share - promptTokens) / 4);
 }
 
-/** Lets a line in as the request it is, and puts it into its queue. Safe to repeat: its request id is its own. */
+/** Sends a line through admission, like any request, and enqueues it. Safe to repeat, as a line's request id is fixed. */
 export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLineDeps) {
   return async (
     line: SendableLine & Pick<OpenLine, 'isProbe'>,
     principal: Principal,
     { batchId, tokens, isOverdue }: { batchId: string; tokens: Pick<LineTokens, 'next'>; isOverdue: boolean },
   ): Promise<Sent> => {
-    // Admission goes by a flag in Redis, which may have lost it.
+    // Admission knows a suspension by a flag in Redis only, and Redis may have lost it.
     if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
     try {
       const request = parseStoredRequest(line.requestJson ?? '');
@@ -95,19 +96,19 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         channel: '',
         idempotency: undefined,
         batch: { batchId, leaderId },
-        // Chat always has the rest of the limit.
+        // A line that needs more than the batches' share would take tokens from chat.
         isOverdue: isOverdue && countedTokens <= principal.limits.tpm * BATCH_LIMITS.tpmShare,
         onDisconnect: 'finish',
-        kept: undefined,
+        answerStorage: undefined,
         isEnqueuedAtOnce: true,
-        // The answer stays until it has been brought into the batch's results.
+        // Shortened once the answer is in the batch's results (collect-ends.ts).
         retentionMs: STORED_ANSWER_MS,
       });
       if (outcome.kind === 'admitted') {
         if (!outcome.isQueued) await enqueue.enqueue(outcome.envelope, principal);
         return { kind: 'sent', promptTokens };
       }
-      // It has been sent before, or another process leads: whoever looks after it sees what became of it.
+      // It was sent before, or another process leads, or it was voided: the next look at lines in flight finds out.
       if (outcome.kind === 'joined' || outcome.verdict === 'void') return { kind: 'sent' };
       const { figures, verdict } = outcome;
       const waitFor = WAITS[verdict];
@@ -119,7 +120,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         log.error('A line of a batch cannot be read and is ended.', { requestId: line.requestId, error });
         return { kind: 'refused', error: { code: 'internal_error', message: 'The line could not be read.' } };
       }
-      // A store does not answer, and what was begun is being taken back.
+      // A store does not answer; the admission has been, or is being, taken back.
       if (error instanceof ServiceError) return { kind: 'wait', waitFor: null, ms: WAIT_MAX_MS };
       throw error;
     }

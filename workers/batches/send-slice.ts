@@ -13,26 +13,26 @@ export interface SendSliceDeps {
   work: Pick<BatchWorkRepository, 'end' | 'toSend'>;
   findSender: FindSender;
   sendLine: SendLine;
-  /** A line of the tenant has been refused; `length`: of its request. */
+  /** Admission refused a line of the tenant for the moment; `length`: of its request as JSON. */
   onRefused: (tenantId: string, length: number) => void;
 }
 
-/** Rejects where another process may have led meanwhile. */
+/** Renews the lease. Rejects where another process may have led since the round began. */
 export type KeepLead = () => Promise<void>;
 
-/** A request that is known to be longer is read alone. */
+/** Requests of a slice are read together up to this length, so a longer one is read alone. In characters of JSON. */
 const LARGE = 1_000_000;
 
 /**
- * A line that has waited so long for its key's tokens has them kept
+ * When a line has waited for its key's tokens for this long, tokens that come free are reserved for it
  * (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md).
  */
 const OVERDUE_MS = 180_000;
 
-/** A line's row, and what the leader knows beside it. */
+/** A line as it was read for sending, with what the leader knows of it. */
 type ReadLine = SendableLine & OpenLine;
 
-/** How many of the first lines are read at once. */
+/** How many of the first `count` lines are read at once. */
 function readable(lines: readonly OpenLine[], count: number): number {
   let sum = 0;
   const over = lines.slice(0, count).findIndex(({ length = 0 }) => (sum += length) > LARGE);
@@ -41,14 +41,14 @@ function readable(lines: readonly OpenLine[], count: number): number {
 
 /** Sends up to `count` of a batch's next lines at once, and ends those that are refused for good. */
 export function createSendSlice({ work, findSender, sendLine, onRefused }: SendSliceDeps) {
-  /** `isFirst`: of the batch's lines that may be sent, so that tokens are kept for one line of it. */
+  /** `isFirst`: the first line of the slice. Tokens are reserved for it alone. */
   async function send(batch: OpenBatch, line: ReadLine, sender: LineSender, isFirst: boolean): Promise<LineEnd[]> {
     const { index, requestId, tier, retry, waitsSince = performance.now() } = line;
     const length = line.requestJson?.length ?? 0;
     const open: OpenLine = { index, requestId, length, ...(tier && { tier }), ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
     if ('fault' in sender) return failed(sender.fault);
-    // The tenant has just been moved: whoever leads on its shard goes on with the batch.
+    // The tenant was moved to another shard, whose leader goes on with the batch.
     if (sender.principal.shard !== batch.row.shard) {
       batch.ready.push(open);
       batch.notBefore = performance.now() + SENDER_MS;
@@ -79,11 +79,11 @@ export function createSendSlice({ work, findSender, sendLine, onRefused }: SendS
   return async (batch: OpenBatch, count: number, keepLead: KeepLead): Promise<void> => {
     const { tenantId, _id: batchId } = batch.row;
     const sender = await findSender(batch);
-    // A tenant's lines may take long: another process may have ended or sent these meanwhile.
+    // Sending the lines of others may have taken long, and another leader may have sent or ended these meanwhile.
     await keepLead();
     const read = batch.ready.splice(0, readable(batch.ready, count));
     const known = new Map(read.map((line) => [line.index, line]));
-    // They may have waited here for long: a line whose entity was deleted meanwhile has been ended.
+    // Without those that have ended since they were read, for example by the deletion of their entity.
     const slice = await work.toSend(
       tenantId,
       batchId,
@@ -95,7 +95,7 @@ export function createSendSlice({ work, findSender, sendLine, onRefused }: SendS
     const ends = (await Promise.all(sending)).flat();
     batch.ready.sort((one, other) => one.index - other.index);
     if (ends.length === 0) return;
-    // Another leader may have sent what was refused here.
+    // If another process leads by now, it may have sent what was refused here.
     await keepLead();
     batch.counts.failed += await work.end(tenantId, batchId, ends);
   };

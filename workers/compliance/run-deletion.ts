@@ -4,10 +4,8 @@ import type { DeletionReport } from '../../shared/contracts/compliance.ts';
 import { overseenBy } from '../../shared/contracts/space.ts';
 import { hideName } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
-import type {
-  ComplianceJobRepository,
-  ComplianceJobRow,
-} from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceWorkRepository } from '../../shared/infra/mongo/compliance/compliance-work-repository.ts';
 import type { ConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
 import type { CopyEraser } from '../../shared/infra/mongo/compliance/copy-eraser.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
@@ -19,7 +17,7 @@ import type { DeletedSubject, EraseRequests } from './erase-requests.ts';
 import type { JobHands, RunKind } from './run-job.ts';
 
 export interface RunDeletionDeps {
-  jobs: Pick<ComplianceJobRepository, 'completeDeletion' | 'addToReport'>;
+  jobs: Pick<ComplianceWorkRepository, 'completeDeletion' | 'addToReport'>;
   tenants: Pick<TenantRepository, 'find'>;
   erasures: Pick<ErasureRepository, 'mark'>;
   requests: EraseRequests;
@@ -29,11 +27,11 @@ export interface RunDeletionDeps {
   pseudonyms: Pseudonyms;
   acceptanceClock: AcceptanceClock;
   clock: Clock;
-  /** How long whoever is writing something has for it, milliseconds. */
+  /** The pause in which writes that have begun come to their end; milliseconds. */
   quietMs: number;
 }
 
-/** Who talks on with an entity while it is deleted does not keep the deletion from its end. */
+/** Ends a deletion whose entity goes on being talked with: each pass would find something new. */
 const PASSES_MAX = 5;
 
 function totalOf(report: DeletionReport): number {
@@ -41,10 +39,11 @@ function totalOf(report: DeletionReport): number {
 }
 
 /**
- * Deletes an entity, or all conversations of a tenant; one that a test key has asked for takes test data only, any other
- * one both: it may be asked for by law. It goes through all stores again and again until there is
- * nothing left: what was being written while it went by is found by the next pass. A mark that is set before each pass
- * keeps requests that were accepted earlier from storing anything later.
+ * Deletes an entity, or all conversations of a tenant. A deletion that a test key asked for deletes test data only, any
+ * other one test data as well, because the law may require it.
+ *
+ * A pass goes through all stores. Passes repeat until one finds nothing, as something may be written to a store behind the
+ * pass. A mark, set at the beginning of each pass, keeps requests that were accepted before from storing anything later.
  */
 export function createRunDeletion(deps: RunDeletionDeps): RunKind {
   const { jobs, tenants, erasures, requests, conversations, copies, records, pseudonyms, clock, quietMs } = deps;
@@ -74,20 +73,20 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     return report;
   }
 
-  /** Returns how much it has found. */
-  async function pass(job: ComplianceJobRow, subject: DeletedSubject, isFirst: boolean, hands: JobHands) {
+  /** `number`: from 1. Returns how much it found, and up to which request, in the order of acceptance, it has deleted. */
+  async function pass(job: ComplianceJobRow, subject: DeletedSubject, number: number, hands: JobHands) {
     const { tenantId, shard, entityId } = subject;
     const seq = await deps.acceptanceClock.read(shard);
     const pseudonym = entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
     await erasures.mark(subject, pseudonym, { seq, now: clock.now() });
-    // First, or a batch would send what is ended once more.
+    // Before the requests are ended: a batch would send their lines again.
     const lines = await conversations.batches(subject, pseudonyms);
     const ended = await requests.end(subject, seq, hands);
     await jobs.addToReport(job, { queued_jobs: ended });
-    // Whoever waits for an ended request hears of its end; whoever ended it writes what follows.
-    if (ended > 0 || !isFirst) await pause(quietMs, undefined, { signal: hands.signal });
+    // Callers read the ends of their requests meanwhile, and workers write what follows an end.
+    if (ended > 0 || number > 1) await pause(quietMs, undefined, { signal: hands.signal });
     await requests.settled(subject, seq, hands);
-    // Before the stores, which name requests that Redis has, too.
+    // Before the other stores: what they hold is needed to find the requests in Redis.
     const streams = await requests.erase(subject, seq, hands);
     const report = { streams, ...lines, ...(await eraseStores(subject, hands)) };
     await jobs.addToReport(job, report);
@@ -98,12 +97,12 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     const { tenantId, mode = 'live', entityId, reason } = job;
     const tenant = await tenants.find(tenantId);
     if (tenant === undefined) throw new Error(`Tenant ${tenantId} is not there`);
-    // What is erased on one shard would stand on the other; the next run is a moment later.
+    // A copy on the other shard would survive. The job is tried again in a moment.
     if (tenant.move !== undefined) throw new Error(`Tenant ${tenantId} is being moved to another shard`);
     const subject = { ...overseenBy({ tenantId, mode }), shard: tenant.shard, entityId };
-    let last = await pass(job, subject, true, hands);
-    for (let count = 2; count <= PASSES_MAX; count += 1) {
-      last = await pass(job, subject, false, hands);
+    let last = await pass(job, subject, 1, hands);
+    for (let number = 2; number <= PASSES_MAX; number += 1) {
+      last = await pass(job, subject, number, hands);
       if (last.found === 0) break;
     }
     await requests.unlist(subject, last.seq);

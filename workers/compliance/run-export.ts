@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 
 import type { ExportManifest } from '../../shared/contracts/compliance.ts';
-import type {
-  ComplianceJobRepository,
-  ComplianceJobRow,
-} from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceWorkRepository } from '../../shared/infra/mongo/compliance/compliance-work-repository.ts';
 import { ARCHIVE_KEPT_MS, CHUNK_BYTES } from '../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ExportArchiveRepository } from '../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ExportRows, ExportSubject } from '../../shared/infra/mongo/compliance/export-rows.ts';
@@ -15,7 +13,7 @@ import type { JobHands, RunKind } from './run-job.ts';
 import { writeArchive } from './write-archive.ts';
 
 export interface RunExportDeps {
-  jobs: Pick<ComplianceJobRepository, 'completeExport'>;
+  jobs: Pick<ComplianceWorkRepository, 'completeExport'>;
   archives: ExportArchiveRepository;
   rowsOf: (subject: ExportSubject) => ExportRows;
   clock: Clock;

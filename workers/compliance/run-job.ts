@@ -1,26 +1,24 @@
 import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type {
-  ComplianceJobRepository,
-  ComplianceJobRow,
-} from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceWorkRepository } from '../../shared/infra/mongo/compliance/compliance-work-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
 
-/** What whoever runs a job has of it. */
+/** A running job's hold on its claim. */
 export interface JobHands {
-  /** Aborts when the job is another worker's, or this one stops. */
+  /** Aborts when another worker has claimed the job, or this worker stops. */
   signal: AbortSignal;
-  /** Makes sure that the job is still this worker's; throws where it is not. */
+  /** Renews the claim. Throws if another worker has the job, or this one stops. */
   hold(): Promise<void>;
 }
 
-/** Does a job and marks it completed. It must be right when it runs again from the beginning. */
+/** Does a job and marks it completed. A job may be run again from the beginning, so every step must be safe to repeat. */
 export type RunKind = (job: ComplianceJobRow, hands: JobHands) => Promise<void>;
 
-/** Another worker has the job, or a deletion has taken it away. */
+/** Another worker has claimed the job, or a deletion has removed its row. */
 export class JobLost extends Error {
   override readonly name = 'JobLost';
   constructor() {
@@ -30,7 +28,7 @@ export class JobLost extends Error {
 
 export interface RunJobDeps {
   jobs: Pick<
-    ComplianceJobRepository,
+    ComplianceWorkRepository,
     'claim' | 'renew' | 'release' | 'fail' | 'next' | 'findUnpublished' | 'markPublished'
   >;
   queue: Pick<ComplianceQueue, 'add'>;
@@ -42,7 +40,7 @@ export interface RunJobDeps {
   log: Logger;
 }
 
-/** A worker that says nothing for so long has died. */
+/** A claim that was not renewed for so long is another worker's to take. */
 const LEASE_MS = 30_000;
 const RENEW_MS = 8_000;
 const RETRY_FIRST_MS = 1_000;
@@ -70,8 +68,8 @@ function toEvent(
 }
 
 /**
- * Runs one export or deletion, if nobody else does, and publishes its end. Of a tenant one of each kind runs at a time, so
- * that nobody's many keep others waiting.
+ * Runs one export or deletion, unless another worker does, and publishes its end. Of a tenant one of each kind runs at a
+ * time, so that a tenant with many jobs does not keep the others waiting.
  */
 export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<void> {
   const { jobs, queue, kinds, events, clock, stopping, log } = deps;
@@ -88,13 +86,13 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     const renewing = repeat(
       hold,
       () => RENEW_MS,
-      // It is held for longer than a few renewals; a lost one aborts the signal.
+      // A failed renewal is tried again: the lease outlasts several. A lost claim has aborted the signal.
       () => undefined,
     );
     try {
       await run({ signal, hold });
     } catch (error) {
-      // Whatever was under way may have ended with an error of its own.
+      // The abort may have made the run fail with an error of its own.
       throw lost.signal.aborted ? new JobLost() : error;
     } finally {
       await renewing.stop();
@@ -118,7 +116,7 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     await jobs.release(job, clock.now() + pauseMs);
   }
 
-  /** What waits for its turn holds no place in the queue; the sweep finds it, too, a little later. */
+  /** Jobs that wait for their turn are not in the queue. The sweep would find the next one, too, but later. */
   async function wakeNext(job: ComplianceJobRow): Promise<void> {
     if (stopping.aborted) return;
     const next = await jobs.next(job, clock.now());

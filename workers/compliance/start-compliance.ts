@@ -2,7 +2,8 @@ import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { QUEUE_NAMES } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
-import { createComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import { createComplianceWorkRepository } from '../../shared/infra/mongo/compliance/compliance-work-repository.ts';
+import type { ComplianceWorkRepository } from '../../shared/infra/mongo/compliance/compliance-work-repository.ts';
 import { createConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
 import { createCopyEraser } from '../../shared/infra/mongo/compliance/copy-eraser.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
@@ -30,11 +31,10 @@ import { createEraseRequests } from './erase-requests.ts';
 import { createRunDeletion } from './run-deletion.ts';
 import { createRunExport } from './run-export.ts';
 import { createRunJob } from './run-job.ts';
-import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { ComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
 
 interface SweepJobsDeps {
-  jobs: Pick<ComplianceJobRepository, 'due'>;
+  jobs: Pick<ComplianceWorkRepository, 'due'>;
   queue: Pick<ComplianceQueue, 'add'>;
   leases: Pick<LeaderLease, 'hold'>;
   clock: Clock;
@@ -44,8 +44,8 @@ const TASK = 'compliance';
 const JOBS_MAX = 200;
 
 /**
- * Queues exports and deletions that nobody has in hand: whose worker has died, whose next try has come, and what Redis
- * has lost. One worker does so for all.
+ * Queues exports and deletions that no worker holds: their worker has died, their pause after a failure is over, or Redis
+ * has lost their place in the queue. One worker of the fleet does so.
  */
 function createSweepJobs({ jobs, queue, leases, clock }: SweepJobsDeps): () => Promise<void> {
   return async () => {
@@ -75,7 +75,7 @@ export interface ComplianceDeps {
 const SWEEP_MS = 2_000;
 /** A reader that missed the end of its stream looks for it after a second (api/relay/hub.ts). */
 const QUIET_MS = 2_000;
-/** What runs is stopped; another worker begins it again. */
+/** A running job is stopped at once, and another worker begins it again. */
 const CLOSING_MS = 5_000;
 
 function eraseRequestsOf(deps: ComplianceDeps) {
@@ -86,7 +86,7 @@ function eraseRequestsOf(deps: ComplianceDeps) {
     records: createRecordStore(redis, keyspace, { retentionMs, recentWrites }),
     known: createConversationEraser(mongo),
     async removeJob(shard, requestId) {
-      // One that a worker has in hand cannot be taken out, and ends with the request.
+      // BullMQ refuses to remove a job that a worker holds; that one ends with its request.
       for (const name of QUEUE_NAMES)
         await queues
           .queue(shard, name)
@@ -100,7 +100,7 @@ function eraseRequestsOf(deps: ComplianceDeps) {
 function runDeletionOf(deps: ComplianceDeps) {
   const { mongo, redis, keyspace, pseudonyms, erasures, clock } = deps;
   return createRunDeletion({
-    jobs: createComplianceJobRepository(mongo),
+    jobs: createComplianceWorkRepository(mongo),
     tenants: createTenantRepository(mongo),
     erasures,
     requests: eraseRequestsOf(deps),
@@ -117,7 +117,7 @@ function runDeletionOf(deps: ComplianceDeps) {
 /** Starts what a worker does for exports and deletions: their queue and its sweep. */
 export function startCompliance(deps: ComplianceDeps): void {
   const { mongo, redis, keyspace, events, leases, clock, closer, log } = deps;
-  const jobs = createComplianceJobRepository(mongo);
+  const jobs = createComplianceWorkRepository(mongo);
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
+import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
 import { FAULT } from '../../shared/contracts/events.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ClaimedRequest, Held } from '../../shared/infra/redis/requests/running-request.ts';
+import type { ClaimedRequest, Held, RecordFacts } from '../../shared/infra/redis/requests/running-request.ts';
 import type { DeliveryRef, Ending, RequestStore, Unreadable } from '../../shared/infra/redis/requests/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
@@ -26,6 +27,7 @@ export interface ClaimDeps extends MayClaimDeps {
   streams: StreamReader;
   routing: { current(): RoutingTable };
   openLease: (options: { ref: DeliveryRef; rates: Rates; maxTokens: number; remainingMs: number; held: Held }) => Lease;
+  pseudonyms: Pick<Pseudonyms, 'of'>;
   events: WorkerEmitter;
   log: Logger;
 }
@@ -51,10 +53,26 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: DeliveryRe
   return entries.flatMap((entry) => entry.deltas.map((literal) => String(JSON.parse(literal)))).join('');
 }
 
-function refOf(claimed: ClaimedRequest): DeliveryRef {
-  const { requestId, tenantId, keyId, endpoint } = claimed.envelope;
-  const { fence, owner } = claimed;
-  return { shard: claimed.shard, requestId, tenantId, keyId, queue: queueOf(endpoint), fence, owner };
+/** What Redis knows of a request, in case it loses it. */
+function factsOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): RecordFacts {
+  const { envelope, seq, now, remainingMs, rates, tokenLimit } = claimed;
+  const { tenantId, tier, mode, acceptedAt, request, kept } = envelope;
+  const { entityId, metadataJson } = request;
+  const idempotency = kept?.idempotency ?? envelope.idempotency;
+  const facts: RecordFacts = { tier, mode, acceptedAt, startedAt: now, seq, deadline: now + remainingMs };
+  if (rates !== undefined) facts.rates = rates;
+  if (tokenLimit !== undefined) facts.tokenLimit = tokenLimit;
+  if (metadataJson !== undefined) facts.metadataJson = metadataJson;
+  if (idempotency !== undefined) facts.idempotency = idempotency;
+  if (entityId !== undefined) facts.entityHash = pseudonyms.of(tenantId, entityId);
+  return facts;
+}
+
+function refOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): DeliveryRef {
+  const { shard, fence, owner, envelope, sent } = claimed;
+  const { requestId, tenantId, keyId, endpoint } = envelope;
+  const ref: DeliveryRef = { shard, requestId, tenantId, keyId, queue: queueOf(endpoint), fence, owner };
+  return sent > 0 ? ref : { ...ref, facts: factsOf(claimed, pseudonyms), envelope };
 }
 
 /** A request whose body cannot be read cannot be priced either, so its hold is given back. */
@@ -80,7 +98,7 @@ async function answerSoFar(streams: StreamReader, ref: DeliveryRef, claimed: Cla
 
 /** Takes the request under a fence. Undefined: another delivery has it, or it has ended. */
 export function createClaim(deps: ClaimDeps) {
-  const { requests, streams, routing, openLease, events, log } = deps;
+  const { requests, streams, routing, openLease, pseudonyms, events, log } = deps;
 
   function openLeaseOf(ref: DeliveryRef, { envelope, remainingMs, held, cancelled, rates: ownRates }: ClaimedRequest) {
     const { tier, request } = envelope;
@@ -108,7 +126,7 @@ export function createClaim(deps: ClaimDeps) {
       return undefined;
     }
     const { envelope, seq, sent, now: claimedAt } = claimed;
-    const ref = refOf(claimed);
+    const ref = refOf(claimed, pseudonyms);
     const { lease, rates } = openLeaseOf(ref, claimed);
     const answer = await answerSoFar(streams, ref, claimed);
     const interrupted = sent > 0 || delivery.endOnly === true;

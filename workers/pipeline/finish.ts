@@ -2,9 +2,7 @@ import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { BILLED } from '../../shared/infra/redis/requests/record-store.ts';
 import { statusOf } from '../../shared/infra/redis/requests/request-store.ts';
-import type { Ending } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { FinishJournal } from '../settlement/finish-journal.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
@@ -67,12 +65,6 @@ function noticeOf(
   };
 }
 
-/** The answer of a line is in Redis alone until it has been brought into the results of its batch. */
-function recordOf({ endpoint, mode, tier, acceptedAt, request }: Claimed['envelope']): Ending['record'] {
-  if (endpoint !== 'batch') return undefined;
-  return { billed: BILLED[mode], tier, acceptedAt: String(acceptedAt), metadata: request.metadataJson ?? '' };
-}
-
 /** By how much charges of concurrent requests may overdraw an account (docs/spec/contract.md section 8, Bounds). */
 const OVERDRAFT_TOKENS = 200;
 
@@ -101,7 +93,6 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
     const settlement = settlementOf(run, outcome, now);
     const notice = noticeOf(run, outcome, now);
     const { finishReason, usage, error, unbilled } = outcome;
-    const record = recordOf(envelope);
     const jobLock = run.job?.lockToEnd(run, outcome);
     const finished = await journal.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
@@ -113,7 +104,6 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
       overdraftMicro: OVERDRAFT_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
       ...(settlement === undefined ? {} : { settlement }),
       ...(notice === undefined ? {} : { notice }),
-      ...(record === undefined ? {} : { record }),
       ...(jobLock === undefined ? {} : { jobLock }),
       ...(unbilled === undefined ? {} : { unbilledTokens: unbilled.promptTokens }),
     });

@@ -28,11 +28,11 @@ export interface SweepDeps {
 
 const TASK = 'sweep';
 const BATCH = 100;
-/** In one round; the next one follows soon. */
+/** The most batches of one round. */
 const BATCHES_MAX = 50;
 const LOOK_AGAIN_MS = 5_000;
 const RECOVER_MS = 1_000;
-/** For a job that waits in line, which a worker will claim. */
+/** When a request is looked at again whose job waits in line. */
 const WAITING_MS = 30_000;
 /** Requests that this process runs besides those of the queue. */
 const TAKEOVERS_MAX = 50;
@@ -45,6 +45,12 @@ export interface Sweep {
   idle(): Promise<void>;
   /** Gives up the lead, so that another process can sweep at once. */
   release(shard: number): Promise<void>;
+}
+
+/** One round of a shard's sweep. */
+interface Round {
+  /** It has looked for requests that Redis has lost, in the intents of MongoDB. */
+  hasLookedForLost: boolean;
 }
 
 /** Ends what nobody else ends: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
@@ -79,20 +85,19 @@ export function createSweep(deps: SweepDeps): Sweep {
   }
 
   /** MongoDB may have the body. Ending the request now would leave a tombstone that hides it from its caller and from replays. */
-  async function mayComeBack(overdue: Overdue, isRecovered: boolean): Promise<boolean> {
-    return !isRecovered || !(await inTime(recoverLost.isLookedAfter(overdue), RECOVER_MS).catch(() => false));
+  async function mayComeBack(overdue: Overdue, { hasLookedForLost }: Round): Promise<boolean> {
+    return !hasLookedForLost || !(await inTime(recoverLost.isLookedAfter(overdue), RECOVER_MS).catch(() => false));
   }
 
-  /** `isRecovered`: this round has looked for what Redis has lost. */
-  async function sweepOne(shard: number, overdue: Overdue, isRecovered: boolean): Promise<void> {
+  async function sweepOne(shard: number, overdue: Overdue, round: Round): Promise<void> {
     const { requestId, state, sent, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
-    // BullMQ hands the job out again. A request that has sent text can only be ended, so it need not wait for that.
+    // BullMQ still has the job and hands it out again. Not so if text was sent: then the request can only be ended, at once.
     if (jobPending && remainingMs > 0 && sent === 0 && !isExhausted()) {
       const pauseMs = state === 'accepted' ? WAITING_MS : LOOK_AGAIN_MS;
       return inflight.postpone(shard, requestId, Math.min(pauseMs, remainingMs));
     }
-    if (!hasBody && state === 'accepted' && (await mayComeBack(overdue, isRecovered)))
+    if (!hasBody && state === 'accepted' && (await mayComeBack(overdue, round)))
       return inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
     if (!hasBody) return endWithoutBody(shard, overdue);
     if (takeovers.size >= TAKEOVERS_MAX) return;
@@ -100,12 +105,12 @@ export function createSweep(deps: SweepDeps): Sweep {
     takeOver(shard, overdue);
   }
 
-  /** One that cannot be swept does not stop the others. Returns the number of failures. */
-  async function sweepAll(shard: number, batch: readonly Overdue[], isRecovered: boolean): Promise<number> {
+  /** A request that cannot be swept does not stop the others. Returns the number of failures. */
+  async function sweepAll(shard: number, batch: readonly Overdue[], round: Round): Promise<number> {
     let failures = 0;
     for (const overdue of batch) {
       try {
-        await sweepOne(shard, overdue, isRecovered);
+        await sweepOne(shard, overdue, round);
       } catch (error) {
         failures += 1;
         const { requestId } = overdue;
@@ -119,17 +124,17 @@ export function createSweep(deps: SweepDeps): Sweep {
     async sweepShard(shard) {
       if (hasReconnectedRecently()) return;
       if (!(await leases.hold(shard, TASK))) return inflight.watchClock(shard);
+      const round: Round = { hasLookedForLost: true };
       // If MongoDB is away the sweep goes on: dead leases must not wait.
-      let isRecovered = true;
       await inTime(recoverLost.round(shard), RECOVER_MS).catch((error: unknown) => {
         log.warn('Looking for lost requests failed; the next round tries again.', { shard, error });
-        isRecovered = false;
+        round.hasLookedForLost = false;
       });
-      // Thousands may merely be waiting in line: dead leases behind them must not wait.
+      // Batch after batch: thousands of overdue requests may only be waiting in line, with dead leases behind them.
       for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
         if (!(await leases.hold(shard, TASK))) return;
         const overdue = await inflight.overdue(shard, BATCH);
-        const failures = await sweepAll(shard, overdue, isRecovered);
+        const failures = await sweepAll(shard, overdue, round);
         if (overdue.length < BATCH || failures > 0 || takeovers.size >= TAKEOVERS_MAX) return;
       }
     },

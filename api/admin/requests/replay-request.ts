@@ -145,7 +145,7 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
       retentionMs,
       acceptedAt,
       rates,
-      kept: {},
+      answerStorage: {},
       principal: withoutRequestLimits(principal),
       request: { ...envelope.request, model: tier },
       // Whoever waited has been told; the answer is looked up, or asked for under its key.

@@ -96,6 +96,7 @@ export function createAdminSignInRoute({ findToken, sessions, audit }: SignInDep
         res.setHeader('Retry-After', token.retryAfterSeconds ?? 1);
         sendForm(res, 429, { notice: 'Too many wrong tokens came from this address; try again in a minute.' });
       } else if (token === undefined) {
+        res.setHeader('WWW-Authenticate', 'Bearer');
         sendForm(res, 401, { notice: 'This is not the token of an administrator.' });
       } else {
         contextOf(res).administrator = token;

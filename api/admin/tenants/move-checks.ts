@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
+import { CLOCKS_APART_MS } from '../../../shared/domain/clocks.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { TenantMoves } from '../../../shared/infra/mongo/tenants/tenant-moves.ts';
 import type { TenantMove } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
@@ -23,9 +24,6 @@ export interface MoveChecks {
   waitForClock(move: TenantMove): Promise<void>;
 }
 
-/** Times of limits and the order of acceptance go with the tenant; they are of the server's clock. */
-const CLOCKS_APART_MS = 1_000;
-
 const counted = (count: number, one: string, many: string) =>
   count === 0 ? [] : [count === 1 ? one : `${count} ${many}`];
 
@@ -48,6 +46,7 @@ export function createMoveChecks({ state, moves, acceptanceClock }: MoveChecksDe
     },
 
     async waitForClock({ from, to }: TenantMove): Promise<void> {
+      // Times of limits and the order of acceptance go with the tenant; they are of the server's clock.
       const before = await acceptanceClock.read(from);
       const there = await acceptanceClock.read(to);
       const after = await acceptanceClock.read(from);

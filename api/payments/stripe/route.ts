@@ -2,8 +2,8 @@ import { Router } from 'express';
 import type { RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { PaymentBookings } from '../../../shared/infra/mongo/accounts/payment-bookings.ts';
 import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment-notices.ts';
-import type { PurchaseRepository } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { setAddressHeaders } from '../../admission/limit-headers.ts';
 import { addressBlockOf } from '../../http/address-block.ts';
@@ -18,7 +18,7 @@ import type { StripeNotice } from './to-notice.ts';
 export interface StripeWebhookDeps {
   stripe: Pick<StripePayment, 'readCallback' | 'checkoutOf'>;
   bookPayment: BookPayment;
-  purchases: Pick<PurchaseRepository, 'change'>;
+  paymentBookings: Pick<PaymentBookings, 'changeStatus'>;
   clock: Clock;
 }
 
@@ -62,7 +62,7 @@ function readRaw(): RequestHandler {
  * is answered 200 again, because Stripe repeats it until it gets that answer.
  */
 export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
-  const { stripe, bookPayment, purchases, clock } = deps;
+  const { stripe, bookPayment, paymentBookings, clock } = deps;
 
   type Reversed = Extract<StripeNotice['effect'], { kind: 'reversed' }>;
 
@@ -85,7 +85,7 @@ export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
         await bookPayment.complete(effect.paid, requestId, notice);
         return;
       case 'changed':
-        await purchases.change(effect.checkout, effect.status, clock.now(), notice);
+        await paymentBookings.changeStatus(effect.checkout, effect.status, clock.now(), notice);
         return;
       case 'reversed':
         await reverse(effect, requestId, notice);

@@ -1,8 +1,9 @@
 import type Stripe from 'stripe';
 
 import type { Reversal } from '../../../shared/domain/billing/reversal.ts';
+import type { PaidCheckout } from '../../../shared/infra/mongo/accounts/payment-bookings.ts';
 import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment-notices.ts';
-import type { PaidCheckout, PurchaseReference } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
+import type { PurchaseReference } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 
 /** The meaning of a Stripe event for this service; `other` for events that do not concern it. */
 export type StripeNotice = PaymentNotice & {
@@ -92,18 +93,19 @@ function effectOf(event: Stripe.Event, isLive: boolean): Effect {
 }
 
 /**
- * Stripe may make two events of one occurrence, with different ids. All other effects are the same when they come twice; money
- * of a dispute may move more than once, and each move is a transaction of its own.
+ * Stripe may send two events for one occurrence, with different ids. The second one must not have its effect again. That
+ * matters for disputes only: every other effect is the same when it comes twice, but a dispute's money can move more than
+ * once. An event's balance transactions tell its moves apart, so their ids name the occurrence.
  */
-function sayingOf({ type, data: { object } }: Stripe.Event): { saying?: string } {
+function occurrenceOf({ type, data: { object } }: Stripe.Event): { occurrence?: string } {
   if (object.object !== 'dispute') return {};
   const isOfType = ({ amount }: Stripe.BalanceTransaction) =>
     type === 'charge.dispute.funds_withdrawn' ? amount < 0 : amount > 0;
   const moves = ((object as Partial<Stripe.Dispute>).balance_transactions ?? []).filter(isOfType);
-  return moves.length === 0 ? {} : { saying: [object.id, type, ...moves.map(({ id }) => id).sort()].join(' ') };
+  return moves.length === 0 ? {} : { occurrence: [object.id, type, ...moves.map(({ id }) => id).sort()].join(' ') };
 }
 
 /** `isLive`: whether the secret key in use is one of live mode. */
 export function toNotice(event: Stripe.Event, isLive: boolean): StripeNotice {
-  return { id: event.id, type: event.type, ...sayingOf(event), effect: effectOf(event, isLive) };
+  return { id: event.id, type: event.type, ...occurrenceOf(event), effect: effectOf(event, isLive) };
 }

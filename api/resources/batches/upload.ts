@@ -5,6 +5,8 @@ import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { batchLineId } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchLineRow, BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
+import type { BatchQueue } from '../../../shared/infra/redis/requests/queue-store.ts';
+import { inTime } from '../../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
@@ -27,7 +29,8 @@ export interface Upload {
   heldBytes(): number;
   /**
    * All of it has arrived: lets it run, or takes it back where the same run has started another. Throws `conflict`
-   * where that cannot be any more.
+   * where that cannot be any more. Any other fault, too, means that it will not run, unless it has a `startedUnder`, by
+   * which a repeat finds it, or both stores are away.
    */
   start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow>;
   /** Takes away what is stored, unless it has started. Never rejects, and is safe to repeat. */
@@ -36,6 +39,7 @@ export interface Upload {
 
 export interface UploadDeps {
   batches: Pick<BatchRepository, 'insert' | 'addLines' | 'start' | 'remove'>;
+  batchQueue: Pick<BatchQueue, 'decide'>;
   clock: Clock;
   log: Logger;
 }
@@ -76,11 +80,13 @@ function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
  * Stores a batch while it arrives, a group of lines at a time: the next one is read when the one before is stored. The
  * last group, often the only one, waits for `start`, so that what turns out not to run has mostly not been written.
  */
-export function openUpload(principal: Principal, { batches, clock, log }: UploadDeps): Upload {
+export function openUpload(principal: Principal, { batches, batchQueue, clock, log }: UploadDeps): Upload {
   const batch = newBatch(principal, clock.now());
-  const { _id: batchId, tenantId } = batch;
+  const { _id: batchId, tenantId, shard } = batch;
   let state: 'arriving' | 'starting' | 'over' = 'arriving';
   let isStored = false;
+  /** MongoDB did not say whether it has started. */
+  let isUnsure = false;
   let total = 0;
   let failed = 0;
   let totalBytes = 0;
@@ -101,11 +107,19 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
     }
   }
 
+  /** Whoever takes it up, once MongoDB is back, takes it away instead; unless somebody has taken it up already. */
+  const refuse = () => inTime(batchQueue.decide(shard, batchId, 'refused'));
+
   /** In the background after the first try: the store that failed the upload mostly fails this as well, for a while. */
   async function takeBack(pauseMs = TAKE_BACK_AGAIN_MS): Promise<void> {
     state = 'over';
     if (!isStored) return;
     try {
+      if (isUnsure && (await refuse()) === 'running') {
+        const about = { tenantId, batchId };
+        log.error('A batch runs although its caller was told that it does not: both stores were away.', about);
+        return;
+      }
       await batches.remove(tenantId, batchId);
     } catch (error) {
       log.warn('A refused batch could not be removed; that is tried again.', { tenantId, error });
@@ -139,14 +153,26 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
         void takeBack();
         throw error;
       }
-      // Where this fails it may have started all the same: then it runs, and else it is removed like one that broke off.
-      const row = await batches.start(tenantId, batchId, {
+      const arrived = {
         total,
         failed,
         bytes: totalBytes,
         ...(metadataJson === undefined ? {} : { metadataJson }),
         ...(startedUnder === undefined ? {} : { startedUnder }),
-      });
+      };
+      let row: BatchRow | undefined;
+      try {
+        row = await batches.start(tenantId, batchId, arrived);
+      } catch (error) {
+        // It may have started all the same. Under an Idempotency-Key it then runs, and is what a repeat is answered with;
+        // else a caller that is told 503 sends another.
+        if (startedUnder !== undefined) throw error;
+        isUnsure = true;
+        if ((await refuse().catch(() => undefined)) === 'running')
+          return { ...batch, ...arrived, status: 'in_progress' };
+        void takeBack();
+        throw error;
+      }
       if (row?._id === batchId) return row;
       await takeBack();
       if (row !== undefined) return row;

@@ -1,3 +1,4 @@
+import { CLOCKS_APART_MS } from '../clocks.ts';
 import { addCounts, mainReason, mergeSlices, totalsOf } from './attempt-window.ts';
 import type { Slice } from './attempt-window.ts';
 
@@ -76,9 +77,6 @@ export type ProbeResult = { kind: 'ok' } | { kind: 'void' } | { kind: 'failed'; 
 /** After the first failure all workers report what they have seen; the breaker decides when this time is over. */
 export const GATHER_MS = 250;
 
-/** Clocks of processes agree to this. What lies farther ahead was written before the clock was put back. */
-const APART_MS = 1_000;
-
 /** After this time without a sign of its worker, another worker may repeat a probe. */
 export const PROBE_LEASE_MS = 10_000;
 
@@ -108,7 +106,8 @@ export function afterReport(
   if (breaker.state !== 'closed') return breaker;
   const oldest = now - settings.windowMs;
   const slices = mergeSlices(
-    breaker.slices.filter(({ at }) => at <= now + APART_MS),
+    // What lies farther ahead was written before the clock was put back.
+    breaker.slices.filter(({ at }) => at <= now + CLOCKS_APART_MS),
     more,
     oldest,
   );
@@ -142,7 +141,7 @@ export type Passage = { kind: 'call' } | { kind: 'probe' } | { kind: 'wait'; ms:
 export function passageOf({ state, retryAt, probe, pauseMs }: Breaker, now: number): Passage {
   if (state === 'closed') return { kind: 'call' };
   const freeAt = (state === 'open' ? retryAt : probe?.until) ?? now;
-  const mostMs = (state === 'open' ? pauseMs : PROBE_LEASE_MS) + APART_MS;
+  const mostMs = (state === 'open' ? pauseMs : PROBE_LEASE_MS) + CLOCKS_APART_MS;
   if (freeAt <= now || freeAt - now > mostMs) return { kind: 'probe' };
   // How long a probe takes nobody knows; it may close the breaker at any moment.
   return { kind: 'wait', ms: state === 'open' ? freeAt - now : Math.min(freeAt - now, 1_000) };

@@ -27,8 +27,21 @@ const AWAY_NAMES: ReadonlySet<string> = new Set([
  */
 const NOT_CONNECTED = / buffering timed out after |before initial connection |^Connection was force closed$/;
 
-function isAwayByName({ name, message }: Error): boolean {
-  return AWAY_NAMES.has(name) || (name === 'MongooseError' && NOT_CONNECTED.test(message));
+/**
+ * Codes of Node.js's sockets. The driver wraps what a socket reports, but not what a write throws: that of a connection which
+ * the server has just ended.
+ */
+const BROKEN_SOCKET: ReadonlySet<unknown> = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+]);
+
+function isAwayByName(error: Error): boolean {
+  const { name, message } = error;
+  if (AWAY_NAMES.has(name) || BROKEN_SOCKET.has(Reflect.get(error, 'code'))) return true;
+  return name === 'MongooseError' && NOT_CONNECTED.test(message);
 }
 
 /**

@@ -95,6 +95,8 @@ function shardKeys(tag: string) {
     lease: (task: string) => `${tag}:lease:${task}`,
     /** Present once a batch is being ended: none of its lines is admitted any more. */
     closedBatch: (batchId: string) => `${tag}:closed:${batchId}`,
+    /** Whether a batch runs or was refused, where its ingress may not know whether it has started. */
+    batchFate: (batchId: string) => `${tag}:fate:${batchId}`,
     /** When callers were told to come back to a full line. */
     promises: (what: string, whose: string) => `${tag}:back:${what}:${whose}`,
     /** BullMQ's sorted set of prioritized jobs: the line in which requests wait, by their turn. */

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
 import { afterEach, expect, it } from '@jest/globals';
@@ -11,21 +12,26 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-/** The status of `/metrics` as a caller behind a proxy sees it. */
-async function statusFor(access: MetricsAccess, headers: Record<string, string>): Promise<number> {
+async function start(access: MetricsAccess, headMs?: number): Promise<number> {
   const check = () => Promise.resolve({ ready: true, checks: {} });
   const worker = {
     readiness: { check, details: check },
     metrics: { contentType: 'text/plain', render: () => Promise.resolve('up 1\n') },
   };
-  const server = createHealthServer(() => worker, access);
+  const server = createHealthServer(() => worker, access, headMs);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closing.push(() => {
     server.closeAllConnections();
     server.close();
   });
-  const { port } = server.address() as AddressInfo;
-  return (await fetch(`http://127.0.0.1:${port}/metrics`, { headers })).status;
+  return (server.address() as AddressInfo).port;
+}
+
+/** The status of `/metrics` as a caller behind a proxy sees it. */
+async function statusFor(access: MetricsAccess, headers: Record<string, string>): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${await start(access)}/metrics`, { headers });
+  expect(response.headers.get('www-authenticate')).toBe(response.status === 401 ? 'Bearer' : null);
+  return response.status;
 }
 
 const FORWARDED = { 'X-Forwarded-For': '203.0.113.9' };
@@ -43,3 +49,25 @@ it('opens the metrics of a worker to this machine, to the token and, if so set, 
 it('opens them to no token where none is set', async () => {
   expect(await statusFor({ isPublic: false }, { ...FORWARDED, Authorization: 'Bearer ' })).toBe(401);
 });
+
+it.each(['/health/live', '/health/ready', '/metrics'])('answers GET and HEAD only: %s', async (path) => {
+  const url = `http://127.0.0.1:${await start({ isPublic: true })}`;
+
+  const refused = await fetch(url + path, { method: 'POST', body: '{}' });
+  expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  const head = await fetch(url + path, { method: 'HEAD' });
+  expect([head.status, await head.text()]).toEqual([200, '']);
+  expect((await fetch(`${url}/nothing`, { method: 'POST' })).status).toBe(404);
+});
+
+it('cuts a head that comes slowly soon after its time', async () => {
+  const port = await start({ isPublic: true }, 100);
+  const begun = performance.now();
+
+  await new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET /health/live HTTP/1.1\r\nHost: w'));
+    socket.on('error', resolve).on('close', resolve).resume();
+  });
+
+  expect(performance.now() - begun).toBeLessThan(25_000);
+}, 60_000);

@@ -3,27 +3,27 @@ import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
 import { kindAt } from './word-ends.ts';
 
-/** More in one token are left to the scanner. */
+/** Tokens with more words are left to the scanner. */
 export const TOKEN_WORDS_MAX = 3;
 
-/** What a token says between two spaces, in whatever text. */
+/** The words of a token, which are the same in whatever text it stands. */
 export interface TokenClass {
-  /** The words in it, as places in the vocabulary; -1 for one that no phrase has. */
+  /** By their index in the vocabulary; -1: a word that no phrase has. */
   words: Int16Array;
   count: number;
   /** The last stop or colon behind its last letter; NO_GAP: there is none. */
   mark: number;
-  /** It may be the letter of a word in single letters: it says this only in front of a word that is none. */
+  /** It may be a letter of a word in single letters («k i l l»). So it stands for itself only if an ordinary word follows. */
   isSingle: boolean;
 }
 
-/** How many words a text may stand in at once. More come from made-up text only. */
+/** How many readings are followed at once. Only text that was made for the purpose has more. */
 const NODES_MAX = 24;
 /** The reading began before a gap, so it may continue what was open there. */
 const CROSSING = 1;
-/** There is a gap behind its last letter, so it is no word now. */
+/** A gap stands behind the reading's last letter, so it is no word here. */
 const GAPPED = 2;
-/** One of its letters is no guess: the scanner believes no word of guesses alone, as in numbers. */
+/** One of its letters is certain. The scanner accepts no word whose letters are all guesses, as those of a number. */
 const SURE = 4;
 
 interface Readings {
@@ -54,7 +54,7 @@ function add(to: Readings, node: number, flags: number): boolean {
   return true;
 }
 
-/** Where a letter leads from all readings, and from the beginning of a word. False: there are too many. */
+/** Adds to `next` where a letter leads from each reading, and from the root if a word may begin. False: too many. */
 function followAll({ trie }: Lexicon, letter: number, mayBegin: boolean, sure: number, crossing: number): boolean {
   const { children, letters } = trie;
   const first = mayBegin ? (children[letter] ?? 0) : 0;
@@ -70,7 +70,7 @@ function followAll({ trie }: Lexicon, letter: number, mayBegin: boolean, sure: n
   return true;
 }
 
-/** The word that ends at a gap in any reading, -1 for none; -2: two do, or one that began before another gap. */
+/** The word that ends at a gap in some reading. -1: none. -2: more than one, or one that began before another gap. */
 function wordHere({ trie }: Lexicon): number {
   let word = -1;
   for (let index = 0; index < now.count; index += 1) {
@@ -84,12 +84,12 @@ function wordHere({ trie }: Lexicon): number {
 }
 
 /**
- * Reads a token in all the ways in which its characters can be read. False: it can only be read where it stands.
- * Undefined: it has characters that were never seen, and may be asked for again.
+ * Finds the words of a token, however its characters are read. False: its meaning depends on its surroundings, so the scanner
+ * has to read it each time. Undefined: it has characters that were never seen; ask again once they were.
  *
- * `passToken` walks the same trie by other rules. It asks whether any word is there, which it may say once too often, and
- * runs for each token that is not known; this one asks which words they are, must not err, and runs once a token. As one
- * function the loop of that one would carry along, for every reading, what only this one asks for.
+ * `passToken` walks the same trie by other rules. It asks only whether a word is there, may wrongly say yes, and runs for every
+ * token that is not known. This function asks which words they are, must be right, and runs once per token. One function for
+ * both would burden the frequent case with what only this one needs.
  */
 export function classifyToken(
   lexicon: Lexicon,

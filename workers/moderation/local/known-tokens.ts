@@ -2,20 +2,20 @@ import { classifyToken, TOKEN_WORDS_MAX } from './classify-token.ts';
 import type { TokenClass } from './classify-token.ts';
 import type { Lexicon } from './lexicon.ts';
 
-/** In characters of Latin-1: a token is kept as four numbers, which are compared as quickly as found. */
+/** The longest token that is learned, in characters of Latin-1: they fit into four 32-bit numbers, which compare quickly. */
 const TOKEN_MAX = 16;
-/** How many characters have to be read for each token that is found out. */
+/** The price of learning a token or a step of OpenPhrases, in characters that have been read since. */
 export const FOUND_OUT = 40;
 const LATIN_1 = 0x100;
 const SPACE = 0x20;
 const TAB = 0x09;
 
-/** A token may be kept in so many places, which its hash names: those that share them push each other out. */
+/** A set-associative cache: a token's hash names its set of four places, and a new token takes the place of the oldest. */
 const WAYS = 4;
 const SETS = 2_048;
 const WIDTH = 5;
 
-/** What is noted of a token: the scanner has to read it, see `isSingle`, one of its words can begin a phrase. */
+/** Flags of a token: the scanner has to read it; see `TokenClass.isSingle`; one of its words can begin a phrase. */
 export const COMPLEX = 1;
 export const SINGLE = 2;
 export const OPENS = 4;
@@ -31,20 +31,20 @@ export function markOf(noted: number): number {
 }
 
 /**
- * What the tokens say that were seen before, 8,192 at most: what stands between two spaces means the same in every text.
- * Ordinary text has few that are new, and to look one up takes less time than to read it.
+ * A cache of tokens and the words in them, 8,192 at most. A token means the same in every text, ordinary text has few new
+ * ones, and to look one up takes less time than to read it.
  */
 export class KnownTokens {
-  /** In characters, FOUND_OUT for each token that may still be found out: made-up text has ever new ones. */
+  /** What may still be spent on learning, FOUND_OUT for each token (see `allowLearning`). */
   budget = 0;
-  /** Where the token ends that was asked for. */
+  /** Where the token ends that `find` was last asked for. */
   end = 0;
   /** The words of each place, TOKEN_WORDS_MAX of them. */
   readonly words = new Int16Array(SETS * WAYS * TOKEN_WORDS_MAX);
   readonly noted = new Uint8Array(SETS * WAYS);
   /** The characters of each place, and how many they are. */
   private readonly keys = new Int32Array(SETS * WAYS * WIDTH);
-  /** The next of a hash's places to be written to. */
+  /** The place of each set that is written to next. */
   private readonly next = new Uint8Array(SETS);
   private readonly lexicon: Lexicon;
   private readonly read: TokenClass = {
@@ -59,8 +59,8 @@ export class KnownTokens {
   }
 
   /**
-   * Where the token is kept that begins at `from` and has a space or a tab behind it, or what else stands at `to`. -1: it is
-   * not known and cannot be, or is not over.
+   * The place of the token that begins at `from` and ends at a space, at a tab or at `to`; learns it if it is new. -1: it ends
+   * otherwise, is empty or too long, has characters beyond Latin-1, or cannot be learned now.
    */
   find(text: Uint16Array, from: number, to: number): number {
     const { keys } = this;
@@ -69,7 +69,7 @@ export class KnownTokens {
     let end = from;
     for (; end < most; end += 1) {
       const unit = text[end] ?? SPACE;
-      // The end of a line ends the token, too: it is left to whoever reads other white space.
+      // A line's end also stops here. It is no space or tab, so -1 is returned below.
       if (unit <= SPACE) break;
       all |= unit;
       four = (four << 8) | (three >>> 24);

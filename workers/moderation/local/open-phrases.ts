@@ -6,12 +6,12 @@ type Places = readonly PhraseSet<PhraseGroup>[];
 
 /** Nothing is open. */
 export const NONE_OPEN = 0;
-/** A phrase may end with the word, or more is open than is followed here. */
+/** A phrase may end with the word, or more phrases are open than are followed here. */
 export const MAY_END = -1;
 /** A word that no phrase has. */
 const NO_WORD = 0xffff;
 
-/** Texts that mean something have one to three phrases open at once, and need some hundreds of states. */
+/** Ordinary texts have one to three phrases open at once, and need some hundreds of states. */
 const PLACES_MAX = 8;
 const STATES_MAX = 2_048;
 const STEPS = 32_768;
@@ -19,18 +19,18 @@ const STEPS_MAX = STEPS / 2;
 const PRIME = 0x9e37_79b1;
 
 /**
- * The phrases that a row of plain words has begun, and nothing about where: enough to say that none of them ends. A state
- * has all that a PhraseTracker has open behind the same words, or more. States and what words make of them are found out
- * as texts need them, and kept.
+ * Which phrases a row of plain words has open, without their positions: enough to say that none of them ends. It is a finite
+ * automaton that is built as texts need it. A state stands for a set of open phrases, `step` for its transition by a word; both
+ * are computed once and kept. A state has at least all phrases that a PhraseTracker would have open behind the same words.
  */
 export class OpenPhrases {
-  /** In characters, FOUND_OUT for each step that may still be found out: made-up text needs ever new ones. */
+  /** What may still be spent on learning, FOUND_OUT for each step (see `allowLearning`). */
   budget = 0;
   private readonly phrases: PhraseSets<PhraseGroup>;
   private states: Places[] = [[]];
   private stateOf = new Map<string, number>([['', NONE_OPEN]]);
   private numberOf = new Map<PhraseSet<PhraseGroup>, number>();
-  /** What is asked in each place, plus one, and the answer. */
+  /** A hash table of transitions: state, word and `opensSentence` in one number, plus one; and the next state. */
   private readonly asked = new Int32Array(STEPS);
   private readonly answers = new Int16Array(STEPS);
   private known = 0;
@@ -43,8 +43,8 @@ export class OpenPhrases {
   }
 
   /**
-   * The state behind a word, below 0 for one that no phrase has. MAY_END: stop; what was known of states may be forgotten
-   * then, so none of them means anything any more.
+   * The state behind a word; `word` below 0: one that no phrase has. After MAY_END the caller must stop and use no earlier state
+   * any more, as the automaton may have been cleared for lack of room.
    */
   step(state: number, word: number, opensSentence: boolean): number {
     const key = ((state << 18) | ((word & NO_WORD) << 2) | (opensSentence ? 2 : 0)) + 1;

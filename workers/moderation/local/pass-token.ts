@@ -3,33 +3,34 @@ import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
 import { isPlainWordBehind, isWhiteSpace } from './word-ends.ts';
 
-/** What stands between two spaces. */
+/** What `passToken` found out about a token: what stands between two pieces of white space. */
 export interface PassedToken {
-  /** Where it ends: at white space. Of what has to be read: where the part ends that was passed over, behind a gap. */
+  /** Where the white space behind it begins. If only a part could be passed over: the end of that part, behind a gap. */
   end: number;
   /** How far it was looked at. */
   lookedTo: number;
-  /** Its last character may be a gap. */
+  /** Its last character may be a gap, so that a word may begin behind it. */
   inGap: boolean;
-  /** How many words it has, each of letters that cannot be gaps. */
+  /** How many words it has, counting only letters that cannot be gaps. */
   words: number;
   /** The last stop or colon behind its last letter; NO_GAP: there is none. */
   mark: number;
 }
 
-/** Where a text may stand within words of the vocabulary. More at once come from made-up text only. */
+/** How many nodes of the trie are followed at once. Only text that was made for the purpose has more. */
 const NODES_MAX = 24;
+/** Two lists of nodes, used in turn for the nodes before and after a character. Shared by all calls, so none is allocated. */
 const before = new Uint16Array(NODES_MAX + 1);
 const after = new Uint16Array(NODES_MAX + 1);
 
 /**
- * Passes over what stands between two spaces, where it cannot begin a phrase however its characters are read, or, where
- * one is open, has no word of any: numbers, words with doubled letters or points in them. It follows all readings at
- * once, and more of them than the scanner does, so what it passes over the scanner would have read in vain. False: it has
- * to be read, or its end is not there yet, but for the part in front of a gap behind which no word goes on; whoever asks
- * again before `passed.lookedTo` may look at the same characters for each character of the token.
+ * Passes over a token if no phrase can begin with it, however its characters are read; `isOpen` (a phrase is open): if it has
+ * no word of any phrase. That is so for most numbers, and most words with doubled letters or dots in them. It follows all
+ * readings at once, more of them than the scanner does, so the scanner would have found nothing in what is passed over.
  *
- * No word may be under way, and the token begins at `from`. `passed` says where it ends.
+ * The token begins at `from`, behind a gap. `passed` receives the result. False: the scanner has to read the token, or its end
+ * has not come yet. Even then a first part of it may be passed over, which ends at `passed.end`. A caller must not ask again
+ * before `passed.lookedTo`, or a long token costs the square of its length.
  */
 export function passToken(
   { unitKinds, characters, trie }: Lexicon,
@@ -50,7 +51,7 @@ export function passToken(
   passed.words = 0;
   passed.mark = NO_GAP;
   passed.inGap = true;
-  // White space behind the part that is read is read next.
+  // One character beyond `to` is looked at, to see whether the token is over.
   for (let at = from; at < to || (at === to && at < units.length); at += 1) {
     const kind = unitKinds[units[at] ?? 0] ?? UNKNOWN;
     passed.lookedTo = at;
@@ -76,13 +77,13 @@ export function passToken(
       mark = NO_GAP;
       if (count === 0 && !mayBegin) continue;
     }
-    // Where it may be a letter it goes on in every reading, or stays where it is as a letter that comes again.
+    // As a letter: each reading goes on from each node, or stays there if it only repeats the last letter.
     let kept = 0;
     if (kind < ALPHABET_SIZE) kept = followAll(table, letters, now, count, kind, mayBegin, next, kept);
     else if (kind === LETTER || kind >= GAPS + READABLE)
       for (const letter of characters.classOf(units[at] ?? 0).readings)
         kept = followAll(table, letters, now, count, letter, mayBegin, next, kept);
-    // Where it may be a gap, words go on behind it.
+    // As a gap within a word («k.i.l.l»): the nodes stay, and the word goes on behind it.
     if (kind >= GAPS)
       for (let index = 0; index < count; index += 1)
         if (leaf[now[index] ?? 0] !== 1) kept = add(next, kept, now[index] ?? 0);
@@ -100,7 +101,7 @@ export function passToken(
   return false;
 }
 
-/** Where a letter leads from all of the nodes, and from the beginning of a word. */
+/** Adds to `next`, which has `kept` nodes, where a letter leads from each node, and from the root if a word may begin. */
 function followAll(
   table: Uint16Array,
   letters: Uint8Array,
@@ -124,7 +125,7 @@ function followAll(
   return kept;
 }
 
-/** Adds a node that is not there; one too many says that there are more. */
+/** Adds a node unless it is there. Returns the count, which beyond NODES_MAX says that there are too many. */
 function add(nodes: Uint16Array, count: number, node: number): number {
   for (let index = 0; index < count; index += 1) if (nodes[index] === node) return count;
   if (count > NODES_MAX) return count;
@@ -132,7 +133,7 @@ function add(nodes: Uint16Array, count: number, node: number): number {
   return count + 1;
 }
 
-/** A word of more than one letter is over at a space; one of a single letter only if it is no word of single letters. */
+/** Whether the token's words are over at this white space. A single letter may go on behind it, as in «k i l l». */
 function endsThere(
   { firsts }: Lexicon['trie'],
   nodes: Uint16Array,

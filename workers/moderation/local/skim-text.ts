@@ -8,38 +8,41 @@ import { passToken } from './pass-token.ts';
 import type { PassedToken } from './pass-token.ts';
 import { endsAtGap, endsWord, isPlainWordBehind, isWhiteSpace, kindAt, standsAlone } from './word-ends.ts';
 
-/** Where a text stands between its letters, words and sentences. */
+/** Where reading stands in a text. docs/architecture/moderation.md explains the words that are used here. */
 export interface TextPlace {
-  /** What comes stands behind a gap, or at the beginning of the text: a word may begin. */
+  /** A word may begin here: the last character was a gap, or this is the beginning of the text. */
   inGap: boolean;
+  /** The next word is the first of a sentence. */
   opensSentence: boolean;
-  /** Since the last letter. */
+  /** How many since the last letter; two end a sentence. */
   newlines: number;
+  /** The last stop or colon since the last letter; NO_GAP: there is none. */
   lastMark: number;
-  /** A token was looked at as far as this unit of the text being read, and has to be read: it is not looked at again. */
+  /** Up to this unit a token was looked at that the scanner has to read. It must not be looked at again. */
   lookedTo: number;
-  /** Phrases that begin before this unit were followed in vain, and are read: they are not followed again. */
+  /** Phrases that begin before this unit were followed, and the scanner has to read them. They must not be followed again. */
   triedTo: number;
 }
 
-/** In characters: so 400 tokens and 400 steps are found out at once, at most. */
+/** The largest learning budget (`allowLearning`), in characters: 400 tokens and 400 steps at FOUND_OUT each. */
 const BUDGET_MAX = 16_000;
 
+/** What the last call of `passWord` or `passOther` has passed over. One object for all calls, as each call is read at once. */
 const passed: PassedToken = { end: 0, lookedTo: 0, inGap: false, words: 0, mark: NO_GAP };
 
-/** Phrases that were begun while skimming, and the place in front of the first of their words. */
+/** The phrases that skimming has open, and the place in front of their first word, to which it returns if one may end. */
 interface Chain extends Pick<TextPlace, 'opensSentence' | 'newlines' | 'lastMark'> {
-  /** Of OpenPhrases. */
+  /** A state of OpenPhrases. */
   state: number;
   begunAt: number;
 }
 
-/** What skimming keeps from text to text. */
+/** What skimming has learned. It is kept from text to text. */
 export interface Skimmer {
   readonly lexicon: Lexicon;
   readonly tokens: KnownTokens;
   readonly phrases: OpenPhrases;
-  /** Empty between two calls. */
+  /** Used within a call of `skimText` only. */
   readonly chain: Chain;
 }
 
@@ -53,24 +56,30 @@ export function createSkimmer(lexicon: Lexicon, statesMax?: number): Skimmer {
 
 const skimmers = new WeakMap<Lexicon, Skimmer>();
 
-/** One for all texts that are read by a lexicon. */
+/** The skimmer that all texts share that are read by this lexicon. */
 export function skimmerOf(lexicon: Lexicon): Skimmer {
   const skimmer = skimmers.get(lexicon) ?? createSkimmer(lexicon);
   skimmers.set(lexicon, skimmer);
   return skimmer;
 }
 
-/** So many characters are read next: made-up text may take no more time than what it costs to read it, line by line too. */
+/**
+ * Adds to the learning budgets: so many characters are about to be read. To learn a token or a step costs more than to read
+ * it, and text that was made for the purpose has nothing but new ones. With a budget that grows with the text, it cannot take
+ * much longer than reading does.
+ */
 export function allowLearning({ tokens, phrases }: Skimmer, characters: number): void {
   tokens.budget = Math.min(BUDGET_MAX, tokens.budget + characters);
   phrases.budget = Math.min(BUDGET_MAX, phrases.budget + characters);
 }
 
 /**
- * Passes over text in which no phrase comes to its end, while none is open and no word is being read: most of any text.
- * Stops in front of what it does not know, and of the first word of a phrase that may end, or of one that is open where it
- * stops. Returns how many characters it has read and moves `place` on. Does nothing that reading them one by one would
- * not do.
+ * The fast way through most text: passes over characters in which no phrase is completed. May be called while the scanner has
+ * no phrase open and is within no word. It follows the phrases that begin in the text only as far as to say that none may end.
+ *
+ * Stops in front of what it cannot judge. If phrases are open there, or one may end, it stops in front of their first word
+ * instead, so that the scanner reads them from the beginning. Returns the number of characters passed, and updates `place`
+ * exactly as the scanner would have.
  */
 export function skimText(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from: number, to: number): number {
   const { chain } = skimmer;
@@ -93,8 +102,8 @@ export function skimText(skimmer: Skimmer, place: TextPlace, units: Uint16Array,
 }
 
 /**
- * Passes over known tokens, each with a space or a tab behind it. Returns where the first one begins that is none, as its own
- * complement where skimming stops.
+ * Passes over tokens that are known by heart, each with the space or tab behind it. Returns where the first one begins that is
+ * not known; as its complement (`~`, below 0) if skimming has to stop there, because a phrase may end.
  */
 function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from: number, to: number): number {
   const { tokens, chain, lexicon } = skimmer;
@@ -107,7 +116,7 @@ function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from
     if (token < 0) break;
     const noted = tokens.noted[token] ?? COMPLEX;
     const { end } = tokens;
-    // Where a line ends the white space is read next.
+    // A token at the end of what may be read counts only if white space follows, which the next call reads.
     const isOver = end < to || (end < units.length && isWhiteSpace(kindAt(lexicon.unitKinds, units, end)));
     if ((noted & COMPLEX) !== 0 || !isOver) break;
     if ((noted & SINGLE) !== 0 && !isPlainWordBehind(lexicon.unitKinds, units, end)) break;
@@ -124,7 +133,7 @@ function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from
       newlines = 0;
       lastMark = mark;
     } else if (mark !== NO_GAP) lastMark = mark;
-    // With the white space behind it, which is read here or next.
+    // The white space behind a stop ends the sentence, and with it all open phrases.
     if (lastMark === STOP_GAP) state = NONE_OPEN;
     at = end;
     if (end === to) break;
@@ -145,7 +154,7 @@ function begin(chain: Chain, at: number, opensSentence: boolean, newlines: numbe
   chain.lastMark = lastMark;
 }
 
-/** What is open behind the words of a known token. MAY_END: a phrase may end with one of them. */
+/** The state behind the words of a known token. MAY_END: a phrase may end with one of them. */
 function stepAll({ tokens, phrases }: Skimmer, before: number, token: number, opensSentence: boolean): number {
   const count = wordsIn(tokens.noted[token] ?? 0);
   let state = before;
@@ -157,8 +166,8 @@ function stepAll({ tokens, phrases }: Skimmer, before: number, token: number, op
 }
 
 /**
- * Passes over text as far as behind the next white space, in the way of skimText. Returns where it has come to, as its own
- * complement where it stops there.
+ * Passes over one token that is not known by heart, and the white space behind it. Returns the place reached; as its
+ * complement (`~`, below 0) if skimming has to stop there.
  */
 function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from: number, to: number): number {
   const { lexicon, chain } = skimmer;
@@ -171,7 +180,7 @@ function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from:
   while (at < to && !isOver) {
     const kind = kindAt(unitKinds, units, at);
     if (kind === NOTHING || (kind <= LETTER && !inGap)) {
-      // Letters mean nothing before the next gap.
+      // Within a word that no phrase has, letters change nothing.
       at += 1;
     } else if (kind < GAPS || (kind >= GAPS + READABLE && inGap && !standsAlone(unitKinds, units, at))) {
       const isWord = kind < ALPHABET_SIZE;
@@ -214,7 +223,7 @@ function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from:
   return isStopped ? ~at : at;
 }
 
-/** Passes over a word of plain letters. Returns what is open behind it; MAY_END: it has to be read. */
+/** Passes over a word of plain letters. Returns the state behind it; MAY_END: the scanner has to read the word. */
 function passWord(
   skimmer: Skimmer,
   place: TextPlace,
@@ -228,7 +237,7 @@ function passWord(
   const table = state === NONE_OPEN ? trie.openings : trie.children;
   let end = at;
   let node = 0;
-  // With one letter of the last pair of equal ones, as a disguise; 0 where there is none or no word goes on so.
+  // The node if a doubled letter is read as one, as in «kiill»; 0: no letter was doubled, or no word continues so.
   let single = 0;
   let letter = -1;
   for (; end < to; end += 1) {
@@ -252,7 +261,7 @@ function passWord(
     if (isDisguised || !isOver) return passOther(skimmer, place, units, at, to, state);
     word = trie.wordAt[node] ?? -1;
   }
-  // Letters mean nothing before the next gap.
+  // The rest of a word that no phrase has.
   while (end < to && kindAt(unitKinds, units, end) <= LETTER) end += 1;
   passed.end = end;
   passed.inGap = false;
@@ -263,7 +272,7 @@ function passWord(
     : skimmer.phrases.step(state, word, opensSentence);
 }
 
-/** Passes over what stands between two spaces. Returns what is open behind it; MAY_END: it has to be read. */
+/** Passes over a token of any characters. Returns the state behind it; MAY_END: the scanner has to read the token. */
 function passOther(
   { lexicon, phrases }: Skimmer,
   place: TextPlace,
@@ -272,7 +281,7 @@ function passOther(
   to: number,
   before: number,
 ): number {
-  // Looks once at each character, whatever the text: a token without an end would cost the square of its length.
+  // Looks at each character once. Otherwise a very long token would be looked at again for each of its characters.
   if (at < place.lookedTo) return MAY_END;
   if (!passToken(lexicon, units, at, to, before !== NONE_OPEN, passed)) {
     place.lookedTo = passed.lookedTo;

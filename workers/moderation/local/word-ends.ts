@@ -2,8 +2,8 @@ import { ALPHABET_SIZE, NEWLINE_GAP, SPACE_GAP } from './characters.ts';
 import { GAPS, LETTER, READABLE, UNKNOWN } from './lexicon.ts';
 
 /**
- * Behind a gap two letters or digits side by side, however they are read: neither belongs to a word of single letters.
- * False at the end of the text.
+ * Whether two letters or digits side by side follow a gap, so that no word of single letters («k i l l») goes on behind it.
+ * False at the end of the text, where it cannot be known.
  */
 export function isPlainWordBehind(kinds: Uint8Array, units: Uint16Array, gap: number): boolean {
   if (gap + 2 >= units.length) return false;
@@ -18,7 +18,7 @@ export function kindAt(kinds: Uint8Array, units: Uint16Array, at: number): numbe
   return kinds[units[at] ?? 0] ?? UNKNOWN;
 }
 
-/** Whether a word of plain letters is over for good: some go on behind a dot, and single letters behind a space. */
+/** Whether a word of plain letters is over: some words go on behind a dot («k.i.l.l»), single letters behind a space. */
 export function endsWord(kinds: Uint8Array, units: Uint16Array, start: number, end: number): boolean {
   if (end + 2 >= units.length) return false;
   const kind = kindAt(kinds, units, end);
@@ -26,10 +26,13 @@ export function endsWord(kinds: Uint8Array, units: Uint16Array, start: number, e
   return isWhiteSpace(kind) || (kind >= GAPS && kind < GAPS + READABLE && isWhiteSpace(kindAt(kinds, units, end + 1)));
 }
 
-/** Gaps side by side, as in `","`. */
+/** How many gaps side by side are looked at, as in `","`. */
 const GAPS_MAX = 4;
 
-/** Whether a word is over at gaps with a letter behind them by which neither of its readings goes on, as in tables. */
+/**
+ * Whether a word is over at the gaps that follow it, as in tables: behind them comes white space, or a letter with which no
+ * word goes on from `node` nor from `single` (the node if a doubled letter is read as one).
+ */
 export function endsAtGap(
   kinds: Uint8Array,
   table: Uint16Array,

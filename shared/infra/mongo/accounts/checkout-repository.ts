@@ -58,7 +58,7 @@ const checkoutSchema = new Schema<CheckoutRow>(
 
 export const checkoutModel = collection<CheckoutRow>('Checkout', 'checkouts', checkoutSchema);
 
-/** Checkouts until they are paid; what is paid moves money, see purchase-repository.ts. */
+/** Checkouts until they are paid; what is paid moves money, see payment-bookings.ts. */
 export interface CheckoutRepository {
   insert(row: CheckoutRow): Promise<void>;
   /** Of the tenant. */

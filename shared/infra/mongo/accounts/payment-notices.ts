@@ -4,9 +4,9 @@ import type { ClientSession, Connection } from 'mongoose';
 import { collection, count, options, required } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 
-/** An event of the payment that has had its effect. */
+/** A payment's event that has had its effect, so that a repeated one has none. */
 export interface PaymentEventRow {
-  /** The event's id, or what it says. */
+  /** The event's id; a second row has the `occurrence` of its notice. */
   _id: string;
   type: string;
   createdAt: number;
@@ -21,18 +21,18 @@ const paymentEventSchema = new Schema<PaymentEventRow>(
 
 export const paymentEventModel = collection<PaymentEventRow>('PaymentEvent', 'payment_events', paymentEventSchema);
 
-/** Longer than any payment sends an event again. */
+/** No payment repeats an event for so long. */
 const EVENT_KEPT_MS = 90 * 24 * 3_600_000;
 
-/** What the payment has said; its effect and this event's id are written together, or neither. */
+/** An event of a payment. Its effect and its id are written in one transaction. */
 export interface PaymentNotice {
   id: string;
   type: string;
-  /** Names what the event says, if the payment may say that in a second event with another id: it has its effect once. */
-  saying?: string;
+  /** Identifies the occurrence, if the payment may report one occurrence in two events with different ids. */
+  occurrence?: string;
 }
 
-/** Runs `effect` in a transaction unless the notice has had its effect: then it resolves with undefined. */
+/** Runs `effect` in a transaction, unless the notice has had its effect before: then it resolves with undefined. */
 export type Once = <Result>(
   notice: PaymentNotice | undefined,
   now: number,
@@ -42,7 +42,7 @@ export type Once = <Result>(
 export function createOnce(connection: Connection): Once {
   const paymentEvents = paymentEventModel(connection);
 
-  const namesOf = ({ id, saying }: PaymentNotice) => (saying === undefined ? [id] : [id, saying]);
+  const namesOf = ({ id, occurrence }: PaymentNotice) => (occurrence === undefined ? [id] : [id, occurrence]);
 
   async function isKnown(notice: PaymentNotice): Promise<boolean> {
     return (await paymentEvents.exists({ _id: { $in: namesOf(notice) } })) !== null;
@@ -60,7 +60,7 @@ export function createOnce(connection: Connection): Once {
         return effect(session);
       });
     } catch (error) {
-      // Another process may hear the same at the same time.
+      // Another process received the same notice at the same time, and was faster.
       if (notice !== undefined && isDuplicateKey(error) && (await isKnown(notice))) return undefined;
       throw error;
     }

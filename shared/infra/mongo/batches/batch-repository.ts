@@ -20,66 +20,69 @@ export interface BatchRow {
   _id: string;
   tenantId: string;
   shard: number;
-  /** The key whose limits its lines take from. */
+  /** The API key that submitted it. Its lines count against this key's limits. */
   keyId: string;
   mode: KeyMode;
   status: BatchStatus;
   metadataJson?: string;
-  /** Lines; 0 until all of them have arrived. */
+  /** Number of lines; 0 until all of them have arrived. */
   total: number;
-  /** Of its valid lines as they are stored; absent until they have arrived. */
+  /** Stored bytes of its valid lines; absent until all lines have arrived. */
   bytes?: number;
   completed: number;
   failed: number;
   waitingFor: BatchWait | null;
-  /** The run under an `Idempotency-Key` that has started it: there is one batch of it. */
+  /** The run under an `Idempotency-Key` that started it. A unique index keeps a run from starting two batches. */
   startedUnder?: string;
   createdAt: number;
-  /** What has not run by then is not run any more. */
+  /** Lines that have not run by then fail. */
   expiresAt: number;
   startedAt?: number;
   cancelledAt?: number;
   endedAt?: number;
-  /** Its shard, while somebody has to look after it: until it has ended and that has been told. */
+  /** Its shard, while its leader has work with it: until it has ended and the event of that has been published. */
   openShard?: number;
-  /** How often one of its lines was given up and came to wait again: no end that has not seen it counts. */
+  /**
+   * How often a failed line was set waiting again. Whoever ends the batch names the count that it has seen; a rise since then
+   * means that a line waits, so the end is refused.
+   */
   reopened?: number;
-  /** When MongoDB forgets it. */
+  /** When MongoDB deletes it. */
   removeAt: Date;
 }
 
-/** Tries of a line that its provider did not answer; times are milliseconds since the epoch. */
+/** The failed tries of a line whose provider did not answer; times are milliseconds since the epoch. */
 export interface LineRetry {
   tries: number;
-  /** Those that are the line's own fault: others were answered meanwhile. */
+  /** Tries that failed while the provider answered others, so the line itself may be the reason. */
   faults: number;
   failedAt: number;
   /** When the next one is due. */
   dueAt: number;
 }
 
-/** `_id` is the batch's id and the line's number, so that a line that is written twice is there once. */
+/** `_id` consists of the batch's id and the line's number, so writing a line twice stores it once. */
 export interface BatchLineRow extends RowOfSpace {
   _id: string;
   batchId: string;
   /** From 0, in the order of the body. */
   index: number;
-  /** Null: the line has none that can be read. */
+  /** Null: the line has none, or none that can be read. */
   customId: string | null;
   requestId: string;
   entityId?: string;
   state: 'waiting' | 'completed' | 'failed';
-  /** Its ChatRequest as JSON, until it has ended; with `failedAt` until its batch has. */
+  /** Its ChatRequest as JSON. Removed when the line ends; with `failedAt`, when its batch ends. */
   requestJson?: string;
-  /** How it ended, where it did not run. */
+  /** Its result, if it failed without running. */
   error?: ErrorDetail;
-  /** How it ended, where it ran. */
+  /** Its result, if it ran. */
   fields?: EndedAnswer['fields'];
   entries?: EndedAnswer['entries'];
-  /** It was given up in an outage, and may be tried once more while its batch runs. */
+  /** When it failed for good in an outage. While its batch runs, an administrator may have it tried once more. */
   failedAt?: number;
   failedCode?: OutageCode;
-  /** While it waits: its tries so far that have failed by their provider. */
+  /** Only while it waits. */
   retry?: LineRetry;
   removeAt: Date;
 }
@@ -149,43 +152,43 @@ export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
 
 export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
 
-/** What is known of a batch once all of it has arrived. */
+/** What a batch's row learns when the last line has arrived. */
 type Arrived = Pick<BatchRow, 'total' | 'bytes' | 'failed' | 'metadataJson' | 'startedUnder'>;
 
-/** Batches as their tenant sees them; batch-work-repository.ts is the side of those who run them. */
+/** Batches as their tenant sees them; batch-work-repository.ts is the side of the workers. */
 export interface BatchRepository {
-  /** From then on those who run batches look after it. Safe to repeat, like `addLines`. */
+  /** Stores a batch that is about to arrive; its shard's leader ends it if it never does. Safe to repeat, like `addLines`. */
   insert(batch: Omit<BatchRow, 'openShard'>): Promise<void>;
   addLines(lines: readonly BatchLineRow[]): Promise<void>;
   /**
-   * All lines have arrived: the batch may run, or ends if that was asked for. Undefined: it does not wait for lines.
-   * Another batch: it was started under the same `startedUnder` before, and this one is not.
+   * All lines have arrived: sets the batch running, or ending if it was cancelled meanwhile. Undefined: it is not arriving any
+   * more. Returns another batch if one was started under the same `startedUnder` before; this one is not started then.
    */
   start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined>;
-  /** Takes a batch and its lines away as if they had never been. */
+  /** Deletes a batch and its lines, because its upload failed. */
   remove(tenantId: string, batchId: string): Promise<void>;
   find(space: Space, batchId: string): Promise<BatchRow | undefined>;
   /** How many batches of a space have not ended. */
   countOpen(space: Space, shard: number): Promise<number>;
   /** What all batches of a tenant hold, ended ones included. */
   stored(tenantId: string): Promise<{ lines: number; bytes: number }>;
-  /** One row more than the limit; none that broke off while it arrived. */
+  /** One row more than the limit; without batches whose upload broke off. */
   list(space: Space, query: ListQuery): Promise<BatchRow[]>;
-  /** Asks for a batch's end, once; one that has ended is unchanged. Undefined: unknown. */
+  /** Cancels a batch; one that has ended stays as it is. Safe to repeat. Undefined: unknown. */
   cancel(space: Space, batchId: string, now: number): Promise<{ batch: BatchRow; isChanged: boolean } | undefined>;
-  /** Of the lines with a number above `after` and up to `after + span` those that have ended, in order. */
+  /** The ended lines among those with a number above `after` and up to `after + span`, in order. */
   results(tenantId: string, batchId: string, after: number, span: number): Promise<BatchLineRow[]>;
 }
 
-/** One whose lines never arrived whole was never said to be a batch. */
+/** `failed` is a batch whose upload broke off: its caller was never told its id. */
 const LISTED = BATCH_STATUSES.filter((status) => status !== 'failed');
 
-/** `_id` of a line: safe to write twice. */
+/** `_id` of a line. */
 export function batchLineId(batchId: string, index: number): string {
   return `${batchId}:${String(index).padStart(5, '0')}`;
 }
 
-/** The ids are nobody else's: what is there already was written by a try whose answer was lost. */
+/** The ids are new and unique, so a duplicate was written by an earlier try whose answer was lost. */
 async function once(insert: Promise<unknown>): Promise<void> {
   try {
     await insert;
@@ -194,7 +197,7 @@ async function once(insert: Promise<unknown>): Promise<void> {
   }
 }
 
-/** `bulk`: a connection whose calls may take longer, for what moves megabytes. */
+/** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
 export function createBatchRepository(connection: Connection, bulk: Connection = connection): BatchRepository {
   const batches = batchModel(connection);
   const tenants = tenantModel(connection);
@@ -205,13 +208,19 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     return (await batches.findOne({ _id: batchId, ...inSpace(space) }).lean()) ?? undefined;
   }
 
-  async function letRun(tenantId: string, batchId: string, arrived: Arrived): Promise<void> {
+  /** Null: it does not wait for lines. */
+  async function letRun(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | null> {
     const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
-    const running = await batches.updateOne(
-      { ...arriving, cancelledAt: { $exists: false } },
-      { $set: { ...arrived, status: 'in_progress' } },
-    );
-    if (running.modifiedCount === 0) await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
+    const after = { returnDocument: 'after' } as const;
+    const running = await batches
+      .findOneAndUpdate(
+        { ...arriving, cancelledAt: { $exists: false } },
+        { $set: { ...arrived, status: 'in_progress' } },
+        after,
+      )
+      .lean();
+    if (running !== null) return running;
+    return batches.findOneAndUpdate(arriving, { $set: { ...arrived, status: 'cancelling' } }, after).lean();
   }
 
   return {
@@ -219,7 +228,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
 
     async insert(batch) {
       await once(batches.create({ ...batch, openShard: batch.shard }));
-      // A tenant that was moved while the batch arrived takes along what is there by then; this one came later.
+      // A move takes a tenant's batches along. If this one was stored just after the move, it follows here.
       const tenant = await tenants.findById(batch.tenantId, { shard: 1 }).lean();
       if (tenant === null || tenant.shard === batch.shard) return;
       const { shard } = tenant;
@@ -233,12 +242,13 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     async start(tenantId, batchId, arrived) {
       const { startedUnder } = arrived;
       try {
-        await letRun(tenantId, batchId, arrived);
+        const started = await letRun(tenantId, batchId, arrived);
+        if (started !== null) return started;
       } catch (error) {
         if (startedUnder === undefined || !isDuplicateKey(error)) throw error;
         return (await batches.findOne({ tenantId, startedUnder }).lean()) ?? undefined;
       }
-      // Nobody else starts it, so what has started has been started here: by a try whose answer was lost, too.
+      // Only this upload starts it. If it has started, this call did so, or an earlier try whose answer was lost.
       const batch = await find({ tenantId, mode: 'any' }, batchId);
       return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
     },
@@ -248,7 +258,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       await batches.deleteOne({ _id: batchId, tenantId });
     },
 
-    // By the index of those who run batches, which has open ones only.
+    // `openShard` has a sparse index, which holds open batches only.
     countOpen: (space, shard) => batches.countDocuments({ openShard: shard, ...inSpace(space) }),
 
     async stored(tenantId) {
@@ -263,7 +273,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
 
     async cancel(space, batchId, now) {
       const wanted = { _id: batchId, ...inSpace(space) };
-      // The one whose lines arrive first: if it starts in between, `start` finds what is asked for.
+      // An arriving batch first: if it starts between the two updates, `start` has seen `cancelledAt`.
       const arriving = await batches.updateOne(
         { ...wanted, status: 'validating', cancelledAt: { $exists: false } },
         { $set: { cancelledAt: now } },

@@ -7,13 +7,13 @@ import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { batchLineId, batchLineModel, batchModel } from './batch-repository.ts';
 import type { BatchLineRow, BatchRow } from './batch-repository.ts';
 
-/** How a line ended: with what became of its request, or without one. */
+/** How a line ended: with the answer of its request, or with an error without running. */
 export type LineEnd = Pick<WaitingLine, 'index' | 'requestId'> & { status: 'completed' | 'failed' } & (
     | { answer: Pick<EndedAnswer, 'fields' | 'entries'>; outage?: { code: OutageCode; at: number } | undefined }
     | { error: ErrorDetail }
   );
 
-/** What is known of a line while it waits; its request may be of megabytes, and many lines wait at a time. */
+/** A waiting line without its request, which may have megabytes while many lines wait in memory. */
 export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId' | 'retry'>;
 
 export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson'>;
@@ -23,21 +23,21 @@ export interface BatchCounts {
   failed: number;
 }
 
-/** Batches as those see them who run their lines. */
+/** Batches as the workers that run them see them. */
 export interface BatchWorkRepository {
-  /** Batches of a shard that have not ended, or of whose end nobody has been told, oldest first. */
+  /** Batches of a shard that have not ended, or whose end has not been published, oldest first. */
   open(shard: number): Promise<BatchRow[]>;
   /** Lines without a result whose number is above `after`, in order. */
   waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]>;
-  /** One of them. */
+  /** The line with this number, if it has no result. */
   waitingAt(tenantId: string, batchId: string, index: number): Promise<WaitingLine | undefined>;
-  /** Those of the lines with these numbers that have no result yet, with their requests, in order. */
+  /** The lines with these numbers that have no result yet, with their requests, in order. */
   toSend(tenantId: string, batchId: string, indexes: readonly number[]): Promise<SendableLine[]>;
-  /** Notes how lines ended; returns how many still waited under that request id. Safe to repeat: a line ends once. */
+  /** Stores results of lines. Returns how many it changed: those that still waited under that request id. Safe to repeat. */
   end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<number>;
-  /** Ends every line that waits, except for those with the given numbers; returns how many there were. */
+  /** Ends every waiting line, except those with the given numbers. Returns their number. */
   endWaiting(tenantId: string, batchId: string, except: readonly number[], error: ErrorDetail): Promise<number>;
-  /** Gives a waiting line's next try an id of its own; false: its last try is another one, or it has ended. */
+  /** Gives a waiting line another request id for its next try. False: it has another id than `last` has, or has ended. */
   renumber(
     tenantId: string,
     batchId: string,
@@ -45,25 +45,25 @@ export interface BatchWorkRepository {
     next: Pick<WaitingLine, 'requestId' | 'retry'>,
   ): Promise<boolean>;
   count(tenantId: string, batchId: string): Promise<BatchCounts>;
-  /** How often lines of it came to wait again; to be read before what an end is decided by. */
+  /** The row's `reopened`, for `finish`. To be read before the counts by which the end is decided. */
   reopened(tenantId: string, batchId: string): Promise<number | null>;
-  /** Brings what the tenant sees up to date. */
+  /** Writes the progress that the tenant sees. */
   note(
     tenantId: string,
     batchId: string,
     state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
   ): Promise<void>;
-  /** Ends it, once; it stays open until `told`. False: a line came to wait again, or its status is another one. */
+  /** Ends the batch; it stays open until `told`. False: a line was set waiting again, or its status has changed since. */
   finish(
     tenantId: string,
     batchId: string,
     from: { status: BatchStatus; reopened: number | null },
     end: BatchCounts & BatchEnd,
   ): Promise<boolean>;
-  /** Nobody need look after it any more. */
+  /** The event of its end is published, so its leader has no more work with it. */
   told(tenantId: string, batchId: string): Promise<void>;
-  /** Takes away what an upload has left that never came to its end. */
-  abandon(tenantId: string, batchId: string, now: number): Promise<void>;
+  /** Deletes a batch of which nobody was given the id, with its lines; one that has left `status` stays. */
+  abandon(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void>;
 }
 
 interface BatchEnd {
@@ -174,9 +174,9 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
     },
 
-    async abandon(tenantId, batchId, now) {
+    async abandon(tenantId, batchId, status, now) {
       const { modifiedCount } = await batches.updateOne(
-        { _id: batchId, tenantId, status: 'validating' },
+        { _id: batchId, tenantId, status },
         { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },
       );
       if (modifiedCount === 0) return;

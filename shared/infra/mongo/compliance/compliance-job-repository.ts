@@ -3,12 +3,11 @@ import type { Connection } from 'mongoose';
 
 import type {
   ComplianceKind,
-  DeletionReport,
   ComplianceScope,
   ComplianceStatus,
+  DeletionReport,
   ExportedFile,
 } from '../../../contracts/compliance.ts';
-import type { ComplianceJob } from '../../../contracts/jobs.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { Space } from '../../../contracts/space.ts';
 import { collection, count, flag, number, options, required, text } from '../collection.ts';
@@ -27,17 +26,26 @@ export interface ComplianceJobRow extends RowOfSpace {
   /** The entity's pseudonym: of every deletion of an entity, and of its exports once it is deleted. */
   entityHash?: string;
   status: ComplianceStatus;
-  /** Rises whenever a worker takes it, or takes it away from one: only the latest may write. */
+  /** The fence: rises with every claim, so only the worker with the latest claim may write. */
   claim: number;
-  /** When it may be taken (again). */
+  /** Until then no other worker may claim it; where it is queued, when it may run at the earliest. */
   claimedUntil: number;
   createdAt: number;
-  /** While it is open: one of the places that a tenant and mode have for its kind and scope. */
+  /**
+   * Which of the limited number of places (`OPEN_MAX`) the job occupies until it has ended, as text: tenant, mode, kind and
+   * number. A unique index keeps two open jobs from having one place, so the limit holds under concurrent inserts.
+   */
   sole?: string;
-  /** While a worker has it in hand: its tenant and kind, of which one runs at a time. */
+  /**
+   * Tenant and kind, while a worker holds the job. A unique index allows one job with a given value, so of a tenant one
+   * export and one deletion run at a time.
+   */
   turn?: string;
   completedAt?: number;
-  /** Present until its webhook event has been published. Stored rows of every version have this name. */
+  /**
+   * The job has completed, and its webhook event has yet to be published. The field keeps this name ("not yet told"), as the
+   * rows of running systems have it.
+   */
   untold?: boolean;
   /** Why it failed, for the tenant. */
   error?: string;
@@ -54,7 +62,7 @@ export interface ExportArchive {
   /** Hex. */
   sha256: string;
   chunks: number;
-  /** Which claim has written it. */
+  /** The claim that wrote its chunks; those of an interrupted claim have another number. */
   claim: number;
   files: ExportedFile[];
   expiresAt: number;
@@ -100,105 +108,80 @@ const jobSchema = new Schema<ComplianceJobRow>(
 
 export const complianceJobModel = collection<ComplianceJobRow>('ComplianceJob', 'compliance_jobs', jobSchema);
 
-/** A job in the hands of the worker that has taken it. */
-export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
+/** How many may be open in a space: exports, and deletions of entities (docs/spec/contract.md section 8, Deletions). */
+export const OPEN_MAX: Readonly<Record<ComplianceKind, number>> = { export: 5, deletion: 20 };
 
-/** Exports and deletions. What a claimed job writes is refused, with false, once another worker has taken it. */
+/** The statuses of a job that has not ended. */
+export const OPEN = { $in: ['queued', 'in_progress'] as const };
+
+/** Exports and deletions as their tenant sees them; compliance-work-repository.ts is the side of the workers. */
 export interface ComplianceJobRepository {
-  /** False: its space has as many of its kind and scope as may be open; exact under concurrent calls. */
+  /**
+   * Safe to repeat. False: as many of its kind and scope are open in its space as may be (`OPEN_MAX`; of deletions of a
+   * whole tenant one), exact under concurrent calls.
+   */
   insert(row: ComplianceJobRow): Promise<boolean>;
   find(space: Space, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
   /** One row more than the limit. */
   list(space: Space, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
   /** Those that have not ended, the oldest first, at most `limit`. */
   listOpen(space: Space, kind: ComplianceKind, limit: number): Promise<ComplianceJobRow[]>;
-  /**
-   * Takes a job until `until`; whoever dies with it loses it then. Undefined: another has it, it has ended, or another one
-   * of its tenant and kind is in hand.
-   */
-  claim(job: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined>;
-  /** Holds it until then. */
-  renew(job: ClaimedJob, until: number): Promise<boolean>;
-  /** Gives it up until then; others of its tenant may run. */
-  release(job: ClaimedJob, until: number): Promise<boolean>;
-  /** The next one of this tenant and kind that may be taken. */
-  next(job: Pick<ComplianceJobRow, 'tenantId' | 'kind'>, now: number): Promise<ComplianceJob | undefined>;
-  completeExport(job: ClaimedJob, archive: ExportArchive, now: number): Promise<boolean>;
-  /** From here on the deletion says nothing of its entity any more but the pseudonym. */
-  completeDeletion(job: ClaimedJob, reason: string | undefined, now: number): Promise<boolean>;
-  fail(job: ClaimedJob, error: string, now: number): Promise<boolean>;
-  /** Adds to what a deletion has found so far. */
-  addToReport(job: ClaimedJob, found: DeletionReport): Promise<void>;
-  /** An ended job whose webhook event has not been published. */
-  findUnpublished(job: ComplianceJob): Promise<ComplianceJobRow | undefined>;
-  markPublished(job: ClaimedJob): Promise<void>;
-  /** One job of each tenant and kind of which nobody has any in hand, and those whose event has not been published. */
-  due(now: number, limit: number): Promise<ComplianceJob[]>;
 }
 
-/** What an ended job has no more. */
-const ENDED = { turn: 1, sole: 1 } as const;
-
-/** All that jobs like it may have; the unique index gives each to one. */
-function placesOf({ tenantId, mode = 'live', kind, scope }: ComplianceJobRow): string[] {
+/** All places (`sole`) that there are for jobs like this one. */
+function placesFor({ tenantId, mode = 'live', kind, scope }: ComplianceJobRow): string[] {
   if (kind === 'deletion' && scope === 'tenant') return [`${tenantId} ${mode}`];
   return Array.from({ length: OPEN_MAX[kind] }, (_, number) => `${tenantId} ${mode} ${kind} ${number}`);
 }
 
-/** An id begins with its kind: `exp_`, `del_`. */
-function turnOf(tenantId: string, jobId: string): string {
-  return `${tenantId} ${jobId.slice(0, 3)}`;
+/** The jobs that share the places of this one. */
+function sharingPlaces({ tenantId, mode = 'live', kind, scope }: ComplianceJobRow) {
+  return { ...inSpace({ tenantId, mode }), kind, ...(kind === 'deletion' ? { scope } : {}) };
 }
 
-/** How many of a space may be open: exports, and deletions of entities (docs/spec/contract.md section 8, Deletions). */
-export const OPEN_MAX: Readonly<Record<ComplianceKind, number>> = { export: 5, deletion: 20 };
-
-/** Others may take the places that were free: as often as there are callers at once, with room to spare. */
+/** Concurrent inserts may take a place first, once each; this allows for more of them than there can be at once. */
 const TRIES_MAX = 200;
-
-const OPEN = { $in: ['queued', 'in_progress'] as const };
 
 export function createComplianceJobRepository(connection: Connection): ComplianceJobRepository {
   const jobs = complianceJobModel(connection);
-  const held = ({ _id, tenantId, claim }: ClaimedJob) => ({ _id, tenantId, claim, status: 'in_progress' as const });
 
-  async function change(job: ClaimedJob, update: object): Promise<boolean> {
-    const { matchedCount } = await jobs.updateOne(held(job), update);
-    return matchedCount === 1;
-  }
-
-  /** Its space's jobs that may not be open beside too many of it. */
-  function alike({ tenantId, mode = 'live', kind, scope }: ComplianceJobRow) {
-    return { ...inSpace({ tenantId, mode }), kind, ...(kind === 'deletion' ? { scope } : {}) };
-  }
-
-  async function isTaken(row: ComplianceJobRow, sole: string): Promise<boolean> {
+  /** False: another job took the place first. */
+  async function insertInto(place: string, row: ComplianceJobRow): Promise<boolean> {
     try {
-      await jobs.create({ ...row, sole });
-      return false;
+      await jobs.create({ ...row, sole: place });
+      return true;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      // The answer to an insert can be lost, and the driver tries again.
-      return (await jobs.exists({ _id: row._id, tenantId: row.tenantId })) === null;
+      // The driver repeats an insert whose answer was lost, so the duplicate may be this very job.
+      return (await jobs.exists({ _id: row._id, tenantId: row.tenantId })) !== null;
     }
+  }
+
+  /** A free place, drawn at random: concurrent callers would all take the first one. Undefined: none is free. */
+  function freePlace(row: ComplianceJobRow, open: readonly Pick<ComplianceJobRow, 'sole'>[]): string | undefined {
+    const places = placesFor(row);
+    // Open jobs of an earlier version have no place and count all the same.
+    if (open.length >= places.length) return undefined;
+    const taken = new Set(open.map(({ sole }) => sole));
+    const free = places.filter((place) => !taken.has(place));
+    return free[Math.floor(Math.random() * free.length)];
+  }
+
+  /** A worker of an earlier version ends a job without giving its place back. */
+  async function freeOfEnded(place: string, row: ComplianceJobRow): Promise<void> {
+    await jobs.updateMany({ ...sharingPlaces(row), sole: place, status: { $nin: OPEN.$in } }, { $unset: { sole: 1 } });
   }
 
   return {
     async insert(row) {
-      const places = placesOf(row);
       for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-        const open = await jobs.find({ ...alike(row), status: OPEN }, { sole: 1 }).lean();
-        // It is sent again after a lost answer.
+        const open = await jobs.find({ ...sharingPlaces(row), status: OPEN }, { sole: 1 }).lean();
+        // A call that is repeated because its answer was lost.
         if (open.some(({ _id }) => _id === row._id)) return true;
-        const taken = new Set(open.map(({ sole }) => sole));
-        // Rows of an earlier version have no place.
-        const free = open.length < places.length ? places.filter((place) => !taken.has(place)) : [];
-        // Not the first one, which all would take who ask at once.
-        const place = free[Math.floor(Math.random() * free.length)];
+        const place = freePlace(row, open);
         if (place === undefined) return false;
-        if (!(await isTaken(row, place))) return true;
-        // A worker of an earlier version has ended its holder, and knew nothing of the place.
-        await jobs.updateMany({ ...alike(row), sole: place, status: { $nin: OPEN.$in } }, { $unset: { sole: 1 } });
+        if (await insertInto(place, row)) return true;
+        await freeOfEnded(place, row);
       }
       return false;
     },
@@ -215,74 +198,5 @@ export function createComplianceJobRepository(connection: Connection): Complianc
         .sort({ createdAt: 1, _id: 1 })
         .limit(limit)
         .lean(),
-
-    async claim({ tenantId, jobId }, now, until) {
-      try {
-        const taken = await jobs
-          .findOneAndUpdate(
-            { _id: jobId, tenantId, status: OPEN, claimedUntil: { $lte: now } },
-            { $set: { status: 'in_progress', claimedUntil: until, turn: turnOf(tenantId, jobId) }, $inc: { claim: 1 } },
-            { returnDocument: 'after' },
-          )
-          .lean();
-        return taken ?? undefined;
-      } catch (error) {
-        if (isDuplicateKey(error)) return undefined;
-        throw error;
-      }
-    },
-
-    renew: (job, until) => change(job, { $set: { claimedUntil: until } }),
-
-    release: (job, until) => change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
-
-    async next({ tenantId, kind }, now) {
-      const open = jobs.findOne({ tenantId, kind, status: OPEN, claimedUntil: { $lte: now } }, { tenantId: 1 });
-      const row = await open.sort({ createdAt: 1, _id: 1 }).lean();
-      return row === null ? undefined : { tenantId, jobId: row._id };
-    },
-
-    completeExport: (job, archive, now) =>
-      change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true }, $unset: ENDED }),
-
-    completeDeletion: (job, reason, now) =>
-      change(job, {
-        $set: { status: 'completed', completedAt: now, untold: true, ...(reason === undefined ? {} : { reason }) },
-        $unset: { entityId: 1, ...ENDED },
-      }),
-
-    fail: (job, error, now) => change(job, { $set: { status: 'failed', completedAt: now, error }, $unset: ENDED }),
-
-    async addToReport(job, found) {
-      const counts = Object.entries(found).filter(([, count]) => count > 0);
-      if (counts.length === 0) return;
-      await change(job, { $inc: Object.fromEntries(counts.map(([store, count]) => [`report.${store}`, count])) });
-    },
-
-    async findUnpublished({ tenantId, jobId }) {
-      return (await jobs.findOne({ _id: jobId, tenantId, untold: true }).lean()) ?? undefined;
-    },
-
-    async markPublished({ _id, tenantId }) {
-      await jobs.updateOne({ _id, tenantId }, { $unset: { untold: 1 } });
-    },
-
-    async due(now, limit) {
-      const names = { tenantId: 1 } as const;
-      const [open, unpublished] = await Promise.all([
-        jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([
-          { $match: { status: OPEN, claimedUntil: { $lte: now } } },
-          // One whose worker has died has the turn of its tenant: first of all it must go on.
-          { $sort: { turn: -1, createdAt: 1, _id: 1 } },
-          { $group: { _id: { tenantId: '$tenantId', kind: '$kind' }, jobId: { $first: '$_id' } } },
-          { $limit: limit },
-        ]),
-        jobs.find({ untold: true }, names).limit(limit).lean(),
-      ]);
-      return [
-        ...open.map(({ _id: { tenantId }, jobId }) => ({ tenantId, jobId })),
-        ...unpublished.map(({ _id, tenantId }) => ({ tenantId, jobId: _id })),
-      ];
-    },
   };
 }

@@ -5,7 +5,8 @@ import type { ComplianceScope } from '../../../contracts/compliance.ts';
 import { collection, count, options, required } from '../collection.ts';
 import { inSpace } from '../spaces.ts';
 import { complianceJobModel } from './compliance-job-repository.ts';
-import type { ClaimedJob, ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
+import type { ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
+import type { ClaimedJob } from './compliance-work-repository.ts';
 
 /** A piece of an archive; `_id` names export, claim and number. */
 export interface ExportChunkRow {

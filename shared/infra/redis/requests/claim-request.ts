@@ -15,19 +15,23 @@ type Claimant = Pick<DeliveryRef, 'shard' | 'requestId' | 'tenantId' | 'fence'>;
 export interface ClaimRequest {
   /** `made`: the claim that came with the job, so Redis is not asked. */
   claim(claimant: Claimant, made?: MadeClaim): Promise<Claim>;
-  /** Calls claim.lua alone, under the name `owner`. Resolves with its reply. */
-  send(claimant: Claimant, owner: string): Promise<ScriptReply>;
+  /** Repeats a claim under its name, without the body, which Redis may have lost. Resolves with the reply of claim.lua. */
+  again(claimant: Claimant, owner: string): Promise<ScriptReply>;
 }
 
 /** The owner of a request and its body, in one call where the body is short. */
 export function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: number): ClaimRequest {
   const script = defineScript(client, 'claim', ['window', 'account', 'claiming']);
 
-  function send({ shard, requestId, tenantId, fence }: Claimant, owner: string): Promise<ScriptReply> {
+  function send(
+    { shard, requestId, tenantId, fence }: Claimant,
+    owner: string,
+    body: 'wanted' | 'known' = 'wanted',
+  ): Promise<ScriptReply> {
     const keys = keyspace.shard(shard);
     return script(
       [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
-      [requestId, fence, leaseMs, owner, keys.account('')],
+      [requestId, fence, leaseMs, owner, keys.account(''), body === 'known' ? 1 : 0],
     );
   }
 
@@ -61,7 +65,7 @@ export function createClaimRequest(client: RedisClient, keyspace: Keyspace, leas
   }
 
   return {
-    send,
+    again: (claimant, owner) => send(claimant, owner, 'known'),
     async claim(claimant, made) {
       const { shard, requestId, fence } = claimant;
       const owner = made?.owner ?? randomBase62(12);

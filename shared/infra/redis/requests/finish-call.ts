@@ -2,6 +2,7 @@ import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { textsOf } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
+import { toPutBack } from './put-back-call.ts';
 import type { DeliveryRef, Ending } from './running-request.ts';
 
 function keysOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId, queue }: DeliveryRef): string[] {
@@ -65,12 +66,13 @@ export function toFinishCall(
   sentSeq: number,
   ending: Ending,
 ): Parameters<Script> {
-  const { deltas, terminal, settlement, notice } = ending;
+  const { deltas, terminal, settlement, notice, putsBack } = ending;
   const lastSeq = sentSeq + deltas.length + eventsOf(terminal);
   const entry = encodeEntry(deltas, terminal);
   const head = ref.owner === undefined ? `${lastSeq}` : `${lastSeq} ${ref.owner}`;
+  const again = putsBack && ref.facts !== undefined ? toPutBack(keyspace, ref, ref.facts) : undefined;
   return [
-    keysOf(keyspace, ref),
+    [...keysOf(keyspace, ref), ...(again?.names ?? [])],
     [
       ref.requestId,
       textsOf(shortTextsOf(ref, sentSeq, lastSeq, ending)),
@@ -78,6 +80,7 @@ export function toFinishCall(
       sentSeq === 0 ? `${head}\n${entry}` : entry,
       settlement === undefined ? '' : JSON.stringify(settlement),
       notice === undefined ? '' : JSON.stringify(notice),
+      ...(again?.known ?? []),
     ],
   ];
 }

@@ -1,20 +1,16 @@
-import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
-import type { EndedAnswer } from '../../../contracts/stored-answer.ts';
-import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import type { ScriptReply } from '../scripts.ts';
 import type { RollbackWrites } from './rollback-writes.ts';
-import type { DeliveryRef, Ending } from './running-request.ts';
-import { createAnswerCache } from './stored-answers.ts';
+import type { DeliveryRef, Ending, RecordFacts } from './running-request.ts';
 
 export interface FinishRequest {
   /** `sentSeq`: sequence number of the last event before this. False: this delivery no longer owns the request. */
   finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
-   * Repeats the end of a request to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it
-   * had. If even the record was lost, the charge is written again, and the book takes it once; of the answer only what nobody
-   * has but Redis (`record`). `superseded`: another delivery has the request and ends it.
+   * Repeats an end that stood to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it had,
+   * and what it lost is written again: end and charge, and the request itself where its `facts` are known. `superseded`:
+   * another delivery has the request and ends it, or its caller was told that it failed.
    */
   replayFinish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
 }
@@ -23,16 +19,15 @@ export interface FinishRequest {
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
 const CHARGED = 'charged ';
 
-/** A whole answer as Redis had it; one that was sent piece by piece has had a reader. */
-function answerOf(
-  { requestId, tenantId }: DeliveryRef,
-  { status, deltas, terminal, record, settlement }: Ending,
-): EndedAnswer {
-  const lastSeq = deltas.length + eventsOf(terminal);
-  // Whoever stores or erases answers goes by when they ended.
-  const ended = settlement === undefined ? {} : { finishedAt: String(settlement.finishedAt) };
-  const fields = { ...record, ...ended, tenant: tenantId, state: 'done', status, sent: String(lastSeq) };
-  return { requestId, tenantId, fields, entries: [{ lastSeq, payload: encodeEntry(deltas, terminal) }] };
+/** Nobody has the request: its record is lost, or nothing but a tombstone. */
+const isNowhere = (outcome: ScriptReply) => outcome === 'missing' || outcome === 'void';
+
+/** A charge that has been made is not held against what the account can pay by now. */
+const UNBOUNDED_MICRO = Number.MAX_SAFE_INTEGER;
+
+/** Whether Redis may have let go of a request by itself: then a missing record does not mean that its end was lost. */
+function isLetGo({ startedAt }: RecordFacts, { settlement, retentionMs }: Ending): boolean {
+  return retentionMs > 0 && (settlement?.finishedAt ?? startedAt) + retentionMs <= Date.now();
 }
 
 /** Ends requests through `end`, and repeats their ends to a Redis that may have lost them. */
@@ -41,7 +36,6 @@ export function createFinishRequest(
   keyspace: Keyspace,
   end: RollbackWrites['end'],
 ): FinishRequest {
-  const answers = createAnswerCache(client, keyspace);
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
   /** Micro-credits of ends that cost more than the account had. */
@@ -55,19 +49,20 @@ export function createFinishRequest(
     return true;
   }
 
-  /** The charge as it was made: never more than the account could pay. */
-  function chargeOf(ending: Ending): SettlementRecord | undefined {
+  /** An end as it stood: nobody pays for what is unheard, and a charge was never more than the account could pay. */
+  function asItStood(ending: Ending): Ending {
+    const { settlement, ...rest } = ending;
+    if (settlement === undefined || unheard.has(ending)) return { ...rest, costMicro: 0 };
     const costMicro = charged.get(ending);
-    if (ending.settlement === undefined || costMicro === undefined) return ending.settlement;
-    return { ...ending.settlement, costMicro, estimated: true };
+    const charge = costMicro === undefined ? settlement : { ...settlement, costMicro, estimated: true };
+    return { ...rest, settlement: charge, costMicro: charge.costMicro, overdraftMicro: UNBOUNDED_MICRO };
   }
 
-  /** Writes the charge of a request whose record is lost, and with `isWhole` the answer that nobody has but Redis. */
-  async function bringBack(ref: DeliveryRef, sentSeq: number, ending: Ending, isWhole: boolean): Promise<void> {
-    const { outbox } = keyspace.shard(ref.shard);
-    await client.xadd(outbox, '*', 's', JSON.stringify(chargeOf(ending)));
-    if (!isWhole || sentSeq > 0 || ending.record === undefined) return;
-    await answers.restore(ref.shard, answerOf(ref, ending), { ttlMs: ending.retentionMs, namedMs: 0 });
+  /** Repeats an end; if Redis has nothing of the request, with all that it had. */
+  function endAgain(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+    const { earlier = [], deltas } = ending;
+    if (ref.facts === undefined || isLetGo(ref.facts, ending)) return end(ref, sentSeq, ending);
+    return end(ref, 0, { ...ending, earlier: [], deltas: [...earlier, ...deltas], putsBack: true });
   }
 
   return {
@@ -76,17 +71,19 @@ export function createFinishRequest(
     },
 
     async replayFinish(ref, sentSeq, ending) {
-      const { record } = keyspace.shard(ref.shard);
-      const [state, untold] = await client.hmget(record(ref.requestId), 'state', 'untold');
-      if (state === 'done') return 'known';
-      const { settlement, ...rest } = ending;
-      const isDue = settlement !== undefined && !unheard.has(ending);
-      // A line was taken out of its queue before anybody could say that it has ended, and its result does not say so yet.
-      const isTakenOut = state === 'void' && untold !== null && ending.record !== undefined;
-      const outcome = isTakenOut ? 'missing' : await end(ref, sentSeq, isDue ? ending : { ...rest, costMicro: 0 });
+      const { record, outbox } = keyspace.shard(ref.shard);
+      const again = asItStood(ending);
+      const charge = again.settlement;
+      const [state, fence, untold] = await client.hmget(record(ref.requestId), 'state', 'fence', 'untold');
+      // An answer that was put back from MongoDB has no fence, and says nothing of its charge.
+      if (state === 'done' && (fence !== null || charge === undefined)) return 'known';
+      const outcome = await endAgain(ref, sentSeq, again);
       if (hasEnded(outcome, ending)) return 'replayed';
-      if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
-      if (isDue) await bringBack(ref, sentSeq, ending, outcome === 'missing');
+      // Nobody pays for what a caller was told has failed.
+      const isTold = outcome === 'void' && untold === null;
+      if (isTold || !isNowhere(outcome)) return 'superseded';
+      // What cannot be put back is charged all the same; the book takes a charge once.
+      if (charge !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(charge));
       return 'replayed';
     },
   };

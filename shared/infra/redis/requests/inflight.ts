@@ -1,5 +1,6 @@
 import { QUEUE_NAMES } from '../../../contracts/jobs.ts';
 import type { QueueName } from '../../../contracts/jobs.ts';
+import { CLOCKS_APART_MS } from '../../../domain/clocks.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
@@ -45,8 +46,6 @@ const FAR_MS = 60_000;
 /** A worker that lives renews its lease and its job's lock before that. */
 const NEAR_MS = 10_000;
 
-/** A clock that went so much faster or slower was set. */
-const APART_MS = 1_000;
 /** More than a renewal interval of leases (workers/pipeline/lease/lease.ts): by then every living worker has renewed. */
 const RENEWED_MS = 5_000;
 
@@ -122,8 +121,8 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     const expected = clocks.at(shard, receivedAt);
     clocks.learn(shard, at, sentAt, receivedAt);
     const setByMs = expected === undefined ? undefined : (clocks.at(shard, receivedAt) ?? expected) - expected;
-    if (setByMs === undefined || setByMs < -APART_MS) await shortenStallMarks(shard);
-    else if (setByMs > APART_MS) renewedBy.set(shard, receivedAt + RENEWED_MS);
+    if (setByMs === undefined || setByMs < -CLOCKS_APART_MS) await shortenStallMarks(shard);
+    else if (setByMs > CLOCKS_APART_MS) renewedBy.set(shard, receivedAt + RENEWED_MS);
     return at;
   }
 

@@ -40,6 +40,9 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace): 
   };
 }
 
+/** Whether a batch runs: it was taken up, or its caller was told that there is none. */
+type BatchFate = 'running' | 'refused';
+
 /** Reads how many batch jobs wait and how far the sent lines have come, and keeps lines of ended batches out. */
 export interface BatchQueue {
   /** Jobs that no worker has taken yet. */
@@ -48,10 +51,14 @@ export interface BatchQueue {
   states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]>;
   /** From now on no line of the batch is admitted. */
   close(shard: number, batchId: string): Promise<void>;
+  /** Says what becomes of a batch, unless that has been said: the first one decides. Returns what holds; safe to repeat. */
+  decide(shard: number, batchId: string, fate: BatchFate): Promise<BatchFate>;
 }
 
 /** Longer than a batch has. */
 const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
+/** One that is refused must not run when MongoDB is back; whoever asks about one that runs does so within minutes. */
+const DECIDED_MS: Record<BatchFate, number> = { running: 3_600_000, refused: CLOSED_MS };
 
 export function createBatchQueue(client: RedisClient, keyspace: Keyspace): BatchQueue {
   return {
@@ -67,6 +74,11 @@ export function createBatchQueue(client: RedisClient, keyspace: Keyspace): Batch
     },
     async close(shard, batchId) {
       await client.set(keyspace.shard(shard).closedBatch(batchId), 1, 'PX', CLOSED_MS);
+    },
+    async decide(shard, batchId, fate) {
+      const key = keyspace.shard(shard).batchFate(batchId);
+      const decided = await client.set(key, fate, 'PX', DECIDED_MS[fate], 'NX', 'GET');
+      return decided === 'running' || decided === 'refused' ? decided : fate;
     },
   };
 }

@@ -18,8 +18,8 @@ export const FORGOTTEN = '-';
 type RequestState = 'accepted' | 'running' | 'done';
 
 /**
- * What a reader may expect. `ended`: nothing that is not in the stream. `unknown`: the same; the record has gone, because its
- * time was over or Redis has lost it.
+ * What a reader may expect. `ended`: nothing that is not in the stream. `unknown`: the same, if the record's time was over; if
+ * Redis has lost it, its worker may put it back.
  */
 type ReadState = 'open' | 'ended' | 'unknown';
 
@@ -157,8 +157,8 @@ export function createRecordStore(
     },
     async renewReader(shard, requestId, channel) {
       const state = await reader(answerKeys(shard, requestId), [channel, READER_LEASE_MS]);
-      if (state === 'done') return 'ended';
-      return state === 'missing' || state === 'void' ? 'unknown' : 'open';
+      if (state === 'done' || state === 'void') return 'ended';
+      return state === 'missing' ? 'unknown' : 'open';
     },
     async detach(shard, requestId, channel) {
       await reader(answerKeys(shard, requestId), [channel, 0]);

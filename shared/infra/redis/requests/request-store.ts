@@ -10,6 +10,7 @@ import { createFinishRequest } from './finish-request.ts';
 import type { FinishRequest } from './finish-request.ts';
 import { createRollbackWrites } from './rollback-writes.ts';
 import type { AppendMore } from './rollback-writes.ts';
+import { toPutBackRunning } from './put-back-call.ts';
 import { toHeld } from './running-request.ts';
 import type { Claim, DeliveryRef, MadeClaim, Needed, Renewal, WriteOutcome } from './running-request.ts';
 
@@ -49,12 +50,18 @@ export function createRequestStore(
   const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false } = settings;
   const claiming = createClaimRequest(client, keyspace, leaseMs);
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
-  const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing'] as const;
+  const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'] as const;
   const finish = defineScript(client, 'finish', parts);
+  const putBack = defineScript(client, 'put-back-running', ['window', 'put-back']);
   const writes = createRollbackWrites({
     append: createCommonAppend(client, keyspace),
     end: (ref, sentSeq, ending) => finish(...toFinishCall(keyspace, ref, sentSeq, ending)),
-    claim: claiming.send,
+    claim: claiming.again,
+    async putBack(ref) {
+      const { facts, envelope } = ref;
+      if (facts === undefined || envelope === undefined) return false;
+      return (await putBack(...toPutBackRunning(keyspace, ref, { facts, envelope, leaseMs }))) === 1;
+    },
     hasReconnectedRecently,
   });
 

@@ -28,6 +28,8 @@ export interface RollbackWritesDeps {
   end: (ref: DeliveryRef, sentSeq: number, ending: Ending) => Promise<ScriptReply>;
   /** Repeats a claim that Redis has lost, under its name. Resolves with what claim.lua says. */
   claim: (ref: DeliveryRef, owner: string) => Promise<ScriptReply>;
+  /** Puts a running request back that Redis has lost. False: it may have ended. */
+  putBack: (ref: DeliveryRef) => Promise<boolean>;
   hasReconnectedRecently: (withinMs: number) => boolean;
 }
 
@@ -40,9 +42,11 @@ const AGAIN_MS = 100;
 const TRIES_MAX = 20;
 
 const isSuperseded = (outcome: unknown) => outcome === 'superseded';
+/** Redis has lost the claim, or the whole request. */
+const isLost = (outcome: unknown) => outcome === 'accepted' || outcome === 'missing';
 
 export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
-  const { append, end, claim, hasReconnectedRecently } = deps;
+  const { append, end, claim, putBack, hasReconnectedRecently } = deps;
 
   /**
    * Repeats a write that was refused because another delivery owns the request, for a moment after a reconnect. Then ioredis
@@ -61,9 +65,10 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
     }
   }
 
-  /** Repeats a claim that Redis came back without. False: another delivery has the request. */
-  async function ownAgain(ref: DeliveryRef): Promise<boolean> {
+  /** Gets a request back of which Redis has lost this much. False: another delivery has it, or it has ended. */
+  async function ownAgain(ref: DeliveryRef, lost: unknown): Promise<boolean> {
     if (ref.owner === undefined) return false;
+    if (lost === 'missing') return putBack(ref);
     const reply = await claim(ref, ref.owner);
     return Array.isArray(reply) && reply[0] === 'run';
   }
@@ -74,8 +79,8 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
     let [follows, missing] = [sentSeq, deltas];
     for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
       const outcome = await end(ref, follows, { ...ending, deltas: missing });
-      if (outcome === 'accepted') {
-        if (!(await ownAgain(ref))) return 'superseded';
+      if (isLost(outcome)) {
+        if (!(await ownAgain(ref, outcome))) return outcome === 'missing' ? outcome : 'superseded';
         continue;
       }
       const known = knownSeq(outcome);
@@ -98,8 +103,8 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
     let missing = deltas;
     for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
       const outcome = await append({ ref, lastSeq, deltas: missing, promptTokens });
-      if (outcome === 'accepted') {
-        if (!(await ownAgain(ref))) return 'superseded';
+      if (isLost(outcome)) {
+        if (!(await ownAgain(ref, outcome))) return 'superseded';
         continue;
       }
       const known = knownSeq(outcome);
@@ -118,9 +123,9 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
       patiently(
         async () => {
           const reply = await send();
-          return reply[0] === 'accepted' && (await ownAgain(ref)) ? send() : reply;
+          return isLost(reply[0]) && (await ownAgain(ref, reply[0])) ? send() : reply;
         },
-        ([found]) => found === 'superseded' || found === 'accepted',
+        ([found]) => isSuperseded(found) || isLost(found),
       ),
   };
 }

@@ -1,5 +1,7 @@
 import type { FinishReason, Terminal } from '../../../contracts/events.ts';
-import type { QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
+import type { Tier } from '../../../contracts/chat-request.ts';
+import type { IdempotencyName, QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import { parseEnvelope, UnreadableError } from '../../../contracts/stored-request.ts';
 import type { FinishedNotice } from '../../../contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
@@ -25,6 +27,8 @@ export interface ClaimedRequest {
   rates: Rates | undefined;
   /** Prompt tokens as an earlier delivery counted them; 0: unknown. */
   promptTokens: number;
+  /** The tokens that its tenant may use in the month, or in the day of a test key. Undefined: not bounded. */
+  tokenLimit: string | undefined;
   /** By Redis's clock, as all times of a request: the clock of this process may differ. */
   now: number;
 }
@@ -79,10 +83,27 @@ export interface Ending {
   settlement?: SettlementRecord;
   /** An event for webhooks, besides the booking. */
   notice?: FinishedNotice;
-  /** What the record says of a request whose answer is looked for in Redis alone, in case Redis loses all of it. */
-  record?: Readonly<Record<string, string>>;
+  /** The end stood before, and `deltas` are all of the text: a request of which Redis has lost everything is put back. */
+  putsBack?: true;
   /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
   jobLock?: string;
+}
+
+/** What Redis knows of a request that runs, besides its text. Times are milliseconds since the epoch, by Redis's clock. */
+export interface RecordFacts {
+  tier: Tier;
+  mode: KeyMode;
+  acceptedAt: number;
+  startedAt: number;
+  /** Place in the order of acceptance. */
+  seq: number;
+  deadline: number;
+  rates?: Rates;
+  tokenLimit?: string;
+  metadataJson?: string;
+  idempotency?: IdempotencyName;
+  /** The pseudonym of its entity, under which a deletion finds the request. */
+  entityHash?: string;
 }
 
 /** Names one running delivery. */
@@ -95,6 +116,10 @@ export interface DeliveryRef {
   fence: number;
   /** The claim to which its writes belong. Absent: any with this fence. */
   owner?: string;
+  /** For a Redis that loses all of the request. Absent where an earlier delivery has sent text, which is not known here. */
+  facts?: RecordFacts;
+  /** The same, while it runs. */
+  envelope?: RequestEnvelope | undefined;
 }
 
 /** What a running request asks to hold, as totals. What it holds is never reduced. */
@@ -132,7 +157,7 @@ export function toClaimed(
   envelope: RequestEnvelope,
   reply: readonly string[],
 ): ClaimedRequest {
-  const [, , remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens] = reply;
+  const [, , remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens, limit] = reply;
   return {
     kind: 'run',
     ...claim,
@@ -144,6 +169,7 @@ export function toClaimed(
     held: toHeld(micro, tokens),
     rates: toRates(rates),
     promptTokens: Number(promptTokens),
+    tokenLimit: limit === '' ? undefined : limit,
     now: Number(now),
   };
 }

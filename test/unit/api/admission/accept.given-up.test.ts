@@ -15,7 +15,7 @@ const BODY = {
   ignoredFields: [],
 };
 const AWAY = new ServiceError('model_unavailable', 'away');
-const TIMES = { ordinaryMs: 1, keptMs: 2 };
+const TIMES = { ordinaryMs: 1, storedAnswerMs: 2 };
 
 interface Stores {
   /** What MongoDB and the queue say; they take everything by default. */

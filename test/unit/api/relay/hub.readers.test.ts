@@ -42,6 +42,7 @@ function openHub() {
     publish: (lastSeq: number, terminal?: Terminal) =>
       publish?.('req_1', String(lastSeq), encodeEntry(terminal === undefined ? ['text'] : [], terminal)),
     forget: () => (isKnown = false),
+    remember: () => (isKnown = true),
   };
 }
 
@@ -69,8 +70,26 @@ describe('a reader of a request', () => {
 
     reader.confirm();
     await jest.advanceTimersByTimeAsync(RENEW_MS);
-    expect(told).toEqual(['renew']);
+    // Its worker may tell Redis of it again, until the next look.
+    expect([told, entries]).toEqual([['renew'], []]);
+    await jest.advanceTimersByTimeAsync(RENEW_MS / 2);
+    expect(told).toEqual(['renew', 'renew']);
     expect(entries).toEqual([{ lastSeq: 1, deltas: [], terminal: LOST }]);
+  });
+
+  it('whose request comes back into Redis goes on', async () => {
+    const { hub, forget, remember, publish } = openHub();
+    const { entries } = read(hub);
+    forget();
+    await jest.advanceTimersByTimeAsync(RENEW_MS);
+    remember();
+    await jest.advanceTimersByTimeAsync(RENEW_MS);
+    forget();
+
+    await jest.advanceTimersByTimeAsync(RENEW_MS);
+    publish(1);
+
+    expect(entries.map(({ lastSeq, terminal }) => [lastSeq, terminal])).toEqual([[1, undefined]]);
   });
 
   it('that leaves is detached, with the last of its request and before the end only', () => {

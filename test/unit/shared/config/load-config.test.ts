@@ -44,6 +44,11 @@ describe('the settings', () => {
     expect(load({ PORT: '', TRUST_PROXY: '', TLS_CERT_FILE: '' }).http).toEqual(load().http);
   });
 
+  it('refuse a NODE_ENV that is none, with which what production forbids would hold', () => {
+    expect(faultsOf({ NODE_ENV: 'prod' })).toEqual(['NODE_ENV must be one of [development, production, test].']);
+    for (const known of ['development', 'production', 'test']) expect(faultsOf({ NODE_ENV: known })).toEqual([]);
+  });
+
   it('cannot be changed after the start, nested ones included', () => {
     const config = load({ TRUST_PROXY: 'loopback' });
 

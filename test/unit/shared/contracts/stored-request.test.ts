@@ -84,4 +84,7 @@ it.each(['requestId', 'tenantId', 'keyId', 'mode', 'endpoint', 'tier', 'stream',
 it('reads how an answer is kept, and refuses what is not', () => {
   expect(parseEnvelope(JSON.stringify({ ...ENVELOPE, kept: KEPT })).kept).toEqual(KEPT);
   expect(() => parseEnvelope(JSON.stringify({ ...ENVELOPE, kept: { storedMs: 'long' } }))).toThrow('`kept.storedMs`');
+  expect(() => parseEnvelope(JSON.stringify({ ...ENVELOPE, idempotency: { name: 'a' } }))).toThrow(
+    '`idempotency.fingerprint`',
+  );
 });

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../../../shared/lifecycle/clock.ts';
 import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
 import { createDispatcher } from '../../../../workers/batches/dispatcher.ts';
+import type { DispatcherDeps } from '../../../../workers/batches/dispatcher.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 
 const rowOf = (_id: string, status: BatchRow['status'] = 'in_progress'): BatchRow => ({
@@ -11,7 +12,13 @@ const rowOf = (_id: string, status: BatchRow['status'] = 'in_progress'): BatchRo
 });
 
 /** Two batches; what is done for the first one throws. */
-function dispatching(fault: Error | undefined, status: BatchRow['status'], during?: 'lead lost' | 'Redis back') {
+function dispatching(
+  fault: Error | undefined,
+  status: BatchRow['status'],
+  during?: 'lead lost' | 'Redis back',
+  decide: DispatcherDeps['queue']['decide'] = (_shard, _batchId, fate) => Promise.resolve(fate),
+) {
+  const abandoned: string[] = [];
   const collected: string[] = [];
   const filled: string[][] = [];
   const noted: string[] = [];
@@ -27,7 +34,10 @@ function dispatching(fault: Error | undefined, status: BatchRow['status'], durin
         noted.push(batchId);
         return Promise.resolve();
       },
-      abandon: () => Promise.resolve(),
+      abandon: (_tenant, batchId, was) => {
+        abandoned.push(`${batchId} ${was}`);
+        return Promise.resolve();
+      },
     },
     collectEnds: async ({ row }) => {
       await failFor(row._id);
@@ -40,6 +50,7 @@ function dispatching(fault: Error | undefined, status: BatchRow['status'], durin
       isOver = true;
       return Promise.resolve();
     },
+    queue: { decide },
     watch: { isDown: () => false },
     leases: {
       hold: () => Promise.resolve(true),
@@ -50,7 +61,7 @@ function dispatching(fault: Error | undefined, status: BatchRow['status'], durin
     clock: systemClock,
     log,
   });
-  return { dispatcher, collected, filled, noted, log };
+  return { dispatcher, collected, filled, noted, abandoned, log };
 }
 
 beforeEach(() => {
@@ -85,6 +96,28 @@ it('ends a round where a store does not answer', async () => {
   await expect(dispatcher.dispatchShard(0)).rejects.toThrow('Connection is closed.');
 
   expect(collected).toEqual([]);
+});
+
+it('takes away what was refused as it started, and sends nothing of it', async () => {
+  const { dispatcher, filled, abandoned } = dispatching(undefined, 'in_progress', undefined, (_shard, batchId, fate) =>
+    Promise.resolve(batchId === 'batch_1' ? 'refused' : fate),
+  );
+
+  await dispatcher.dispatchShard(0);
+
+  expect(abandoned).toEqual(['batch_1 in_progress']);
+  expect(filled).toEqual([['batch_2']]);
+});
+
+it('goes on with the other batches where Redis takes up no new one', async () => {
+  const { dispatcher, filled, abandoned } = dispatching(undefined, 'in_progress', undefined, (_shard, batchId, fate) =>
+    batchId === 'batch_1' ? Promise.reject(new Error('OOM command not allowed')) : Promise.resolve(fate),
+  );
+
+  await dispatcher.dispatchShard(0);
+
+  expect(abandoned).toEqual([]);
+  expect(filled).toEqual([['batch_2']]);
 });
 
 it.each([

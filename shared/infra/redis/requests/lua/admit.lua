@@ -169,7 +169,7 @@ if day then log_day(day) end
 -- The tenant's turn, its use and what it holds.
 local ends_at = number_of(finish)
 local ahead = first[2] and ends_at - first[2] or 0
-if ahead > NEAR_TURN and ends_at > (now + MINUTE_MS) * CLOCK_TOKENS and is_of_other_time(ahead, lane, KEYS[10], KEYS[11], waiting) then ends_at = 0 end
+if ahead > NEAR_TURN and is_of_other_time(ends_at, ahead, now, lane, KEYS[10], KEYS[11], waiting) then ends_at = 0 end
 local start, is_first, follows = start_tag(first, ends_at, now)
 -- If nobody waits there is nobody to be fair to, and what was owed is forgotten.
 local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(owed))

@@ -2,8 +2,8 @@
 -- KEYS of each request: record, stream
 -- ARGV of each request: 1 short texts, each followed by a NUL: request id, fence, last sequence number, prompt tokens (for
 --      whoever has to end the request), name of the claim ('': not compared), sequence number of the event before; 2 payload
--- Returns for each request 'ok', 'cancelled' (written, stop soon) or 'superseded'; 'accepted' if Redis came back without the
--- claim, perhaps with that of an earlier delivery; 'behind' with the last sequence number it has, if it came back without some
+-- Returns for each request 'ok', 'cancelled' (written, stop soon) or 'superseded'; 'missing' if there is no record; 'accepted'
+-- if Redis came back without the claim, perhaps with that of an earlier delivery; 'behind' with the last sequence number it has, if it came back without some
 -- of the text; 'failed' with the reason if Redis could not write the text.
 -- Stands before and between the messages of several requests. No JSON text contains it (request-channels.ts splits there).
 local SEPARATOR = '\30'
@@ -15,7 +15,7 @@ local function append(record, stream, texts, payload)
   local state, known_fence, channels, is_cancelled, sent_text, known_owner = unpack(
     redis.call('HMGET', record, 'state', 'fence', 'channels', 'cancel', 'sent', 'owner'))
   if state == 'accepted' then return 'accepted' end
-  if state ~= 'running' then return 'superseded' end
+  if state ~= 'running' then return state and 'superseded' or 'missing' end
   if known_fence ~= fence then return known_fence + 0 < fence + 0 and 'accepted' or 'superseded' end
   if owner ~= '' and known_owner ~= owner then return 'superseded' end
   local sent, done = sent_text + 0, is_cancelled and 'cancelled' or 'ok'

@@ -9,10 +9,11 @@ end
 
 -- Claims a request for a delivery, or takes it over from one that died: the higher number wins (`delivery`, the fence) and
 -- shuts out all writes of the lower one. `owner` names this claim. `call` has what all claims of a script share: `inflight`, `accounts` (how
--- names of accounts begin), `lease_ms`, `now`, and `rows`, which owed_in fills and the script writes at its end.
+-- names of accounts begin), `lease_ms`, `now`, `has_body` if the worker has the body already,
+-- and `rows`, which owed_in fills and the script writes at its end.
 -- Returns 'drop' and why; 'no_body' and the state; or 'run', body ('': a long one), ms until the deadline, last event that was
 -- sent, cancel flag, place in the order of acceptance, now, micro-credits and tokens held (-1: not bounded), rates, prompt
--- tokens. If it is claimed, returns its tenant and the time of its acceptance as well.
+-- tokens, bound on tokens ('': none). If it is claimed, returns its tenant and the time of its acceptance as well.
 local function claim_request(call, id, record, body_key, delivery, owner)
   local state, fence, deadline, cancel, seq, accepted_at, rates, hold_text, hold_tokens, month, billed, tenant, limit,
     is_long = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt', 'rates',
@@ -28,7 +29,7 @@ local function claim_request(call, id, record, body_key, delivery, owner)
   -- Whoever claims reads a long body past this script, which would hash and copy it.
   local body
   if is_long then body = redis.call('EXISTS', body_key) == 1 and '' else body = redis.call('GET', body_key) end
-  if not body then return { 'no_body', state } end
+  if not body and not call.has_body then return { 'no_body', state } end
   local now, is_billed = call.now, billed == '1'
   local leased = int(now + call.lease_ms)
   -- If the account has plenty, the longest answer is held at once: then nobody need watch the answer grow.
@@ -45,7 +46,7 @@ local function claim_request(call, id, record, body_key, delivery, owner)
   -- Admission set the sweep's next look to 10 s after itself, which is the lease of a request that starts at once.
   if state == 'running' or now - number_of(accepted_at) > 1000 then redis.call('ZADD', call.inflight, leased, id) end
   return {
-    'run', body, number_of(deadline) - math.max(now, number_of(accepted_at)), number_of(sent), cancel or '', number_of(seq), now,
-    is_billed and hold_micro or -1, (limit_tokens or not is_billed) and tokens or -1, rates or '', number_of(prompt),
+    'run', body or '', number_of(deadline) - math.max(now, number_of(accepted_at)), number_of(sent), cancel or '', number_of(seq), now,
+    is_billed and hold_micro or -1, (limit_tokens or not is_billed) and tokens or -1, rates or '', number_of(prompt), limit or '',
   }, tenant, accepted_at
 end

@@ -1,11 +1,14 @@
 -- Ends a request, once: last entry of the stream, hold turned into a pending charge, settlement record into the outbox,
 -- token use corrected, body and job deleted.
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 pending charges, 6 outbox, 7 token use of the key, 8 mean completion of
---      the key, 9 statistics of the queue, 10 whole answer, 11 open requests of the tenant, 12 job, 13 active jobs
+--      the key, 9 statistics of the queue, 10 whole answer, 11 open requests of the tenant, 12 job, 13 active jobs,
+--      and of a repeated end 14 idempotency record, 15 requests of the entity (the record where there is none)
 -- ARGV 1 request id,
 --      2 short texts, each followed by a NUL, which are read faster than as arguments each: see the locals below,
 --      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
---      5 notice for webhooks ('': none)
+--      5 notice for webhooks ('': none),
+--      and of a repeated end that has all of the text, in case Redis has lost the request: from 6 on
+--      what put_back knows (put-back.lua)
 -- Returns 'finished', or 'charged' with the micro-credits if the account could not pay all; 'unheard' if nobody pays for it;
 -- 'behind' with the last sequence number that Redis has, if Redis came back without some of the text; else the state that was
 -- found, as this delivery no longer owns the request.
@@ -24,6 +27,10 @@ local cost, tokens, completion, kept, overdraft, fence, last_seq, follows, statu
   struct.unpack('sssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
 local id = ARGV[1]
+if ARGV[6] and follows == '0' then
+  local keys = { KEYS[1], tag_of(KEYS[3]) .. 's:' .. id, KEYS[10], KEYS[14], KEYS[15] }
+  put_back_ended(id, keys, fence, owner, retention, { unpack(ARGV, 6) })
+end
 local state, known_fence, sent, known_owner, channels, known_billed, month, hold_text, hold_tokens, accepted_at, estimate,
   weight, is_unheard = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month',
   'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard'))
@@ -78,7 +85,8 @@ if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'book') == 1 the
     end
   end
 end
-local settles, is_sampled = settlement ~= '', string.byte(id, -1) % SAMPLE == 0
+-- What was put back or is replayed has no estimate, and says nothing of how long requests take.
+local settles, is_sampled = settlement ~= '', estimate and string.byte(id, -1) % SAMPLE == 0
 
 -- The account is read once and written once: pending charge, token use, turns and pace.
 local names = row_names(lane)

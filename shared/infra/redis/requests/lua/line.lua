@@ -62,10 +62,12 @@ local function has_waiting(open, line)
 end
 
 -- @seldom
--- Whether a tenant's last turn ends far behind all that waits although nothing of the tenant waits: it was written before the
--- server's clock was put back, and the line has been empty since. Else the tenant would wait until the clock has caught up, for
--- as long as others keep the line from emptying. Lines of batches are not among the open requests; there are few of them in line.
-local function is_of_other_time(ahead, lane, open, line, waiting)
+-- Whether a tenant's last turn ends far behind all that waits (by `ahead`), and a minute ahead of the clock, although nothing of
+-- the tenant waits: it was written before the server's clock was put back, and the line has been empty since. Else the tenant
+-- would wait until the clock has caught up, for as long as others keep the line from emptying. Only what is not near has to be
+-- asked about. Lines of batches are not among the open requests; there are few of them in line.
+local function is_of_other_time(ends_at, ahead, now, lane, open, line, waiting)
+  if ends_at <= (now + MINUTE_MS) * CLOCK_TOKENS then return false end
   if lane == 'batch' then return ahead > NEAR_TURN * (waiting + 1) end
   return not has_waiting(open, line)
 end

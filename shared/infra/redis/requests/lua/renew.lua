@@ -4,13 +4,13 @@
 -- ARGV 1 request id, 2 fence, 3 lease in ms, 4 disconnect grace in ms, 5 token weight,
 --      then pairs of micro-credits and tokens: 6 and 7 what it must hold in all, 8 and 9 what it would like to hold,
 --      10 and 11 by how much it may overrun a bound of which nobody else holds anything, 12 name of the claim ('': not compared)
--- Returns 'superseded'; 'accepted' (Redis came back without the claim, perhaps with an earlier one); or 'cancelled', 'abandoned'
+-- Returns 'superseded'; 'missing' (there is no record); 'accepted' (Redis came back without the claim, perhaps with an earlier one); or 'cancelled', 'abandoned'
 -- (nobody reads any more) or 'ok', with the micro-credits and tokens that are held now (-1: not bounded).
 local state, fence, is_cancelled, owner, accepted_at, estimate, weight, hold_text, hold_tokens, month, billed, allowance,
   limit = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner', 'acceptedAt', 'estimate', 'weight',
     'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit'))
 if state == 'accepted' then return { 'accepted', 0, 0 } end
-if state ~= 'running' then return { 'superseded', 0, 0 } end
+if state ~= 'running' then return { state and 'superseded' or 'missing', 0, 0 } end
 if fence ~= ARGV[2] then return { fence + 0 < ARGV[2] + 0 and 'accepted' or 'superseded', 0, 0 } end
 if ARGV[12] ~= '' and owner ~= ARGV[12] then return { 'superseded', 0, 0 } end
 local leased = int(now_ms() + tonumber(ARGV[3]))

@@ -19,6 +19,7 @@ it.each([
     'Cannot call `keys.findOne()` before initial connection is complete if `bufferCommands = false`. Make sure …',
   ),
   bulkError(new MongoNetworkError('closed')),
+  Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' }),
 ])("a MongoDB that cannot serve is nobody's fault: %s", (error) => {
   expect([isMongoAway(error), isBadDocument(error)]).toEqual([true, false]);
 });

@@ -1,0 +1,21 @@
+-- Puts a running request back of which Redis has lost everything: its delivery goes on.
+-- KEYS 1 record, 2 stream, 3 whole answer, 4 idempotency record, 5 requests of the entity (the record where there is none),
+--      6 body, 7 inflight, 8 open requests of the tenant
+-- ARGV 1 short texts, each followed by a NUL: see the locals below, 2 body, then what put_back knows
+-- Returns 1, also if another call of this delivery was quicker; 0 if Redis knows the request otherwise, or if it was accepted
+-- longer ago than any Redis loses: then it was there, has ended, and its time is over.
+local LOST_MS = 10000
+
+-- `life` is how long text and body stay at most; `retention` and `lease` in ms; `lane` the name of the queue.
+local id, fence, owner, lease, life, retention, lane, accepted_at, seq = struct.unpack('sssssssss', ARGV[1])
+local now = now_ms()
+local known_fence, known_owner = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner'))
+if known_owner and known_owner == owner and known_fence == fence then return 1 end
+if redis.call('EXISTS', KEYS[1]) == 1 or now - accepted_at > LOST_MS then return 0 end
+put_back(id, KEYS, fence, owner, retention + 0, { unpack(ARGV, 3) })
+local leased = int(now + lease)
+redis.call('HSET', KEYS[1], 'life', life, 'leased', leased)
+redis.call('SET', KEYS[6], ARGV[2], 'PX', life)
+redis.call('ZADD', KEYS[7], leased, id)
+if lane ~= 'batch' then redis.call('ZADD', KEYS[8], seq, id) end
+return 1

@@ -1,0 +1,36 @@
+-- Stands for the ingresses that read a request which was put back, until they say so themselves: then even what is not kept
+-- stays for as long as an answer may take to be read (keep-nothing.lua).
+local UNKNOWN_READER = '?'
+local UNKNOWN_READER_MS = 15000
+
+-- @seldom
+-- Writes the record anew of a request of which Redis has lost everything, as its delivery knows it: running, without text.
+-- `keys`: record, stream, whole answer, idempotency record and requests of the entity (the record where there is none).
+-- `known`: value of the idempotency record ('': none), its lifetime in ms, then names and values of the record in turn.
+local function put_back(id, keys, fence, owner, retention, known)
+  local record, stream, answer, named, entity = unpack(keys)
+  redis.call('DEL', record, stream, answer)
+  redis.call('HSET', record, 'state', 'running', 'fence', fence, 'owner', owner, 'sent', '0', 'hold', '0', 'holdTokens', '0',
+    'channels', UNKNOWN_READER, 'reader:' .. UNKNOWN_READER, int(now_ms() + UNKNOWN_READER_MS), unpack(known, 3))
+  -- Another request may have the Idempotency-Key by now.
+  if known[1] ~= '' then
+    redis.call('SET', named, known[1], 'PX', known[2], 'NX')
+    if string.sub(redis.call('GET', named), 1, #id) == id then redis.call('HSET', record, 'idempotency', named) end
+  end
+  -- Longer than admission keeps what it lists: nothing in the list may go sooner for this.
+  if entity ~= record then
+    local listed_ms = 2 * known[2] + retention
+    redis.call('ZADD', entity, int(now_ms() + listed_ms), id)
+    redis.call('PEXPIRE', entity, int(listed_ms))
+  end
+end
+
+-- @seldom
+-- What a repeated end puts back: a request without a record, with a tombstone of which nobody was told (void.lua), or with an
+-- answer that was put back from MongoDB (restore-answer.lua), which has no fence and says nothing of its charge.
+local function put_back_ended(id, keys, fence, owner, retention, known)
+  local state, untold, known_fence = unpack(redis.call('HMGET', keys[1], 'state', 'untold', 'fence'))
+  if not state or state == 'void' and untold or state == 'done' and not known_fence then
+    put_back(id, keys, fence, owner, retention, known)
+  end
+end

@@ -1,0 +1,39 @@
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+
+/** How often a shard's unacknowledged entries are read again. */
+const LOOK_BACK_MS = 5_000;
+
+/**
+ * When the leader of settlement reads a shard's unacknowledged outbox entries again (a look back): entries that this
+ * process or an earlier leader has read, and whose booking failed or was interrupted. Between two look backs it reads new
+ * entries only, so that a record that cannot be booked does not hold up the others.
+ */
+export interface LookBacks {
+  isDue(shard: number): boolean;
+  /** The next look back is due after the usual time: none is left to read, or one that is left has just been refused. */
+  postpone(shard: number): void;
+  /** The next round begins with a look back: a booking was interrupted, or another process may have led meanwhile. */
+  beginWithNext(shard: number): void;
+  noteBooked(shard: number): void;
+  /** Whether a record was booked since this was last asked, which is at each look back. */
+  takeBooked(shard: number): boolean;
+}
+
+export function createLookBacks(clock: Clock): LookBacks {
+  /** By shard; a shard without an entry is due at once. */
+  const lookedBackAt = new Map<number, number>();
+  const shardsWithBooked = new Set<number>();
+  return {
+    isDue: (shard) => clock.now() - (lookedBackAt.get(shard) ?? -Infinity) >= LOOK_BACK_MS,
+    postpone(shard) {
+      lookedBackAt.set(shard, clock.now());
+    },
+    beginWithNext(shard) {
+      lookedBackAt.delete(shard);
+    },
+    noteBooked(shard) {
+      shardsWithBooked.add(shard);
+    },
+    takeBooked: (shard) => shardsWithBooked.delete(shard),
+  };
+}
