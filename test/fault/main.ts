@@ -1,7 +1,5 @@
 /** `npm run test:fault`: the fault experiments against the processes as a user starts them (docs/faults.md). */
-import { EXPERIMENTS } from './experiments/index.ts';
 import { parseFaultOptions, USAGE } from './options.ts';
-import { runSuite } from './run-suite.ts';
 import { readArguments } from '../../scripts/harness/read-arguments.ts';
 import { runSupervised } from '../../scripts/harness/run-supervised.ts';
 
@@ -10,8 +8,15 @@ const print = (line: string) => {
 };
 
 async function main(): Promise<number> {
+  const given = readArguments(USAGE, process.argv.slice(2), (args) => args);
+  if ('exitCode' in given) return given.exitCode;
+  // They load the whole product, which a usage has no need of.
+  const [{ EXPERIMENTS }, { runSuite }] = await Promise.all([
+    import('./experiments/index.ts'),
+    import('./run-suite.ts'),
+  ]);
   const known = EXPERIMENTS.map(({ name }) => name);
-  const read = readArguments(USAGE, process.argv.slice(2), (args) => parseFaultOptions(args, known));
+  const read = readArguments(USAGE, given.options, (args) => parseFaultOptions(args, known));
   if ('exitCode' in read) return read.exitCode;
   const { names, rounds, ...durations } = read.options;
   const experiments = EXPERIMENTS.filter(({ name, isLong = false }) =>
