@@ -82,7 +82,7 @@ describe('a batch whose provider is away', () => {
     async (_what, breaker) => {
       await service.setProvider({ kind: 'openai', base_url: server.url, max_retries: 0, breaker }, 'scripted');
       serve(() => true);
-      const batchId = await lab.submit(tenant, contents(120));
+      const batchId = await lab.submit(tenant, contents(200));
       await lab.until(batchId, 'to wait', ({ waitingFor }) => waitingFor === 'provider');
       // Lines on their way when it began fail once; afterwards one goes now and then.
       let before = -1;
@@ -100,7 +100,7 @@ describe('a batch whose provider is away', () => {
       serve(() => false);
 
       expect(await lab.until(batchId, 'to end', ({ status }) => status === 'completed', 60_000)).toMatchObject({
-        completed: 120,
+        completed: 200,
         failed: 0,
         waitingFor: null,
       });
