@@ -38,7 +38,7 @@ export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof Admi
   request: ChatRequest;
   /** How long Redis keeps the answer after its end; milliseconds. */
   retentionMs: number;
-  /** Undefined: the answer's stream in Redis is all there is. */
+  /** Undefined: the answer's stream in Redis is all there is, and the request is not admitted again if Redis loses it. */
   answerStorage: AnswerStorage | undefined;
   /** The prices of its first acceptance, if it is admitted again. Absent: those of now. */
   rates?: Rates | undefined;

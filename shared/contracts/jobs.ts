@@ -36,8 +36,8 @@ export interface RequestEnvelope {
   /** How long Redis keeps the answer after the end; milliseconds. 0: nothing of the conversation is kept anywhere. */
   retentionMs: number;
   /**
-   * Present where the answer may be asked for after Redis has let it go, or may be needed for a repeated Idempotency-Key.
-   * Stored envelopes of running systems have this name.
+   * Present for asynchronous and keyed requests, and where the tenant keeps answers for longer than Redis does: the request
+   * can be admitted again, and its answer is stored. Stored envelopes of running systems have this name.
    */
   kept?: AnswerStorage & { idempotency?: IdempotencyName };
   /** Of a request of which nothing is kept, but that it ran. */
@@ -54,7 +54,7 @@ export interface RequestEnvelope {
 export interface AnswerStorage {
   /** For how long MongoDB keeps it; milliseconds. Absent: a day. */
   storedMs?: number;
-  /** The stream in Redis is all there is: MongoDB keeps no copy. */
+  /** MongoDB keeps no copy: the stream in Redis is all there is, and Redis notes for a day that the request has ended. */
   redisOnly?: true;
 }
 

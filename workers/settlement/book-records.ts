@@ -25,8 +25,8 @@ export interface BookRecordsDeps {
 const TRIES_MAX = 5;
 
 /**
- * `areOthersBooked`: MongoDB has booked other records of the shard since these were last tried. Only then can a refusal
- * without a known cause be a record's own fault.
+ * `areOthersBooked`: other records of the shard were booked since the last look back that found entries. Only then can a
+ * refusal without a known cause be a record's own fault.
  */
 interface BookOptions {
   areOthersBooked: boolean;
@@ -104,7 +104,7 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
     const [first] = refused;
     if (first === undefined) return;
     if (!isAnyBooked) {
-      // MongoDB refuses everything, so these refusals, and those before them, say nothing about the records.
+      // Everything is refused, so these refusals, and those before them, say nothing about the records.
       for (const { entry } of refused) refusals.delete(entry.id);
       throw first.error;
     }

@@ -13,9 +13,9 @@ export interface LookBacks {
   /** The next look back is due after the usual time: none is left to read, or one that is left has just been refused. */
   postpone(shard: number): void;
   /** The next round begins with a look back: a booking was interrupted, or another process may have led meanwhile. */
-  beginWithNext(shard: number): void;
+  makeDue(shard: number): void;
   noteBooked(shard: number): void;
-  /** Whether a record was booked since this was last asked, which is at each look back. */
+  /** Whether a record was booked since this was last asked, which is at each look back that finds entries. */
   takeBooked(shard: number): boolean;
 }
 
@@ -28,7 +28,7 @@ export function createLookBacks(clock: Clock): LookBacks {
     postpone(shard) {
       lookedBackAt.set(shard, clock.now());
     },
-    beginWithNext(shard) {
+    makeDue(shard) {
       lookedBackAt.delete(shard);
     },
     noteBooked(shard) {

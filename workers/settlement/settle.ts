@@ -71,7 +71,7 @@ export function createSettler(deps: SettleDeps): Settler {
   return {
     async settleShard(shard) {
       if (!(await leases.hold(shard, TASK))) {
-        lookBacks.beginWithNext(shard);
+        lookBacks.makeDue(shard);
         return 0;
       }
       try {
@@ -84,7 +84,7 @@ export function createSettler(deps: SettleDeps): Settler {
         // What was read stays unacknowledged. After an interruption the next round begins with it. After a refusal one of
         // the records may be at fault, so new ones go first.
         if (error instanceof RefusedError) lookBacks.postpone(shard);
-        else lookBacks.beginWithNext(shard);
+        else lookBacks.makeDue(shard);
         throw error;
       }
     },

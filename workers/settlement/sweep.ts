@@ -92,7 +92,8 @@ export function createSweep(deps: SweepDeps): Sweep {
   async function sweepOne(shard: number, overdue: Overdue, round: Round): Promise<void> {
     const { requestId, state, sent, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
-    // BullMQ still has the job and hands it out again. Not so if text was sent: then the request can only be ended, at once.
+    // BullMQ still has the job and hands it out again. If text was sent the sweep does not wait for that: the request can only
+    // be ended.
     if (jobPending && remainingMs > 0 && sent === 0 && !isExhausted()) {
       const pauseMs = state === 'accepted' ? WAITING_MS : LOOK_AGAIN_MS;
       return inflight.postpone(shard, requestId, Math.min(pauseMs, remainingMs));

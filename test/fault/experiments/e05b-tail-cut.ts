@@ -73,8 +73,8 @@ export const tailCut: Experiment = {
           short.filter((sent) => !forgotten.includes(sent) && !isWhole(sent)),
         ),
         none(
-          'one that was accepted in the lost second is whole, or its caller is told',
-          forgotten.filter((sent) => !isWhole(sent) && !hasFailed(sent)),
+          'one that was accepted in the lost second is whole, or its caller is told before any text',
+          forgotten.filter((sent) => !isWhole(sent) && (hasText(sent) || !hasFailed(sent))),
         ),
       ],
       judge: (evidence) => {

@@ -34,11 +34,11 @@ interface BookingContext {
   now: number;
   /** The request that brought the notice, for the audit log. */
   requestId: string;
-  /** Absent: the test page, whose calls are not repeated. */
+  /** Absent: the test page. The status of its checkout guards against a call that is repeated. */
   notice?: PaymentNotice;
 }
 
-/** `unpaid`: its checkout is not booked yet. `unknown`: it names no checkout of this service. */
+/** `booked`: also before, or with nothing to move. `unpaid`: its checkout is not booked yet. `unknown`: it names no checkout of this service. */
 export type ReversalOutcome = 'booked' | 'unpaid' | 'unknown';
 
 /**

@@ -33,7 +33,8 @@ export interface ComplianceJobRow extends RowOfSpace {
   createdAt: number;
   /**
    * Which of the limited number of places (`OPEN_MAX`) the job occupies until it has ended, as text: tenant, mode, kind and
-   * number. A unique index keeps two open jobs from having one place, so the limit holds under concurrent inserts.
+   * number; a deletion of the whole tenant has one place, without the last two. A unique index keeps two open jobs from having
+   * one place, so the limit holds under concurrent inserts.
    */
   sole?: string;
   /**
@@ -168,7 +169,7 @@ export function createComplianceJobRepository(connection: Connection): Complianc
   }
 
   /** A worker of an earlier version ends a job without giving its place back. */
-  async function freeOfEnded(place: string, row: ComplianceJobRow): Promise<void> {
+  async function releaseEndedPlace(place: string, row: ComplianceJobRow): Promise<void> {
     await jobs.updateMany({ ...sharingPlaces(row), sole: place, status: { $nin: OPEN.$in } }, { $unset: { sole: 1 } });
   }
 
@@ -181,7 +182,7 @@ export function createComplianceJobRepository(connection: Connection): Complianc
         const place = freePlace(row, open);
         if (place === undefined) return false;
         if (await insertInto(place, row)) return true;
-        await freeOfEnded(place, row);
+        await releaseEndedPlace(place, row);
       }
       return false;
     },
