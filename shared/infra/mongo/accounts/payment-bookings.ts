@@ -38,7 +38,10 @@ interface BookingContext {
   notice?: PaymentNotice;
 }
 
-/** `booked`: also before, or with nothing to move. `unpaid`: its checkout is not booked yet. `unknown`: it names no checkout of this service. */
+/**
+ * `booked`: also before, or with nothing to move. `unpaid`: its checkout is not booked yet. `unknown`: it names no checkout of
+ * this service.
+ */
 export type ReversalOutcome = 'booked' | 'unpaid' | 'unknown';
 
 /**
