@@ -11,6 +11,7 @@ import { createCancelChannel } from '../shared/infra/redis/requests/request-chan
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
 import { watchOutages } from '../shared/infra/redis/outages.ts';
 import { createRecentWrites } from '../shared/infra/redis/recent-writes.ts';
+import { createRequestEraser } from '../shared/infra/redis/requests/request-eraser.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
 import type { Tracing } from '../shared/infra/tracing/tracing.ts';
@@ -24,7 +25,9 @@ import type { WorkerConnections } from './open-connections.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
 import { REPLAYED_MS } from './pipeline/claim.ts';
+import { createEraseDeleted } from './compliance/erase-deleted.ts';
 import { withErasureGate } from './compliance/erasure-gate.ts';
+import type { ErasureRepository } from '../shared/infra/mongo/compliance/erasure-repository.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import type { ShardSupervisor, ShardSupervisorDeps } from './shard-supervisor.ts';
@@ -95,17 +98,23 @@ async function openBreakers(connections: WorkerConnections, telemetry: WorkerEve
 }
 
 /** Requests in Redis, and what is written there again whenever it is back. */
-function openRequests({ config, redis, keyspace, clock, closer, log }: WorkerConnections, times: RequestTimes) {
-  const { hasReconnectedRecently, onReturn, stop } = watchOutages(redis);
+function openRequests(
+  { config, redis, keyspace, clock, closer, log }: WorkerConnections,
+  erasures: Pick<ErasureRepository, 'latest'>,
+  times: RequestTimes,
+) {
+  const { hasReconnectedRecently, lastAwayMs, onReturn, stop } = watchOutages(redis);
   closer.defer('outage watch', stop);
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
     hasReconnectedRecently,
+    lastAwayMs,
   });
   const recentWrites = createRecentWrites({ hasReconnectedRecently, clock, log });
   onReturn(() => void recentWrites.repeatAll());
-  const journal = createFinishJournal({ requests, recentWrites, log });
+  const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(redis, keyspace) });
+  const journal = createFinishJournal({ requests, recentWrites, eraseDeleted, log });
   const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
   const accountStore = createAccountStore(redis, keyspace);
   return { requests, recentWrites, journal, admissions, accountStore, hasReconnectedRecently, onReturn };
@@ -151,7 +160,7 @@ export async function composeWorker(
   const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, leases, pseudonyms };
   const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });
 
-  const { onReturn, ...requestParts } = openRequests(connections, times);
+  const { onReturn, ...requestParts } = openRequests(connections, erasures, times);
   const { hasReconnectedRecently } = requestParts;
   const pipeline = openPipeline({
     ...common,

@@ -18,11 +18,12 @@ export interface RefundDeps {
 }
 
 const RETRY_MS = 500;
-const REASON = 'Refund of a request that was answered with 503 and had ended, with nothing kept of its answer.';
+const REASON = 'Refund of a request that was answered with 503 and had ended.';
 
 /**
- * Refunds a request, credits and tokens of the budget, once: its caller was told 503 and its tenant keeps no answers, so
- * nobody can have this one. The charge may not be booked yet, and MongoDB may be away, so it tries for a while.
+ * Refunds a request, credits and tokens of the budget, once: its caller was told 503, and its tenant keeps no answers or
+ * Redis had lost it by then, so nobody has this one. The charge may not be booked yet, and MongoDB may be away, so it tries
+ * for a while.
  */
 export function createRefund({ ledger, accounts, accountStore, clock, log, giveUpAfterMs }: RefundDeps) {
   async function tryOnce(requestId: string, { tenantId, shard }: Principal): Promise<boolean> {

@@ -94,7 +94,7 @@ export function createRelayHub(deps: {
       records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
   }
 
-  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, now, log });
+  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, log });
 
   channel.onEntry((requestId, head, payload) => {
     const group = groups.get(requestId);
@@ -111,6 +111,8 @@ export function createRelayHub(deps: {
     for (const reader of group.readers) receive(reader, entry);
   });
   channel.onReady(() => {
+    // Workers come back at the same time.
+    for (const group of groups.values()) group.unknownSince = undefined;
     recoverQuiet(0);
     renewAll();
   });

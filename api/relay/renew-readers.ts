@@ -12,32 +12,23 @@ export interface RenewReadersDeps {
   records: Pick<RecordStore, 'renewReader'>;
   readRest: CatchUp['readRest'];
   lose: HandOn['lose'];
-  now: () => number;
   log: Logger;
 }
 
 const ignore = () => undefined;
 
 /**
- * A Redis that came back without a request has it again when its worker has told it so: workers do as soon as they are
- * connected, which they try every two seconds at least (REPLAYED_MS in workers/pipeline/claim.ts is what others leave them).
+ * A Redis that came back without a request has it again when its worker has told it so. Workers do as soon as they are
+ * connected; a try to connect that hangs takes five seconds (shared/infra/redis/connection.ts).
  */
-const UNKNOWN_MS = 2_500;
+const UNKNOWN_MS = 6_000;
 
 /** Renews the leases of all readers, and finds those that wait for a request which Redis does not have. */
-export function createRenewReaders({
-  groups,
-  channel,
-  records,
-  readRest,
-  lose,
-  now,
-  log,
-}: RenewReadersDeps): () => void {
+export function createRenewReaders({ groups, channel, records, readRest, lose, log }: RenewReadersDeps): () => void {
   /** Whether Redis may yet be told of a request that it does not know. Then it is asked again. */
   function mayComeBack(group: ReaderGroup): boolean {
-    if (group.unknownSince !== undefined) return now() - group.unknownSince < UNKNOWN_MS;
-    group.unknownSince = now();
+    if (group.unknownSince !== undefined) return performance.now() - group.unknownSince < UNKNOWN_MS;
+    group.unknownSince = performance.now();
     setTimeout(() => void renew(group).catch(ignore), UNKNOWN_MS).unref();
     return true;
   }

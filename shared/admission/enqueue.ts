@@ -51,7 +51,7 @@ export function createEnqueue(deps: EnqueueDeps): Enqueue {
     const { tenantId } = principal;
     recentWrites?.note(
       async () => {
-        // It came back, ended and was charged, and its tenant keeps nothing: nobody can read its answer.
+        // It came back, ended and was charged: nobody can read its answer, or knows of it.
         if ((await store.disown(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
       },
       { requestId, tenantId },
@@ -81,7 +81,7 @@ export function createEnqueue(deps: EnqueueDeps): Enqueue {
         if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
-        const state = await untilConfirmed(() => store.void(requestId, principal, LOST), requestId);
+        const state = await untilConfirmed(() => store.void(requestId, principal, LOST, true), requestId);
         if (state === 'running' || state === 'done') return;
         noteTaken(state, requestId, principal);
         log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });

@@ -5,7 +5,7 @@ import { openLiveStream, post } from '../support/live-stream.ts';
 import { useService } from '../support/use-service.ts';
 
 /** A reader looks after its request every 5 s, and once more before it gives up. */
-const LIMIT_MS = 10_000;
+const LIMIT_MS = 15_000;
 
 describe('a request that Redis has lost', () => {
   let key: string;

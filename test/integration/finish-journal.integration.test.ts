@@ -31,7 +31,7 @@ beforeEach(async () => {
   isAway = false;
   const log = createRecordingLog();
   recentWrites = createRecentWrites({ hasReconnectedRecently: () => isAway, clock: { now: () => time }, log });
-  endings = createFinishJournal({ requests: lab.requests, recentWrites, log });
+  endings = createFinishJournal({ requests: lab.requests, recentWrites, eraseDeleted: () => Promise.resolve(), log });
   await lab.redis.del(lab.keys.outbox);
   request = await lab.admit();
   await lab.run(request, 1);

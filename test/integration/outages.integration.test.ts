@@ -33,7 +33,7 @@ describe.each(['worker', 'producer'] as const)('the outages of a Redis that hang
   const isAway = () => (outages.hasReconnectedRecently() ? true : undefined);
 
   it('begin when it has not answered for some seconds, and end once with its next answer', async () => {
-    expect(isAway()).toBeUndefined();
+    expect([isAway(), outages.lastAwayMs()]).toEqual([undefined, 0]);
     proxy.stall();
     expect(await waitFor(isAway, 'the outage')).toBe(true);
     expect(returns).toBe(0);
@@ -42,6 +42,7 @@ describe.each(['worker', 'producer'] as const)('the outages of a Redis that hang
 
     await waitFor(() => (returns > 0 ? true : undefined), 'the return');
     expect(outages.hasReconnectedRecently()).toBe(true);
+    expect(outages.lastAwayMs()).toBeGreaterThanOrEqual(3_000);
     await pause(2_500);
     expect(returns).toBe(1);
   });

@@ -46,6 +46,10 @@ async function textOf({ requestId }: LabRequest): Promise<string> {
 const openRecentWrites = () =>
   createRecentWrites({ hasReconnectedRecently: () => false, clock: { now: () => 0 }, log: createRecordingLog() });
 
+const JOURNAL = { eraseDeleted: () => Promise.resolve(), log: createRecordingLog() };
+const journalOf = (recentWrites: ReturnType<typeof openRecentWrites>) =>
+  createFinishJournal({ ...JOURNAL, recentWrites, requests: lab.requests });
+
 const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
 
 describe('a Redis that comes back without its last second', () => {
@@ -164,7 +168,7 @@ describe('a Redis that comes back without its last second', () => {
 
   it('is told of an end without a charge, so that nothing runs again that a caller was refused', async () => {
     const recentWrites = openRecentWrites();
-    const journal = createFinishJournal({ requests: lab.requests, recentWrites, log: createRecordingLog() });
+    const journal = journalOf(recentWrites);
     const request = await lab.admit();
     const before = await lab.snapshot();
     const ref = await claim(request);
@@ -179,7 +183,7 @@ describe('a Redis that comes back without its last second', () => {
 
   it('charges once what was ended before and is ended again', async () => {
     const recentWrites = openRecentWrites();
-    const journal = createFinishJournal({ requests: lab.requests, recentWrites, log: createRecordingLog() });
+    const journal = journalOf(recentWrites);
     const request = await lab.admit();
     const before = await lab.snapshot();
     const ref = await claim(request);

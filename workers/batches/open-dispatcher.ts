@@ -73,7 +73,10 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   const enqueue = createEnqueue({
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
     // Nobody was told that a line was not accepted: one that a worker has runs on, and is found as sent.
-    store: { void: admissions.void, disown: admissions.void },
+    store: {
+      void: (...[id, owner, last]) => admissions.void(id, owner, last),
+      disown: (...[id, owner, last]) => admissions.void(id, owner, last),
+    },
     giveUpAfterMs: deps.requestTimeoutMs,
     recentWrites,
     clock,

@@ -10,6 +10,8 @@ export interface FinishJournal {
 export interface FinishJournalDeps {
   requests: Pick<RequestStore, 'finish' | 'replayFinish'>;
   recentWrites: Pick<RecentWrites, 'note'>;
+  /** Erases a request that was put back although its entity, or all of its tenant, has been deleted meanwhile. */
+  eraseDeleted: (ref: DeliveryRef) => Promise<void>;
   log: Logger;
 }
 
@@ -17,11 +19,15 @@ export interface FinishJournalDeps {
  * Keeps the ends of the last seconds in memory. Redis may come back without them (docs/architecture/facts.md section 3): then
  * a request would run again, or its charge would be lost.
  */
-export function createFinishJournal({ requests, recentWrites, log }: FinishJournalDeps): FinishJournal {
+export function createFinishJournal({ requests, recentWrites, eraseDeleted, log }: FinishJournalDeps): FinishJournal {
   async function replay(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<void> {
     if ((await requests.replayFinish(ref, sentSeq, ending)) !== 'replayed') return;
     const { requestId, tenantId } = ref;
     log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
+    // Not waited for: MongoDB may be away, and others must find what has ended before they run it again.
+    eraseDeleted(ref).catch((error: unknown) => {
+      log.warn('Whether a request that was put back has been deleted is not known.', { requestId, tenantId, error });
+    });
   }
 
   return {

@@ -9,6 +9,8 @@ import { inTime } from './timing.ts';
 
 /** More than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/lease/lease.ts). */
 const BACK_MS = 5_000;
+/** By then whoever missed something in Redis has said so. */
+const REMEMBERED_MS = 30_000;
 const LOOK_EVERY_MS = 250;
 const ANSWER_MS = 1_000;
 /** A single server is asked so often, and is away when so many times in a row it has not answered yet. */
@@ -19,6 +21,8 @@ const UNANSWERED_MAX = 3;
 export interface Outages {
   /** Whether Redis came back a moment ago, or is away. */
   hasReconnectedRecently(withinMs?: number): boolean;
+  /** For how long Redis was away before it came back, within the last half minute; else 0. Milliseconds, rounded up. */
+  lastAwayMs(): number;
   /** Called whenever Redis is back: it may have lost its last writes. */
   onReturn(listener: () => void): void;
   stop(): void;
@@ -27,9 +31,11 @@ export interface Outages {
 /** `client` is connected already; only what follows is an outage. */
 export function watchOutages(client: RedisClient): Outages {
   let backAt = -Infinity;
+  let awayMs = 0;
   const listeners: (() => void)[] = [];
   const announce = () => {
     backAt = performance.now();
+    awayMs = Math.ceil(outage.lastedMs());
     for (const listener of listeners) listener();
   };
   const outage = client instanceof Cluster ? watchMasters(client, announce) : watchConnection(client, announce);
@@ -39,6 +45,7 @@ export function watchOutages(client: RedisClient): Outages {
   const isAway = () => outage.isAway() || (!(client instanceof Cluster) && isRefusing(client));
   return {
     hasReconnectedRecently: (withinMs = BACK_MS) => isAway() || performance.now() - backAt < withinMs,
+    lastAwayMs: () => (performance.now() - backAt < REMEMBERED_MS ? awayMs : 0),
     onReturn: (listener) => listeners.push(listener),
     stop: outage.stop,
   };
@@ -46,6 +53,8 @@ export function watchOutages(client: RedisClient): Outages {
 
 interface Outage {
   isAway(): boolean;
+  /** How long the outage that is just over has lasted, at the most. */
+  lastedMs(): number;
   stop(): void;
 }
 
@@ -57,6 +66,7 @@ function watchConnection(client: Redis, announce: () => void): Outage {
   let isAsking = false;
   /** Counted, not timed: a process that slept itself has missed no answer. */
   let unanswered = 0;
+  let missed = 0;
   const isSilent = () => unanswered >= UNANSWERED_MAX;
 
   async function ask(): Promise<void> {
@@ -71,11 +81,13 @@ function watchConnection(client: Redis, announce: () => void): Outage {
     );
     isAsking = false;
     const wasSilent = isSilent();
+    missed = unanswered;
     unanswered = hasAnswered ? 0 : unanswered + 1;
     if (wasSilent && hasAnswered) announce();
   }
 
   client.on('ready', () => {
+    missed = unanswered;
     unanswered = 0;
     announce();
   });
@@ -83,6 +95,7 @@ function watchConnection(client: Redis, announce: () => void): Outage {
   asking.unref();
   return {
     isAway: () => client.status !== 'ready' || isSilent(),
+    lastedMs: () => (missed + 1) * ASK_EVERY_MS,
     stop() {
       clearInterval(asking);
     },
@@ -96,6 +109,7 @@ function watchConnection(client: Redis, announce: () => void): Outage {
 function watchMasters(cluster: Cluster, announce: () => void): Outage {
   let looking: Repeating | undefined;
   let stopped = false;
+  let goneAt = performance.now();
 
   function end(): void {
     void looking?.stop();
@@ -118,6 +132,7 @@ function watchMasters(cluster: Cluster, announce: () => void): Outage {
 
   cluster.on('-node', (node: Redis) => {
     if (node.options.readOnly === true || looking !== undefined || stopped) return;
+    goneAt = performance.now();
     looking = repeat(
       look,
       () => LOOK_EVERY_MS,
@@ -128,6 +143,7 @@ function watchMasters(cluster: Cluster, announce: () => void): Outage {
   });
   return {
     isAway: () => looking !== undefined || cluster.status !== 'ready',
+    lastedMs: () => performance.now() - goneAt,
     stop() {
       stopped = true;
       end();

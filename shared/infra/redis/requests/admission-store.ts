@@ -28,9 +28,9 @@ export interface AdmissionStore {
   admit(request: AdmissionRequest, now: number): Promise<Admission>;
   /**
    * Takes an accepted request back; see void.lua for the states it returns. `last` ends the stream for whoever still
-   * reads it. Safe to repeat.
+   * reads it. `isTold`: unless it runs its caller is told that it failed, so nobody puts it back. Safe to repeat.
    */
-  void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
+  void(requestId: string, owner: RequestOwner, last?: Terminal, isTold?: boolean): Promise<string>;
   /**
    * As `void`, for a request whose caller was told 503: a worker that already has it stops, and nobody pays. `isRefused`:
    * nothing of it is under way, so a missing record needs no tombstone.
@@ -104,13 +104,14 @@ export function createAdmissionStore(
   async function voidAs(
     requestId: string,
     owner: RequestOwner,
-    { last, isUnheard = false, isRefused = false }: { last?: Terminal; isUnheard?: boolean; isRefused?: boolean },
+    { last, ...is }: { last?: Terminal; isUnheard?: boolean; isRefused?: boolean; isTold?: boolean },
   ) {
+    const { isUnheard = false, isRefused = false, isTold = false } = is;
     const { cancelled } = keyspace.shard(owner.shard);
     const entry = last === undefined ? '' : encodeEntry([], last);
     const state = await takeBack(
       [...acceptedKeys(keyspace, requestId, owner), cancelled],
-      [requestId, TOMBSTONE_MS, entry, isUnheard ? 1 : 0, isRefused ? 1 : 0],
+      [requestId, TOMBSTONE_MS, entry, isUnheard ? 1 : 0, isRefused ? 1 : 0, isTold ? 1 : 0],
     );
     return String(state);
   }
@@ -122,7 +123,8 @@ export function createAdmissionStore(
       return toAdmission(await admit(shard, ...toAdmitCall(keyspace, request, acceptedAt, admitSettings)));
     },
 
-    void: (requestId, owner, last) => voidAs(requestId, owner, last === undefined ? {} : { last }),
+    void: (requestId, owner, last, isTold = false) =>
+      voidAs(requestId, owner, { isTold, ...(last === undefined ? {} : { last }) }),
     disown: (requestId, owner, last, isRefused = false) =>
       voidAs(requestId, owner, { last, isUnheard: true, isRefused }),
 

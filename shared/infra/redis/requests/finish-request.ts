@@ -74,13 +74,14 @@ export function createFinishRequest(
       const { record, outbox } = keyspace.shard(ref.shard);
       const again = asItStood(ending);
       const charge = again.settlement;
-      const [state, fence, untold] = await client.hmget(record(ref.requestId), 'state', 'fence', 'untold');
+      const names = ['state', 'fence', 'untold', 'erased'] as const;
+      const [state, fence, ...marks] = await client.hmget(record(ref.requestId), ...names);
       // An answer that was put back from MongoDB has no fence, and says nothing of its charge.
       if (state === 'done' && (fence !== null || charge === undefined)) return 'known';
       const outcome = await endAgain(ref, sentSeq, again);
       if (hasEnded(outcome, ending)) return 'replayed';
       // Nobody pays for what a caller was told has failed.
-      const isTold = outcome === 'void' && untold === null;
+      const isTold = outcome === 'void' && marks.every((mark) => mark === null);
       if (isTold || !isNowhere(outcome)) return 'superseded';
       // What cannot be put back is charged all the same; the book takes a charge once.
       if (charge !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(charge));

@@ -10,8 +10,8 @@ import type { DeliveryRef, RecordFacts } from './running-request.ts';
 /** More than the clocks of two servers differ. */
 const SLACK_MS = 60_000;
 
-function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId }: DeliveryRef, facts: RecordFacts) {
-  const { tier, mode, acceptedAt, startedAt, seq, deadline, metadataJson, rates, tokenLimit } = facts;
+function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: DeliveryRef, facts: RecordFacts) {
+  const { tier, mode, acceptedAt, startedAt, seq, deadline, metadataJson, rates, terms } = facts;
   const allowance = keyspace.shard(shard).testAllowance(tenantId, dayOf(acceptedAt));
   return {
     tenant: tenantId,
@@ -24,7 +24,8 @@ function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId }: DeliveryRef, f
     seq,
     deadline,
     ...(rates === undefined ? {} : { rates: `${rates.promptMicro} ${rates.completionMicro}` }),
-    ...(tokenLimit === undefined ? {} : { limit: tokenLimit }),
+    ...Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== '')),
+    ...(queue === 'batch' ? { lane: queue } : {}),
     ...(mode === 'test' ? { allowance } : {}),
     ...(metadataJson === undefined ? {} : { metadata: metadataJson }),
   };
@@ -53,7 +54,12 @@ export function toPutBack(keyspace: Keyspace, ref: DeliveryRef, facts: RecordFac
 export function toPutBackRunning(
   keyspace: Keyspace,
   ref: DeliveryRef,
-  { facts, envelope, leaseMs }: { facts: RecordFacts; envelope: RequestEnvelope; leaseMs: number },
+  {
+    facts,
+    envelope,
+    leaseMs,
+    awayMs,
+  }: { facts: RecordFacts; envelope: RequestEnvelope; leaseMs: number; awayMs: number },
 ): Parameters<Script> {
   const { shard, requestId, tenantId, fence, owner = '', queue } = ref;
   const { retentionMs } = envelope;
@@ -73,7 +79,7 @@ export function toPutBackRunning(
     ],
     [
       // Named for the reader; put-back-running.lua takes the values in this order.
-      textsOf(Object.values({ requestId, fence, owner, leaseMs, lifeMs, retentionMs, queue, acceptedAt, seq })),
+      textsOf(Object.values({ requestId, fence, owner, leaseMs, lifeMs, retentionMs, queue, acceptedAt, seq, awayMs })),
       JSON.stringify(envelope),
       ...known,
     ],

@@ -34,6 +34,8 @@ export interface RequestStoreSettings {
   disconnectGraceMs: number;
   /** Whether Redis is away, or came back within this time. */
   hasReconnectedRecently?: (withinMs: number) => boolean;
+  /** For how long Redis was away before it came back a moment ago; milliseconds. */
+  lastAwayMs?: () => number;
 }
 
 /** Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later. */
@@ -47,7 +49,7 @@ export function createRequestStore(
   keyspace: Keyspace,
   settings: RequestStoreSettings,
 ): RequestStore {
-  const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false } = settings;
+  const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false, lastAwayMs = () => 0 } = settings;
   const claiming = createClaimRequest(client, keyspace, leaseMs);
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
   const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'] as const;
@@ -60,7 +62,9 @@ export function createRequestStore(
     async putBack(ref) {
       const { facts, envelope } = ref;
       if (facts === undefined || envelope === undefined) return false;
-      return (await putBack(...toPutBackRunning(keyspace, ref, { facts, envelope, leaseMs }))) === 1;
+      return (
+        (await putBack(...toPutBackRunning(keyspace, ref, { facts, envelope, leaseMs, awayMs: lastAwayMs() }))) === 1
+      );
     },
     hasReconnectedRecently,
   });

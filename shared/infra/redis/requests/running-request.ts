@@ -27,8 +27,8 @@ export interface ClaimedRequest {
   rates: Rates | undefined;
   /** Prompt tokens as an earlier delivery counted them; 0: unknown. */
   promptTokens: number;
-  /** The tokens that its tenant may use in the month, or in the day of a test key. Undefined: not bounded. */
-  tokenLimit: string | undefined;
+  /** Fields of the record that nothing else says, as they are there; '' where absent. */
+  terms: RecordTerms;
   /** By Redis's clock, as all times of a request: the clock of this process may differ. */
   now: number;
 }
@@ -89,6 +89,9 @@ export interface Ending {
   jobLock?: string;
 }
 
+/** `limit`: tokens of the month, or of a test key's day; `alone`: what happens without readers; `keep`: its own retention. */
+export type RecordTerms = Readonly<Record<'limit' | 'alone' | 'keep', string>>;
+
 /** What Redis knows of a request that runs, besides its text. Times are milliseconds since the epoch, by Redis's clock. */
 export interface RecordFacts {
   tier: Tier;
@@ -99,7 +102,7 @@ export interface RecordFacts {
   seq: number;
   deadline: number;
   rates?: Rates;
-  tokenLimit?: string;
+  terms: RecordTerms;
   metadataJson?: string;
   idempotency?: IdempotencyName;
   /** The pseudonym of its entity, under which a deletion finds the request. */
@@ -157,7 +160,22 @@ export function toClaimed(
   envelope: RequestEnvelope,
   reply: readonly string[],
 ): ClaimedRequest {
-  const [, , remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens, limit] = reply;
+  const [
+    ,
+    ,
+    remainingMs,
+    sent,
+    cancel,
+    seq,
+    now,
+    micro,
+    tokens,
+    rates = '',
+    promptTokens,
+    limit = '',
+    alone = '',
+    keep = '',
+  ] = reply;
   return {
     kind: 'run',
     ...claim,
@@ -169,7 +187,7 @@ export function toClaimed(
     held: toHeld(micro, tokens),
     rates: toRates(rates),
     promptTokens: Number(promptTokens),
-    tokenLimit: limit === '' ? undefined : limit,
+    terms: { limit, alone, keep },
     now: Number(now),
   };
 }

@@ -17,6 +17,7 @@ function openHub() {
     return Promise.resolve();
   };
   let publish: ((requestId: string, head: string, payload: string) => void) | undefined;
+  let ready = () => undefined as unknown;
   let isKnown = true;
   const hub: RelayHub = createRelayHub({
     channel: {
@@ -24,7 +25,7 @@ function openHub() {
       subscribe: () => Promise.resolve(),
       isSubscribed: () => true,
       onEntry: (listener) => (publish = listener),
-      onReady: () => undefined,
+      onReady: (listener) => (ready = listener),
     },
     streams: { readFrom: () => Promise.resolve([]) },
     records: {
@@ -43,6 +44,7 @@ function openHub() {
       publish?.('req_1', String(lastSeq), encodeEntry(terminal === undefined ? ['text'] : [], terminal)),
     forget: () => (isKnown = false),
     remember: () => (isKnown = true),
+    comeBack: () => ready(),
   };
 }
 
@@ -72,8 +74,10 @@ describe('a reader of a request', () => {
     await jest.advanceTimersByTimeAsync(RENEW_MS);
     // Its worker may tell Redis of it again, until the next look.
     expect([told, entries]).toEqual([['renew'], []]);
+    await jest.advanceTimersByTimeAsync(RENEW_MS);
+    expect([told, entries]).toEqual([['renew', 'renew'], []]);
     await jest.advanceTimersByTimeAsync(RENEW_MS / 2);
-    expect(told).toEqual(['renew', 'renew']);
+    expect(told).toEqual(['renew', 'renew', 'renew']);
     expect(entries).toEqual([{ lastSeq: 1, deltas: [], terminal: LOST }]);
   });
 
@@ -90,6 +94,20 @@ describe('a reader of a request', () => {
     publish(1);
 
     expect(entries.map(({ lastSeq, terminal }) => [lastSeq, terminal])).toEqual([[1, undefined]]);
+  });
+
+  it('waits anew where Redis went away once more, and has just come back', async () => {
+    const { hub, forget, comeBack } = openHub();
+    const { entries } = read(hub);
+    forget();
+    await jest.advanceTimersByTimeAsync(RENEW_MS * 2);
+
+    comeBack();
+    await jest.advanceTimersByTimeAsync(RENEW_MS);
+    expect(entries).toEqual([]);
+
+    await jest.advanceTimersByTimeAsync(RENEW_MS);
+    expect(entries).toEqual([{ lastSeq: 1, deltas: [], terminal: LOST }]);
   });
 
   it('that leaves is detached, with the last of its request and before the end only', () => {

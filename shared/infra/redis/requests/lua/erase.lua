@@ -21,6 +21,6 @@ if KEYS[6] ~= KEYS[1] then
 end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 redis.call('ZREM', KEYS[5], ARGV[1])
-redis.call('HSET', KEYS[1], 'state', 'void')
+redis.call('HSET', KEYS[1], 'state', 'void', 'erased', '1')
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return found

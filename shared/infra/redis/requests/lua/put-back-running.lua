@@ -2,16 +2,20 @@
 -- KEYS 1 record, 2 stream, 3 whole answer, 4 idempotency record, 5 requests of the entity (the record where there is none),
 --      6 body, 7 inflight, 8 open requests of the tenant
 -- ARGV 1 short texts, each followed by a NUL: see the locals below, 2 body, then what put_back knows
--- Returns 1, also if another call of this delivery was quicker; 0 if Redis knows the request otherwise, or if it was accepted
--- longer ago than any Redis loses: then it was there, has ended, and its time is over.
+-- Returns 1, also if another call of this delivery was quicker; 0 if Redis knows the request otherwise, or another one under
+-- its Idempotency-Key, or if it was accepted longer ago than any Redis loses: then it was there, has ended, and its time is over.
 local LOST_MS = 10000
 
--- `life` is how long text and body stay at most; `retention` and `lease` in ms; `lane` the name of the queue.
-local id, fence, owner, lease, life, retention, lane, accepted_at, seq = struct.unpack('sssssssss', ARGV[1])
+-- `life` is how long text and body stay at most; `retention` and `lease` in ms; `lane` the name of the queue; `away` for
+-- how many ms Redis has just been away: nobody could end a request meanwhile.
+local id, fence, owner, lease, life, retention, lane, accepted_at, seq, away = struct.unpack('ssssssssss', ARGV[1])
 local now = now_ms()
 local known_fence, known_owner = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner'))
 if known_owner and known_owner == owner and known_fence == fence then return 1 end
-if redis.call('EXISTS', KEYS[1]) == 1 or now - accepted_at > LOST_MS then return 0 end
+if redis.call('EXISTS', KEYS[1]) == 1 or now - accepted_at > LOST_MS + away then return 0 end
+-- Its caller has sent it again, under the same key.
+local first = ARGV[3] ~= '' and redis.call('GET', KEYS[4])
+if first and string.sub(first, 1, #id) ~= id then return 0 end
 put_back(id, KEYS, fence, owner, retention + 0, { unpack(ARGV, 3) })
 local leased = int(now + lease)
 redis.call('HSET', KEYS[1], 'life', life, 'leased', leased)

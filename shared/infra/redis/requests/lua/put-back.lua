@@ -1,5 +1,5 @@
--- Stands for the ingresses that read a request which was put back, until they say so themselves: then even what is not kept
--- stays for as long as an answer may take to be read (keep-nothing.lua).
+-- A reader that stands for ingresses not yet heard from: without it, an answer of which nothing is kept would be deleted before
+-- they ask. It also marks a request that was put back (void.lua).
 local UNKNOWN_READER = '?'
 local UNKNOWN_READER_MS = 15000
 
