@@ -88,18 +88,17 @@ export function refuseMalformed(server: Server, answers: OpenAnswers): void {
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
 /**
- * Answers `CONNECT`, which asks for a tunnel (RFC 9110 section 9.3.6), and closes, behind the answers to what came before.
- * Node would close without a word.
+ * Answers `CONNECT`, which asks for a tunnel (RFC 9110 section 9.3.6), and closes, behind the answers to what came before;
+ * Node would close without a word. Node gives such a connection up, with all its limits, so what is not through soon is cut.
  */
 function refuseTunnels(server: Server, answers: OpenAnswers): void {
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
     const refuse = () => {
       const message = `This is no proxy; paths answer ${METHODS} only.`;
       if (socket.writable) socket.end(lastAnswer(405, { code: 'method_not_allowed', message }, { Allow: METHODS }));
-      setTimeout(() => socket.destroy(), LINGER_MS).unref();
     };
-    // Node listens to the connection no more.
     socket.on('error', () => socket.destroy()).resume();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
     const before = [...answers.of(socket)].findLast((res) => !res.writableFinished);
     if (before === undefined) refuse();
     else before.once('finish', refuse);

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
@@ -170,6 +171,22 @@ it('a head that comes slowly is cut soon after its time, not when Node.js looks 
   expect(performance.now() - start).toBeLessThan(25_000);
   await closer.close();
 }, 60_000);
+
+it('a CONNECT behind an answer that does not end is cut, and holds up no shutdown', async () => {
+  const closer = createCloser(() => undefined);
+  const port = await freePort();
+  const app = (_req: IncomingMessage, res: ServerResponse) => void res.write('begun');
+  await serve(app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0 }, closer);
+
+  const answer = await exchange(
+    port,
+    'GET / HTTP/1.1\r\nHost: parley\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n',
+  );
+
+  expect(answer).toContain('begun');
+  expect(answer).not.toContain(' 405 ');
+  await closer.close();
+});
 
 describe('a request that is answered before its body has come', () => {
   const HEAD = 'POST / HTTP/1.1\r\nHost: parley\r\nContent-Length: 100000\r\n\r\n';

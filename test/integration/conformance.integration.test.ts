@@ -8,7 +8,7 @@ import type { Choice } from '../model/conformance/conformance-run.ts';
 
 const SEED = 20_261_121;
 /** Of the scripts without a guard, below, the hardest to find out takes 107 of them. More with the variable. */
-const INTERLEAVINGS = Number(process.env['INTERLEAVINGS'] ?? 200);
+const INTERLEAVINGS = Number(process.env['INTERLEAVINGS'] || 200);
 /** Balances in micro-credits: for all requests, for two, for one and for less than one of them. */
 const BALANCES = [10_000, 65, 45, 20];
 

@@ -5,7 +5,7 @@ import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { isBadDocument } from '../../shared/infra/mongo/mongo-faults.ts';
 import { isBadKey } from '../../shared/infra/redis/scripts.ts';
-import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
+import type { BatchFate, BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { CloseBatch } from './close-batch.ts';
@@ -77,6 +77,14 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const { work, fillQueue, collectEnds, closeBatch, queue, watch, leases, hasReconnectedRecently, clock, log } = deps;
   const shards = new Map<number, ShardBatches>();
 
+  /** Undefined: Redis is full, or away. The other batches go on, and this one is looked at again with the next rows. */
+  async function decide(shard: number, batchId: string): Promise<BatchFate | undefined> {
+    return queue.decide(shard, batchId, 'running').catch((error: unknown) => {
+      log.warn('A batch cannot be taken up yet.', { batchId, error });
+      return undefined;
+    });
+  }
+
   async function take(state: ShardBatches, row: BatchRow): Promise<void> {
     const { _id: batchId, tenantId, shard, status } = row;
     const known = state.open.get(batchId);
@@ -84,8 +92,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       known.row = row;
       return;
     }
-    // A Redis that is full takes nothing new. The other batches go on, and this one is looked at again with the next rows.
-    const fate = await queue.decide(shard, batchId, 'running').catch(() => undefined);
+    // What has been decided need not be asked again: a Redis that is full would not answer, and its lines have to end.
+    const fate = row.startedAt === undefined ? await decide(shard, batchId) : 'running';
     if (fate === 'refused') {
       // MongoDB went away as it started, and its caller was told that there is none.
       log.info('A batch that was refused is removed.', { batchId, tenantId });

@@ -38,7 +38,7 @@ export interface Upload {
 }
 
 export interface UploadDeps {
-  batches: Pick<BatchRepository, 'insert' | 'addLines' | 'start' | 'remove'>;
+  batches: Pick<BatchRepository, 'insert' | 'addLines' | 'start' | 'giveUp' | 'remove'>;
   batchQueue: Pick<BatchQueue, 'decide'>;
   clock: Clock;
   log: Logger;
@@ -115,7 +115,8 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     state = 'over';
     if (!isStored) return;
     try {
-      if (isUnsure && (await refuse()) === 'running') {
+      const isRunning = isUnsure && ((await refuse()) === 'running' || !(await batches.giveUp(tenantId, batchId)));
+      if (isRunning) {
         const about = { tenantId, batchId };
         log.error('A batch runs although its caller was told that it does not: both stores were away.', about);
         return;
@@ -124,7 +125,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     } catch (error) {
       log.warn('A refused batch could not be removed; that is tried again.', { tenantId, error });
       if (pauseMs > TAKE_BACK_PAUSE_MAX_MS) return;
-      // Where this process ends before, the batch is removed with those whose ingress has died.
+      // Where this process ends before, a batch that has not started is removed with those whose ingress has died.
       setTimeout(() => void takeBack(pauseMs * 2), pauseMs).unref();
     }
   }

@@ -10,6 +10,7 @@ import type { OutageCode } from '../../../domain/requests/outage.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
+import { insertOnce } from './insert-once.ts';
 import { listRows } from '../list-rows.ts';
 import { inSpace } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';
@@ -165,6 +166,8 @@ export interface BatchRepository {
    * more. Returns another batch if one was started under the same `startedUnder` before; this one is not started then.
    */
   start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined>;
+  /** Keeps a batch from running that is to be removed. False: a line of it was sent. Safe to repeat. */
+  giveUp(tenantId: string, batchId: string): Promise<boolean>;
   /** Deletes a batch and its lines, because its upload failed. */
   remove(tenantId: string, batchId: string): Promise<void>;
   find(space: Space, batchId: string): Promise<BatchRow | undefined>;
@@ -186,15 +189,6 @@ const LISTED = BATCH_STATUSES.filter((status) => status !== 'failed');
 /** `_id` of a line. */
 export function batchLineId(batchId: string, index: number): string {
   return `${batchId}:${String(index).padStart(5, '0')}`;
-}
-
-/** The ids are new and unique, so a duplicate was written by an earlier try whose answer was lost. */
-async function once(insert: Promise<unknown>): Promise<void> {
-  try {
-    await insert;
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-  }
 }
 
 /** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
@@ -227,7 +221,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     find,
 
     async insert(batch) {
-      await once(batches.create({ ...batch, openShard: batch.shard }));
+      await insertOnce(batches.create({ ...batch, openShard: batch.shard }));
       // A move takes a tenant's batches along. If this one was stored just after the move, it follows here.
       const tenant = await tenants.findById(batch.tenantId, { shard: 1 }).lean();
       if (tenant === null || tenant.shard === batch.shard) return;
@@ -236,7 +230,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     },
 
     async addLines(lines) {
-      await once(bulkLines.insertMany(lines, { ordered: false, lean: true }));
+      await insertOnce(bulkLines.insertMany(lines, { ordered: false, lean: true }));
     },
 
     async start(tenantId, batchId, arrived) {
@@ -251,6 +245,14 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       // Only this upload starts it. If it has started, this call did so, or an earlier try whose answer was lost.
       const batch = await find({ tenantId, mode: 'any' }, batchId);
       return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
+    },
+
+    async giveUp(tenantId, batchId) {
+      const { matchedCount } = await batches.updateOne(
+        { _id: batchId, tenantId, startedAt: { $exists: false } },
+        { $set: { status: 'failed' }, $unset: { openShard: 1 } },
+      );
+      return matchedCount === 1 || (await batches.countDocuments({ _id: batchId, tenantId })) === 0;
     },
 
     async remove(tenantId, batchId) {

@@ -62,7 +62,8 @@ export interface BatchWorkRepository {
   ): Promise<boolean>;
   /** The event of its end is published, so its leader has no more work with it. */
   told(tenantId: string, batchId: string): Promise<void>;
-  /** Deletes a batch of which nobody was given the id, with its lines; one that has left `status` stays. */
+  /** Deletes a batch of which nobody was given the id, with its lines; one that has left `status`, or of which a
+   * line was sent, stays. */
   abandon(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void>;
 }
 
@@ -176,7 +177,7 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
 
     async abandon(tenantId, batchId, status, now) {
       const { modifiedCount } = await batches.updateOne(
-        { _id: batchId, tenantId, status },
+        { _id: batchId, tenantId, status, startedAt: { $exists: false } },
         { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },
       );
       if (modifiedCount === 0) return;

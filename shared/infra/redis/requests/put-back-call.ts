@@ -33,18 +33,21 @@ function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: Deliver
 
 /** The keys and arguments by which put-back.lua names the request again, and what it knows of it. */
 export function toPutBack(keyspace: Keyspace, ref: DeliveryRef, facts: RecordFacts) {
-  const { shard, requestId, tenantId } = ref;
-  const { idempotency, entityHash } = facts;
+  const { shard, requestId, tenantId, keyId } = ref;
+  const { idempotency, entityHash, acceptedAt } = facts;
   const keys = keyspace.shard(shard);
   const record = keys.record(requestId);
   return {
     names: [
       idempotency === undefined ? record : keys.idempotency(idempotency.name),
       entityHash === undefined ? record : keys.entityRequests(tenantId, entityHash),
+      keys.keyRpm(keyId),
+      keys.daily(keyId),
     ],
     known: [
       idempotency === undefined ? '' : `${requestId} ${idempotency.fingerprint} ${tenantId}`,
       STORED_ANSWER_MS,
+      acceptedAt,
       ...Object.entries(fieldsOf(keyspace, ref, facts)).flat(),
     ],
   };

@@ -41,7 +41,7 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace): 
 }
 
 /** Whether a batch runs: it was taken up, or its caller was told that there is none. */
-type BatchFate = 'running' | 'refused';
+export type BatchFate = 'running' | 'refused';
 
 /** Reads how many batch jobs wait and how far the sent lines have come, and keeps lines of ended batches out. */
 export interface BatchQueue {

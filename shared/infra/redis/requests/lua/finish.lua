@@ -2,7 +2,7 @@
 -- token use corrected, body and job deleted.
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 pending charges, 6 outbox, 7 token use of the key, 8 mean completion of
 --      the key, 9 statistics of the queue, 10 whole answer, 11 open requests of the tenant, 12 job, 13 active jobs,
---      and of a repeated end 14 idempotency record, 15 requests of the entity (the record where there is none)
+--      and of a repeated end 14 to 17 the last of those of put_back (put-back.lua)
 -- ARGV 1 request id,
 --      2 short texts, each followed by a NUL, which are read faster than as arguments each: see the locals below,
 --      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
@@ -28,8 +28,8 @@ local cost, tokens, completion, kept, overdraft, fence, last_seq, follows, statu
 cost, kept = cost + 0, kept + 0
 local id = ARGV[1]
 if ARGV[6] and follows == '0' then
-  local keys = { KEYS[1], tag_of(KEYS[3]) .. 's:' .. id, KEYS[10], KEYS[14], KEYS[15] }
-  put_back_ended(id, keys, fence, owner, retention, { unpack(ARGV, 6) })
+  local keys = { KEYS[1], tag_of(KEYS[3]) .. 's:' .. id, KEYS[10], unpack(KEYS, 14) }
+  put_back_ended(id, keys, fence, owner, lane, retention, { unpack(ARGV, 6) })
 end
 local state, known_fence, sent, known_owner, channels, known_billed, month, hold_text, hold_tokens, accepted_at, estimate,
   weight, is_unheard = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month',

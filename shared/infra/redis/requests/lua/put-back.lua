@@ -4,14 +4,24 @@ local UNKNOWN_READER = '?'
 local UNKNOWN_READER_MS = 15000
 
 -- @seldom
+-- Counts a request again where its key's limits have counted it. Only keys with a limit for the day have its counters.
+local function count_again(id, minute_log, day_key, lane, accepted_at)
+  if lane ~= 'batch' then log_request(minute_log, id, accepted_at) end
+  if redis.call('EXISTS', day_key) == 1 then log_day(read_day(day_key, accepted_at)) end
+end
+
+-- @seldom
 -- Writes the record anew of a request of which Redis has lost everything, as its delivery knows it: running, without text.
--- `keys`: record, stream, whole answer, idempotency record and requests of the entity (the record where there is none).
--- `known`: value of the idempotency record ('': none), its lifetime in ms, then names and values of the record in turn.
-local function put_back(id, keys, fence, owner, retention, known)
-  local record, stream, answer, named, entity = unpack(keys)
+-- `keys`: record, stream, whole answer, idempotency record and requests of the entity (the record where there is none),
+-- requests of the key in the last minute, and in the last day.
+-- `known`: value of the idempotency record ('': none), its lifetime in ms, time of acceptance, then names and values of the
+-- record in turn.
+local function put_back(id, keys, fence, owner, lane, retention, known)
+  local record, stream, answer, named, entity, minute_log, day_key = unpack(keys)
   redis.call('DEL', record, stream, answer)
   redis.call('HSET', record, 'state', 'running', 'fence', fence, 'owner', owner, 'sent', '0', 'hold', '0', 'holdTokens', '0',
-    'channels', UNKNOWN_READER, 'reader:' .. UNKNOWN_READER, int(now_ms() + UNKNOWN_READER_MS), unpack(known, 3))
+    'channels', UNKNOWN_READER, 'reader:' .. UNKNOWN_READER, int(now_ms() + UNKNOWN_READER_MS), unpack(known, 4))
+  count_again(id, minute_log, day_key, lane, known[3] + 0)
   -- Another request may have the Idempotency-Key by now.
   if known[1] ~= '' then
     redis.call('SET', named, known[1], 'PX', known[2], 'NX')
@@ -28,9 +38,9 @@ end
 -- @seldom
 -- What a repeated end puts back: a request without a record, with a tombstone of which nobody was told (void.lua), or with an
 -- answer that was put back from MongoDB (restore-answer.lua), which has no fence and says nothing of its charge.
-local function put_back_ended(id, keys, fence, owner, retention, known)
+local function put_back_ended(id, keys, fence, owner, lane, retention, known)
   local state, untold, known_fence = unpack(redis.call('HMGET', keys[1], 'state', 'untold', 'fence'))
   if not state or state == 'void' and untold or state == 'done' and not known_fence then
-    put_back(id, keys, fence, owner, retention, known)
+    put_back(id, keys, fence, owner, lane, retention, known)
   end
 end
