@@ -90,7 +90,7 @@ export interface Ending {
 }
 
 /** `limit`: tokens of the month, or of a test key's day; `alone`: what happens without readers; `keep`: its own retention. */
-export type RecordTerms = Readonly<Record<'limit' | 'alone' | 'keep', string>>;
+type RecordTerms = Readonly<Record<'limit' | 'alone' | 'keep', string>>;
 
 /** What Redis knows of a request that runs, besides its text. Times are milliseconds since the epoch, by Redis's clock. */
 export interface RecordFacts {
