@@ -51,7 +51,7 @@ it('leaves a tombstone of an ended request, and of its money everything', async 
 
   expect(await erase(request)).toBe('erased');
 
-  expect(await lab.redis.hgetall(lab.keys.record(requestId))).toEqual({ state: 'void' });
+  expect(await lab.redis.hgetall(lab.keys.record(requestId))).toEqual({ state: 'void', erased: '1' });
   expect(await lab.redis.pttl(lab.keys.record(requestId))).toBeGreaterThan(0);
   const { body, stream, answer, idempotency } = lab.keys;
   expect(await lab.redis.exists(body(requestId), stream(requestId), answer(requestId), idempotency('a-name'))).toBe(0);
