@@ -62,8 +62,10 @@ export interface BatchWorkRepository {
   ): Promise<boolean>;
   /** The event of its end is published, so its leader has no more work with it. */
   told(tenantId: string, batchId: string): Promise<void>;
-  /** Deletes a batch of which nobody was given the id, with its lines; one that has left `status`, or of which a
-   * line was sent, stays. */
+  /**
+   * Deletes a batch of which nobody was given the id, with its lines; one that has left `status`, or of which a line was
+   * sent, stays.
+   */
   abandon(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void>;
 }
 

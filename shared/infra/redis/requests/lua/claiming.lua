@@ -8,16 +8,17 @@ local function most_of(record, rates)
 end
 
 -- Claims a request for a delivery, or takes it over from one that died: the higher number wins (`delivery`, the fence) and
--- shuts out all writes of the lower one. `owner` names this claim. `call` has what all claims of a script share: `inflight`, `accounts` (how
--- names of accounts begin), `lease_ms`, `now`, `has_body` if the worker has the body already,
--- and `rows`, which owed_in fills and the script writes at its end.
+-- shuts out all writes of the lower one. `owner` names this claim. `call` has what all claims of a script share: `inflight`,
+-- `accounts` (how names of accounts begin), `lease_ms`, `now`, `has_body` if the worker has the body already, and `rows`, which
+-- owed_in fills and the script writes at its end.
 -- Returns 'drop' and why; 'no_body' and the state; or 'run', body ('': a long one), ms until the deadline, last event that was
 -- sent, cancel flag, place in the order of acceptance, now, micro-credits and tokens held (-1: not bounded), rates, prompt
--- tokens, then what only a record says: bound on tokens, what a disconnect means, the tenant's retention ('': none). If it is claimed, returns its tenant and the time of its acceptance as well.
+-- tokens, then what only a record says: bound on tokens, what a disconnect means, the tenant's retention ('': none). If it is
+-- claimed, returns its tenant and the time of its acceptance as well.
 local function claim_request(call, id, record, body_key, delivery, owner)
   local state, fence, deadline, cancel, seq, accepted_at, rates, hold_text, hold_tokens, month, billed, tenant, limit,
-    is_long, alone, keep = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt', 'rates',
-      'hold', 'holdTokens', 'month', 'billed', 'tenant', 'limit', 'long', 'alone', 'keep'))
+    is_long, alone, keep = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt',
+      'rates', 'hold', 'holdTokens', 'month', 'billed', 'tenant', 'limit', 'long', 'alone', 'keep'))
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
   fence = tonumber(fence)
   -- Absent before the first delivery, and again after a worker gave the request back; `cancel` may be set by then.
@@ -47,6 +48,7 @@ local function claim_request(call, id, record, body_key, delivery, owner)
   if state == 'running' or now - number_of(accepted_at) > 1000 then redis.call('ZADD', call.inflight, leased, id) end
   return {
     'run', body or '', number_of(deadline) - math.max(now, number_of(accepted_at)), number_of(sent), cancel or '', number_of(seq), now,
-    is_billed and hold_micro or -1, (limit_tokens or not is_billed) and tokens or -1, rates or '', number_of(prompt), limit or '', alone or '', keep or '',
+    is_billed and hold_micro or -1, (limit_tokens or not is_billed) and tokens or -1, rates or '', number_of(prompt),
+    limit or '', alone or '', keep or '',
   }, tenant, accepted_at
 end
