@@ -14,7 +14,7 @@ import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueueDeps {
   line: Pick<LineStore, 'enqueue'>;
-  store: Pick<AdmissionStore, 'void' | 'disown'>;
+  store: Pick<AdmissionStore, 'voidTold' | 'disown'>;
   clock: Clock;
   log: Logger;
   /** After this long an admission is left to the sweep. */
@@ -81,7 +81,7 @@ export function createEnqueue(deps: EnqueueDeps): Enqueue {
         if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
-        const state = await untilConfirmed(() => store.void(requestId, principal, LOST, true), requestId);
+        const state = await untilConfirmed(() => store.voidTold(requestId, principal, LOST), requestId);
         if (state === 'running' || state === 'done') return;
         noteTaken(state, requestId, principal);
         log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });

@@ -39,7 +39,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
         ...common,
         line: createLineStore(redis, keyspace, TIMEOUT_MS),
         store: {
-          void: store.void,
+          voidTold: store.voidTold,
           async disown(...call) {
             const state = await store.disown(...call);
             if (state !== 'gone') resolve();

@@ -130,7 +130,7 @@ it('leaves what goes on for the next try under its Idempotency-Key, and what Red
   const { takeBack } = createEnqueue({
     line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
     store: {
-      void: lab.admissions.void,
+      voidTold: lab.admissions.voidTold,
       async disown(...call) {
         const state = await lab.admissions.disown(...call);
         found.push(state);

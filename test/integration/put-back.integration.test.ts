@@ -198,7 +198,7 @@ describe('its end', () => {
     const principal = await lab.tenant(100 * RATE);
     const { request, repeat } = await puts.ended(principal);
     await puts.rollBack();
-    expect(await lab.admissions.void(request.requestId, principal, LOST, true)).toBe('missing');
+    expect(await lab.admissions.voidTold(request.requestId, principal, LOST)).toBe('missing');
 
     expect(await repeat()).toBe('superseded');
 

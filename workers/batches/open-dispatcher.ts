@@ -73,10 +73,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   const enqueue = createEnqueue({
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
     // Nobody was told that a line was not accepted: one that a worker has runs on, and is found as sent.
-    store: {
-      void: (...[id, owner, last]) => admissions.void(id, owner, last),
-      disown: (...[id, owner, last]) => admissions.void(id, owner, last),
-    },
+    store: { voidTold: admissions.void, disown: admissions.void },
     giveUpAfterMs: deps.requestTimeoutMs,
     recentWrites,
     clock,

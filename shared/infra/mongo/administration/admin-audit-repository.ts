@@ -5,7 +5,7 @@ import type { AdminRole } from '../../../config/secret-settings.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import { newId } from '../../../lifecycle/ids.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
-import { isDuplicateKey } from '../connection.ts';
+import { insertOnce } from '../insert-once.ts';
 import { listRows } from '../list-rows.ts';
 
 /** One line of the operator's audit log. */
@@ -79,12 +79,8 @@ export function createAdminAuditRepository(connection: Connection): AdminAuditRe
   return {
     async append(entry) {
       const _id = newId('aud');
-      try {
-        await lines.create({ _id, ...entry, expiresAt: new Date(entry.createdAt + KEPT_MS) });
-      } catch (error) {
-        // The id is new, so the line is our own: its first answer was lost and the driver has tried again.
-        if (!isDuplicateKey(error)) throw error;
-      }
+      // The id is new, so a duplicate is our own line.
+      await insertOnce(lines.create({ _id, ...entry, expiresAt: new Date(entry.createdAt + KEPT_MS) }));
       return _id;
     },
 

@@ -10,7 +10,7 @@ import type { OutageCode } from '../../../domain/requests/outage.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
-import { insertOnce } from './insert-once.ts';
+import { insertOnce } from '../insert-once.ts';
 import { listRows } from '../list-rows.ts';
 import { inSpace } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';

@@ -6,7 +6,7 @@ import { STORED_ANSWER_MS } from '../../../contracts/stored-answer.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { OutageCode } from '../../../domain/requests/outage.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
-import { isDuplicateKey } from '../connection.ts';
+import { insertOnce } from '../insert-once.ts';
 import { groupWrites } from '../group-writes.ts';
 import { inSpace, spaceFields } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';
@@ -114,14 +114,10 @@ export function rowOfRun({ requestId, replays }: Pick<RequestIntent, 'requestId'
 
 export function createRequestIntents(connection: Connection): RequestIntents {
   const intents = requestIntentModel(connection);
-  const insert = groupWrites<RequestIntentRow>(async (rows) => {
-    try {
-      await intents.insertMany([...rows], { ordered: false, lean: true });
-    } catch (error) {
-      // The answer to an insert can be lost, and the driver tries again.
-      if (!isDuplicateKey(error)) throw error;
-    }
-  }, ROWS_MAX);
+  const insert = groupWrites<RequestIntentRow>(
+    (rows) => insertOnce(intents.insertMany([...rows], { ordered: false, lean: true })),
+    ROWS_MAX,
+  );
   return {
     async keep(shard, envelope, now) {
       const { requestId, acceptedAt, kept, request } = envelope;

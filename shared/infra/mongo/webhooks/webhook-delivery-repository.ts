@@ -4,7 +4,7 @@ import type { Connection } from 'mongoose';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { WebhookEventType } from '../../../contracts/webhook-events.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
-import { isDuplicateKey } from '../connection.ts';
+import { insertOnce } from '../insert-once.ts';
 import { listRows } from '../list-rows.ts';
 import type { RowOfSpace } from '../spaces.ts';
 
@@ -145,23 +145,14 @@ function upsertsOf<Row extends { _id: string }>(rows: readonly Row[]) {
   }));
 }
 
-/** Another process may insert the same at the same time: then it is there. */
-async function unlessThere(write: Promise<unknown>): Promise<void> {
-  try {
-    await write;
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-  }
-}
-
 export function createWebhookDeliveryRepository(connection: Connection): WebhookDeliveryRepository {
   const events = webhookEventModel(connection);
   const deliveries = webhookDeliveryModel(connection);
 
   return {
     async insert(newEvents, newDeliveries) {
-      await unlessThere(events.bulkWrite(upsertsOf(newEvents), { ordered: false }));
-      await unlessThere(deliveries.bulkWrite(upsertsOf(newDeliveries), { ordered: false }));
+      await insertOnce(events.bulkWrite(upsertsOf(newEvents), { ordered: false }));
+      await insertOnce(deliveries.bulkWrite(upsertsOf(newDeliveries), { ordered: false }));
     },
 
     async find(tenantId, webhookId, deliveryId) {

@@ -28,9 +28,11 @@ export interface AdmissionStore {
   admit(request: AdmissionRequest, now: number): Promise<Admission>;
   /**
    * Takes an accepted request back; see void.lua for the states it returns. `last` ends the stream for whoever still
-   * reads it. `isTold`: unless it runs its caller is told that it failed, so nobody puts it back. Safe to repeat.
+   * reads it. Safe to repeat.
    */
-  void(requestId: string, owner: RequestOwner, last?: Terminal, isTold?: boolean): Promise<string>;
+  void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
+  /** As `void`, for a request whose caller is told that it failed unless a worker has it: nobody puts it back. */
+  voidTold(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
   /**
    * As `void`, for a request whose caller was told 503: a worker that already has it stops, and nobody pays. `isRefused`:
    * nothing of it is under way, so a missing record needs no tombstone.
@@ -72,7 +74,16 @@ export function createAdmissionStore(
   const admit = timely(admitNow, readTime, clocks);
   const take = defineTimedScript(client, 'count', ['window', 'account', 'use']);
   const takeAddress = defineTimedScript(client, 'count-address', ['window']);
-  const takeBack = defineScript(client, 'void', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
+  const takeBack = defineScript(client, 'void', [
+    'window',
+    'account',
+    'use',
+    'line',
+    'emit',
+    'forget',
+    'drop',
+    'put-back',
+  ]);
   const { queueLimit, requestTimeoutMs, retentionMs } = settings;
   const recordLifeMs = requestTimeoutMs + retentionMs + TOMBSTONE_MS;
   const admitSettings = { queueLimit, requestTimeoutMs, retentionMs, recordLifeMs };
@@ -123,8 +134,8 @@ export function createAdmissionStore(
       return toAdmission(await admit(shard, ...toAdmitCall(keyspace, request, acceptedAt, admitSettings)));
     },
 
-    void: (requestId, owner, last, isTold = false) =>
-      voidAs(requestId, owner, { isTold, ...(last === undefined ? {} : { last }) }),
+    void: (requestId, owner, last) => voidAs(requestId, owner, last === undefined ? {} : { last }),
+    voidTold: (requestId, owner, last) => voidAs(requestId, owner, { last, isTold: true }),
     disown: (requestId, owner, last, isRefused = false) =>
       voidAs(requestId, owner, { last, isUnheard: true, isRefused }),
 

@@ -3,8 +3,8 @@
 -- ARGV of each request: 1 short texts, each followed by a NUL: request id, fence, last sequence number, prompt tokens (for
 --      whoever has to end the request), name of the claim ('': not compared), sequence number of the event before; 2 payload
 -- Returns for each request 'ok', 'cancelled' (written, stop soon) or 'superseded'; 'missing' if there is no record; 'accepted'
--- if Redis came back without the claim, perhaps with that of an earlier delivery; 'behind' with the last sequence number it has, if it came back without some
--- of the text; 'failed' with the reason if Redis could not write the text.
+-- if Redis came back without the claim, perhaps with that of an earlier delivery; 'behind' with the last sequence number it
+-- has, if it came back without some of the text; 'failed' with the reason if Redis could not write the text.
 -- Stands before and between the messages of several requests. No JSON text contains it (request-channels.ts splits there).
 local SEPARATOR = '\30'
 -- By channel, what its ingress gets.

@@ -8,8 +8,9 @@
 -- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'stopped': it was running,
 -- and its worker was told to stop. 'gone': the request has ended and was charged, its caller was told 503, and nobody can read
 -- the answer any more, or knows of it.
-local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retention, put_back =
-  unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined', 'keep', 'reader:?'))
+local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retention, was_put_back =
+  unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined', 'keep',
+    'reader:' .. UNKNOWN_READER))
 if not state and ARGV[5] == '1' then return 'missing' end
 local is_told_503 = ARGV[4] == '1'
 -- Under an Idempotency-Key the caller's next try joins the request. If nothing of it is kept, that try may come too late: then
@@ -23,7 +24,7 @@ if state == 'running' and is_told_503 and not is_found then
 end
 local has_text = (first_token_at or '') ~= ''
 -- Redis had lost it when its caller was told, and its worker has put it back since.
-local is_in_vain = is_gone or put_back and not idempotency
+local is_in_vain = is_gone or was_put_back and not idempotency
 if state == 'done' and is_told_503 and is_in_vain and has_text and not is_unheard and not is_joined then return 'gone' end
 if state and state ~= 'accepted' then return state end
 if state then

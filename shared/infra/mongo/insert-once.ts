@@ -1,6 +1,6 @@
-import { isDuplicateKey } from '../connection.ts';
+import { isDuplicateKey } from './connection.ts';
 
-/** Inserts what has new and unique ids: a duplicate was written by an earlier try whose answer was lost. */
+/** A duplicate of what is inserted is the same: an earlier try wrote it, whose answer was lost, or another process. */
 export async function insertOnce(insert: Promise<unknown>): Promise<void> {
   try {
     await insert;
