@@ -55,6 +55,10 @@ export interface ReaderGroup {
   unknownSince: number | undefined;
 }
 
+export function newGroup(shard: number, requestId: string): ReaderGroup {
+  return { shard, requestId, readers: new Set(), isFilling: false, unknownSince: undefined };
+}
+
 /** Whether the reader takes events now. */
 export function isListening({ paused, closed }: OpenReader): boolean {
   return !paused && !closed;
