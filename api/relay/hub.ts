@@ -31,6 +31,8 @@ export interface RelayHub {
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
   /** Deletes Redis's copy of an answer once every reader here has its end. Call it while a reader is open. */
   wipeAtEnd(requestId: string): void;
+  /** Calls back once if readers here are told that Redis has lost their request. Call it while a reader is open. */
+  whenLost(requestId: string, act: () => void): void;
   /** The number of requests with open readers. */
   size(): number;
   close(): void;
@@ -148,6 +150,10 @@ export function createRelayHub(deps: {
     wipeAtEnd(requestId) {
       if (groups.has(requestId)) wipedAtEnd.add(requestId);
     },
+    whenLost(requestId, act) {
+      const group = groups.get(requestId);
+      if (group !== undefined) group.onLost = act;
+    },
     size: () => groups.size,
     close() {
       clearInterval(poll);
@@ -161,6 +167,7 @@ export function createRelayHub(deps: {
         readers: new Set(),
         isFilling: false,
         unknownSince: undefined,
+        onLost: undefined,
       };
       group.readers.add(reader);
       groups.set(requestId, group);

@@ -53,6 +53,8 @@ export interface ReaderGroup {
   isFilling: boolean;
   /** Redis was asked for the request and did not know it, and has not since then. */
   unknownSince: number | undefined;
+  /** What is to be done once a reader was told that Redis has lost the request. */
+  onLost: (() => void) | undefined;
 }
 
 /** Whether the reader takes events now. */
