@@ -33,6 +33,8 @@ export interface RelayHub {
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
   /** Deletes Redis's copy of an answer once every reader here has its end. Call it while a reader is open. */
   wipeAtEnd(requestId: string): void;
+  /** Calls back once if readers here are told that Redis has lost their request. Call it while a reader is open. */
+  whenLost(requestId: string, act: () => void): void;
   /** The number of requests with open readers. */
   size(): number;
   close(): void;
@@ -177,6 +179,10 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
     hasShard: (shard) => channel.isSubscribed(shard),
     ensureShard: (shard) => channel.subscribe(shard),
     wipeAtEnd: wipes.mark,
+    whenLost(requestId, act) {
+      const group = groups.get(requestId);
+      if (group !== undefined) group.onLost = act;
+    },
     size: () => groups.size,
     close() {
       clearInterval(poll);

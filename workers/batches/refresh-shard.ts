@@ -30,7 +30,7 @@ function forgetOthers({ open, resting }: ShardBatches, rows: readonly BatchRow[]
   for (const known of [open, resting]) for (const batchId of known.keys()) if (!ids.has(batchId)) known.delete(batchId);
 }
 
-/** Does nothing where the rows were read half a second ago. */
+/** Does nothing where the rows were read less than half a second ago. */
 export function createRefreshShard({
   work,
   queue,
