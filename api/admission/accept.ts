@@ -205,8 +205,8 @@ export function createAccept(deps: AcceptDeps) {
     // The client may have left before the request existed, when it could not be detached yet.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
     if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
-    // Nobody can ask for it any more, so its worker may not put it back later and charge for it.
-    if (!callerMayReturn) {
+    // Nothing of it can be asked for later, so its worker may not put it back then and charge for it.
+    if (!callerMayReturn && answerStorage === undefined) {
       hub.whenLost(requestId, () => {
         enqueue.takeBack(requestId, principal);
       });

@@ -33,7 +33,10 @@ export interface RelayHub {
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
   /** Deletes Redis's copy of an answer once every reader here has its end. Call it while a reader is open. */
   wipeAtEnd(requestId: string): void;
-  /** Calls back once if readers here are told that Redis has lost their request. Call it while a reader is open. */
+  /**
+   * Calls back once if all readers here have been told that Redis knows nothing of their request any more. Call it while a
+   * reader is open.
+   */
   whenLost(requestId: string, act: () => void): void;
   /** The number of requests with open readers. */
   size(): number;

@@ -53,7 +53,7 @@ export interface ReaderGroup {
   isFilling: boolean;
   /** Redis was asked for the request and did not know it, and has not since then. */
   unknownSince: number | undefined;
-  /** What is to be done once a reader was told that Redis has lost the request. */
+  /** What is to be done once all readers were told that Redis knows nothing of the request. */
   onLost: (() => void) | undefined;
 }
 

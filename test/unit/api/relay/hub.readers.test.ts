@@ -85,6 +85,23 @@ describe('a reader of a request', () => {
     expect(losses).toBe(1);
   });
 
+  it('that has not been told yet keeps its lost request', async () => {
+    const { hub, forget } = openHub();
+    read(hub);
+    const slow = read(hub);
+    let losses = 0;
+    hub.whenLost('req_1', () => (losses += 1));
+    slow.reader.pause();
+    forget();
+
+    await jest.advanceTimersByTimeAsync(RENEW_MS * 3);
+    expect([losses, slow.entries]).toEqual([0, []]);
+
+    slow.reader.resume();
+    await jest.advanceTimersByTimeAsync(RENEW_MS);
+    expect([losses, slow.entries]).toEqual([1, [{ lastSeq: 1, deltas: [], terminal: LOST }]]);
+  });
+
   it('whose request comes back into Redis goes on', async () => {
     const { hub, forget, remember, publish } = openHub();
     const { entries } = read(hub);
