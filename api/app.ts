@@ -53,6 +53,8 @@ const EXPOSED_HEADERS = [
   'Retry-After',
   'X-Should-Retry',
   'Location',
+  'Allow',
+  'WWW-Authenticate',
   'Idempotent-Replayed',
   ...['Limit', 'Remaining', 'Reset'].flatMap((part) => [`X-RateLimit-${part}-Requests`, `X-RateLimit-${part}-Tokens`]),
 ];

@@ -54,7 +54,7 @@ export async function runReconcile(config: Config, task: ReconcileTask): Promise
     let isRight = true;
     for (const shard of shards) {
       const { tenants, failed, found, left } = await reconciler.reconcileShard(shard, {
-        repair: task === 'repair',
+        onDrift: task === 'repair' ? 'repair' : 'report',
         full: true,
       });
       // Workers show it as `parley_ledger_drift`.

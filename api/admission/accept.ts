@@ -205,6 +205,12 @@ export function createAccept(deps: AcceptDeps) {
     // The client may have left before the request existed, when it could not be detached yet.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
     if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
+    // Nobody can ask for it any more, so its worker may not put it back later and charge for it.
+    if (!callerMayReturn) {
+      hub.whenLost(requestId, () => {
+        enqueue.takeBack(requestId, principal);
+      });
+    }
     await storeAndEnqueue(admitted, principal, relay, intentOf(hasIntent, async));
     return { head: headOf(admitted.envelope), relay, replayed: false };
   }

@@ -3,17 +3,14 @@ import type { Response } from 'express';
 import { firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { ServiceError } from '../../shared/errors/service-error.ts';
-import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
-import { SSE_PING, createSseWriter, ssePlace } from './answer.ts';
+import { createSseWriter } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
 import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './outcome.ts';
+import { startPings } from './pings.ts';
+import type { PingOptions } from './pings.ts';
 
-/** docs/spec/interface.md section 8. */
-const PING_MS = 15_000;
-/** When a client whose request waits in line is first told its place; after that with each ping. */
-const PLACE_MS = 1_000;
 /** A client that reads nothing for this long is taken as gone (docs/architecture/facts.md section 4). */
 export const DRAIN_MS = 30_000;
 
@@ -24,15 +21,13 @@ export const SSE_HEADERS = {
 } as const;
 
 /** Shorter times than those of the interface, for tests. */
-export interface RelayTimes {
-  pingMs?: number;
-  placeMs?: number;
+export interface RelayTimes extends Pick<PingOptions, 'pingMs' | 'placeMs'> {
   drainMs?: number;
   /** How long the relay waits for the terminal event beyond the request's time limit. */
   marginMs?: number;
 }
 
-export interface ForwardOptions extends RelayTimes {
+export interface ForwardOptions extends RelayTimes, Pick<PingOptions, 'place'> {
   shard: number;
   requestId: string;
   /** The request was sent by an earlier call, so the stream may have begun. */
@@ -40,8 +35,6 @@ export interface ForwardOptions extends RelayTimes {
   /** Sequence number of the first event to write; the client has the earlier ones. */
   fromSeq?: number;
   timeoutMs: number;
-  /** Reads the request's place in line; undefined if it does not wait. Absent: the client is never told its place. */
-  place?: () => Promise<QueuePlace | undefined>;
 }
 
 export interface Forwarder {
@@ -55,6 +48,8 @@ export interface Forwarder {
   /** To be called instead of `forward` if the request is not admitted. */
   abandon(): void;
 }
+
+const ignore = () => undefined;
 
 /** Sends the status line: from now on a failure is an event of the stream, not an HTTP status. */
 function commit(res: Response): void {
@@ -73,17 +68,14 @@ function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | 
  * of pings count from then. Entries that arrive before `forward` is called wait in memory.
  */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
-  const { shard, requestId, existing, fromSeq = 1, timeoutMs, place } = options;
-  const { pingMs = PING_MS, placeMs = PLACE_MS, drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
+  const { shard, requestId, existing, fromSeq = 1, timeoutMs } = options;
+  const { drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
   /** Settles `forward`: rejected by a failure before the status line, resolved by the stream's end or the client's leaving. */
   const done = Promise.withResolvers<undefined>();
-  done.promise.catch(() => undefined);
-  /** Entries, and what the timers asked for, from before `forward` was called; then `write` is set. */
+  done.promise.catch(ignore);
+  /** Entries from before `forward` was called; then `write` is set. */
   const early: StreamEntry[] = [];
-  let pingIsDue = false;
-  let placeIsDue = false;
   let write: ((entry: StreamEntry) => void) | undefined;
-  let isOver = false;
   /** Sequence number of the next event. */
   let nextSeq = fromSeq;
 
@@ -92,43 +84,22 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     else write(entry);
   };
   const reader: Reader = hub.open(shard, requestId, onAny, { existing, fromSeq, isAwaited: existing !== true });
-
-  /** Whether the client has been too slow at some time since the deadline was last set. */
-  let wasBlocked = false;
   const writer = createPacedWriter(res, drainMs, {
     onBlocked: () => {
-      wasBlocked = true;
       reader.pause();
     },
     onDrained: () => {
       reader.resume();
     },
   });
-
-  function sendPing(): void {
-    commit(res);
-    if (!writer.isBlocked()) writer.write(SSE_PING);
-    void sendPlace();
-  }
-
-  /** Tells the client its place in line, until the first event. If Redis does not answer, the next ping tries again. */
-  async function sendPlace(): Promise<void> {
-    if (write === undefined || nextSeq > fromSeq) return;
-    const found = await place?.().catch(() => undefined);
-    if (found === undefined || isOver || nextSeq > fromSeq || writer.isBlocked()) return;
-    commit(res);
-    writer.write(ssePlace(found));
-  }
-
-  const firstPlace = setTimeout(() => {
-    placeIsDue = true;
-    void sendPlace();
-  }, placeMs);
-  const ping = setInterval(() => {
-    // Before `forward` is called the request may still be refused with an HTTP status.
-    if (write === undefined) pingIsDue = true;
-    else sendPing();
-  }, pingMs);
+  const pings = startPings(
+    options,
+    () => nextSeq > fromSeq,
+    (comment) => {
+      commit(res);
+      if (!writer.isBlocked()) writer.write(comment);
+    },
+  );
   let deadline = setTimeout(expire, timeoutMs + marginMs);
 
   /**
@@ -136,27 +107,44 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
    * slow client has read what is there.
    */
   function expire(): void {
-    if (wasBlocked) {
-      wasBlocked = writer.isBlocked();
-      deadline = setTimeout(expire, drainMs);
-    } else if (res.headersSent) write?.({ lastSeq: nextSeq, deltas: [], terminal: timedOut() });
-    else done.reject(relayTimeout());
+    if (writer.wasBlocked()) deadline = setTimeout(expire, drainMs);
+    else if (res.headersSent) write?.({ lastSeq: nextSeq, deltas: [], terminal: timedOut() });
+    else fail(relayTimeout());
+  }
+
+  function entryWriter(head: AnswerHead): (entry: StreamEntry) => void {
+    const sse = createSseWriter(head);
+    return (entry) => {
+      const failure = failureBeforeCommit(entry, res);
+      if (failure !== undefined) {
+        fail(failure);
+        return;
+      }
+      commit(res);
+      nextSeq = entry.lastSeq + 1;
+      const text = sse.events(entry, fromSeq);
+      if (entry.terminal === undefined) {
+        writer.write(text);
+        return;
+      }
+      writer.end(text);
+      done.resolve(undefined);
+    };
   }
 
   function stopTimers(): void {
-    isOver = true;
-    clearInterval(ping);
-    clearTimeout(firstPlace);
+    pings.stop();
     clearTimeout(deadline);
   }
 
-  function stop(): void {
+  function fail(error: ServiceError): void {
     stopTimers();
-    writer.close();
+    done.reject(error);
   }
 
   function close(): void {
-    stop();
+    stopTimers();
+    writer.close();
     reader.close();
     done.resolve(undefined);
   }
@@ -169,33 +157,17 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   return {
     close,
     abandon() {
-      stop();
+      stopTimers();
+      writer.close();
       reader.abandon();
       res.off('close', close);
     },
     async forward(head) {
       reader.confirm();
-      const sse = createSseWriter(head);
-      const onEntry = (entry: StreamEntry): void => {
-        const failure = failureBeforeCommit(entry, res);
-        if (failure !== undefined) {
-          done.reject(failure);
-          return;
-        }
-        commit(res);
-        nextSeq = entry.lastSeq + 1;
-        const text = sse.events(entry, fromSeq);
-        if (entry.terminal === undefined) {
-          writer.write(text);
-          return;
-        }
-        writer.end(text);
-        done.resolve(undefined);
-      };
-      write = onEntry;
-      if (pingIsDue && early.length === 0) sendPing();
-      for (const entry of early.splice(0)) onEntry(entry);
-      if (placeIsDue) void sendPlace();
+      write = entryWriter(head);
+      early.forEach(write);
+      early.length = 0;
+      pings.begin();
       try {
         await done.promise;
       } finally {

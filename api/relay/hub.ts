@@ -6,8 +6,10 @@ import type { StreamReader } from '../../shared/infra/redis/requests/stored-answ
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { createCatchUp } from './catch-up.ts';
+import type { CatchUp } from './catch-up.ts';
 import { createHandOn } from './hand-on.ts';
-import { newReader } from './open-reader.ts';
+import type { HandOn } from './hand-on.ts';
+import { newGroup, newReader } from './open-reader.ts';
 import type { OpenReader, ReaderGroup } from './open-reader.ts';
 import { createRenewReaders } from './renew-readers.ts';
 
@@ -31,6 +33,8 @@ export interface RelayHub {
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
   /** Deletes Redis's copy of an answer once every reader here has its end. Call it while a reader is open. */
   wipeAtEnd(requestId: string): void;
+  /** Calls back once if readers here are told that Redis has lost their request. Call it while a reader is open. */
+  whenLost(requestId: string, act: () => void): void;
   /** The number of requests with open readers. */
   size(): number;
   close(): void;
@@ -63,40 +67,45 @@ const RENEW_READERS_MS = 5_000;
 
 const ignore = () => undefined;
 
-export function createRelayHub(deps: {
+type ReaderGroups = Map<string, ReaderGroup>;
+
+export interface RelayHubDeps {
   channel: ChunkChannel;
   streams: StreamReader;
   records: Pick<RecordStore, 'renewReader' | 'detach' | 'wipe'>;
   log: Logger;
   now: () => number;
   events: Emitter<RelayEvents>;
-}): RelayHub {
-  const { channel, streams, records, log, now, events } = deps;
-  const groups = new Map<string, ReaderGroup>();
-  const wipedAtEnd = new Set<string>();
-  const handOn = createHandOn({ onEnded: wipe, now, log });
-  const { deliver, lose } = handOn;
-  const onGap = () => {
-    events.emit('relay.gap_filled');
+}
+
+/** Redis's copies of answers that are deleted once they have been read. */
+function createWipes(groups: ReaderGroups, { records, channel }: Pick<RelayHubDeps, 'records' | 'channel'>) {
+  const atEnd = new Set<string>();
+  return {
+    mark(requestId: string): void {
+      if (groups.has(requestId)) atEnd.add(requestId);
+    },
+    /** An answer that is not wiped, because Redis is away or another ingress reads it, expires soon. */
+    wipeIfRead({ shard, requestId }: OpenReader): void {
+      if (!atEnd.has(requestId)) return;
+      if ([...(groups.get(requestId)?.readers ?? [])].every(({ ended }) => ended))
+        records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
+    },
+    forget(requestId: string): void {
+      atEnd.delete(requestId);
+    },
   };
-  const { catchUp, recover, recoverQuiet, readRest } = createCatchUp({ groups, streams, handOn, onGap, now, log });
+}
 
-  /** Takes a published entry: delivers it, unless an entry before it is missing. */
-  function receive(reader: OpenReader, entry: StreamEntry): void {
-    if (firstSeqOf(entry) > reader.nextSeq) recover(reader);
-    else deliver(reader, entry);
-  }
-
-  /** An answer that is not wiped, because Redis is away or another ingress reads it, expires soon. */
-  function wipe({ shard, requestId }: OpenReader): void {
-    if (!wipedAtEnd.has(requestId)) return;
-    if ([...(groups.get(requestId)?.readers ?? [])].every(({ ended }) => ended))
-      records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
-  }
-
-  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, log });
-
-  channel.onEntry((requestId, head, payload) => {
+/** Takes messages: delivers their entries, unless an entry before one is missing. */
+function createReceive(deps: {
+  groups: ReaderGroups;
+  deliver: HandOn['deliver'];
+  recover: CatchUp['recover'];
+  log: Logger;
+}) {
+  const { groups, deliver, recover, log } = deps;
+  return (requestId: string, head: string, payload: string): void => {
     const group = groups.get(requestId);
     if (group === undefined) return;
     let entry: StreamEntry;
@@ -108,8 +117,26 @@ export function createRelayHub(deps: {
       return;
     }
     // A reader may close itself here and leave the set.
-    for (const reader of group.readers) receive(reader, entry);
-  });
+    for (const reader of group.readers) {
+      if (firstSeqOf(entry) > reader.nextSeq) recover(reader);
+      else deliver(reader, entry);
+    }
+  };
+}
+
+export function createRelayHub(deps: RelayHubDeps): RelayHub {
+  const { channel, streams, records, log, now, events } = deps;
+  const groups: ReaderGroups = new Map();
+  const wipes = createWipes(groups, deps);
+  const handOn = createHandOn({ onEnded: wipes.wipeIfRead, now, log });
+  const { deliver, lose } = handOn;
+  const onGap = () => {
+    events.emit('relay.gap_filled');
+  };
+  const { catchUp, recover, recoverQuiet, readRest } = createCatchUp({ groups, streams, handOn, onGap, now, log });
+  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, log });
+
+  channel.onEntry(createReceive({ groups, deliver, recover, log }));
   channel.onReady(() => {
     // Workers come back at the same time.
     for (const group of groups.values()) group.unknownSince = undefined;
@@ -120,9 +147,15 @@ export function createRelayHub(deps: {
     recoverQuiet(POLL_MS);
   }, POLL_MS / 2);
   poll.unref();
-
   const renewal = setInterval(renewAll, RENEW_READERS_MS);
   renewal.unref();
+
+  function add(reader: OpenReader): void {
+    const { shard, requestId } = reader;
+    const group = groups.get(requestId) ?? newGroup(shard, requestId);
+    group.readers.add(reader);
+    groups.set(requestId, group);
+  }
 
   /** Returns whether it was the last reader of the request here. */
   function remove(reader: OpenReader): boolean {
@@ -130,9 +163,9 @@ export function createRelayHub(deps: {
     reader.closed = true;
     const readers = groups.get(reader.requestId)?.readers;
     readers?.delete(reader);
-    wipe(reader);
+    wipes.wipeIfRead(reader);
     if (readers?.size !== 0) return false;
-    wipedAtEnd.delete(reader.requestId);
+    wipes.forget(reader.requestId);
     return groups.delete(reader.requestId);
   }
 
@@ -145,8 +178,10 @@ export function createRelayHub(deps: {
     channelOf: (shard) => channel.nameOf(shard),
     hasShard: (shard) => channel.isSubscribed(shard),
     ensureShard: (shard) => channel.subscribe(shard),
-    wipeAtEnd(requestId) {
-      if (groups.has(requestId)) wipedAtEnd.add(requestId);
+    wipeAtEnd: wipes.mark,
+    whenLost(requestId, act) {
+      const group = groups.get(requestId);
+      if (group !== undefined) group.onLost = act;
     },
     size: () => groups.size,
     close() {
@@ -155,15 +190,7 @@ export function createRelayHub(deps: {
     },
     open(shard, requestId, onEntry, { fromSeq = 1, existing = false, isAwaited = false } = {}) {
       const reader = newReader(shard, requestId, onEntry, { fromSeq, isAwaited, quietSince: now() });
-      const group = groups.get(requestId) ?? {
-        shard,
-        requestId,
-        readers: new Set(),
-        isFilling: false,
-        unknownSince: undefined,
-      };
-      group.readers.add(reader);
-      groups.set(requestId, group);
+      add(reader);
       if (existing) catchUp(reader);
       return {
         close: () => {

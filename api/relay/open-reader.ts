@@ -53,6 +53,12 @@ export interface ReaderGroup {
   isFilling: boolean;
   /** Redis was asked for the request and did not know it, and has not since then. */
   unknownSince: number | undefined;
+  /** What is to be done once a reader was told that Redis has lost the request. */
+  onLost: (() => void) | undefined;
+}
+
+export function newGroup(shard: number, requestId: string): ReaderGroup {
+  return { shard, requestId, readers: new Set(), isFilling: false, unknownSince: undefined, onLost: undefined };
 }
 
 /** Whether the reader takes events now. */

@@ -34,6 +34,8 @@ export interface PacedWriter {
   end(text: string): void;
   /** Whether the client has yet to read what was written. */
   isBlocked(): boolean;
+  /** Whether the client was too slow at some time since this was last asked. */
+  wasBlocked(): boolean;
   /** Stops the timer of a response that is over. */
   close(): void;
 }
@@ -48,9 +50,11 @@ export function createPacedWriter(
   { onBlocked, onDrained }: { onBlocked: () => void; onDrained: () => void },
 ): PacedWriter {
   let dropping: NodeJS.Timeout | undefined;
+  let wasBlocked = false;
   return {
     write(text) {
       if (res.write(text) || dropping !== undefined) return;
+      wasBlocked = true;
       onBlocked();
       dropping = setTimeout(() => res.destroy(), drainMs);
       res.once('drain', () => {
@@ -65,6 +69,11 @@ export function createPacedWriter(
       dropUnread(res, drainMs);
     },
     isBlocked: () => dropping !== undefined,
+    wasBlocked() {
+      const was = wasBlocked;
+      wasBlocked = dropping !== undefined;
+      return was;
+    },
     close() {
       clearTimeout(dropping);
     },

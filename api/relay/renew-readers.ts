@@ -46,7 +46,10 @@ export function createRenewReaders({ groups, channel, records, readRest, lose, l
     const lost = waitingOf().filter(isOpen);
     if (lost.length === 0) return;
     log.warn('Redis has no end of a request that a client waits for; the client is told.', { requestId });
+    const { onLost } = group;
+    group.onLost = undefined;
     for (const reader of lost) lose(reader);
+    if (state === 'unknown') onLost?.();
   }
 
   return () => {

@@ -167,7 +167,7 @@ export async function runReconcileBench(
     return records.length;
   };
   const check = async () => {
-    const checked = await books.check(filled.tenantId, { repair: true, now: Date.now() });
+    const checked = await books.check(filled.tenantId, { onDrift: 'repair', now: Date.now() });
     return checked === undefined
       ? NaN
       : checked.balanceDriftMicro + checked.budgetDriftTokens + checked.usageDriftTokens;

@@ -3,7 +3,7 @@ import { Worker } from 'bullmq';
 import request from 'supertest';
 
 import type { ReplayCall } from '../../api/admin/requests/replay-failed.ts';
-import { skip } from '../../api/admin/requests/replay-request.ts';
+import { skip } from '../../api/admin/requests/replay-outcome.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { ADMIN_TOKEN, errorOf } from '../support/admin.ts';

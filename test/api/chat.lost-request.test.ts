@@ -1,7 +1,12 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { chatOf, waitFor } from '../support/chat.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { chatOf, ledgerOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
 import { openLiveStream, post } from '../support/live-stream.ts';
+import { startLossyProxy } from '../support/lossy-proxy.ts';
+import type { LossyProxy } from '../support/lossy-proxy.ts';
+import { rollBackTo, snapshotOf } from '../support/roll-back.ts';
+import { openTestRedis, redisUrl } from '../support/stores.ts';
 import { useService } from '../support/use-service.ts';
 
 /** A reader looks after its request every 5 s, and once more before it gives up. */
@@ -92,5 +97,40 @@ describe('a request that Redis has lost', () => {
       expect(read).toMatchObject({ finishReason: 'error', errorCode: 'model_unavailable', isDone: false });
       expect(read.ids).toEqual(read.ids.map((_, index) => index + 1));
     });
+  });
+
+  describe('whose worker finds Redis later than its ingress', () => {
+    let proxy: LossyProxy;
+    let direct: RedisClient;
+    const other = useService({ env: { QUEUE_SHARDS: '1' }, workers: 0 });
+    beforeAll(async () => {
+      proxy = await startLossyProxy(redisUrl());
+      direct = await openTestRedis('worker');
+      await other.startWorker({ REDIS_URL: proxy.url });
+    });
+    afterAll(async () => {
+      direct.disconnect();
+      await proxy.close();
+    });
+
+    it('costs nothing, because its caller was told that it is lost', async () => {
+      other.provider.change({ chunks: 60, chunk_ms: 50, tokens: 60 });
+      const { tenantId: tenant, key: otherKey } = await other.startTenant();
+      await ledgerOf(other, await postChat(other.app, otherKey, chatOf('Before')));
+      const { tag } = other.keyspace.shard(0);
+      const before = await snapshotOf(direct, tag);
+      const { read, ended } = await openLiveStream(other.url, otherKey, chatOf('A long story'));
+      await waitFor(() => (read.text.length > 0 ? true : undefined), 'the first text');
+
+      await rollBackTo(before, { redis: direct, tag, proxy }, () => ended);
+      expect(read).toMatchObject({ finishReason: 'error', errorCode: 'model_unavailable', isDone: false });
+      // The worker is back when this has ended, and has told Redis before what it had to tell.
+      const after = await postChat(other.app, otherKey, chatOf('After'));
+      await ledgerOf(other, after);
+
+      const charged = await other.models.ledger.find({ tenantId: tenant, type: 'usage' }).sort({ createdAt: 1 }).lean();
+      expect(charged).toHaveLength(2);
+      expect(charged.at(-1)?.requestId).toBe(requestIdOf(after));
+    }, 60_000);
   });
 });

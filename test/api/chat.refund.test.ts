@@ -83,7 +83,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const { body } = await apiOf(service, tenant.key)('get', '/billing');
     expect(body.budget).toMatchObject({ used: 0, remaining: 10_000 });
     const books = createReconciliationRepository(service.mongo);
-    expect(await books.check(tenant.tenantId, { repair: false, now: systemClock.now() })).toMatchObject({
+    expect(await books.check(tenant.tenantId, { onDrift: 'report', now: systemClock.now() })).toMatchObject({
       balanceDriftMicro: 0,
       budgetDriftTokens: 0,
       usageDriftTokens: 0,

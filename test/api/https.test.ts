@@ -217,8 +217,10 @@ describe('CORS_ORIGINS', () => {
     expect(refusalOf(refused).status).toBe(401);
     expect(refused.headers['access-control-allow-origin']).toBe(ORIGIN);
     expect(refused.headers['vary']).toContain('Origin');
-    for (const name of ['X-Request-Id', 'Retry-After', 'X-Should-Retry', 'X-RateLimit-Remaining-Requests'])
-      expect(refused.headers['access-control-expose-headers']).toContain(name);
+    const exposed = String(refused.headers['access-control-expose-headers']).split(',');
+    for (const name of ['X-Request-Id', 'X-RateLimit-Remaining-Requests', 'WWW-Authenticate'])
+      expect([exposed.includes(name), refused.headers[name.toLowerCase()]]).toEqual([true, expect.any(String)]);
+    for (const name of ['Retry-After', 'X-Should-Retry', 'Allow', 'Location']) expect(exposed).toContain(name);
   });
 
   it('allows no other origin, and never credentials', async () => {

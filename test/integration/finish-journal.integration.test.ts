@@ -10,6 +10,7 @@ import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import type { FinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
+import { rollBackTo } from '../support/put-back-lab.ts';
 import { endingOf, openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -44,8 +45,7 @@ const settlements = async () => (await lab.outbox.read(SHARD, 'new', 10)).map(({
 async function losing(action: () => Promise<unknown>): Promise<void> {
   const before = await lab.snapshot();
   await action();
-  await lab.redis.unlink(...Object.keys(await lab.snapshot()));
-  for (const [key, value] of Object.entries(before)) await lab.redis.restore(key, 0, Buffer.from(value, 'base64'));
+  await rollBackTo(lab, before);
 }
 
 it('ends the request again in a Redis that came back without its end', async () => {

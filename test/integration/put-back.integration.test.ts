@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
 import { LOST } from '../../shared/contracts/events.ts';
@@ -8,27 +8,18 @@ import { createRecordStore } from '../../shared/infra/redis/requests/record-stor
 import { createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { createEraseDeleted } from '../../workers/compliance/erase-deleted.ts';
-import { ENTITY_HASH, IDEMPOTENCY, openPutBackLab } from '../support/put-back-lab.ts';
-import type { PutBackLab } from '../support/put-back-lab.ts';
+import { ENTITY_HASH, IDEMPOTENCY, usePutBackLab } from '../support/put-back-lab.ts';
 import { endingOf, FAILED, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
-import type { RequestLab } from '../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+const { puts, lab } = usePutBackLab();
 let mongo: Connection;
-let lab: RequestLab;
-let puts: PutBackLab;
 beforeAll(async () => {
-  puts = await openPutBackLab();
-  lab = puts.lab;
   mongo = await openTestMongo(uniqueName('put-back-'));
 });
 afterAll(async () => {
   await mongo.close();
-  await lab.close();
-});
-beforeEach(async () => {
-  await puts.clear();
 });
 
 describe('its end', () => {

@@ -1,24 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import { IDEMPOTENCY, openPutBackLab } from '../support/put-back-lab.ts';
-import type { PutBackLab } from '../support/put-back-lab.ts';
+import { IDEMPOTENCY, usePutBackLab } from '../support/put-back-lab.ts';
 import { endingOf, LEASE_MS, needs, RATE } from '../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+import type { LabRequest } from '../support/request-lab.ts';
 
-let lab: RequestLab;
-let puts: PutBackLab;
-beforeAll(async () => {
-  puts = await openPutBackLab();
-  lab = puts.lab;
-});
-afterAll(async () => {
-  await lab.close();
-});
-beforeEach(async () => {
-  await puts.clear();
-});
+const { puts, lab } = usePutBackLab();
 
 describe('while it runs', () => {
   const END = { prompt: 10, completion: 5 };

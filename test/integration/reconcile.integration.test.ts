@@ -18,7 +18,7 @@ import { RATE, SHARD, endingOf, openRequestLab } from '../support/request-lab.ts
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 const GRANT = 1_000 * RATE;
-const REPAIR = { repair: true };
+const REPAIR = { onDrift: 'repair' } as const;
 
 let lab: RequestLab;
 let book: BookLab;
@@ -140,7 +140,7 @@ describe('a book that does not', () => {
   it('changes nothing where it is only checked', async () => {
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500 } });
 
-    const { found, left } = await reconciler.reconcileShard(SHARD, { repair: false });
+    const { found, left } = await reconciler.reconcileShard(SHARD, { onDrift: 'report' });
 
     expect(found.balance).toBe(500);
     expect(left).toEqual(found);

@@ -16,7 +16,7 @@ import { openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 
 const GRANT = 1_000 * RATE;
-const REPAIR = { repair: true };
+const REPAIR = { onDrift: 'repair' } as const;
 const DAY_MS = 86_400_000;
 const ACCEPTED_AT = Date.UTC(2026, 10, 20, 12);
 
@@ -84,7 +84,7 @@ describe('a ledger that was added up before', () => {
     const before = await book.models.ledgerCheckpoints.findById(tenantId).lean();
     await hideLedger();
 
-    const { found } = await newReconciler().reconcileShard(SHARD, { repair: false, full: true });
+    const { found } = await newReconciler().reconcileShard(SHARD, { onDrift: 'report', full: true });
 
     expect(found.balance).toBe(GRANT - 7);
     expect(await book.models.ledgerCheckpoints.findById(tenantId).lean()).toEqual(before);

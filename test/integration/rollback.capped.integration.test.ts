@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
+import { rollBackTo } from '../support/put-back-lab.ts';
 import { endingOf, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 
@@ -11,12 +12,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await lab.close();
 });
-
-/** What a power cut takes that comes between two writes of the append-only file. */
-async function rollBackTo(before: Record<string, string>): Promise<void> {
-  await lab.redis.unlink(...Object.keys(await lab.snapshot()));
-  for (const [key, value] of Object.entries(before)) await lab.redis.restore(key, 0, Buffer.from(value, 'base64'));
-}
 
 describe('a charge that the account could not pay in full', () => {
   /** An answer of 1,003 tokens, of which the tenant can pay 40 and the overdraft. */
@@ -38,7 +33,7 @@ describe('a charge that the account could not pay in full', () => {
 
   it('is the same where Redis has lost all of the request', async () => {
     const { ref, ending, before } = await overspent();
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
 
     expect(await lab.requests.replayFinish(ref, 0, ending)).toBe('replayed');
 
@@ -49,7 +44,7 @@ describe('a charge that the account could not pay in full', () => {
     const { ref, ending, before } = await overspent();
     const repeated = { ...ending };
     expect(await lab.requests.finish(ref, 0, repeated)).toBe(true);
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
 
     await lab.requests.replayFinish(ref, 0, repeated);
 

@@ -11,6 +11,7 @@ import { createStreamReader } from '../../shared/infra/redis/requests/stored-ans
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
+import { rollBackTo } from '../support/put-back-lab.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
 import { endingOf, FAILED, LEASE_MS, needs, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
@@ -25,12 +26,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await relay.close();
 });
-
-/** What a power cut takes that comes between two writes of the append-only file. */
-async function rollBackTo(before: Record<string, string>): Promise<void> {
-  await lab.redis.unlink(...Object.keys(await lab.snapshot()));
-  for (const [key, value] of Object.entries(before)) await lab.redis.restore(key, 0, Buffer.from(value, 'base64'));
-}
 
 /** Claims as a worker does, whose writes name their claim. */
 async function claim(request: LabRequest, fence = 1): Promise<DeliveryRef> {
@@ -59,7 +54,7 @@ describe('a Redis that comes back without its last second', () => {
     await lab.requests.append(ref, 2, ['a', 'b']);
     const before = await lab.snapshot();
     await lab.requests.append(ref, 4, ['c', 'd'], { earlier: ['a', 'b'] });
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
 
     expect(await lab.requests.append(ref, 5, ['e'], { earlier: ['a', 'b', 'c', 'd'] })).toBe('ok');
 
@@ -71,7 +66,7 @@ describe('a Redis that comes back without its last second', () => {
     const ref = await claim(request);
     const before = await lab.snapshot();
     await lab.requests.append(ref, 2, ['a', 'b']);
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
 
     const ending = { ...endingOf(request, 'c', { prompt: 1, completion: 3 }), earlier: ['a', 'b'] };
     expect(await lab.requests.finish(ref, 2, ending)).toBe(true);
@@ -85,7 +80,7 @@ describe('a Redis that comes back without its last second', () => {
     const before = await lab.snapshot();
     const ref = await claim(request);
     await lab.requests.append(ref, 1, ['a']);
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
 
     if (how === 'append') await lab.requests.append(ref, 2, ['b'], { earlier: ['a'] });
     else if (how === 'renew') expect(await lab.requests.renew(ref, needs(0))).toMatchObject({ outcome: 'ok' });
@@ -103,7 +98,7 @@ describe('a Redis that comes back without its last second', () => {
       const before = await lab.snapshot();
       const second = await claim(request, 2);
       await lab.requests.append(second, 1, ['a']);
-      await rollBackTo(before);
+      await rollBackTo(lab, before);
 
       const ending = { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] };
       if (how === 'append') expect(await lab.requests.append(second, 2, ['b'], { earlier: ['a'] })).toBe('ok');
@@ -121,7 +116,7 @@ describe('a Redis that comes back without its last second', () => {
     const request = await lab.admit();
     const before = await lab.snapshot();
     const first = await claim(request);
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
     const second = await claim(request);
 
     expect(await lab.requests.append(first, 1, ['a'])).toBe('superseded');
@@ -141,7 +136,7 @@ describe('a Redis that comes back without its last second', () => {
       const request = await lab.admit();
       const before = await lab.snapshot();
       const ref = await claim(request);
-      await rollBackTo(before);
+      await rollBackTo(lab, before);
       await claim(request);
       /** As give-back.lua does. */
       const giveBack = async () => {
@@ -173,7 +168,7 @@ describe('a Redis that comes back without its last second', () => {
     const before = await lab.snapshot();
     const ref = await claim(request);
     await journal.finish(ref, 0, FAILED);
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
 
     await recentWrites.repeatAll();
 
@@ -189,7 +184,7 @@ describe('a Redis that comes back without its last second', () => {
     const ref = await claim(request);
     await lab.requests.append(ref, 1, ['a']);
     await journal.finish(ref, 1, { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] });
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
 
     await recentWrites.repeatAll();
     await recentWrites.repeatAll();
@@ -204,7 +199,7 @@ describe('a Redis that comes back without its last second', () => {
     const request = await lab.admit();
     const before = await lab.snapshot();
     await records.cancel(request.principal, request.requestId);
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
 
     await recentWrites.repeatAll();
 
@@ -223,7 +218,7 @@ describe('a Redis that comes back without its last second', () => {
     const ending = endingOf(request, 'a', { prompt: 1, completion: 2 });
     await lab.requests.finish(ref, 0, ending);
     await records.cancel(request.principal, request.requestId);
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
 
     await recentWrites.repeatAll();
 
@@ -251,7 +246,7 @@ describe('a reader', () => {
 
   it('hears no increment twice when lost text is sent again and cut elsewhere', async () => {
     const { request, before, ref, heard, channel } = await begun();
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
     await lab.redis.hset(lab.keys.record(request.requestId), 'channels', channel);
 
     await lab.requests.append(ref, 4, ['d'], { earlier: ['a', 'b', 'c'] });
@@ -263,7 +258,7 @@ describe('a reader', () => {
 
   it('is told of an error where another answer has taken the place of the one that it has begun', async () => {
     const { request, before, heard, channel } = await begun();
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
     await lab.redis.hset(lab.keys.record(request.requestId), 'channels', channel);
     const other = await claim(request);
 
@@ -286,7 +281,7 @@ describe('a reader', () => {
 
   it('is told of an error where its worker died and Redis has less of the answer than it has seen', async () => {
     const { request, before, heard, channel } = await begun();
-    await rollBackTo(before);
+    await rollBackTo(lab, before);
     await lab.redis.hset(lab.keys.record(request.requestId), 'channels', channel);
     const later = await claim(request);
 

@@ -1,9 +1,11 @@
-import { expect } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
 
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { DeliveryRef, Ending } from '../../shared/infra/redis/requests/request-store.ts';
 import type { RecordFacts } from '../../shared/infra/redis/requests/running-request.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { lazily } from './lazily.ts';
+import type { Started } from './lazily.ts';
 import { endingOf, openRequestLab, SHARD } from './request-lab.ts';
 import type { LabRequest, RequestLab } from './request-lab.ts';
 
@@ -11,7 +13,7 @@ export const IDEMPOTENCY = { name: 'a key', fingerprint: 'a print' };
 export const ENTITY_HASH = 'an entity';
 
 /** Requests of which Redis loses everything: acceptance, text, end and charge. */
-export interface PutBackLab {
+interface PutBackLab {
   lab: RequestLab;
   /** A request that runs, as its worker knows it. `age`: how much longer ago it was accepted; milliseconds. */
   running(principal: Principal, age?: number): Promise<{ request: LabRequest; ref: DeliveryRef }>;
@@ -29,7 +31,13 @@ export interface PutBackLab {
   clear(): Promise<void>;
 }
 
-export async function openPutBackLab(): Promise<PutBackLab> {
+/** Redis is as it was then: what a power cut takes that comes between two writes of the append-only file. */
+export async function rollBackTo(lab: RequestLab, before: Readonly<Record<string, string>>): Promise<void> {
+  await lab.redis.unlink(...Object.keys(await lab.snapshot()), 'none');
+  for (const [key, value] of Object.entries(before)) await lab.redis.restore(key, 0, Buffer.from(value, 'base64'));
+}
+
+async function openPutBackLab(): Promise<PutBackLab> {
   const lab = await openRequestLab();
   let before: Record<string, string> = {};
   const clear = async () => {
@@ -67,14 +75,24 @@ export async function openPutBackLab(): Promise<PutBackLab> {
       expect(await lab.requests.finish(ref, sent.length, ending)).toBe(true);
       return { request, ref, repeat: () => lab.requests.replayFinish(ref, sent.length, ending) };
     },
-    async rollBack() {
-      await clear();
-      for (const [key, value] of Object.entries(before)) await lab.redis.restore(key, 0, Buffer.from(value, 'base64'));
-    },
+    rollBack: () => rollBackTo(lab, before),
     async textOf({ requestId }) {
       const entries = await createStreamReader(lab.redis, lab.keyspace).readFrom(SHARD, requestId, 1);
       return entries.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))).join('');
     },
     charges: async () => (await lab.outbox.read(SHARD, 'new', 10)).map(({ record }) => record?.requestId),
   };
+}
+
+/** For a whole test file, and empty before each test (see use-service.ts). */
+export function usePutBackLab(): { puts: PutBackLab; lab: RequestLab } {
+  const puts: Started<PutBackLab> = { value: undefined };
+  const lab: Started<RequestLab> = { value: undefined };
+  beforeAll(async () => {
+    puts.value = await openPutBackLab();
+    lab.value = puts.value.lab;
+  });
+  beforeEach(() => puts.value?.clear());
+  afterAll(() => lab.value?.close());
+  return { puts: lazily(puts, 'put-back lab'), lab: lazily(lab, 'request lab') };
 }

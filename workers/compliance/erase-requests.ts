@@ -1,15 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { ComplianceSubject, KnownRequest } from '../../shared/contracts/compliance.ts';
-import type { KeyMode, SearchedSpace } from '../../shared/contracts/space.ts';
-import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
-import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
 import type { ConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
 import type { OutboxSearch } from '../../shared/infra/redis/requests/outbox.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { ErasableRequest, RequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
 import type { JobHands } from './run-job.ts';
+import { isRecordOf, isWithin, withoutSubject } from './subject-records.ts';
 
 /** Whose requests go: those of one entity, or all of the tenant. */
 export interface DeletedSubject extends ComplianceSubject {
@@ -44,22 +42,6 @@ const POLL_MAX_MS = 1_000;
 /** A running request hears of its cancelling within 3 s; the requests of a worker that died are ended within 20. */
 const END_WAIT_MS = 60_000;
 const AT_ONCE = 200;
-
-/** Where a settlement record names its entity. */
-const ENTITY_FIELD = /("entityId"\s*:\s*)("(?:[^"\\]|\\.)*")/g;
-
-/** Undefined: it is no JSON string. */
-function textOf(quoted: string): string | undefined {
-  try {
-    // What stands in quotes is a string, if anything.
-    return JSON.parse(quoted) as string;
-  } catch {
-    return undefined;
-  }
-}
-
-const isWithin = ({ tenantId, mode }: SearchedSpace, row: { tenantId: string; mode: KeyMode }) =>
-  row.tenantId === tenantId && (mode === 'any' || row.mode === mode);
 
 const isOpen = ({ state }: ErasableRequest) => state === 'accepted' || state === 'running';
 
@@ -96,69 +78,41 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
     await removeJob(shard, requestId);
   }
 
-  function isMeant(subject: DeletedSubject, seq: number) {
-    const { tenantId, entityId } = subject;
-    return (record: SettlementRecord) =>
-      isWithin(subject, record) &&
-      seqAt(record.acceptedAt) <= seq &&
-      (entityId === undefined
-        ? record.entityId !== undefined && !pseudonyms.isOne(tenantId, record.entityId)
-        : record.entityId === entityId);
-  }
-
-  /**
-   * A dead letter may be no record at all, so it is taken as the text that it is. The entity stands in one field,
-   * and only there it is replaced: an entity may be called `chat` or `live`, and the rest is somebody's money.
-   */
-  function withoutEntity(raw: string, tenantId: string, entityId: string | undefined): string | undefined {
-    const text = raw.replaceAll(ENTITY_FIELD, (field, before: string, quoted: string) => {
-      // The expression matches a JSON string, if not always a right one.
-      const plain = textOf(quoted);
-      const isMeant = entityId === undefined ? plain !== undefined : plain === entityId;
-      if (plain === undefined || !isMeant || pseudonyms.isOne(tenantId, plain)) return field;
-      return before + JSON.stringify(pseudonyms.of(tenantId, plain));
-    });
-    return text === raw ? undefined : text;
+  async function cancelOpen(subject: DeletedSubject, seq: number, { signal }: JobHands): Promise<string[]> {
+    const cancelled = new Set<string>();
+    for await (const requests of requestsOf(subject, 'open')) {
+      signal.throwIfAborted();
+      const ids = requests.map(({ requestId }) => requestId);
+      const found = (await traces.look(subject.shard, ids)).filter(
+        (trace) => isOpen(trace) && isWithin(subject, trace) && trace.seq <= seq,
+      );
+      for (const trace of found) {
+        await cancel(subject, trace);
+        cancelled.add(trace.requestId);
+      }
+    }
+    return [...cancelled];
   }
 
   return {
     async end(subject, seq, hands) {
-      const { shard } = subject;
-      const open = new Set<string>();
-      for await (const requests of requestsOf(subject, 'open')) {
-        hands.signal.throwIfAborted();
-        const ids = requests.map(({ requestId }) => requestId);
-        const found = (await traces.look(shard, ids)).filter(
-          (trace) => isOpen(trace) && isWithin(subject, trace) && trace.seq <= seq,
-        );
-        for (const trace of found) {
-          await cancel(subject, trace);
-          open.add(trace.requestId);
-        }
-      }
-      const left = () => traces.look(shard, [...open]);
-      await until(async () => !(await left()).some(isOpen), 'The end of cancelled requests', hands);
-      return open.size;
+      const cancelled = await cancelOpen(subject, seq, hands);
+      const hasEnded = async () => !(await traces.look(subject.shard, cancelled)).some(isOpen);
+      await until(hasEnded, 'The end of cancelled requests', hands);
+      return cancelled.length;
     },
 
     async settled(subject, seq, hands) {
-      const { tenantId, mode, shard, entityId } = subject;
-      const isOwn = isMeant(subject, seq);
+      const { shard } = subject;
+      const isOwn = isRecordOf(subject, seq, pseudonyms);
       // The outbox only grows at its end: what was passed over stays passed over.
       let from: string | undefined;
-      await until(
-        async () => {
-          from = await outbox.find(shard, isOwn, from);
-          return from === undefined;
-        },
-        'The settlement of ended requests',
-        hands,
-      );
-      const isNamed = (raw: string) =>
-        raw.includes(JSON.stringify(tenantId)) && (mode === 'any' || raw.includes(`"mode":"${mode}"`));
-      await outbox.rewriteDeadLetters(shard, (raw) =>
-        isNamed(raw) ? withoutEntity(raw, tenantId, entityId) : undefined,
-      );
+      const isSettled = async () => {
+        from = await outbox.find(shard, isOwn, from);
+        return from === undefined;
+      };
+      await until(isSettled, 'The settlement of ended requests', hands);
+      await outbox.rewriteDeadLetters(shard, (raw) => withoutSubject(raw, subject, pseudonyms));
     },
 
     async erase(subject, seq, hands) {

@@ -1,7 +1,6 @@
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import type { RoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
 import { createAccountAudit } from '../../shared/infra/redis/accounts/account-audit.ts';
@@ -14,9 +13,8 @@ import type { MemoryWatch } from '../../shared/infra/redis/memory-watch.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createInflight } from '../../shared/infra/redis/requests/inflight.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
-import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import { openRecoverLost } from './recover-lost.ts';
 import { createReconcileHourly, createReconciler } from './reconcile.ts';
@@ -24,29 +22,32 @@ import type { ReconcileHourly } from './reconcile.ts';
 import { createSettler } from './settle.ts';
 import type { SettleDeps, Settler } from './settle.ts';
 import { createSweep } from './sweep.ts';
-import type { Sweep } from './sweep.ts';
+import type { Sweep, SweepDeps } from './sweep.ts';
 
-export interface OpenSettlementDeps {
+/** What each part of settlement is opened with. */
+interface SharedDeps {
   mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
-  memory: MemoryWatch;
-  routing: RoutingCache;
-  admissions: AdmissionStore;
   accountStore: AccountStore;
-  requests: RequestStore;
-  ledger: SettlementRepository;
   leases: LeaderLease;
-  pseudonyms: Pseudonyms;
-  runPipeline: RunPipeline;
-  publishBooked: SettleDeps['publishBooked'];
-  hasReconnectedRecently: () => boolean;
-  requestTimeoutMs: number;
-  retentionMs: number;
   telemetry: WorkerEmitter;
   clock: Clock;
   log: Logger;
 }
+
+interface OpenSettlerDeps extends SharedDeps, Pick<SettleDeps, 'ledger' | 'publishBooked'> {}
+
+interface OpenSweepDeps
+  extends SharedDeps, Pick<SweepDeps, 'requests' | 'runPipeline' | 'retentionMs' | 'hasReconnectedRecently'> {
+  admissions: AdmissionStore;
+  routing: RoutingCache;
+  memory: MemoryWatch;
+  pseudonyms: Pseudonyms;
+  requestTimeoutMs: number;
+}
+
+export interface OpenSettlementDeps extends OpenSettlerDeps, OpenSweepDeps {}
 
 /** What a worker does for the books and the loose ends of each shard. */
 export interface Settlement {
@@ -57,11 +58,39 @@ export interface Settlement {
   measureOutbox: (shard: number) => Promise<void>;
 }
 
-/** Puts together what books requests, ends what nobody else ends, and compares the books. */
-export function openSettlement(deps: OpenSettlementDeps): Settlement {
-  const { mongo, redis, keyspace, memory, routing, admissions, accountStore, requests, leases, telemetry } = deps;
-  const { pseudonyms, requestTimeoutMs, retentionMs, hasReconnectedRecently, clock, log } = deps;
-  const outbox = createOutbox(redis, keyspace);
+function openSettler(deps: OpenSettlerDeps, outbox: Outbox): Settler {
+  const { leases, ledger, publishBooked, accountStore, telemetry, clock, log } = deps;
+  return createSettler({
+    outbox,
+    leases,
+    ledger,
+    accounts: accountStore,
+    events: telemetry,
+    publishBooked,
+    clock,
+    log,
+  });
+}
+
+function openSweep(deps: OpenSweepDeps): Sweep {
+  const { redis, keyspace, memory, admissions, requests, leases, runPipeline } = deps;
+  const { retentionMs, hasReconnectedRecently, log } = deps;
+  return createSweep({
+    admissions,
+    requests,
+    leases,
+    runPipeline,
+    recoverLost: openRecoverLost({ ...deps, store: admissions, isFull: memory.isFull }),
+    inflight: createInflight(redis, keyspace),
+    isExhausted: memory.isExhausted,
+    retentionMs,
+    hasReconnectedRecently,
+    log,
+  });
+}
+
+function openReconcile(deps: SharedDeps, outbox: Outbox): ReconcileHourly {
+  const { mongo, redis, keyspace, accountStore, leases, telemetry, clock, log } = deps;
   const reconciler = createReconciler({
     books: createReconciliationRepository(mongo),
     audit: createAccountAudit(redis, keyspace),
@@ -69,49 +98,18 @@ export function openSettlement(deps: OpenSettlementDeps): Settlement {
     clock,
     log,
   });
+  const drift = createLastDrift(redis, keyspace);
+  return createReconcileHourly({ reconciler, leases, outbox, drift, events: telemetry, log });
+}
+
+/** Puts together what books requests, ends what nobody else ends, and compares the books. */
+export function openSettlement(deps: OpenSettlementDeps): Settlement {
+  const { redis, keyspace, telemetry } = deps;
+  const outbox = createOutbox(redis, keyspace);
   return {
-    settler: createSettler({
-      outbox,
-      leases,
-      ledger: deps.ledger,
-      accounts: accountStore,
-      events: telemetry,
-      publishBooked: deps.publishBooked,
-      clock,
-      log,
-    }),
-    sweep: createSweep({
-      admissions,
-      requests,
-      leases,
-      runPipeline: deps.runPipeline,
-      recoverLost: openRecoverLost({
-        mongo,
-        redis,
-        keyspace,
-        store: admissions,
-        accountStore,
-        routing,
-        pseudonyms,
-        requestTimeoutMs,
-        isFull: memory.isFull,
-        clock,
-        log,
-      }),
-      inflight: createInflight(redis, keyspace),
-      isExhausted: memory.isExhausted,
-      retentionMs,
-      hasReconnectedRecently,
-      log,
-    }),
-    reconcile: createReconcileHourly({
-      reconciler,
-      leases,
-      outbox,
-      drift: createLastDrift(redis, keyspace),
-      events: telemetry,
-      log,
-    }),
+    settler: openSettler(deps, outbox),
+    sweep: openSweep(deps),
+    reconcile: openReconcile(deps, outbox),
     async measureOutbox(shard) {
       telemetry.emit('settlement.waiting', shard, await outbox.backlog(shard));
     },

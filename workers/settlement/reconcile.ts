@@ -1,3 +1,4 @@
+import type { OnDrift } from '../../shared/domain/usage/compare-book.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import type { AccountAudit, AuditedAccount } from '../../shared/infra/redis/accounts/account-audit.ts';
@@ -41,12 +42,13 @@ interface Reconciled {
   /** Tenants that could not be looked at; what is said of drift is about the others. */
   failed: number;
   found: Drift;
-  /** What is still wrong after the repair; the same as `found` where nothing was to be repaired. */
+  /** What is still wrong after the repair; the same as `found` where drift was only reported. */
   left: Drift;
 }
 
 interface ReconcileOptions {
-  repair: boolean;
+  /** Redis is told what MongoDB has booked in either case. */
+  onDrift: OnDrift;
   /** Adds up whole ledgers, instead of what was booked since the last time. */
   full?: boolean;
 }
@@ -93,7 +95,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
   }
 
   /** Charges that Redis counts as pending, a page at a time: what the ledger has is pending no more. */
-  async function settlePending(shard: number, tenantId: string, repair: boolean): Promise<number> {
+  async function settlePending(shard: number, tenantId: string, onDrift: OnDrift): Promise<number> {
     let lostRequests = 0;
     for await (const ids of audit.pendingIds(shard, tenantId)) {
       const known = await books.booked(ids);
@@ -108,7 +110,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
           requestId,
         });
       lostRequests += lost.length;
-      const settled = [...known, ...booked, ...(repair ? lost : [])];
+      const settled = [...known, ...booked, ...(onDrift === 'repair' ? lost : [])];
       // Read now: some may have been booked since the comparison, and whoever did so may not have published that yet.
       if (settled.length > 0) await accounts.publishBook(shard, tenantId, await books.book(tenantId), settled);
     }
@@ -117,7 +119,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
 
   async function checkTenant(shard: number, cached: AuditedAccount, options: ReconcileOptions): Promise<Drift> {
     const { tenantId, version } = cached;
-    const { repair } = options;
+    const { onDrift } = options;
     const drift = { ...noDrift(), held: cached.heldDriftMicro, pending: cached.pendingDriftMicro };
     const checked = await books.check(tenantId, { ...options, now: clock.now() });
     if (checked === undefined) return drift;
@@ -129,12 +131,12 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
     const isAhead = version !== undefined && version > book.version;
     if (isAhead || (version === book.version && drift.balance === 0))
       drift.cachedBook = Math.abs(cached.bookMicro - book.balanceMicro);
-    if (repair && (isAhead || drift.cachedBook !== 0)) {
+    if (onDrift === 'repair' && (isAhead || drift.cachedBook !== 0)) {
       book = await books.supersede(tenantId, Math.max(version ?? 0, book.version));
     }
     // An account that Redis has not loaded is loaded by its next admission.
     if (version !== undefined) await accounts.publishBook(shard, tenantId, book);
-    drift.lostRequests = await settlePending(shard, tenantId, repair);
+    drift.lostRequests = await settlePending(shard, tenantId, onDrift);
     return drift;
   }
 
@@ -147,17 +149,17 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
     const found = await checkTenant(shard, cached, options);
     if (!isDrifting(found)) return { found, left: found };
     log.error('Money or usage drifted.', { shard, tenantId, drift: { ...found } });
-    if (!options.repair) return { found, left: found };
-    const [again] = await audit.recount(shard, [tenantId], { repair: false });
-    const left = again === undefined ? found : await checkTenant(shard, again, { ...options, repair: false });
+    if (options.onDrift === 'report') return { found, left: found };
+    const [again] = await audit.recount(shard, [tenantId], { onDrift: 'report' });
+    const left = again === undefined ? found : await checkTenant(shard, again, { ...options, onDrift: 'report' });
     if (isDrifting(left)) log.error('Drift is left after a repair.', { shard, tenantId, drift: { ...left } });
     return { found, left };
   }
 
-  async function* accountsOf(shard: number, repair: boolean): AsyncGenerator<AuditedAccount> {
+  async function* accountsOf(shard: number, onDrift: OnDrift): AsyncGenerator<AuditedAccount> {
     for await (const tenantIds of books.tenantsOf(shard)) {
       for (let from = 0; from < tenantIds.length; from += TENANTS_AT_ONCE)
-        yield* await audit.recount(shard, tenantIds.slice(from, from + TENANTS_AT_ONCE), { repair });
+        yield* await audit.recount(shard, tenantIds.slice(from, from + TENANTS_AT_ONCE), { onDrift });
     }
   }
 
@@ -165,7 +167,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
     async reconcileShard(shard, options) {
       const done: Reconciled = { tenants: 0, failed: 0, found: noDrift(), left: noDrift() };
       let failuresInARow = 0;
-      for await (const cached of accountsOf(shard, options.repair)) {
+      for await (const cached of accountsOf(shard, options.onDrift)) {
         done.tenants += 1;
         try {
           const { found, left } = await reconcileTenant(shard, cached, options);
@@ -217,7 +219,7 @@ export function createReconcileHourly(deps: ReconcileHourlyDeps): ReconcileHourl
     const { requeued } = await outbox.requeue(shard);
     if (requeued > 0) log.warn('Dead letters are tried again.', { shard, count: requeued });
     // A turn that fails is over as well: what is too much for one run must not be begun again every half a minute.
-    const done = await reconciler.reconcileShard(shard, { repair: true });
+    const done = await reconciler.reconcileShard(shard, { onDrift: 'repair' });
     events.emit('ledger.reconciled', shard, done);
     events.emit('ledger.drift', shard, { ...done.left });
     await drift.keep(shard, { ...done.left });

@@ -8,7 +8,7 @@ import { methodNotAllowed } from '../../http/error-handler.ts';
 import type { RecordChanges } from '../../http/serve-endpoints.ts';
 import type { FailedFilter } from '../../../shared/infra/mongo/requests/failed-intents.ts';
 import type { ReplayFailed, ReplayReport } from '../requests/replay-failed.ts';
-import { SKIP_REASONS } from '../requests/replay-request.ts';
+import { SKIP_REASONS } from '../requests/replay-outcome.ts';
 
 /** What an operator may do on the board. The rest of what Bull Board can (add, edit, empty, delete) stays refused. */
 const ACTIONS = [

@@ -20,6 +20,7 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { createReplayLine } from './replay-line.ts';
 import { createReplayFailed } from './replay-failed.ts';
 import type { ReplayFailed } from './replay-failed.ts';
+import { createReplayChecks } from './replay-checks.ts';
 import { createReplayRequest } from './replay-request.ts';
 
 export interface OpenReplayDeps {
@@ -42,20 +43,26 @@ export function openReplay(deps: OpenReplayDeps): ReplayFailed {
   const cache = createAnswerCache(redis, keyspace);
   const lines = createFailedLines(mongo);
   const principals = createPrincipalRepository(mongo);
-  const replay = createReplayRequest({
-    failed,
+  const checks = createReplayChecks({
     answers,
-    cache,
-    records,
-    principals,
     pseudonyms,
     clock,
-    log,
-    admit: recovery.admit,
-    replays: recovery.replays,
     ledger: createLedgerRepository(mongo),
     entities: createEntityRepository(mongo),
     erasures: createErasureRepository(mongo),
+  });
+  const { admit, replays } = recovery;
+  const replay = createReplayRequest({
+    failed,
+    checks,
+    admit,
+    replays,
+    answers,
+    cache,
+    principals,
+    records,
+    clock,
+    log,
   });
   return createReplayFailed({
     failed,

@@ -3,9 +3,10 @@ import type { FailedLine, FailedLines } from '../../../shared/infra/mongo/batche
 import type { FailedFilter, FailedIntent, FailedIntents } from '../../../shared/infra/mongo/requests/failed-intents.ts';
 import type { RequestPresence } from '../../../shared/infra/redis/requests/request-presence.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { skip } from './replay-request.ts';
+import { skip } from './replay-outcome.ts';
 import type { ReplayLine } from './replay-line.ts';
-import type { ReplayOutcome, ReplayRequest } from './replay-request.ts';
+import type { ReplayOutcome } from './replay-outcome.ts';
+import type { ReplayRequest } from './replay-request.ts';
 
 type FailedRequest = FailedIntent | FailedLine;
 

@@ -1,8 +1,9 @@
 import type { FailedLine, FailedLines } from '../../../shared/infra/mongo/batches/failed-lines.ts';
 import type { PrincipalRepository } from '../../../shared/infra/mongo/tenants/principal-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { refusalOf, skip } from './replay-request.ts';
-import type { ReplayOutcome } from './replay-request.ts';
+import { refusalOf } from './replay-checks.ts';
+import { skip } from './replay-outcome.ts';
+import type { ReplayOutcome } from './replay-outcome.ts';
 
 export interface ReplayLineDeps {
   lines: Pick<FailedLines, 'keyOf' | 'reopen'>;

@@ -5,13 +5,8 @@ import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
 import { STORED_ANSWER_MS } from '../../../shared/contracts/stored-answer.ts';
 import type { EndedAnswer } from '../../../shared/contracts/stored-answer.ts';
 import { parseEnvelope, UnreadableError } from '../../../shared/contracts/stored-request.ts';
-import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
-import { seqAt } from '../../../shared/domain/requests/acceptance-order.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
-import type { ErasureRepository } from '../../../shared/infra/mongo/compliance/erasure-repository.ts';
-import type { EntityRepository } from '../../../shared/infra/mongo/entities/entity-repository.ts';
 import type { AnswerRepository } from '../../../shared/infra/mongo/requests/answer-repository.ts';
 import type { FailedIntent, FailedIntents } from '../../../shared/infra/mongo/requests/failed-intents.ts';
 import type { PrincipalRepository } from '../../../shared/infra/mongo/tenants/principal-repository.ts';
@@ -19,24 +14,9 @@ import type { RecordStore } from '../../../shared/infra/redis/requests/record-st
 import type { ReplayStore } from '../../../shared/infra/redis/requests/replay-store.ts';
 import type { AnswerCache } from '../../../shared/infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { keepsNothing } from '../../admission/retention.ts';
-
-/** Why a request is not run again. */
-export const SKIP_REASONS = {
-  account_suspended: 'The account is suspended.',
-  budget_exceeded: 'The monthly token budget is used up.',
-  entity_deleted: 'Its entity, or the entity’s history, has been deleted since.',
-  idempotency_key_reused: 'Its `Idempotency-Key` stands for a later request.',
-  insufficient_credits: 'The credits are used up or held.',
-  key_expired: 'Its API key has expired.',
-  key_revoked: 'Its API key is revoked or gone.',
-  limit_reached: 'A limit or the queue has no room now; replay it later.',
-  not_replayable: 'It is unknown, has not failed in an outage, has text, has been replayed, or its day is over.',
-  nothing_is_kept: 'The tenant keeps nothing of its conversations (`retention_seconds` is 0).',
-} as const;
-export type SkipReason = keyof typeof SKIP_REASONS;
-
-export type ReplayOutcome = { kind: 'replayed' } | { kind: 'skipped'; reason: SkipReason; retryAfterMs: number };
+import type { ReplayChecks } from './replay-checks.ts';
+import { REPLAYED, skip } from './replay-outcome.ts';
+import type { ReplayOutcome, SkipReason } from './replay-outcome.ts';
 
 const REASON_OF: Partial<Record<Refusal, SkipReason>> = {
   revoked: 'key_revoked',
@@ -52,31 +32,13 @@ export interface ReplayRequestDeps {
   /** Its `takeBack` does nothing: the sweep looks after an admission without an answer. */
   admit: ReturnType<typeof createAdmission>;
   replays: ReplayStore;
-  answers: Pick<AnswerRepository, 'findNamed' | 'remove'>;
+  checks: ReplayChecks;
+  answers: Pick<AnswerRepository, 'remove'>;
   cache: Pick<AnswerCache, 'read' | 'restore'>;
-  ledger: Pick<LedgerRepository, 'settledAt'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
-  entities: Pick<EntityRepository, 'forgottenSeq'>;
-  erasures: Pick<ErasureRepository, 'latest'>;
-  pseudonyms: Pick<Pseudonyms, 'of'>;
   records: Pick<RecordStore, 'cancel'>;
   clock: Clock;
   log: Logger;
-}
-
-const REPLAYED: ReplayOutcome = { kind: 'replayed' };
-export const skip = (reason: SkipReason, retryAfterMs = 0): ReplayOutcome => ({
-  kind: 'skipped',
-  reason,
-  retryAfterMs,
-});
-
-/** Why nothing of this key runs now. */
-export function refusalOf(principal: Principal | undefined, now: number): SkipReason | undefined {
-  if (principal?.keyStatus !== 'active') return 'key_revoked';
-  if ((principal.expiresAt ?? Infinity) <= now) return 'key_expired';
-  if (principal.tenantStatus === 'suspended') return 'account_suspended';
-  return keepsNothing(principal) ? 'nothing_is_kept' : undefined;
 }
 
 /** A look-up may put the old end back between two steps. */
@@ -110,31 +72,7 @@ export type ReplayRequest = (failed: FailedIntent) => Promise<ReplayOutcome>;
  * sweep then finds whether it is in line or has failed.
  */
 export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
-  const { failed: intents, admit, replays, answers, cache, ledger, principals, entities, erasures } = deps;
-  const { pseudonyms, records, clock, log } = deps;
-
-  async function isErased({ tenantId, mode, acceptedAt, request }: RequestEnvelope): Promise<boolean> {
-    const { entityId } = request;
-    const space = { tenantId, mode };
-    const [erased, forgotten] = await Promise.all([
-      erasures.latest(space, entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId)),
-      entityId === undefined ? 0 : entities.forgottenSeq(space, entityId),
-    ]);
-    return seqAt(acceptedAt) <= Math.max(erased, forgotten);
-  }
-
-  async function whyNot(envelope: RequestEnvelope, principal: Principal | undefined): Promise<SkipReason | undefined> {
-    const { tenantId, mode, requestId, kept } = envelope;
-    const now = clock.now();
-    const refused = refusalOf(principal, now);
-    if (refused !== undefined) return refused;
-    if (await isErased(envelope)) return 'entity_deleted';
-    const name = kept?.idempotency?.name;
-    if (name !== undefined && (await answers.findNamed({ tenantId, mode }, name, now)) !== undefined)
-      return 'idempotency_key_reused';
-    const charged = await ledger.settledAt({ tenantId, mode: 'any' }, requestId);
-    return charged === undefined ? undefined : 'not_replayable';
-  }
+  const { failed: intents, checks, admit, replays, answers, cache, principals, records, clock, log } = deps;
 
   function admitAgain(envelope: RequestEnvelope, principal: Principal) {
     const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
@@ -175,7 +113,7 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
     // That of the failure; the next one may be there already.
     await answers.remove({ tenantId, mode }, requestId, failedAt);
     // A deletion that began in between may have looked for open requests before this one was.
-    if (!(await isErased(envelope))) return REPLAYED;
+    if (!(await checks.isErased(envelope))) return REPLAYED;
     await records.cancel({ ...principal, shard }, requestId);
     return skip('entity_deleted');
   }
@@ -202,7 +140,7 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
     try {
       const envelope = parseEnvelope(failed.envelopeJson);
       const principal = await principals.findByKey(tenantId, envelope.keyId);
-      const reason = await whyNot(envelope, principal);
+      const reason = await checks.whyNot(envelope, principal);
       if (principal === undefined || reason !== undefined) return skip(reason ?? 'key_revoked');
       const now = clock.now();
       const again = toReplayed(envelope, failed.failedAt, now);

@@ -25,7 +25,7 @@ import { countSchema, unixSecondsSchema } from '../../contract/number-schemas.ts
 import { json, jsonBody } from '../../contract/operation.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import type { FailedPosition, ReplayedOne, ReplayFailed, ReplayReport } from './replay-failed.ts';
-import { SKIP_REASONS } from './replay-request.ts';
+import { SKIP_REASONS } from './replay-outcome.ts';
 
 const LIMIT_MAX = 500;
 const LIMIT = 100;

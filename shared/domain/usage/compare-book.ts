@@ -2,6 +2,9 @@ import { monthOf } from '../pricing/pricing.ts';
 import { BUCKET_MS, MINUTES_KEPT_MS } from './roll-up.ts';
 import type { BucketWidth, RollUpKey, UsageCounts } from './roll-up.ts';
 
+/** What a comparison with the ledger, which alone is right, does about a difference. */
+export type OnDrift = 'report' | 'repair';
+
 /** The ledger's entries of one kind, added up; of usage by mode and day of acceptance. */
 export interface LedgerGroup extends UsageCounts {
   type: string;

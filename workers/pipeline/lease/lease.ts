@@ -1,11 +1,11 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
-import type { Rates } from '../../../shared/domain/routing/routing.ts';
-import { priceUsage } from '../../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { Held } from '../../../shared/infra/redis/requests/running-request.ts';
 import type { DeliveryRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import { Stopped } from '../stage.ts';
 import type { Bound, Lease } from '../stage.ts';
+import { boundReached, grantedTokens, holdFor } from './hold.ts';
+import type { HoldTerms } from './hold.ts';
 
 /** Less than a third of the lease, so that two renewals may fail before it ends. */
 const RENEW_MS = 3_000;
@@ -21,10 +21,8 @@ const OVERRUN_TOKENS = 100;
 
 const NOTHING: Held = { micro: 0, tokens: 0 };
 
-export interface LeaseOptions {
+export interface LeaseOptions extends HoldTerms {
   ref: DeliveryRef;
-  rates: Rates;
-  maxTokens: number;
   /** Milliseconds until the request's deadline. */
   remainingMs: number;
   /** What the request holds when it is claimed. */
@@ -53,42 +51,28 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     controller.abort(new Stopped(reason, bound));
   }
 
-  function priceOf(completionTokens: number): number {
-    return priceUsage({ promptTokens: promptTokens ?? 0, completionTokens }, rates);
-  }
-
-  /** The completion tokens that the hold covers. */
-  function room(): { credits: number; tokens: number } {
-    const left = held.micro - priceOf(0);
-    const credits = rates.completionMicro > 0 ? Math.floor(left / rates.completionMicro) : left >= 0 ? Infinity : 0;
-    return { credits, tokens: held.tokens - (promptTokens ?? 0) };
-  }
-
   function granted(): number {
-    const { credits, tokens } = room();
-    const least = Math.min(credits, tokens);
-    // No provider gives more than it was asked for, whatever our estimate says.
-    return least >= maxTokens ? Infinity : Math.max(0, least);
+    return grantedTokens(options, held, promptTokens ?? 0);
   }
 
   function exhaust(): void {
-    const { credits, tokens } = room();
-    const isTest = held.micro === Infinity;
-    stop('exhausted', credits <= tokens ? 'credits' : isTest ? 'allowance' : 'budget');
+    stop('exhausted', boundReached(options, held, promptTokens ?? 0));
   }
 
-  function holdFor(completionTokens: number): Held {
-    if (promptTokens === undefined) return NOTHING;
-    const completion = Math.min(maxTokens, completionTokens);
-    return { micro: priceOf(completion), tokens: promptTokens + completion };
+  function needFor(completionTokens: number): Held {
+    return promptTokens === undefined ? NOTHING : holdFor(options, promptTokens, completionTokens);
+  }
+
+  /** As much as in the last interval. */
+  function nextInterval(): number {
+    return Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
   }
 
   async function renew(mustTokens: number, aheadTokens: number): Promise<void> {
-    const interval = Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
     const renewal = await requests.renew(ref, {
-      weight: used.promptTokens + Math.min(maxTokens, used.completionTokens + interval),
-      must: holdFor(mustTokens),
-      ahead: holdFor(aheadTokens),
+      weight: used.promptTokens + Math.min(maxTokens, used.completionTokens + nextInterval()),
+      must: needFor(mustTokens),
+      ahead: needFor(aheadTokens),
       overrun,
     });
     if (renewal.outcome !== 'superseded') held = renewal.held;
@@ -97,8 +81,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
 
   /** Holds what is used, and as much again as in the last interval. */
   function renewForNext(): Promise<void> {
-    const interval = Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
-    const renewal = renew(used.completionTokens, used.completionTokens + interval);
+    const renewal = renew(used.completionTokens, used.completionTokens + nextInterval());
     lastCompletion = used.completionTokens;
     return renewal;
   }
@@ -153,76 +136,5 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
       clearInterval(timer);
       clearTimeout(deadline);
     },
-  };
-}
-
-/** The leases of the requests that run in this process. */
-export interface OpenLeases {
-  open(options: LeaseOptions): Lease;
-  /** Checks a request's lease at once; does nothing where the request does not run here. */
-  check(requestId: string): Promise<void>;
-  /** A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is checked then. */
-  hearCancel(requestId: string): Promise<void>;
-  /** Checks all leases at once, so that Redis knows what runs here. */
-  checkAll(): Promise<unknown>;
-}
-
-/** By then a job that was taken has started, or was put back (shared/infra/queue/chat-backend.ts). */
-const START_MS = 5_000;
-/** Every worker of a shard hears of all cancelled requests of the shard. */
-const CANCELLED_MAX = 10_000;
-
-/** Recently cancelled requests that do not run here. One of them may be about to start, with a claim made before. */
-function createCancelled() {
-  const heardAt = new Map<string, number>();
-  const isRecent = (at: number) => performance.now() - at < START_MS;
-  return {
-    add(requestId: string): void {
-      heardAt.delete(requestId);
-      heardAt.set(requestId, performance.now());
-      for (const [oldest, at] of heardAt) {
-        if (isRecent(at) && heardAt.size <= CANCELLED_MAX) break;
-        heardAt.delete(oldest);
-      }
-    },
-    take(requestId: string): boolean {
-      const at = heardAt.get(requestId);
-      return at !== undefined && heardAt.delete(requestId) && isRecent(at);
-    },
-  };
-}
-
-export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
-  /**
-   * In boxes that are emptied when their requests end: a table that a map has outgrown keeps its values alive until V8's
-   * next full collection.
-   */
-  const running = new Map<string, { lease: Lease | undefined }>();
-  const cancelled = createCancelled();
-  return {
-    open(options) {
-      const { requestId } = options.ref;
-      const lease = create(options);
-      // Redis knows whether this run was cancelled: an administrator may have started the request anew.
-      if (cancelled.take(requestId)) lease.check().catch(() => undefined);
-      const place: { lease: Lease | undefined } = { lease };
-      running.set(requestId, place);
-      return {
-        ...lease,
-        release() {
-          // A later delivery of the same request may be in its place.
-          if (running.get(requestId) === place) running.delete(requestId);
-          place.lease = undefined;
-          lease.release();
-        },
-      };
-    },
-    check: (requestId) => running.get(requestId)?.lease?.check() ?? Promise.resolve(),
-    async hearCancel(requestId) {
-      const lease = running.get(requestId)?.lease;
-      if (lease === undefined) cancelled.add(requestId);
-      else await lease.check();
-    },
-    checkAll: () => Promise.allSettled([...running.values()].map(({ lease }) => lease?.check() ?? Promise.resolve())),
   };
 }

@@ -1,7 +1,7 @@
 import type { Connection } from 'mongoose';
 
 import { addGroups, compareAccount, compareDay, daysOf, usageOfDay } from '../../../domain/usage/compare-book.ts';
-import type { AccountComparison } from '../../../domain/usage/compare-book.ts';
+import type { AccountComparison, OnDrift } from '../../../domain/usage/compare-book.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import { accountModel, toBook } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
@@ -20,8 +20,8 @@ interface CheckedBook extends Omit<AccountComparison, 'correct'> {
 }
 
 interface CheckOptions {
-  /** Sets right what differs; also moves the tenant's checkpoint. Without it nothing is written. */
-  repair: boolean;
+  /** `repair` also moves the tenant's checkpoint; with `report` nothing is written. */
+  onDrift: OnDrift;
   /** Adds up the whole ledger, whatever the checkpoint says, and looks at every day. */
   full?: boolean;
   now: number;
@@ -86,14 +86,14 @@ function createComparison(connection: Connection, sums: LedgerSums) {
   const accounts = accountModel(connection);
 
   /** The account against the ledger, in one snapshot. */
-  const compareIn = (tenantId: string, { throughMs, groups }: LedgerCheckpoint, { repair }: { repair: boolean }) =>
+  const compareIn = (tenantId: string, { throughMs, groups }: LedgerCheckpoint, { onDrift }: { onDrift: OnDrift }) =>
     connection.transaction(async (session) => {
       const account = await accounts.findById(tenantId, null, { session }).lean();
       if (account === null) return undefined;
       const all = addGroups(groups, await sums.groups(tenantId, { afterMs: throughMs }, session));
       const comparison = compareAccount(all, account);
       const isWrong = comparison.balanceDriftMicro + comparison.budgetDriftTokens > 0;
-      if (!repair || !isWrong) return { comparison, book: toBook(account) };
+      if (onDrift === 'report' || !isWrong) return { comparison, book: toBook(account) };
       const row = await accounts
         .findOneAndUpdate(
           { _id: tenantId },
@@ -120,7 +120,7 @@ function createComparison(connection: Connection, sums: LedgerSums) {
     daysMs: Iterable<number>,
     now: number,
   ): Promise<Found | undefined> {
-    const compared = await compareIn(tenantId, checkpoint, { repair: false });
+    const compared = await compareIn(tenantId, checkpoint, { onDrift: 'report' });
     if (compared === undefined) return undefined;
     const wrongDays = new Map<number, number>();
     let usageDriftTokens = 0;
@@ -146,10 +146,11 @@ export function createReconciliationRepository(connection: Connection): Reconcil
   const { compareIn, look } = createComparison(connection, sums);
 
   /** With `whole` the ledger is added up from its beginning, and every day is looked at. */
-  async function lookAt(tenantId: string, { repair, now }: CheckOptions, { whole }: { whole: boolean }) {
-    if (whole && repair) await checkpoints.discard(tenantId);
+  async function lookAt(tenantId: string, { onDrift, now }: CheckOptions, { whole }: { whole: boolean }) {
+    const repairs = onDrift === 'repair';
+    if (whole && repairs) await checkpoints.discard(tenantId);
     const stored = whole ? undefined : await checkpoints.read(tenantId);
-    const checkpoint = await catchUp(tenantId, stored ?? NO_CHECKPOINT, repair);
+    const checkpoint = await catchUp(tenantId, stored ?? NO_CHECKPOINT, repairs);
     const everyDay = stored === undefined ? await sums.rolledUpDays(tenantId) : [];
     const daysMs = [...new Set([...checkpoint.uncheckedDaysMs, ...everyDay])].sort((a, b) => a - b);
     const found = await look(tenantId, checkpoint, daysMs, now);
@@ -164,7 +165,7 @@ export function createReconciliationRepository(connection: Connection): Reconcil
       await checkpoints.advance(tenantId, checkpoint.throughMs, { ...checkpoint, uncheckedDaysMs });
     const { balanceDriftMicro, budgetDriftTokens } = found.comparison;
     if (balanceDriftMicro + budgetDriftTokens === 0) return found.book;
-    return (await compareIn(tenantId, checkpoint, { repair: true }))?.book ?? found.book;
+    return (await compareIn(tenantId, checkpoint, { onDrift: 'repair' }))?.book ?? found.book;
   }
 
   return {
@@ -188,7 +189,7 @@ export function createReconciliationRepository(connection: Connection): Reconcil
       if (looked !== undefined && hasDrift(looked.found) && !looked.isWhole)
         looked = await lookAt(tenantId, options, { whole: true });
       if (looked === undefined) return undefined;
-      const book = options.repair ? await repairAll(tenantId, looked) : looked.found.book;
+      const book = options.onDrift === 'repair' ? await repairAll(tenantId, looked) : looked.found.book;
       const { comparison, usageDriftTokens } = looked.found;
       const { balanceDriftMicro, budgetDriftTokens } = comparison;
       return { balanceDriftMicro, budgetDriftTokens, usageDriftTokens, book };

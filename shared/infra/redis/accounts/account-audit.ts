@@ -1,3 +1,4 @@
+import type { OnDrift } from '../../../domain/usage/compare-book.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { streamPages } from '../pages.ts';
@@ -14,8 +15,8 @@ export interface AuditedAccount {
 }
 
 export interface AccountAudit {
-  /** Recounts holds and pending charges; with `repair` the sums are set right in the same step. Safe to repeat. */
-  recount(shard: number, tenantIds: readonly string[], options: { repair: boolean }): Promise<AuditedAccount[]>;
+  /** Recounts holds and pending charges; `repair` sets the sums right in the same step. Safe to repeat. */
+  recount(shard: number, tenantIds: readonly string[], options: { onDrift: OnDrift }): Promise<AuditedAccount[]>;
   /** Requests of a tenant whose charge is pending, some at a time; one may come twice. */
   pendingIds(shard: number, tenantId: string): AsyncIterable<string[]>;
   /** How many settlement records wait in the outbox or are dead letters. */
@@ -43,11 +44,14 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace): Acc
   }
 
   return {
-    async recount(shard, tenantIds, { repair }) {
+    async recount(shard, tenantIds, { onDrift }) {
       if (tenantIds.length === 0) return [];
       const keys = keyspace.shard(shard);
       const accounts = tenantIds.flatMap((tenantId) => [keys.account(tenantId), keys.pending(tenantId)]);
-      const reply = await recount([keys.inflight, ...accounts], [keys.record(''), repair ? 1 : 0, ...tenantIds]);
+      const reply = await recount(
+        [keys.inflight, ...accounts],
+        [keys.record(''), onDrift === 'repair' ? 1 : 0, ...tenantIds],
+      );
       const rows = Array.isArray(reply) ? reply : [];
       return rows.map((row, index) => {
         const [version, book, held, pending] = Array.isArray(row) ? row.map(String) : [];

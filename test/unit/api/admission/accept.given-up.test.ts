@@ -45,7 +45,7 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
       return Promise.resolve({ kind: 'admitted', figures: { verdict: 'admitted' }, envelope, isQueued: false });
     },
     enqueue: { enqueue: stores.enqueue ?? note('enqueued'), takeBack: note('taken back') },
-    hub: { hasShard: () => true, channelOf: () => 'channel' },
+    hub: { hasShard: () => true, channelOf: () => 'channel', whenLost: () => undefined },
     records: { detach: note('detached') },
     recall: { byName: () => Promise.resolve() },
     keepIntent: {

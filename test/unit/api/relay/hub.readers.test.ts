@@ -65,6 +65,8 @@ describe('a reader of a request', () => {
   it('whose request Redis does not know is told, but not before it is admitted', async () => {
     const { hub, told, forget } = openHub();
     const { entries, reader } = read(hub, { isAwaited: true });
+    let losses = 0;
+    hub.whenLost('req_1', () => (losses += 1));
     forget();
 
     await jest.advanceTimersByTimeAsync(RENEW_MS);
@@ -75,10 +77,12 @@ describe('a reader of a request', () => {
     // Its worker may tell Redis of it again, until the next look.
     expect([told, entries]).toEqual([['renew'], []]);
     await jest.advanceTimersByTimeAsync(RENEW_MS);
-    expect([told, entries]).toEqual([['renew', 'renew'], []]);
+    expect([told, entries, losses]).toEqual([['renew', 'renew'], [], 0]);
     await jest.advanceTimersByTimeAsync(RENEW_MS / 2);
     expect(told).toEqual(['renew', 'renew', 'renew']);
     expect(entries).toEqual([{ lastSeq: 1, deltas: [], terminal: LOST }]);
+    await jest.advanceTimersByTimeAsync(RENEW_MS * 2);
+    expect(losses).toBe(1);
   });
 
   it('whose request comes back into Redis goes on', async () => {

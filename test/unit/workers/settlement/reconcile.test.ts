@@ -37,7 +37,7 @@ async function reconcile(tenants: number, fails: (index: number) => boolean) {
     clock: { now: () => 0 },
     log: createRecordingLog(),
   });
-  const done = await reconciler.reconcileShard(0, { repair: true }).catch((error: unknown) => error);
+  const done = await reconciler.reconcileShard(0, { onDrift: 'repair' }).catch((error: unknown) => error);
   return { done, looked };
 }
 

@@ -1,0 +1,72 @@
+import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
+import { SSE_PING, ssePlace } from './answer.ts';
+
+/** docs/spec/interface.md section 8. */
+const PING_MS = 15_000;
+/** When a client whose request waits in line is first told its place; after that with each ping. */
+const PLACE_MS = 1_000;
+
+export interface PingOptions {
+  /** Milliseconds; shorter ones are for tests. */
+  pingMs?: number;
+  placeMs?: number;
+  /** Reads the request's place in line; undefined if it does not wait. Absent: the client is never told its place. */
+  place?: () => Promise<QueuePlace | undefined>;
+}
+
+export interface Pings {
+  /** The request is admitted: sends at once what has come due, and the rest in time. */
+  begin(): void;
+  stop(): void;
+}
+
+/**
+ * Keeps a client informed while its stream has nothing to say: with pings, and with its place in line until the first event.
+ * Times count from now, but nothing is sent before `begin`: until then the request may be refused with an HTTP status.
+ */
+export function startPings(
+  { pingMs = PING_MS, placeMs = PLACE_MS, place }: PingOptions,
+  hasText: () => boolean,
+  send: (comment: string) => void,
+): Pings {
+  let hasBegun = false;
+  let isOver = false;
+  let pingIsDue = false;
+  let placeIsDue = false;
+
+  function ping(): void {
+    pingIsDue = true;
+    if (!hasBegun) return;
+    send(SSE_PING);
+    void sendPlace();
+  }
+
+  function firstPlace(): void {
+    placeIsDue = true;
+    void sendPlace();
+  }
+
+  /** If Redis does not answer, the next ping tries again. */
+  async function sendPlace(): Promise<void> {
+    if (!hasBegun || hasText()) return;
+    const found = await place?.().catch(() => undefined);
+    if (found !== undefined && !isOver && !hasText()) send(ssePlace(found));
+  }
+
+  const placeTimer = setTimeout(firstPlace, placeMs);
+  const pingTimer = setInterval(ping, pingMs);
+  return {
+    begin() {
+      if (isOver) return;
+      hasBegun = true;
+      if (hasText()) return;
+      if (pingIsDue) ping();
+      if (placeIsDue) firstPlace();
+    },
+    stop() {
+      isOver = true;
+      clearInterval(pingTimer);
+      clearTimeout(placeTimer);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { isEndedBatch } from '../../shared/contracts/batches.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { BatchFate, BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { CloseBatch } from './close-batch.ts';
+import { openBatch } from './open-batch.ts';
+import type { DoForBatch, ShardBatches } from './shard-batches.ts';
+
+export interface RefreshShardDeps {
+  work: Pick<BatchWorkRepository, 'open' | 'count' | 'abandon'>;
+  queue: Pick<BatchQueue, 'decide'>;
+  closeBatch: Pick<CloseBatch, 'publish'>;
+  doForBatch: DoForBatch;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Brings what is known of a shard up to date: new batches, cancelled ones, ended ones whose event was not published. */
+export type RefreshShard = (shard: number, known: ShardBatches) => Promise<void>;
+
+/** How often the rows of the shard's batches are read, and so the delay of a cancellation. */
+const ROWS_MS = 500;
+/** After this time an upload is taken as abandoned by a dead ingress; a request has five minutes to arrive. */
+const UPLOAD_MAX_MS = 600_000;
+
+function forgetOthers({ open, resting }: ShardBatches, rows: readonly BatchRow[]): void {
+  const ids = new Set(rows.map(({ _id }) => _id));
+  for (const known of [open, resting]) for (const batchId of known.keys()) if (!ids.has(batchId)) known.delete(batchId);
+}
+
+/** Does nothing where the rows were read less than half a second ago. */
+export function createRefreshShard({
+  work,
+  queue,
+  closeBatch,
+  doForBatch,
+  clock,
+  log,
+}: RefreshShardDeps): RefreshShard {
+  function abandon({ tenantId, _id, status }: BatchRow): Promise<void> {
+    return work.abandon(tenantId, _id, status, clock.now());
+  }
+
+  /** Undefined: Redis is full, or away. The other batches go on, and this one is looked at again with the next rows. */
+  async function decide({ shard, _id: batchId }: BatchRow): Promise<BatchFate | undefined> {
+    return queue.decide(shard, batchId, 'running').catch((error: unknown) => {
+      log.warn('A batch cannot be taken up yet.', { batchId, error });
+      return undefined;
+    });
+  }
+
+  async function takeUp({ open }: ShardBatches, row: BatchRow): Promise<void> {
+    const { _id: batchId, tenantId } = row;
+    // What has been decided need not be asked again: a Redis that is full would not answer, and its lines have to end.
+    const fate = row.startedAt === undefined ? await decide(row) : 'running';
+    if (fate === 'refused') {
+      // MongoDB went away as it started, and its caller was told that there is none.
+      log.info('A batch that was refused is removed.', { batchId, tenantId });
+      await abandon(row);
+    } else if (fate === 'running') {
+      log.info('A batch is taken up.', { batchId, tenantId, count: row.total });
+      open.set(batchId, openBatch(row, await work.count(tenantId, batchId)));
+    }
+  }
+
+  async function look(known: ShardBatches, row: BatchRow): Promise<void> {
+    const batch = known.open.get(row._id);
+    if (row.status === 'validating') {
+      if (clock.now() - row.createdAt > UPLOAD_MAX_MS) await abandon(row);
+    } else if (isEndedBatch(row.status)) {
+      known.open.delete(row._id);
+      await doForBatch(known, row._id, () => closeBatch.publish({ row }));
+    } else if (batch === undefined) await takeUp(known, row);
+    else batch.row = row;
+  }
+
+  return async (shard, known) => {
+    if (performance.now() - known.readAt < ROWS_MS) return;
+    const rows = await work.open(shard);
+    known.readAt = performance.now();
+    forgetOthers(known, rows);
+    for (const row of rows) await look(known, row);
+  };
+}

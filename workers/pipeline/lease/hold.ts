@@ -1,0 +1,41 @@
+import { priceUsage } from '../../../shared/domain/pricing/pricing.ts';
+import type { Rates } from '../../../shared/domain/routing/routing.ts';
+import type { Held } from '../../../shared/infra/redis/requests/running-request.ts';
+import type { Bound } from '../stage.ts';
+
+/** What the hold of a request depends on, from its start to its end. */
+export interface HoldTerms {
+  rates: Rates;
+  /** The longest answer that a provider is asked for. */
+  maxTokens: number;
+}
+
+/** The tokens of an answer that the held credits pay. Negative: not even the prompt is paid. */
+function paidTokens({ rates }: HoldTerms, held: Held, promptTokens: number): number {
+  const left = held.micro - priceUsage({ promptTokens, completionTokens: 0 }, rates);
+  if (rates.completionMicro > 0) return Math.floor(left / rates.completionMicro);
+  return left >= 0 ? Infinity : 0;
+}
+
+/** The tokens of an answer that the hold covers; Infinity: the longest answer. */
+export function grantedTokens(terms: HoldTerms, held: Held, promptTokens: number): number {
+  const least = Math.min(paidTokens(terms, held, promptTokens), held.tokens - promptTokens);
+  // No provider gives more than it was asked for, whatever our estimate says.
+  return least >= terms.maxTokens ? Infinity : Math.max(0, least);
+}
+
+/** Which bound ends an answer that needs more than is granted. */
+export function boundReached(terms: HoldTerms, held: Held, promptTokens: number): Bound {
+  if (paidTokens(terms, held, promptTokens) <= held.tokens - promptTokens) return 'credits';
+  const isTest = held.micro === Infinity;
+  return isTest ? 'allowance' : 'budget';
+}
+
+/** What an answer of this length has to hold; no answer is longer than the longest. */
+export function holdFor({ rates, maxTokens }: HoldTerms, promptTokens: number, completionTokens: number): Held {
+  const completion = Math.min(maxTokens, completionTokens);
+  return {
+    micro: priceUsage({ promptTokens, completionTokens: completion }, rates),
+    tokens: promptTokens + completion,
+  };
+}
