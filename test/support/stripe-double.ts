@@ -128,17 +128,30 @@ export function eventOf(type: string, object: object): StripeEvent {
 
 const { webhooks } = new Stripe('sk_test_1');
 
-/** Sends an event as Stripe does, signed now with the service's secret unless told otherwise. */
-export async function callBack(
+interface Signing {
+  secret?: string;
+  ageSeconds?: number;
+}
+
+/** Sends any text as Stripe sends an event, signed now with the service's secret unless told otherwise. */
+export async function callBackWith(
   { app }: Pick<TestService, 'app'>,
-  { id, type, object }: StripeEvent,
-  { secret = WEBHOOK_SECRET, ageSeconds = 0 } = {},
+  payload: string,
+  { secret = WEBHOOK_SECRET, ageSeconds = 0 }: Signing = {},
 ): Promise<request.Response> {
-  const payload = JSON.stringify({ id, object: 'event', type, data: { object } });
   const timestamp = Math.floor(Date.now() / 1000) - ageSeconds;
   return request(app)
     .post('/platform/v1/billing/stripe/webhook')
     .type('json')
     .set('Stripe-Signature', webhooks.generateTestHeaderString({ payload, secret, timestamp }))
     .send(payload);
+}
+
+/** Sends an event as Stripe does. */
+export async function callBack(
+  service: Pick<TestService, 'app'>,
+  { id, type, object }: StripeEvent,
+  signing: Signing = {},
+): Promise<request.Response> {
+  return callBackWith(service, JSON.stringify({ id, object: 'event', type, data: { object } }), signing);
 }

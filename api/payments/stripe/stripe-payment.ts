@@ -4,6 +4,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { Payment } from '../payment.ts';
+import { isSnapshotEvent } from './snapshot-event.ts';
 import { ownId, toNotice } from './to-notice.ts';
 import type { StripeNotice } from './to-notice.ts';
 
@@ -16,7 +17,7 @@ export interface StripeSettings {
 
 export interface StripePayment extends Payment {
   name: 'stripe';
-  /** What a callback says, as it was sent. Throws `invalid_request` unless Stripe has just signed it. */
+  /** What a callback says, as it was sent. Throws `invalid_request` unless it is a snapshot event that Stripe has just signed. */
   readCallback(body: Buffer, signature: string): StripeNotice;
   /** The checkout that a payment was for, where it was one of this service's. Throws `model_unavailable`. */
   checkoutOf(paymentId: string): Promise<string | undefined>;
@@ -25,6 +26,14 @@ export interface StripePayment extends Payment {
 /** One try of a call to Stripe; the package tries twice more where the network or Stripe fails. */
 const CALL_MS = 8_000;
 const RETRIES = 2;
+
+function notAnEvent(cause?: unknown): ServiceError {
+  return new ServiceError(
+    'invalid_request',
+    'The callback must be an event of Stripe with its object; choose snapshot payloads for this endpoint.',
+    { cause },
+  );
+}
 
 /** Faults of the order, not of Stripe or the settings. */
 const ORDER_FAULTS: ReadonlySet<string> = new Set(['amount_too_small', 'amount_too_large']);
@@ -92,6 +101,21 @@ export function createStripePayment(settings: StripeSettings, log: Logger): Stri
     });
   }
 
+  /** The package throws another error where the signature is right but the body is not an event. */
+  function readEvent(body: Buffer, signature: string): Stripe.Event {
+    let event: Stripe.Event | null = null;
+    try {
+      event = stripe.webhooks.constructEvent(body, signature, settings.webhookSecret);
+    } catch (cause) {
+      if (!(cause instanceof Stripe.errors.StripeSignatureVerificationError)) throw notAnEvent(cause);
+      throw new ServiceError('invalid_request', 'The Stripe-Signature does not fit the body, or is too old.', {
+        cause,
+      });
+    }
+    if (isSnapshotEvent(event)) return event;
+    throw notAnEvent();
+  }
+
   return {
     name: 'stripe',
 
@@ -107,15 +131,7 @@ export function createStripePayment(settings: StripeSettings, log: Logger): Stri
     },
 
     readCallback(body, signature) {
-      let event: Stripe.Event;
-      try {
-        event = stripe.webhooks.constructEvent(body, signature, settings.webhookSecret);
-      } catch (cause) {
-        throw new ServiceError('invalid_request', 'The Stripe-Signature does not fit the body, or is too old.', {
-          cause,
-        });
-      }
-      return toNotice(event, isLive);
+      return toNotice(readEvent(body, signature), isLive);
     },
 
     async checkoutOf(paymentId) {

@@ -23,9 +23,9 @@ type Effect = StripeNotice['effect'];
 const CHECKOUT_ID = /^cs_[0-9A-Za-z]{24}$/;
 const OTHER = { kind: 'other' } as const;
 
-/** An object of Stripe's, or only its id. */
-function idOf(value: string | { id: string } | null): { paymentId?: string } {
-  if (value === null) return {};
+/** An object of Stripe's, or only its id. Not every version of Stripe's API has the field. */
+function idOf(value: string | { id: string } | null | undefined): { paymentId?: string } {
+  if (value === null || value === undefined) return {};
   return { paymentId: typeof value === 'string' ? value : value.id };
 }
 
@@ -55,8 +55,10 @@ function changedBy(session: Stripe.Checkout.Session, status: 'processing' | 'fai
   return { kind: 'changed', checkout: { checkoutId, sessionId: session.id }, status };
 }
 
-function refundedBy(charge: Stripe.Charge): Effect {
-  const checkoutId = ownId(charge.metadata['checkout_id']);
+type Refunded = Pick<Stripe.Charge, 'amount_refunded' | 'payment_intent'> & Partial<Pick<Stripe.Charge, 'metadata'>>;
+
+function refundedBy(charge: Refunded): Effect {
+  const checkoutId = ownId(charge.metadata?.['checkout_id']);
   const reference = { ...(checkoutId === undefined ? {} : { checkoutId }), ...idOf(charge.payment_intent) };
   return { kind: 'reversed', reference, reversal: { kind: 'refund', refundedAmount: charge.amount_refunded } };
 }
@@ -105,7 +107,7 @@ function occurrenceOf({ type, data: { object } }: Stripe.Event): { occurrence?: 
   return moves.length === 0 ? {} : { occurrence: [object.id, type, ...moves.map(({ id }) => id).sort()].join(' ') };
 }
 
-/** `isLive`: whether the secret key in use is one of live mode. */
+/** The event must hold what snapshot-event.ts asks for. `isLive`: whether the secret key in use is one of live mode. */
 export function toNotice(event: Stripe.Event, isLive: boolean): StripeNotice {
   return { id: event.id, type: event.type, ...occurrenceOf(event), effect: effectOf(event, isLive) };
 }

@@ -1,0 +1,32 @@
+import Joi from 'joi';
+import type Stripe from 'stripe';
+
+const amount = Joi.number().integer().min(0).required();
+const text = Joi.string().required();
+
+const refund = Joi.object({ amount_refunded: amount });
+const dispute = Joi.object({ id: text, amount, currency: text });
+
+/** What a reversal cannot be booked without. A payment that lacks something agrees with no checkout: payment-mismatch.ts. */
+const OBJECTS: ReadonlyMap<string, Joi.ObjectSchema> = new Map([
+  ['charge.refunded', refund],
+  ['charge.dispute.funds_withdrawn', dispute],
+  ['charge.dispute.funds_reinstated', dispute],
+]);
+
+function schemaOf(object: Joi.ObjectSchema): Joi.ObjectSchema {
+  const data = Joi.object({ object: object.required() }).required();
+  return Joi.object({ id: text, type: text, data }).required().prefs({ allowUnknown: true, convert: false });
+}
+
+const ANY = schemaOf(Joi.object());
+const SCHEMAS = new Map([...OBJECTS].map(([type, object]) => [type, schemaOf(object)]));
+
+/**
+ * Whether what Stripe has signed is an event that holds its object, with the amounts that money is given back by. Thin
+ * events hold none, and other versions of Stripe's API may leave fields out.
+ */
+export function isSnapshotEvent(value: Stripe.Event | null): value is Stripe.Event {
+  const schema = SCHEMAS.get(String(value?.type)) ?? ANY;
+  return schema.validate(value).error === undefined;
+}
