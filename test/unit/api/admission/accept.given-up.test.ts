@@ -23,6 +23,8 @@ interface Stores {
   enqueue?: () => Promise<void>;
   /** Happens while the request is admitted. */
   meanwhile?: (res: Response) => void;
+  /** The tenant's own retention. */
+  retentionSeconds?: number;
 }
 
 /** Accepts a request that admission has let in, and lists what is done about it. */
@@ -36,7 +38,10 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
   // Express adds methods that nothing here uses.
   const res = new ServerResponse(req) as Response;
   assignRequestId(req as Request, res);
-  contextOf(res).principal = principalOf({});
+  contextOf(res).principal = principalOf(
+    stores.retentionSeconds === undefined ? {} : { retentionSeconds: stores.retentionSeconds },
+  );
+  let lose = () => undefined as unknown;
   // Only what an admitted request needs.
   const deps = {
     admit: (call: { requestId: string }) => {
@@ -45,7 +50,12 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
       return Promise.resolve({ kind: 'admitted', figures: { verdict: 'admitted' }, envelope, isQueued: false });
     },
     enqueue: { enqueue: stores.enqueue ?? note('enqueued'), takeBack: note('taken back') },
-    hub: { hasShard: () => true, channelOf: () => 'channel', whenLost: () => undefined },
+    hub: {
+      hasShard: () => true,
+      channelOf: () => 'channel',
+      whenLost: (_id: string, act: () => void) => (lose = act),
+      wipeAtEnd: note('wiped'),
+    },
     records: { detach: note('detached') },
     recall: { byName: () => Promise.resolve() },
     keepIntent: {
@@ -59,7 +69,7 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
   } as unknown as AcceptDeps;
   const relay = { close: note('relay closed'), abandon: note('relay abandoned') };
   const accepted = createAccept(deps)(res, { endpoint: 'chat', stream: false, ...route }, BODY, () => relay);
-  return { done, outcome: await accepted.catch((error: unknown) => error) };
+  return { done, outcome: await accepted.catch((error: unknown) => error), lose: () => lose() };
 }
 
 /** As Node.js does when a client's connection ends. */
@@ -89,4 +99,25 @@ it('a request whose caller cannot be promised anything is taken back', async () 
 
   expect(outcome).toBe(AWAY);
   expect(done).toEqual(['taken back', 'relay closed', 'forgotten']);
+});
+
+it('a request that Redis has lost is taken back: nothing of it can be asked for later', async () => {
+  const { done, lose } = await acceptWith({}, {});
+
+  lose();
+
+  expect(done).toEqual(['enqueued', 'taken back']);
+});
+
+it.each([
+  ['under an Idempotency-Key', {}, { idempotencyKey: 'order-1' }],
+  ['that is asynchronous', {}, { async: true }],
+  ['whose answer its tenant keeps for longer', { retentionSeconds: 86_400 }, {}],
+])('a request that Redis has lost is not taken back %s', async (_name, stores, route) => {
+  const { done, lose } = await acceptWith(stores, route);
+
+  lose();
+
+  expect(done).toContain('enqueued');
+  expect(done).not.toContain('taken back');
 });
