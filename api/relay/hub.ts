@@ -81,22 +81,13 @@ export interface RelayHubDeps {
   events: Emitter<RelayEvents>;
 }
 
-/** Redis's copies of answers that are deleted once they have been read. */
-function createWipes(groups: ReaderGroups, { records, channel }: Pick<RelayHubDeps, 'records' | 'channel'>) {
-  const atEnd = new Set<string>();
-  return {
-    mark(requestId: string): void {
-      if (groups.has(requestId)) atEnd.add(requestId);
-    },
-    /** An answer that is not wiped, because Redis is away or another ingress reads it, expires soon. */
-    wipeIfRead({ shard, requestId }: OpenReader): void {
-      if (!atEnd.has(requestId)) return;
-      if ([...(groups.get(requestId)?.readers ?? [])].every(({ ended }) => ended))
-        records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
-    },
-    forget(requestId: string): void {
-      atEnd.delete(requestId);
-    },
+/** Deletes Redis's copy of an answer where nothing is to be kept of it, once its readers here have read it. */
+function createWipeIfRead(groups: ReaderGroups, { records, channel }: Pick<RelayHubDeps, 'records' | 'channel'>) {
+  return ({ shard, requestId }: OpenReader): void => {
+    const group = groups.get(requestId);
+    // An answer that is not wiped, because Redis is away or another ingress reads it, expires soon.
+    if (group?.isWipedAtEnd === true && [...group.readers].every(({ ended }) => ended))
+      records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
   };
 }
 
@@ -130,8 +121,8 @@ function createReceive(deps: {
 export function createRelayHub(deps: RelayHubDeps): RelayHub {
   const { channel, streams, records, log, now, events } = deps;
   const groups: ReaderGroups = new Map();
-  const wipes = createWipes(groups, deps);
-  const handOn = createHandOn({ onEnded: wipes.wipeIfRead, now, log });
+  const wipeIfRead = createWipeIfRead(groups, deps);
+  const handOn = createHandOn({ onEnded: wipeIfRead, now, log });
   const { deliver, lose } = handOn;
   const onGap = () => {
     events.emit('relay.gap_filled');
@@ -166,10 +157,8 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
     reader.closed = true;
     const readers = groups.get(reader.requestId)?.readers;
     readers?.delete(reader);
-    wipes.wipeIfRead(reader);
-    if (readers?.size !== 0) return false;
-    wipes.forget(reader.requestId);
-    return groups.delete(reader.requestId);
+    wipeIfRead(reader);
+    return readers?.size === 0 && groups.delete(reader.requestId);
   }
 
   function close(reader: OpenReader): void {
@@ -181,7 +170,10 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
     channelOf: (shard) => channel.nameOf(shard),
     hasShard: (shard) => channel.isSubscribed(shard),
     ensureShard: (shard) => channel.subscribe(shard),
-    wipeAtEnd: wipes.mark,
+    wipeAtEnd(requestId) {
+      const group = groups.get(requestId);
+      if (group !== undefined) group.isWipedAtEnd = true;
+    },
     whenLost(requestId, act) {
       const group = groups.get(requestId);
       if (group !== undefined) group.onLost = act;

@@ -51,6 +51,8 @@ export interface ReaderGroup {
   requestId: string;
   readers: Set<OpenReader>;
   isFilling: boolean;
+  /** Nothing is kept of the answer. */
+  isWipedAtEnd: boolean;
   /** Redis was asked for the request and did not know it, and has not since then. */
   unknownSince: number | undefined;
   /** What is to be done once all readers were told that Redis knows nothing of the request. */
@@ -58,7 +60,15 @@ export interface ReaderGroup {
 }
 
 export function newGroup(shard: number, requestId: string): ReaderGroup {
-  return { shard, requestId, readers: new Set(), isFilling: false, unknownSince: undefined, onLost: undefined };
+  return {
+    shard,
+    requestId,
+    readers: new Set(),
+    isFilling: false,
+    isWipedAtEnd: false,
+    unknownSince: undefined,
+    onLost: undefined,
+  };
 }
 
 /** Whether the reader takes events now. */
