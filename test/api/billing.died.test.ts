@@ -1,23 +1,12 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import { createPaymentBookings } from '../../shared/infra/mongo/accounts/payment-bookings.ts';
 import { balanceOf, buy } from '../support/billing.ts';
-import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/stripe-double.ts';
-import type { StripeDouble } from '../support/stripe-double.ts';
+import { callBack, eventOf } from '../support/stripe-double.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import { useService } from '../support/use-service.ts';
+import { useStripeShop } from '../support/use-stripe-shop.ts';
 
-let stripe: StripeDouble;
-beforeAll(async () => {
-  stripe = await startStripeDouble();
-});
-const service = useService(() => ({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url }));
-beforeAll(async () => {
-  await service.admin('put', '/packages', { currency: 'eur', price_per_million_credits: 500, packages: [] });
-});
-afterAll(async () => {
-  await stripe.close();
-});
+const { service, stripe } = useStripeShop();
 
 it('a payment whose ingress dies once it is booked has its audit line, and is told once', async () => {
   const tenant = await service.startTenant({ credits: 0 });

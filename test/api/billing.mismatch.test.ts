@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 
 import { balanceOf, buy, transactionsOf } from '../support/billing.ts';
-import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/stripe-double.ts';
-import type { StripeDouble } from '../support/stripe-double.ts';
+import { callBack, eventOf } from '../support/stripe-double.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import { useService, useTenantPerTest } from '../support/use-service.ts';
+import { useTenantPerTest } from '../support/use-service.ts';
+import { useStripeShop } from '../support/use-stripe-shop.ts';
 
-let stripe: StripeDouble;
-beforeAll(async () => {
-  stripe = await startStripeDouble();
-});
-const service = useService(() => ({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url }));
-beforeAll(async () => {
-  await service.admin('put', '/packages', { currency: 'eur', price_per_million_credits: 500, packages: [] });
-});
-afterAll(async () => {
-  await stripe.close();
-});
+const { service, stripe } = useStripeShop();
 let checkoutId: string;
 const tenant = useTenantPerTest(service, { credits: 0 });
 beforeEach(async () => {

@@ -1,28 +1,18 @@
 import { connect } from 'node:net';
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { balanceOf, buy, expectRunningBalance, transactionsOf, URLS } from '../support/billing.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/stripe-double.ts';
-import type { StripeDouble, StripeEvent } from '../support/stripe-double.ts';
+import { callBack, eventOf } from '../support/stripe-double.ts';
+import type { StripeEvent } from '../support/stripe-double.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import { useService, useTenantPerTest } from '../support/use-service.ts';
+import { useTenantPerTest } from '../support/use-service.ts';
+import { useStripeShop } from '../support/use-stripe-shop.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-let stripe: StripeDouble;
-beforeAll(async () => {
-  stripe = await startStripeDouble();
-});
-const service = useService(() => ({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url }));
-beforeAll(async () => {
-  const prices = { currency: 'eur', price_per_million_credits: 500, packages: [] };
-  expect((await service.admin('put', '/packages', prices)).status).toBe(200);
-});
-afterAll(async () => {
-  await stripe.close();
-});
+const { service, stripe } = useStripeShop();
 let checkoutId: string;
 const tenant = useTenantPerTest(service, { credits: 0 });
 beforeEach(async () => {
