@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { freePort } from '../../scripts/embedded/ports.ts';
 import { startNode } from '../../scripts/harness/redis-nodes.ts';
 import type { RedisNode } from '../../scripts/harness/redis-nodes.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
@@ -35,10 +36,16 @@ describe('an address of Redis that cannot be used', () => {
     dataDir = await mkdtemp(join(tmpdir(), 'parley-addresses-'));
     const start = (name: string, own: Record<string, string>, access = {}) =>
       startNode(name, { dataDir, ...access }, () => own);
+    const busPort = String(await freePort());
     const [locked, encrypted, clustered] = await Promise.all([
       start('locked', {}, { password: 'secret' }),
       start('encrypted', {}, { tls: { ...LOCALHOST, isMutual: true } }),
-      start('clustered', { 'cluster-enabled': 'yes', 'cluster-config-file': 'nodes.conf' }),
+      start('clustered', {
+        'cluster-enabled': 'yes',
+        'cluster-config-file': 'nodes.conf',
+        // Its default is among the ports of outgoing connections.
+        'cluster-port': busPort,
+      }),
     ]);
     const master = new URL(redisUrl());
     const replica = await start('replica', { replicaof: `${master.hostname} ${master.port}` });
