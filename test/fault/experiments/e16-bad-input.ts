@@ -1,5 +1,6 @@
 import { Agent } from 'node:http';
 
+import { EVENT_LOOP_LOOK_MS } from '../../../shared/infra/metrics/registry.ts';
 import { createAnswerChecker } from '../../fuzz/check-answer.ts';
 import { send } from '../../fuzz/fuzz/send.ts';
 import { badInput } from '../attacks/bad-input.ts';
@@ -9,7 +10,9 @@ import type { Lab, Worker } from '../lab/lab.ts';
 import { readDocument } from '../lab/read-document.ts';
 import { routeTo } from './routes.ts';
 
-const DELAY_MAX_SECONDS = 0.2;
+const HELD_UP_MAX_MS = 200;
+/** As the metric shows it. */
+const DELAY_MAX_SECONDS = (HELD_UP_MAX_MS + EVENT_LOOP_LOOK_MS) / 1_000;
 /** The delay that an attack makes comes every time; one that comes once is the machine's. */
 const TRIES = 5;
 /** Larger than any body. */
@@ -99,7 +102,7 @@ export const badInputs: Experiment = {
       },
       verdicts: [
         { name: 'each has the right answer', faults: wrong },
-        { name: `no event loop is held up for ${DELAY_MAX_SECONDS * 1_000} ms`, faults: slow },
+        { name: `no event loop is held up for ${HELD_UP_MAX_MS} ms`, faults: slow },
       ],
     };
   },
