@@ -11,7 +11,8 @@ export interface MetricsPage {
 
 /**
  * Between two looks at how late the event loop is, so a delay shows with up to as much more. Each look wakes the process: at
- * prom-client's 10 ms they took a quarter of what an idle ingress takes (docs/decisions/0121-what-has-not-changed-is-not-read.md).
+ * prom-client's 10 ms they took a quarter of what an idle ingress takes
+ * (docs/decisions/0121-what-has-not-changed-is-not-read.md).
  */
 export const EVENT_LOOP_LOOK_MS = 50;
 
