@@ -15,7 +15,7 @@ interface RoutingCacheTimes {
  */
 const TIMES: RoutingCacheTimes = { lookMs: 500, readMs: 5_000 };
 
-/** The routing table as of at most half a second ago; the last one read while MongoDB is away. */
+/** The routing table, but for marked changes of the last half second; the last one read while MongoDB is away. */
 export interface RoutingCache {
   current(): RoutingTable;
   stop(): void;
