@@ -43,11 +43,13 @@ import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
 import { createAcceptanceClock } from '../shared/infra/redis/requests/request-eraser.ts';
 import { createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
+import { createRoutingMark } from '../shared/infra/redis/routing/routing-mark.ts';
 import { createAccessFlags } from '../shared/infra/redis/tenants/access-flags.ts';
 import { inTime } from '../shared/infra/redis/timing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
+import { withMarkedRoutes } from './admin/mark-routes.ts';
 import { ADMIN_FAILURES_PER_MINUTE } from './http/admin-failures.ts';
 import { pricesUnset } from './payments/open-payment.ts';
 
@@ -148,8 +150,10 @@ function withRecentEnds(store: AdminAccessStore, recentWrites: RecentWrites): Ad
 export type Stores = ReturnType<typeof openStores>;
 
 /** Everything that the ingress reads from and writes to the two stores, by the name that its readers use. */
-export function openStores({ config, keyspace, redis, recentWrites, cipher, mongo, reports, bulk }: Connections) {
+export function openStores(connections: Connections) {
+  const { config, log, keyspace, redis, recentWrites, cipher, mongo, reports, bulk } = connections;
   const { limits, queue } = config;
+  const routingMark = createRoutingMark(redis, keyspace);
   const requestTimeoutMs = limits.requestTimeoutSeconds * 1000;
   const retentionMs = limits.streamRetentionSeconds * 1000;
   return {
@@ -171,9 +175,15 @@ export function openStores({ config, keyspace, redis, recentWrites, cipher, mong
     checkouts: createCheckoutRepository(mongo),
     purchases: createPurchaseRepository(mongo),
     paymentBookings: createPaymentBookings(mongo),
-    providers: createProviderRepository(mongo, cipher),
-    credentials: createCredentialRotation(bulk, cipher),
-    tiers: createTierRepository(mongo),
+    ...withMarkedRoutes(
+      {
+        providers: createProviderRepository(mongo, cipher),
+        credentials: createCredentialRotation(bulk, cipher),
+        tiers: createTierRepository(mongo),
+      },
+      { mark: routingMark, recentWrites, log },
+    ),
+    routingMark,
     shardDirectory: createShardDirectory(mongo, queue.shards),
 
     admissionStore: createAdmissionStore(redis, keyspace, {

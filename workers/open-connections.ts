@@ -10,6 +10,7 @@ import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-r
 import { openRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
+import { createRoutingMark } from '../shared/infra/redis/routing/routing-mark.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 
@@ -33,7 +34,11 @@ export async function openConnections(config: Config, namespace: string | undefi
 
   const cipher = createCredentialCipher(config.credentialsKey, config.credentialsKeys);
   const pseudonymKey = await readPseudonymKey(mongo, cipher, config.credentialsKey);
-  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
+  const routing = await createRoutingCache({
+    repository: createRoutingRepository(mongo, cipher),
+    readMark: createRoutingMark(redis, keyspace).read,
+    log,
+  });
   closer.defer('routing', () => {
     routing.stop();
   });

@@ -25,12 +25,16 @@ interface AdmissionParts {
 /** The way of a chat request into the queue, or to the answer that an earlier call has made. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
-  const { accounts, accountStore, admissionStore, records } = stores;
+  const { accounts, accountStore, admissionStore, records, routingMark } = stores;
   const { hub, pseudonyms, follow, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
-  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
+  const routing = await createRoutingCache({
+    repository: createRoutingRepository(mongo, cipher),
+    readMark: routingMark.read,
+    log,
+  });
   closer.defer('routing', () => {
     routing.stop();
   });

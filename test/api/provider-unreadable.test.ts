@@ -16,8 +16,11 @@ const targetOf = (provider: string, priority: number) => ({
   priority,
   context_window: 128_000,
 });
-const spoil = (provider: string, encryptedApiKey: string) =>
-  service.models.providers.updateOne({ _id: provider }, { encryptedApiKey });
+async function spoil(provider: string, encryptedApiKey: string): Promise<void> {
+  await service.models.providers.updateOne({ _id: provider }, { encryptedApiKey });
+  // A change by hand is else seen within 5 s.
+  await service.redis.set(service.keyspace.routing.mark, `spoilt ${provider}`);
+}
 const ask = () => postChat(service.app, tenant.key, chatOf('Hello'));
 const linesAbout = (provider: string) =>
   service.log.lines.filter(({ message, fields }) => message === MESSAGE && fields['provider'] === provider);

@@ -9,6 +9,7 @@ import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.
 import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import { createRoutingMark } from '../../shared/infra/redis/routing/routing-mark.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
@@ -42,7 +43,11 @@ export async function openLeader(
   clock: Clock = systemClock,
 ): Promise<BatchLeader> {
   const key = Buffer.alloc(32, 7);
-  const routing = await createRoutingCache(createRoutingRepository(mongo, createCredentialCipher(key)), log);
+  const routing = await createRoutingCache({
+    repository: createRoutingRepository(mongo, createCredentialCipher(key)),
+    readMark: createRoutingMark(redis, keyspace).read,
+    log,
+  });
   const leases = createLeaderLease(redis, keyspace, LEADER_ID);
   const store = createAdmissionStore(redis, keyspace, LIMITS);
   let gate: Promise<void> | undefined;

@@ -37,6 +37,11 @@ export function createKeyspace(namespace = 'chat') {
     },
     /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
     breakers: breakerKeys(`{${namespace}-breakers}`),
+    /** Tiers and providers stand in MongoDB; here is only whether they have changed. */
+    routing: {
+      /** Another value after each change. */
+      mark: `{${namespace}-routing}:mark`,
+    },
     /** Who is kept out of the administration, which belongs to no tenant either. */
     administration: administrationKeys(`{${namespace}-admin}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */

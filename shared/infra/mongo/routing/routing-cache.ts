@@ -2,25 +2,62 @@ import type { RoutingTable } from '../../../domain/routing/routing.ts';
 import type { Logger } from '../../logging/logger.ts';
 import type { RoutingRepository } from './routing-repository.ts';
 
-/** A change has to reach every process within 1 s (docs/spec/contract.md section 7). */
-const REFRESH_MS = 500;
+/** Milliseconds between two looks whether routes have changed, and the most between two readings of all of them. */
+interface RoutingCacheTimes {
+  lookMs: number;
+  readMs: number;
+}
 
-/** The routing table as of at most half a second ago; the last one read while MongoDB is away. */
+/**
+ * A change has to reach every process within 1 s (docs/spec/contract.md section 7). All of the table is read now and then, as
+ * a change may have left no mark: one by hand, or one whose process died
+ * (docs/decisions/0121-what-has-not-changed-is-not-read.md).
+ */
+const TIMES: RoutingCacheTimes = { lookMs: 500, readMs: 5_000 };
+
+/** The routing table, but for marked changes of the last half second; the last one read while MongoDB is away. */
 export interface RoutingCache {
   current(): RoutingTable;
   stop(): void;
 }
 
-export async function createRoutingCache(repository: RoutingRepository, log: Logger): Promise<RoutingCache> {
+export interface RoutingCacheDeps {
+  repository: RoutingRepository;
+  /** Answers another text once routes have changed. Where it rejects, the table is read to find out. */
+  readMark(): Promise<string>;
+  log: Logger;
+  times?: RoutingCacheTimes;
+}
+
+/** Rejects where the table cannot be read for the first time. */
+export async function createRoutingCache(deps: RoutingCacheDeps): Promise<RoutingCache> {
+  const { repository, readMark, log, times = TIMES } = deps;
   let reported: ReadonlySet<string> = new Set();
-  let table = report(await repository.load());
+  /** The mark under which the table was read, until it is read anew; undefined: nothing is known of it. */
+  let markRead: string | undefined;
+  let readAt = 0;
+  let table = await read(await askMark());
   let failing = false;
   let stopped = false;
   let timer: NodeJS.Timeout;
 
+  /** Logs nothing: Redis's connection says that it is away, and the table is as new as ever. */
+  function askMark(): Promise<string | undefined> {
+    return readMark().catch(() => undefined);
+  }
+
+  /** `mark` was read before: what is changed and marked meanwhile is seen by the next look. */
+  async function read(mark: string | undefined): Promise<RoutingTable> {
+    markRead = undefined;
+    const loaded = report(await repository.load());
+    markRead = mark;
+    readAt = performance.now();
+    return loaded;
+  }
+
   /** Logs each provider that is left out once, however often it is read. */
-  function report(read: RoutingTable): RoutingTable {
-    for (const [provider, error] of read.unreadable) {
+  function report(loaded: RoutingTable): RoutingTable {
+    for (const [provider, error] of loaded.unreadable) {
       if (reported.has(provider)) continue;
       log.error('The stored API key of a provider cannot be decrypted; the provider is left out until it can.', {
         provider,
@@ -28,15 +65,18 @@ export async function createRoutingCache(repository: RoutingRepository, log: Log
       });
     }
     for (const provider of reported) {
-      if (!read.unreadable.has(provider)) log.info('A provider that was left out is no longer.', { provider });
+      if (!loaded.unreadable.has(provider)) log.info('A provider that was left out is no longer.', { provider });
     }
-    reported = new Set(read.unreadable.keys());
-    return read;
+    reported = new Set(loaded.unreadable.keys());
+    return loaded;
   }
 
   async function refresh(): Promise<void> {
+    const mark = await askMark();
+    const isKnown = mark !== undefined && mark === markRead;
+    if (isKnown && performance.now() - readAt < times.readMs) return;
     try {
-      table = report(await repository.load());
+      table = await read(mark);
       if (failing) log.info('The routing table can be read again.');
       failing = false;
     } catch (error) {
@@ -50,7 +90,7 @@ export async function createRoutingCache(repository: RoutingRepository, log: Log
       void refresh().finally(() => {
         if (!stopped) schedule();
       });
-    }, REFRESH_MS);
+    }, times.lookMs);
     timer.unref();
   }
 
