@@ -4,6 +4,7 @@ SecantusDB 0.7.0b3 is one Python process for all clients: what keeps it busy for
 below does the same for its clients, and says what SecantusDB itself takes for it.
 """
 
+import contextlib
 import datetime
 import functools
 import os
@@ -228,7 +229,8 @@ commands._maybe_record_profile = lambda *_: None
 
 # One core: Python runs one of its threads at a time, and passing the turn to a thread on another core takes as long as
 # a small command does. On an idle machine half of the CPU time and of the wait, on a busy one a tenth.
-if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+with contextlib.suppress(AttributeError, OSError):
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
 
 sys.exit(main())

@@ -2,7 +2,7 @@ import type { RoutingTable } from '../../../domain/routing/routing.ts';
 import type { Logger } from '../../logging/logger.ts';
 import type { RoutingRepository } from './routing-repository.ts';
 
-/** Milliseconds between two looks whether routes have changed, and the most between two readings of all of them. */
+/** Milliseconds between two looks whether routes have changed; all of them are read at the first look after `readMs`. */
 interface RoutingCacheTimes {
   lookMs: number;
   readMs: number;
@@ -13,7 +13,7 @@ interface RoutingCacheTimes {
  * a change may have left no mark: one by hand, or one whose process died
  * (docs/decisions/0121-what-has-not-changed-is-not-read.md).
  */
-const TIMES: RoutingCacheTimes = { lookMs: 500, readMs: 5_000 };
+const TIMES: RoutingCacheTimes = { lookMs: 500, readMs: 4_500 };
 
 /** The routing table, but for marked changes of the last half second; the last one read while MongoDB is away. */
 export interface RoutingCache {
@@ -74,7 +74,7 @@ export async function createRoutingCache(deps: RoutingCacheDeps): Promise<Routin
   async function refresh(): Promise<void> {
     const mark = await askMark();
     const isKnown = mark !== undefined && mark === markRead;
-    if (isKnown && performance.now() - readAt < times.readMs) return;
+    if (stopped || (isKnown && performance.now() - readAt < times.readMs)) return;
     try {
       table = await read(mark);
       if (failing) log.info('The routing table can be read again.');
