@@ -28,12 +28,8 @@ function ofNode(): Registry {
 
 /** With Node's own series; each series names its process. */
 export function createRegistry(processName: string): Registry {
-  const registry = new Registry();
+  const registry = Registry.merge([ofNode()]);
   registry.setDefaultLabels({ process: processName });
-  for (const { name } of ofNode().getMetricsAsArray()) {
-    const metric = ofNode().getSingleMetric(name);
-    if (metric !== undefined) registry.registerMetric(metric);
-  }
   return registry;
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 
-import { createRegistry, EVENT_LOOP_LOOK_MS } from '../../shared/infra/metrics/registry.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { createRegistry, EVENT_LOOP_LOOK_MS } from '../../../../../shared/infra/metrics/registry.ts';
+import { waitFor } from '../../../../support/wait-for.ts';
 
 /** A timer of libuv goes by whole milliseconds. */
 const ROUNDED_MS = 2;
