@@ -158,7 +158,7 @@ describe('a delivery', () => {
     expect(await deliverNext(tenantId, webhook._id)).toBe('done');
 
     const late = { attempt: { at: now, durationMs: 1, status: 500 }, status: 'failed' } as const;
-    expect(lost && (await deliveries.settle(lost, late))).toBe(false);
+    expect(lost && (await deliveries.recordAttempt(lost, late))).toBe(false);
     const [delivery] = await deliveries.list(tenantId, webhook._id, { limit: 10, order: 'desc' });
     expect(delivery).toMatchObject({ status: 'succeeded', attempts: [{ status: 204 }] });
   });

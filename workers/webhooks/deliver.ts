@@ -20,7 +20,7 @@ import { signedHeaders } from '../../shared/webhooks/sign.ts';
 
 export interface DeliverDeps {
   webhooks: Pick<WebhookRepository, 'find' | 'change' | 'disable'>;
-  deliveries: Pick<WebhookDeliveryRepository, 'claim' | 'settle' | 'findEvent' | 'giveUp'>;
+  deliveries: Pick<WebhookDeliveryRepository, 'claim' | 'recordAttempt' | 'findEvent' | 'failPending'>;
   client: WebhookClient;
   cipher: Pick<CredentialCipher, 'decrypt'>;
   events: Pick<EventSink, 'tryPublish'>;
@@ -33,7 +33,7 @@ export interface DeliverDeps {
   log: Logger;
 }
 
-/** Longer than an attempt can take: a worker that has not said by then what came of it has died. */
+/** Longer than an attempt can take: a worker that has not recorded its attempt by then has died. */
 const LEASE_MS = 30_000;
 /** A receiver that takes longer is slow. */
 const SLOW_MS = 3_000;
@@ -94,13 +94,13 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
   ): Promise<void> {
     if (!(await webhooks.disable(tenantId, _id, reason))) return;
     await announce(tenantId);
-    await deliveries.giveUp(tenantId, _id);
+    await deliveries.failPending(tenantId, _id);
     log.warn('A webhook was disabled.', { tenantId, reason });
     const data = { webhook_id: _id, url, reason };
     await events.tryPublish([{ tenantId, mode, type: 'webhook.disabled', cause: `${_id}:${now}`, data, now }]);
   }
 
-  /** What the webhook's row says of its receiver after an attempt. */
+  /** Writes to the webhook's row what an attempt shows of its receiver. Disables the webhook if that failed for too long. */
   async function noteHealth(webhook: WebhookRow, attempt: DeliveryAttempt & { ok: boolean }, now: number) {
     const { _id, tenantId, mode = 'live' } = webhook;
     const space = { tenantId, mode };
@@ -132,11 +132,11 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     const { ok, ...attempt } = toAttempt(reply, at, now);
     telemetry.emit('webhook.attempted', ok ? 'succeeded' : 'failed');
     const latest = ok ? webhook : await reread(webhook);
-    // Its tenant has given it another receiver meanwhile, of which the failure of this one says nothing.
+    // The tenant has changed the URL meanwhile: the failure of the former receiver says nothing of the present one.
     const isFormer = latest.url !== webhook.url;
     const isFinal = ok || (attempt.status === GONE && !isFormer);
     const next = isFinal ? undefined : nextAttemptAt(delivery.failed + 1, now, random());
-    await deliveries.settle(delivery, {
+    await deliveries.recordAttempt(delivery, {
       attempt,
       status: ok ? 'succeeded' : next === undefined ? 'failed' : 'pending',
       ...(next === undefined ? {} : { nextAttemptAt: next }),
@@ -151,8 +151,8 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
   return async (tenantId, webhookId) => {
     const webhook = await webhooks.find({ tenantId, mode: 'any' }, webhookId);
     if (webhook?.status !== 'active') {
-      // What an event brought in the moment in which it was disabled or deleted.
-      await deliveries.giveUp(tenantId, webhookId);
+      // An event that came while the webhook was being disabled or deleted has made a delivery after all.
+      await deliveries.failPending(tenantId, webhookId);
       return 'none';
     }
     const delivery = await deliveries.claim(tenantId, webhookId, clock.now(), LEASE_MS);

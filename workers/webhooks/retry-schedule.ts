@@ -7,10 +7,13 @@ const RETRY_DELAYS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR
 
 export const ATTEMPTS_MAX = RETRY_DELAYS_MS.length + 1;
 
-/** Receivers that fail together should not be asked again together: up to a tenth is added. */
+/** At most this part of a delay is added to it, so that receivers that failed together are not tried again together. */
 const JITTER = 0.1;
 
-/** When a delivery that has failed `failed` times is tried again; undefined: no more. `chance` is from 0 up to 1. */
+/**
+ * When a delivery is attempted again after `failed` failed attempts (from 1); milliseconds since the epoch. Undefined: no
+ * more. `chance` is at least 0 and below 1.
+ */
 export function nextAttemptAt(failed: number, now: number, chance: number): number | undefined {
   const delay = RETRY_DELAYS_MS[failed - 1];
   return delay === undefined ? undefined : now + Math.round(delay * (1 + JITTER * chance));
@@ -18,16 +21,17 @@ export function nextAttemptAt(failed: number, now: number, chance: number): numb
 
 const FAILING_MAX_MS = 5 * 24 * HOUR;
 
-/** What is known of a receiver that has answered nothing well since. */
+/** A receiver of which no attempt has succeeded for some time. */
 export interface FailingReceiver {
+  /** When the first of the failed attempts began; milliseconds since the epoch. */
   failingSince: number;
   /** Failed attempts since then. */
   failures: number;
 }
 
 /**
- * Whether a receiver has failed for long enough to be left alone. One whose events are rare has at least a whole
- * delivery's attempts before that: two failures a week apart say little.
+ * Whether a receiver has failed for so long that its webhook is disabled. At least as many attempts must have failed as one
+ * delivery has: where events are rare, two failures a week apart say little.
  */
 export function isGivenUp({ failingSince, failures }: FailingReceiver, now: number): boolean {
   return now - failingSince >= FAILING_MAX_MS && failures >= ATTEMPTS_MAX;

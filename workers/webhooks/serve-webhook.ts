@@ -19,14 +19,14 @@ export type ServeWebhook = (name: WebhookQueueName, job: WebhookJob) => Promise<
 
 /** Deliveries to one receiver at the same time. */
 const PARALLEL = 4;
-/** Then it is the turn of others; what is left is found by the sweep. */
+/** After this time a job ends, so that other webhooks get its place; the sweep finds the deliveries that are left. */
 const TURN_MS = 20_000;
-/** Places of one worker's queue that one tenant's receivers may take at once: a quarter of them. */
+/** Jobs of one tenant that a worker runs at once in one queue: a quarter of what it runs. */
 const PLACES_PER_TENANT = 16;
 
 /**
- * A receiver that fails or takes long goes on in the queue for such ones, behind its like, and so does what a tenant
- * has beyond its places. In the slow queue the sweep offers it again.
+ * A webhook whose receiver fails or is slow is handed on to the queue `webhooks-slow`, so that it holds nobody else up; so is
+ * one whose tenant has all its places taken. If they are taken there, too, the job ends, and the sweep queues it again.
  */
 export function createServeWebhook({ webhooks, queue, deliverNext, clock, stopping }: ServeWebhookDeps): ServeWebhook {
   const taken: Record<WebhookQueueName, Map<string, number>> = { webhooks: new Map(), 'webhooks-slow': new Map() };

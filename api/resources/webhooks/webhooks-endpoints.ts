@@ -156,7 +156,7 @@ const updateWebhook = defineEndpoint({
     const changed = await webhooks.repository.change(principal, _id, changes);
     const row = found(changed, 'webhookId');
     await accessFlags.announce(tenantId);
-    if (body.status === 'disabled') await webhooks.deliveries.giveUp(tenantId, _id);
+    if (body.status === 'disabled') await webhooks.deliveries.failPending(tenantId, _id);
     await events.emit(actor, 'webhook.updated', _id, { fields: Object.keys(body) });
     return ok(toWebhookResource(row, clock.now()));
   },

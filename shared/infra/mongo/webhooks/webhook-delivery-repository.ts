@@ -8,46 +8,50 @@ import { insertOnce } from '../insert-once.ts';
 import { listRows } from '../list-rows.ts';
 import type { RowOfSpace } from '../spaces.ts';
 
-/** What receivers are sent; `_id` is made of tenant, type and cause, so a cause has one event. */
+/** An event that receivers are sent. `_id` is made of tenant, type and cause, so publishing a cause again makes no second one. */
 export interface WebhookEventRow extends RowOfSpace {
   _id: string;
   type: WebhookEventType;
-  /** The body as it is signed and sent, the same with every attempt. */
+  /** The body as it is signed and sent, the same in every attempt. */
   bodyJson: string;
-  /** The entity that the event is about, so that its deletion finds it. */
+  /** The entity that the event is about: a deletion of the entity finds the event by it. */
   entityId?: string;
+  /** Milliseconds since the epoch, as all times here. */
   createdAt: number;
-  /** MongoDB deletes it then. */
+  /** When MongoDB deletes it. */
   expiresAt: Date;
 }
 
+/** One POST to a webhook's receiver. */
 export interface DeliveryAttempt {
+  /** When it began. */
   at: number;
   durationMs: number;
+  /** The HTTP status of the reply; absent: none came. */
   status?: number;
-  /** A sentence of ours; nothing of what the receiver replied. */
+  /** Why it failed, in a sentence of this service; nothing of the reply is stored. */
   error?: string;
 }
 
-/** One event for one webhook, whose mode it has: the webhook is looked for first, in its space. */
+/** One event on its way to one webhook. It has the webhook's mode; callers look the webhook up first, in its space. */
 export interface WebhookDeliveryRow extends RowOfSpace {
   _id: string;
   webhookId: string;
   eventId: string;
   type: WebhookEventType;
   status: 'pending' | 'succeeded' | 'failed';
-  /** The latest ones. */
+  /** The latest ones, at most ATTEMPTS_KEPT, oldest first. */
   attempts: DeliveryAttempt[];
-  /** Failed attempts since it was made or asked for again. */
+  /** Failed attempts since it was created or restarted. */
   failed: number;
-  /** Present while it is pending. During an attempt: when another worker may take it. */
+  /** Present while it is pending: when the next attempt is due. During an attempt: when another worker may claim it. */
   nextAttemptAt?: number;
-  /** Rises with every attempt: only the latest may write what came of it. */
+  /** A fence, which rises with every claim: only the holder of the latest claim may record its attempt. */
   claim: number;
-  /** Present during an attempt. */
+  /** Present during an attempt: when its claim ends. */
   claimedUntil?: number;
   createdAt: number;
-  /** MongoDB deletes it then. */
+  /** When MongoDB deletes it. */
   expiresAt: Date;
 }
 
@@ -104,7 +108,7 @@ export const webhookDeliveryModel = collection<WebhookDeliveryRow>(
   webhookDeliverySchema,
 );
 
-/** What came of an attempt. `nextAttemptAt` belongs to `pending`. */
+/** The result of an attempt. With the status `pending`, and only then, it has `nextAttemptAt`. */
 interface AttemptResult {
   attempt: DeliveryAttempt;
   status: WebhookDeliveryRow['status'];
@@ -117,28 +121,31 @@ interface DueWebhook {
 }
 
 export interface WebhookDeliveryRepository {
-  /** What is there already stays as it is. Events go first: a delivery has an event. */
+  /** Rows that are stored already stay as they are, so it is safe to repeat. Events go first: every delivery has its event. */
   insert(events: readonly WebhookEventRow[], deliveries: readonly WebhookDeliveryRow[]): Promise<void>;
   find(tenantId: string, webhookId: string, deliveryId: string): Promise<WebhookDeliveryRow | undefined>;
   findEvent(tenantId: string, eventId: string): Promise<WebhookEventRow | undefined>;
   /** One row more than the limit. */
   list(tenantId: string, webhookId: string, query: ListQuery): Promise<WebhookDeliveryRow[]>;
-  /** Takes the webhook's delivery that has been due for longest; whoever dies with it loses it after `leaseMs`. */
+  /**
+   * Claims the pending delivery of the webhook that has been due for longest, for `leaseMs`: if nobody records the attempt
+   * by then, another worker may claim it. Undefined: none is due.
+   */
   claim(tenantId: string, webhookId: string, now: number, leaseMs: number): Promise<WebhookDeliveryRow | undefined>;
-  /** False: somebody else has taken the delivery since. */
-  settle(delivery: WebhookDeliveryRow, result: AttemptResult): Promise<boolean>;
-  /** Has it tried again from the beginning, unless an attempt is under way: false. */
+  /** Stores the result of the attempt for which the delivery was claimed. False: it has been claimed again since. */
+  recordAttempt(delivery: WebhookDeliveryRow, result: AttemptResult): Promise<boolean>;
+  /** Makes the delivery due at once, with all its attempts before it. False: an attempt is under way. */
   restart(delivery: WebhookDeliveryRow, now: number): Promise<boolean>;
-  /** Ends whatever the webhook still waits for. */
-  giveUp(tenantId: string, webhookId: string): Promise<void>;
-  /** Webhooks of all tenants for which something is due. */
+  /** Fails the pending deliveries of a webhook that is disabled or gone. Safe to repeat. */
+  failPending(tenantId: string, webhookId: string): Promise<void>;
+  /** Webhooks of all tenants that have a delivery due, the longest due first, at most `limit`. */
   due(now: number, limit: number): Promise<DueWebhook[]>;
 }
 
-/** A delivery that is asked for again and again keeps its latest attempts. */
+/** A delivery can be restarted without end, so its list of attempts is bounded. */
 export const ATTEMPTS_KEPT = 50;
 
-/** Inserts what is not there. */
+/** Inserts the rows that are not stored, and leaves the others as they are. */
 function upsertsOf<Row extends { _id: string }>(rows: readonly Row[]) {
   return rows.map(({ _id, ...rest }) => ({
     updateOne: { filter: { _id }, update: { $setOnInsert: rest }, upsert: true },
@@ -177,7 +184,7 @@ export function createWebhookDeliveryRepository(connection: Connection): Webhook
       return taken ?? undefined;
     },
 
-    async settle({ _id, tenantId, claim }, { attempt, status, nextAttemptAt }) {
+    async recordAttempt({ _id, tenantId, claim }, { attempt, status, nextAttemptAt }) {
       const { matchedCount } = await deliveries.updateOne(
         { _id, tenantId, claim },
         {
@@ -204,7 +211,7 @@ export function createWebhookDeliveryRepository(connection: Connection): Webhook
       return matchedCount === 1;
     },
 
-    async giveUp(tenantId, webhookId) {
+    async failPending(tenantId, webhookId) {
       await deliveries.updateMany(
         { tenantId, webhookId, status: 'pending' },
         { $set: { status: 'failed' }, $unset: { nextAttemptAt: 1, claimedUntil: 1 }, $inc: { claim: 1 } },

@@ -26,14 +26,14 @@ export interface WebhookRow extends RowOfSpace {
   events: WebhookEventType[];
   description: string;
   status: 'active' | 'disabled';
-  /** `request`: by the tenant. Absent while it is active. */
+  /** `request`: the tenant asked for it; `gone`: the receiver answered 410; `failing`: it failed for days. */
   disabledReason?: 'request' | 'gone' | 'failing';
   /** AES-256-GCM, see shared/infra/mongo/credentials.ts. */
   encryptedSecret: string;
   previousSecrets?: PreviousSecret[];
   /** The run under an `Idempotency-Key` that rotated the secret last. */
   rotatedUnder?: string;
-  /** Since when no attempt has succeeded, and how many have failed since; absent after a success. */
+  /** When the first attempt since the latest success failed, and how many have failed since; absent after a success. */
   failingSince?: number;
   failures?: number;
   /** The latest attempt succeeded but took long. */
@@ -68,7 +68,7 @@ const webhookSchema = new Schema<WebhookRow>(
 
 export const webhookModel = collection<WebhookRow>('Webhook', 'webhooks', webhookSchema);
 
-/** Disabled ones count as well. */
+/** Webhooks of one mode that a tenant may have, disabled ones included. */
 export const WEBHOOKS_MAX = 20;
 
 /** Undefined leaves a field as it is, null takes it away. */
@@ -94,11 +94,11 @@ export interface WebhookRepository {
   list(space: Space, query: ListQuery): Promise<WebhookRow[]>;
   /** Undefined: the space has no such webhook. */
   change(space: SearchedSpace, webhookId: string, changes: WebhookChanges): Promise<WebhookRow | undefined>;
-  /** Changes it only where it still has this secret; false: another call has rotated it. */
+  /** Changes the webhook if it still has the secret that `row` has. False: another call has rotated it. */
   replaceSecret(row: WebhookRow, changes: WebhookChanges): Promise<boolean>;
-  /** Disables it for its receiver's sake; false: it was not active any more. */
+  /** Disables a webhook whose receiver is gone or keeps failing. False: it was not active any more. */
   disable(tenantId: string, webhookId: string, reason: 'gone' | 'failing'): Promise<boolean>;
-  /** With its deliveries. False: there was none. */
+  /** Deletes the webhook and its deliveries. False: the space has no such webhook. */
   remove(space: Space, webhookId: string): Promise<boolean>;
   /** The active webhooks of a tenant by event type. */
   subscriptions(tenantId: string): Promise<Map<WebhookEventType, Subscriber[]>>;
