@@ -141,7 +141,7 @@ describe('an upload', () => {
     const { upload } = open();
     await addMany(upload, 600);
     const row = await models.batches.findOne({}).lean();
-    await createBatchWorkRepository(mongo).abandon('ten_1', String(row?._id), 'validating', NOW);
+    await createBatchWorkRepository(mongo).removeUnstarted('ten_1', String(row?._id), 'validating', NOW);
 
     await expect(upload.start(undefined)).rejects.toMatchObject({ code: 'conflict' });
 
@@ -243,7 +243,7 @@ describe('an upload', () => {
     await addMany(upload, 600);
     expect(await list()).toHaveLength(1);
     const row = await models.batches.findOne({}).lean();
-    await createBatchWorkRepository(mongo).abandon('ten_1', String(row?._id), 'validating', NOW);
+    await createBatchWorkRepository(mongo).removeUnstarted('ten_1', String(row?._id), 'validating', NOW);
 
     expect(await list()).toEqual([]);
     expect(await createBatchRepository(mongo).countOpen(PRINCIPAL, 3)).toBe(0);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
-import { batchLineId } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import { batchLineId } from '../../shared/infra/mongo/batches/batch-lines.ts';
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { createFailedLines } from '../../shared/infra/mongo/batches/failed-lines.ts';

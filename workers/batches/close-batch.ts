@@ -15,7 +15,7 @@ import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';
 
 export interface CloseBatchDeps {
-  work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'reopened' | 'finish' | 'told'>;
+  work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'reopened' | 'finish' | 'close'>;
   admissions: Pick<AdmissionStore, 'void' | 'disown'>;
   queue: Pick<BatchQueue, 'close'>;
   lines: Pick<ReadLines, 'more'>;
@@ -110,7 +110,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
       const { tenantId, mode, _id: batchId, status, total, completed: succeeded, failed } = row;
       const data = { batch_id: batchId, status, total, succeeded, failed };
       await events.publish([{ tenantId, mode, type: 'batch.completed', cause: batchId, data, now: clock.now() }]);
-      await work.told(tenantId, batchId);
+      await work.close(tenantId, batchId);
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Terminal } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/stored-answer.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
-import type { LineRetry } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import type { LineRetry } from '../../shared/infra/mongo/batches/batch-lines.ts';
 import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { endOf, outageOf } from '../../shared/domain/requests/outage.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';

@@ -16,7 +16,7 @@ import { createDoForBatch, emptyShard, isResting, NEVER } from './shard-batches.
 import type { ShardBatches } from './shard-batches.ts';
 
 export interface DispatcherDeps {
-  work: Pick<BatchWorkRepository, 'open' | 'count' | 'note' | 'abandon'>;
+  work: Pick<BatchWorkRepository, 'open' | 'count' | 'noteProgress' | 'removeUnstarted'>;
   fillQueue: FillQueue;
   collectEnds: CollectEnds;
   closeBatch: CloseBatch;

@@ -1,6 +1,6 @@
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { RequestTrace } from '../../shared/contracts/request-trace.ts';
-import type { LineRetry } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import type { LineRetry } from '../../shared/infra/mongo/batches/batch-lines.ts';
 
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 60_000;

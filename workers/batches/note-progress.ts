@@ -5,7 +5,7 @@ import type { ProviderWatch } from './provider-watch.ts';
 import type { KeepLead } from './send-slice.ts';
 
 export interface NoteProgressDeps {
-  work: Pick<BatchWorkRepository, 'note'>;
+  work: Pick<BatchWorkRepository, 'noteProgress'>;
   watch: Pick<ProviderWatch, 'isDown'>;
   clock: Clock;
 }
@@ -30,7 +30,7 @@ export function createNoteProgress({ work, watch, clock }: NoteProgressDeps): No
     if (text === batch.noted) return;
     // A state written by a former leader would stay wrong: the present one writes changes only.
     await keepLead();
-    await work.note(row.tenantId, row._id, state);
+    await work.noteProgress(row.tenantId, row._id, state);
     batch.noted = text;
   };
 }

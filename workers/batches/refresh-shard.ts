@@ -9,7 +9,7 @@ import { openBatch } from './open-batch.ts';
 import type { DoForBatch, ShardBatches } from './shard-batches.ts';
 
 export interface RefreshShardDeps {
-  work: Pick<BatchWorkRepository, 'open' | 'count' | 'abandon'>;
+  work: Pick<BatchWorkRepository, 'open' | 'count' | 'removeUnstarted'>;
   queue: Pick<BatchQueue, 'decide'>;
   closeBatch: Pick<CloseBatch, 'publish'>;
   doForBatch: DoForBatch;
@@ -22,7 +22,7 @@ export type RefreshShard = (shard: number, known: ShardBatches) => Promise<void>
 
 /** How often the rows of the shard's batches are read, and so the delay of a cancellation. */
 const ROWS_MS = 500;
-/** After this time an upload is taken as abandoned by a dead ingress; a request has five minutes to arrive. */
+/** After this time the ingress of an upload must have died: a request has five minutes to arrive. */
 const UPLOAD_MAX_MS = 600_000;
 
 function forgetOthers({ open, resting }: ShardBatches, rows: readonly BatchRow[]): void {
@@ -39,8 +39,8 @@ export function createRefreshShard({
   clock,
   log,
 }: RefreshShardDeps): RefreshShard {
-  function abandon({ tenantId, _id, status }: BatchRow): Promise<void> {
-    return work.abandon(tenantId, _id, status, clock.now());
+  function removeUnstarted({ tenantId, _id, status }: BatchRow): Promise<void> {
+    return work.removeUnstarted(tenantId, _id, status, clock.now());
   }
 
   /** Undefined: Redis is full, or away. The other batches go on, and this one is looked at again with the next rows. */
@@ -58,7 +58,7 @@ export function createRefreshShard({
     if (fate === 'refused') {
       // MongoDB went away as it started, and its caller was told that there is none.
       log.info('A batch that was refused is removed.', { batchId, tenantId });
-      await abandon(row);
+      await removeUnstarted(row);
     } else if (fate === 'running') {
       log.info('A batch is taken up.', { batchId, tenantId, count: row.total });
       open.set(batchId, openBatch(row, await work.count(tenantId, batchId)));
@@ -68,7 +68,7 @@ export function createRefreshShard({
   async function look(known: ShardBatches, row: BatchRow): Promise<void> {
     const batch = known.open.get(row._id);
     if (row.status === 'validating') {
-      if (clock.now() - row.createdAt > UPLOAD_MAX_MS) await abandon(row);
+      if (clock.now() - row.createdAt > UPLOAD_MAX_MS) await removeUnstarted(row);
     } else if (isEndedBatch(row.status)) {
       known.open.delete(row._id);
       await doForBatch(known, row._id, () => closeBatch.publish({ row }));

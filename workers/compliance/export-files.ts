@@ -6,7 +6,7 @@ import type { ExportRows } from '../../shared/infra/mongo/compliance/export-rows
 import type { AnswerRow } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { RequestIntentRow } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { EntityRow } from '../../shared/infra/mongo/entities/entity-repository.ts';
-import type { BatchLineRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchLineRow } from '../../shared/infra/mongo/batches/batch-lines.ts';
 
 /** One file of an export: its name without the ending, and its lines as objects. */
 export interface ExportFile {

@@ -2,8 +2,9 @@ import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import { batchLineId } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchLineRow, BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import { batchLineId } from '../../../shared/infra/mongo/batches/batch-lines.ts';
+import type { BatchLineRow } from '../../../shared/infra/mongo/batches/batch-lines.ts';
+import type { BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { BatchQueue } from '../../../shared/infra/redis/requests/queue-store.ts';
 import { inTime } from '../../../shared/infra/redis/timing.ts';
@@ -11,34 +12,34 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
 
-/** What is in memory of an upload, beside the line that arrives. */
+/** Lines of an upload that are in memory at most, beside the line that arrives. */
 const GROUP_LINES_MAX = 200;
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
-/** A row without its text. */
+/** Memory of a row beside its text. */
 const ROW_BYTES = 512;
 
 /** The pauses double from the first to the last: a quarter of an hour in all. */
 const TAKE_BACK_AGAIN_MS = 250;
 const TAKE_BACK_PAUSE_MAX_MS = 512_000;
 
-/** A batch that arrives. */
+/** A batch that arrives, line by line. */
 export interface Upload {
   /** Keeps the next line; resolves when there is room for another. */
   add(line: BatchLine): Promise<void>;
   /** Bytes of the lines that are in memory. */
   heldBytes(): number;
   /**
-   * All of it has arrived: lets it run, or takes it back where the same run has started another. Throws `conflict`
-   * where that cannot be any more. Any other fault, too, means that it will not run, unless it has a `startedUnder`, by
-   * which a repeat finds it, or both stores are away.
+   * Starts the batch once all of it has arrived. If the same run has started another batch, removes this one and returns
+   * that. Throws `conflict` if it cannot start any more. After any other error, too, the batch does not run, unless it has a
+   * `startedUnder`, by which a repeat finds it, or both stores are away.
    */
   start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow>;
-  /** Takes away what is stored, unless it has started. Never rejects, and is safe to repeat. */
+  /** Removes what is stored, unless `start` was called. Never rejects, and is safe to repeat. */
   discard(): Promise<void>;
 }
 
 export interface UploadDeps {
-  batches: Pick<BatchRepository, 'insert' | 'addLines' | 'start' | 'giveUp' | 'remove'>;
+  batches: Pick<BatchRepository, 'insert' | 'addLines' | 'start' | 'failUnstarted' | 'remove'>;
   batchQueue: Pick<BatchQueue, 'decide'>;
   clock: Clock;
   log: Logger;
@@ -85,7 +86,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
   const { _id: batchId, tenantId, shard } = batch;
   let state: 'arriving' | 'starting' | 'over' = 'arriving';
   let isStored = false;
-  /** MongoDB did not say whether it has started. */
+  /** MongoDB did not answer whether the batch has started. */
   let isUnsure = false;
   let total = 0;
   let failed = 0;
@@ -107,15 +108,19 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     }
   }
 
-  /** Whoever takes it up, once MongoDB is back, takes it away instead; unless somebody has taken it up already. */
+  /** Has the leader that finds the batch once MongoDB is back remove it. Resolves to `running` if one runs it already. */
   const refuse = () => inTime(batchQueue.decide(shard, batchId, 'refused'));
 
-  /** In the background after the first try: the store that failed the upload mostly fails this as well, for a while. */
+  /**
+   * Removes what is stored. Resolves after the first try; if that fails, others follow in the background, as the store that
+   * failed the upload mostly fails this as well, for a while.
+   */
   async function takeBack(pauseMs = TAKE_BACK_AGAIN_MS): Promise<void> {
     state = 'over';
     if (!isStored) return;
     try {
-      const isRunning = isUnsure && ((await refuse()) === 'running' || !(await batches.giveUp(tenantId, batchId)));
+      const isRunning =
+        isUnsure && ((await refuse()) === 'running' || !(await batches.failUnstarted(tenantId, batchId)));
       if (isRunning) {
         const about = { tenantId, batchId };
         log.error('A batch runs although its caller was told that it does not: both stores were away.', about);

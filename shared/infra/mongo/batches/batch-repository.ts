@@ -4,17 +4,15 @@ import type { Connection } from 'mongoose';
 import { BATCH_STATUSES } from '../../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../contracts/batches.ts';
 import type { KeyMode, SearchedSpace, Space } from '../../../contracts/space.ts';
-import type { EndedAnswer } from '../../../contracts/stored-answer.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
-import type { OutageCode } from '../../../domain/requests/outage.ts';
-import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { insertOnce } from '../insert-once.ts';
 import { listRows } from '../list-rows.ts';
 import { inSpace } from '../spaces.ts';
-import type { RowOfSpace } from '../spaces.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
+import { batchLineModel } from './batch-lines.ts';
+import type { BatchLineRow } from './batch-lines.ts';
 
 /** Times are milliseconds since the epoch. */
 export interface BatchRow {
@@ -52,42 +50,6 @@ export interface BatchRow {
   removeAt: Date;
 }
 
-/** The failed tries of a line whose provider did not answer; times are milliseconds since the epoch. */
-export interface LineRetry {
-  tries: number;
-  /** Tries that failed while the provider answered others, so the line itself may be the reason. */
-  faults: number;
-  failedAt: number;
-  /** When the next one is due. */
-  dueAt: number;
-}
-
-/** `_id` consists of the batch's id and the line's number, so writing a line twice stores it once. */
-export interface BatchLineRow extends RowOfSpace {
-  _id: string;
-  batchId: string;
-  /** From 0, in the order of the body. */
-  index: number;
-  /** Null: the line has none, or none that can be read. */
-  customId: string | null;
-  requestId: string;
-  entityId?: string;
-  state: 'waiting' | 'completed' | 'failed';
-  /** Its ChatRequest as JSON. Removed when the line ends; with `failedAt`, when its batch ends. */
-  requestJson?: string;
-  /** Its result, if it failed without running. */
-  error?: ErrorDetail;
-  /** Its result, if it ran. */
-  fields?: EndedAnswer['fields'];
-  entries?: EndedAnswer['entries'];
-  /** When it failed for good in an outage. While its batch runs, an administrator may have it tried once more. */
-  failedAt?: number;
-  failedCode?: OutageCode;
-  /** Only while it waits. */
-  retry?: LineRetry;
-  removeAt: Date;
-}
-
 const batchSchema = new Schema<BatchRow>(
   {
     _id: required,
@@ -122,60 +84,32 @@ const batchSchema = new Schema<BatchRow>(
   )
   .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
 
-const batchLineSchema = new Schema<BatchLineRow>(
-  {
-    _id: required,
-    tenantId: required,
-    mode: text,
-    batchId: required,
-    index: count,
-    customId: { type: String, default: null },
-    requestId: required,
-    entityId: text,
-    state: required,
-    requestJson: text,
-    failedAt: number,
-    failedCode: text,
-    error: { type: Schema.Types.Mixed },
-    fields: { type: Schema.Types.Mixed },
-    retry: { type: { _id: false, tries: count, faults: count, failedAt: count, dueAt: count }, default: undefined },
-    entries: { type: [{ _id: false, lastSeq: count, payload: text }], default: undefined },
-    removeAt: { type: Date, required: true },
-  },
-  options,
-)
-  .index({ batchId: 1, index: 1 })
-  .index({ failedAt: 1 }, { sparse: true })
-  .index({ tenantId: 1, entityId: 1 })
-  .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
-
 export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
 
-export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
-
-/** What a batch's row learns when the last line has arrived. */
+/** The fields of a batch's row that are set when the last line has arrived. */
 type Arrived = Pick<BatchRow, 'total' | 'bytes' | 'failed' | 'metadataJson' | 'startedUnder'>;
 
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of the workers. */
 export interface BatchRepository {
-  /** Stores a batch that is about to arrive; its shard's leader ends it if it never does. Safe to repeat, like `addLines`. */
+  /** Stores a batch whose lines are about to arrive; the leader of its shard removes it if they do not. Safe to repeat. */
   insert(batch: Omit<BatchRow, 'openShard'>): Promise<void>;
+  /** Stores lines of a batch that arrives. Safe to repeat. */
   addLines(lines: readonly BatchLineRow[]): Promise<void>;
   /**
    * All lines have arrived: sets the batch running, or ending if it was cancelled meanwhile. Undefined: it is not arriving any
    * more. Returns another batch if one was started under the same `startedUnder` before; this one is not started then.
    */
   start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined>;
-  /** Keeps a batch from running that is to be removed. False: a line of it was sent. Safe to repeat. */
-  giveUp(tenantId: string, batchId: string): Promise<boolean>;
-  /** Deletes a batch and its lines, because its upload failed. */
+  /** Fails a batch of which no line was sent, so that nobody runs it. False: a line was sent. Safe to repeat. */
+  failUnstarted(tenantId: string, batchId: string): Promise<boolean>;
+  /** Deletes a batch and its lines, because its upload failed. Safe to repeat. */
   remove(tenantId: string, batchId: string): Promise<void>;
   find(space: Space, batchId: string): Promise<BatchRow | undefined>;
   /** How many batches of a space have not ended. */
   countOpen(space: Space, shard: number): Promise<number>;
   /** What all batches of a tenant hold, ended ones included. */
   stored(tenantId: string): Promise<{ lines: number; bytes: number }>;
-  /** One row more than the limit; without batches whose upload broke off. */
+  /** One row more than the limit, so that the caller knows whether there is a next page; without batches whose upload failed. */
   list(space: Space, query: ListQuery): Promise<BatchRow[]>;
   /** Cancels a batch; one that has ended stays as it is. Safe to repeat. Undefined: unknown. */
   cancel(space: Space, batchId: string, now: number): Promise<{ batch: BatchRow; isChanged: boolean } | undefined>;
@@ -185,11 +119,6 @@ export interface BatchRepository {
 
 /** `failed` is a batch whose upload broke off: its caller was never told its id. */
 const LISTED = BATCH_STATUSES.filter((status) => status !== 'failed');
-
-/** `_id` of a line. */
-export function batchLineId(batchId: string, index: number): string {
-  return `${batchId}:${String(index).padStart(5, '0')}`;
-}
 
 /** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
 export function createBatchRepository(connection: Connection, bulk: Connection = connection): BatchRepository {
@@ -202,8 +131,8 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     return (await batches.findOne({ _id: batchId, ...inSpace(space) }).lean()) ?? undefined;
   }
 
-  /** Null: it does not wait for lines. */
-  async function letRun(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | null> {
+  /** Null: the batch is not arriving. */
+  async function setRunning(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | null> {
     const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
     const after = { returnDocument: 'after' } as const;
     const running = await batches
@@ -236,7 +165,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     async start(tenantId, batchId, arrived) {
       const { startedUnder } = arrived;
       try {
-        const started = await letRun(tenantId, batchId, arrived);
+        const started = await setRunning(tenantId, batchId, arrived);
         if (started !== null) return started;
       } catch (error) {
         if (startedUnder === undefined || !isDuplicateKey(error)) throw error;
@@ -247,7 +176,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
     },
 
-    async giveUp(tenantId, batchId) {
+    async failUnstarted(tenantId, batchId) {
       const { matchedCount } = await batches.updateOne(
         { _id: batchId, tenantId, startedAt: { $exists: false } },
         { $set: { status: 'failed' }, $unset: { openShard: 1 } },

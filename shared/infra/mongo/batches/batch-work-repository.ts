@@ -4,8 +4,10 @@ import type { BatchStatus } from '../../../contracts/batches.ts';
 import type { EndedAnswer } from '../../../contracts/stored-answer.ts';
 import type { OutageCode } from '../../../domain/requests/outage.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
-import { batchLineId, batchLineModel, batchModel } from './batch-repository.ts';
-import type { BatchLineRow, BatchRow } from './batch-repository.ts';
+import { batchLineId, batchLineModel } from './batch-lines.ts';
+import { batchModel } from './batch-repository.ts';
+import type { BatchLineRow } from './batch-lines.ts';
+import type { BatchRow } from './batch-repository.ts';
 
 /** How a line ended: with the answer of its request, or with an error without running. */
 export type LineEnd = Pick<WaitingLine, 'index' | 'requestId'> & { status: 'completed' | 'failed' } & (
@@ -47,26 +49,26 @@ export interface BatchWorkRepository {
   count(tenantId: string, batchId: string): Promise<BatchCounts>;
   /** The row's `reopened`, for `finish`. To be read before the counts by which the end is decided. */
   reopened(tenantId: string, batchId: string): Promise<number | null>;
-  /** Writes the progress that the tenant sees. */
-  note(
+  /** Writes the progress that the tenant sees, unless the batch has ended. Safe to repeat. */
+  noteProgress(
     tenantId: string,
     batchId: string,
     state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
   ): Promise<void>;
-  /** Ends the batch; it stays open until `told`. False: a line was set waiting again, or its status has changed since. */
+  /** Ends the batch; it stays open until `close`. False: a line was set waiting again, or its status has changed since. */
   finish(
     tenantId: string,
     batchId: string,
     from: { status: BatchStatus; reopened: number | null },
     end: BatchCounts & BatchEnd,
   ): Promise<boolean>;
-  /** The event of its end is published, so its leader has no more work with it. */
-  told(tenantId: string, batchId: string): Promise<void>;
+  /** Closes an ended batch once the event of its end is published: its leader has no more work with it. Safe to repeat. */
+  close(tenantId: string, batchId: string): Promise<void>;
   /**
-   * Deletes a batch of which nobody was given the id, with its lines; one that has left `status`, or of which a line was
-   * sent, stays.
+   * Deletes a batch of which nobody was given the id, and its lines. It stays if it is not in `status` any more, or if a line
+   * of it was sent. `now`: milliseconds since the epoch.
    */
-  abandon(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void>;
+  removeUnstarted(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void>;
 }
 
 interface BatchEnd {
@@ -149,7 +151,7 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       return { completed, failed };
     },
 
-    async note(tenantId, batchId, state) {
+    async noteProgress(tenantId, batchId, state) {
       await batches.updateOne(
         { _id: batchId, tenantId, status: { $in: ['in_progress', 'cancelling'] } },
         { $set: state },
@@ -168,8 +170,8 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       return matchedCount === 1;
     },
 
-    async told(tenantId, batchId) {
-      // No line of it is tried once more.
+    async close(tenantId, batchId) {
+      // Lines that failed in an outage are kept for an administrator to have them tried again, until here.
       await batchLines.updateMany(
         { tenantId, batchId, failedAt: { $exists: true } },
         { $unset: { requestJson: 1, failedAt: 1, failedCode: 1 } },
@@ -177,7 +179,7 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
     },
 
-    async abandon(tenantId, batchId, status, now) {
+    async removeUnstarted(tenantId, batchId, status, now) {
       const { modifiedCount } = await batches.updateOne(
         { _id: batchId, tenantId, status, startedAt: { $exists: false } },
         { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },

@@ -4,8 +4,9 @@ import type { KeyMode } from '../../../contracts/space.ts';
 import type { OutageCode } from '../../../domain/requests/outage.ts';
 import { newId } from '../../../lifecycle/ids.ts';
 import type { FailedFilter } from '../requests/failed-intents.ts';
-import { batchLineModel, batchModel } from './batch-repository.ts';
-import type { BatchLineRow } from './batch-repository.ts';
+import { batchLineModel } from './batch-lines.ts';
+import { batchModel } from './batch-repository.ts';
+import type { BatchLineRow } from './batch-lines.ts';
 
 /** A line of a batch that runs, given up in an outage: without text and without a charge. */
 export interface FailedLine {

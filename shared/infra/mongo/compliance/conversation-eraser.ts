@@ -4,8 +4,8 @@ import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../../c
 import { hideName } from '../../../domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
-import { batchLineModel } from '../batches/batch-repository.ts';
-import type { BatchLineRow } from '../batches/batch-repository.ts';
+import { batchLineModel } from '../batches/batch-lines.ts';
+import type { BatchLineRow } from '../batches/batch-lines.ts';
 import { entityModel } from '../entities/entity-repository.ts';
 import { inSpace } from '../spaces.ts';
 import { answerModel } from '../requests/answer-repository.ts';

@@ -30,11 +30,11 @@ function dispatching(
     work: {
       open: () => Promise.resolve([rowOf('batch_1', status), rowOf('batch_2')]),
       count: () => Promise.resolve({ completed: 0, failed: 0 }),
-      note: (_tenant, batchId) => {
+      noteProgress: (_tenant, batchId) => {
         noted.push(batchId);
         return Promise.resolve();
       },
-      abandon: (_tenant, batchId, was) => {
+      removeUnstarted: (_tenant, batchId, was) => {
         abandoned.push(`${batchId} ${was}`);
         return Promise.resolve();
       },

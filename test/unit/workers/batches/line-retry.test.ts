@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { LineRetry } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { LineRetry } from '../../../../shared/infra/mongo/batches/batch-lines.ts';
 import { answeredAt, isDue, nextRetry } from '../../../../workers/batches/line-retry.ts';
 
 const NOW = 1_700_000_000_000;
