@@ -8,7 +8,7 @@ import { createKeyRepository } from '../../shared/infra/mongo/tenants/key-reposi
 import { createTenantMoves } from '../../shared/infra/mongo/tenants/tenant-moves.ts';
 import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
-import { createAcceptanceClock } from '../../shared/infra/redis/requests/request-eraser.ts';
+import { createAcceptanceClock } from '../../shared/infra/redis/requests/acceptance-clock.ts';
 import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
 import { createMoveMarks } from '../../shared/infra/redis/tenants/move-marks.ts';
 import { createTenantState } from '../../shared/infra/redis/tenants/tenant-state.ts';

@@ -11,7 +11,7 @@ import type { CopyEraser } from '../../shared/infra/mongo/compliance/copy-eraser
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { RecordEraser } from '../../shared/infra/mongo/compliance/record-eraser.ts';
 import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { AcceptanceClock } from '../../shared/infra/redis/requests/request-eraser.ts';
+import type { AcceptanceClock } from '../../shared/infra/redis/requests/acceptance-clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { DeletedSubject, EraseRequests } from './erase-requests.ts';
 import type { JobHands, RunKind } from './run-job.ts';

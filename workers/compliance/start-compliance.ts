@@ -13,7 +13,8 @@ import { createRecordEraser } from '../../shared/infra/mongo/compliance/record-e
 import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
-import { createAcceptanceClock, createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
+import { createAcceptanceClock } from '../../shared/infra/redis/requests/acceptance-clock.ts';
+import { createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';

@@ -4,7 +4,7 @@ import { CLOCKS_APART_MS } from '../../../shared/domain/clocks.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { TenantMoves } from '../../../shared/infra/mongo/tenants/tenant-moves.ts';
 import type { TenantMove } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { AcceptanceClock } from '../../../shared/infra/redis/requests/request-eraser.ts';
+import type { AcceptanceClock } from '../../../shared/infra/redis/requests/acceptance-clock.ts';
 import type { TenantState } from '../../../shared/infra/redis/tenants/tenant-state.ts';
 
 export interface MoveChecksDeps {

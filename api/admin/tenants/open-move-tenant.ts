@@ -2,7 +2,7 @@ import type { MongoConnection } from '../../../shared/infra/mongo/connection.ts'
 import { createTenantMoves } from '../../../shared/infra/mongo/tenants/tenant-moves.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
-import { createAcceptanceClock } from '../../../shared/infra/redis/requests/request-eraser.ts';
+import { createAcceptanceClock } from '../../../shared/infra/redis/requests/acceptance-clock.ts';
 import { createMoveMarks } from '../../../shared/infra/redis/tenants/move-marks.ts';
 import { createTenantState } from '../../../shared/infra/redis/tenants/tenant-state.ts';
 import { createMoveTenant } from './move-tenant.ts';

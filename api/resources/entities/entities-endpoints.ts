@@ -3,7 +3,7 @@ import { HISTORY_MESSAGES_MAX } from '../../../shared/domain/conversation/histor
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { EntityRepository } from '../../../shared/infra/mongo/entities/entity-repository.ts';
-import type { AcceptanceClock } from '../../../shared/infra/redis/requests/request-eraser.ts';
+import type { AcceptanceClock } from '../../../shared/infra/redis/requests/acceptance-clock.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';

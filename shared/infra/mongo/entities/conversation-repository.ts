@@ -6,7 +6,7 @@ import type { Space } from '../../../contracts/space.ts';
 import { HISTORY_MESSAGES_MAX } from '../../../domain/conversation/history.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { inSpace } from '../spaces.ts';
-import { entityModel } from './entity-repository.ts';
+import { entityModel, NOT_DELETED } from './entity-repository.ts';
 import type { EntityRow, StoredMessage } from './entity-repository.ts';
 import { createRowReader, filterOf } from './entity-rows.ts';
 import { createRowChanger } from './row-changes.ts';
@@ -22,7 +22,7 @@ export interface Turn {
 }
 
 export interface StoredEntity {
-  /** Of the row, not of the entity: one that is deleted and made anew has another. */
+  /** The id of the row, not of the entity: an entity that is deleted and made again has another one. */
   rowId: string;
   subject?: string;
   grade?: string;
@@ -30,10 +30,10 @@ export interface StoredEntity {
 }
 
 interface SaveTurnOptions {
-  /** Makes an unknown entity. */
+  /** Whether an unknown entity is made. */
   create: boolean;
   now: number;
-  /** The row that was found: no other row takes the turn. */
+  /** The row that `find` returned: the turn is stored in no other row. */
   rowId?: string | undefined;
 }
 
@@ -43,13 +43,13 @@ export interface ConversationRepository {
   find(space: Space, entityId: string): Promise<StoredEntity | undefined>;
   /**
    * One atomic update: a turn written again for the same request replaces the first, and turns keep the order of
-   * acceptance. Nothing is stored of a request that was accepted before the entity
-   * or its history was deleted.
+   * acceptance. Nothing is stored of a request that was accepted before the entity or its history was deleted. Safe to
+   * repeat.
    */
   saveTurn(space: Space, entityId: string, turn: Turn, options: SaveTurnOptions): Promise<void>;
-  /** Takes out what this delivery or one before it has stored of a request; what a later one has stored stays. */
+  /** Deletes what this delivery or an earlier one has stored of a request; what a later one has stored stays. Safe to repeat. */
   deleteTurn(space: Space, entityId: string, turn: Pick<Turn, 'requestId' | 'claimedAt'>): Promise<void>;
-  /** Takes back what `saveTurn` has just stored, the entity that it made included. `now`: as it was given then. */
+  /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */
   takeBack(
     space: Space,
     entityId: string,
@@ -87,9 +87,6 @@ function replaceTurn(turn: Turn) {
   };
   return { $slice: [ordered, -HISTORY_MESSAGES_MAX] };
 }
-
-/** A deleted entity leaves a tombstone, which is not an entity (entity-repository.ts). */
-const LIVE = { deletedAt: null } as const;
 
 export function createConversationRepository(connection: Connection): ConversationRepository {
   const entities = entityModel(connection);
@@ -141,7 +138,7 @@ export function createConversationRepository(connection: Connection): Conversati
       if (create) await make(space, entityId, turn.seq, now);
       const notBefore = { $not: { $gte: turn.seq } };
       const row = rowId === undefined ? {} : { _id: mongoose.Types.ObjectId.createFromHexString(rowId) };
-      const welcome = { ...row, ...inSpace(space), entityId, ...LIVE, forgottenSeq: notBefore };
+      const welcome = { ...row, ...inSpace(space), entityId, ...NOT_DELETED, forgottenSeq: notBefore };
       // A server works over the whole history by a pipeline, which costs twice as much as the same end by `$push`.
       const inOrder = filterOf({ ...welcome, 'messages.seq': notBefore });
       if (await change({ filter: inOrder, update: appendTurn(turn) })) return;

@@ -117,8 +117,9 @@ const TOMBSTONE_MS = 48 * 3_600_000;
 
 const FIELDS = ['subject', 'grade', 'name', 'metadataJson'] as const;
 const WITHOUT_MESSAGES = { messages: 0 } as const;
-const LIVE = { deletedAt: null } as const;
-const DEAD = { deletedAt: { $exists: true } } as const;
+/** Entities, without the tombstones of deleted ones. */
+export const NOT_DELETED = { deletedAt: null } as const;
+const DELETED = { deletedAt: { $exists: true } } as const;
 
 /** Sets what is there and takes away what is not. */
 function replaceFields(fields: EntityFields): { $set: EntityFields; $unset: Record<string, 1> } {
@@ -138,7 +139,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
   ): Promise<boolean> {
     const { $set, $unset } = replaceFields(fields);
     const { matchedCount } = await entities.updateOne(
-      { ...inSpace(space), entityId, ...DEAD },
+      { ...inSpace(space), entityId, ...DELETED },
       { $set: { ...$set, ...made, messages: [] }, $unset: { ...$unset, deletedAt: 1, expiresAt: 1 } },
     );
     return matchedCount === 1;
@@ -162,7 +163,9 @@ export function createEntityRepository(connection: Connection): EntityRepository
   }
 
   async function find(space: Space, entityId: string): Promise<Entity | undefined> {
-    return (await entities.findOne({ ...inSpace(space), entityId, ...LIVE }, WITHOUT_MESSAGES).lean()) ?? undefined;
+    return (
+      (await entities.findOne({ ...inSpace(space), entityId, ...NOT_DELETED }, WITHOUT_MESSAGES).lean()) ?? undefined
+    );
   }
 
   async function remove(space: Space, entityId: string, { seq, now }: Moment): Promise<boolean> {
@@ -171,7 +174,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
       $max: { forgottenSeq: seq },
       $unset: { createdUnder: 1 as const, ...Object.fromEntries(FIELDS.map((name) => [name, 1] as const)) },
     };
-    const { modifiedCount } = await entities.updateOne({ ...inSpace(space), entityId, ...LIVE }, tombstone);
+    const { modifiedCount } = await entities.updateOne({ ...inSpace(space), entityId, ...NOT_DELETED }, tombstone);
     if (modifiedCount === 1) return true;
     // It was deleted before, or never was: what is refused from now on is noted all the same.
     const update = { ...tombstone, $setOnInsert: { createdAt: now } };
@@ -184,13 +187,13 @@ export function createEntityRepository(connection: Connection): EntityRepository
     find,
 
     async findCreated(space, entityId, createdUnder) {
-      const filter = { ...inSpace(space), entityId, createdUnder, ...LIVE };
+      const filter = { ...inSpace(space), entityId, createdUnder, ...NOT_DELETED };
       return (await entities.findOne(filter, WITHOUT_MESSAGES).lean()) ?? undefined;
     },
 
     async put(space, entityId, fields, now) {
       for (;;) {
-        const filter = { ...inSpace(space), entityId, ...LIVE };
+        const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
         const { matchedCount } = await entities.updateOne(filter, replaceFields(fields));
         if (matchedCount === 1) return 'replaced';
         // Another call may make it in between: then there is one to replace.
@@ -199,11 +202,12 @@ export function createEntityRepository(connection: Connection): EntityRepository
     },
 
     async update(space, entityId, changes) {
-      await entities.updateOne({ ...inSpace(space), entityId, ...LIVE }, toFieldUpdate(changes));
+      await entities.updateOne({ ...inSpace(space), entityId, ...NOT_DELETED }, toFieldUpdate(changes));
       return find(space, entityId);
     },
 
-    list: (space, query) => listRows(entities, { ...inSpace(space), ...LIVE }, query, 'entityId', WITHOUT_MESSAGES),
+    list: (space, query) =>
+      listRows(entities, { ...inSpace(space), ...NOT_DELETED }, query, 'entityId', WITHOUT_MESSAGES),
 
     async remove(space, entityId, moment) {
       try {
@@ -216,7 +220,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
     },
 
     async history(space, entityId) {
-      const row = await entities.findOne({ ...inSpace(space), entityId, ...LIVE }, { messages: 1 }).lean();
+      const row = await entities.findOne({ ...inSpace(space), entityId, ...NOT_DELETED }, { messages: 1 }).lean();
       return row?.messages;
     },
 
@@ -227,7 +231,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
 
     async removeHistory(space, entityId, { seq }) {
       const { matchedCount } = await entities.updateOne(
-        { ...inSpace(space), entityId, ...LIVE },
+        { ...inSpace(space), entityId, ...NOT_DELETED },
         { $set: { messages: [] }, $max: { forgottenSeq: seq } },
       );
       return matchedCount === 1;

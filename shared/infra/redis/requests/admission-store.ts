@@ -12,6 +12,7 @@ import { numbersOf, readTime, toAdmission } from './admission-reply.ts';
 import type { Admission } from './admission-reply.ts';
 import { toAdmitCall } from './admit-call.ts';
 import type { AdmissionRequest } from './admit-call.ts';
+import { TOMBSTONE_MS } from './record-store.ts';
 
 export type { Admission, Verdict, WindowFigures } from './admission-reply.ts';
 
@@ -60,9 +61,6 @@ interface AddressCount {
   requestsResetMs: number;
   retryAfterMs: number;
 }
-
-/** A tombstone outlives every command that may still be on its way to Redis. */
-const TOMBSTONE_MS = 3_600_000;
 
 export function createAdmissionStore(
   client: RedisClient,

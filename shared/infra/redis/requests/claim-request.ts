@@ -1,4 +1,3 @@
-import type { QueueName } from '../../../contracts/jobs.ts';
 import { UnreadableError } from '../../../contracts/stored-request.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
@@ -6,7 +5,7 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import type { ScriptReply } from '../scripts.ts';
 import { getLongBody } from './long-bodies.ts';
-import { readEnvelope, toClaimed } from './running-request.ts';
+import { queueOfRecord, readEnvelope, toClaimed } from './running-request.ts';
 import type { Claim, ClaimedRequest, DeliveryRef, MadeClaim } from './running-request.ts';
 
 /** The delivery that claims a request. */
@@ -57,11 +56,12 @@ export function createClaimRequest(client: RedisClient, keyspace: Keyspace, leas
     requestId: string,
   ) {
     const values = await client.hmget(keyspace.shard(shard).record(requestId), 'tenant', 'key', 'lane', 'life', 'keep');
-    const [tenantId = '', keyId = '', queueName, life] = values.map((value) => value ?? '');
+    const [tenantId = '', keyId = '', lane, life] = values.map((value) => value ?? '');
     const keep = values[4];
-    // admit.lua writes the queue's name for batches only.
-    const queue: QueueName = queueName === 'batch' ? 'batch' : 'interactive';
-    return { ref: { shard, requestId, tenantId, keyId, queue, fence, owner }, retentionMs: Number(keep ?? life) };
+    return {
+      ref: { shard, requestId, tenantId, keyId, queue: queueOfRecord(lane), fence, owner },
+      retentionMs: Number(keep ?? life),
+    };
   }
 
   return {

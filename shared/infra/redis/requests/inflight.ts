@@ -6,6 +6,7 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import { createShardClocks } from '../timely-script.ts';
 import { serverTimeMs } from '../timing.ts';
+import { queueOfRecord } from './running-request.ts';
 
 /** A request whose lease, or time to get into line, has run out. */
 export interface Overdue {
@@ -69,9 +70,8 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
       'keep',
       'base',
     );
-    const [state, tenantId, keyId, fence, sent, deadline, queueName, keep, base] = values;
-    // Written by admit.lua, for batches only.
-    const queue: QueueName = queueName === 'batch' ? 'batch' : 'interactive';
+    const [state, tenantId, keyId, fence, sent, deadline, lane, keep, base] = values;
+    const queue = queueOfRecord(lane);
     const jobPrefix = `${keys.tag}:${queue}`;
     const [exists, completed, failed, body] = await Promise.all([
       client.exists(`${jobPrefix}:${requestId}`),

@@ -76,6 +76,9 @@ export interface RecordStore {
 /** The mode of a key as its records have it; a record without it is live. Empty: either mode. */
 export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '1', test: '0', any: '' };
 
+/** How long a tombstone stays in place of a record: longer than any command that may be on its way to Redis. */
+export const TOMBSTONE_MS = 3_600_000;
+
 /** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */
 const READER_LEASE_MS = 15_000;
 

@@ -5,7 +5,7 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { keyPages } from '../pages.ts';
 import { defineScript } from '../scripts.ts';
-import { BILLED } from './record-store.ts';
+import { BILLED, TOMBSTONE_MS } from './record-store.ts';
 
 /** The fields of a request's record that a deletion reads. */
 export interface ErasableRequest {
@@ -23,25 +23,25 @@ type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
 
 /** Finds and erases what requests have left in Redis, for deletions. */
 export interface RequestEraser {
+  /** Ids of the requests of an entity that Redis knows. `pseudonym`: the entity's. */
   ofEntity(shard: number, tenantId: string, pseudonym: string): Promise<string[]>;
   /** Ids of all requests of a shard that have not ended, of all tenants, in batches. */
   open(shard: number): AsyncIterable<string[]>;
   /**
-   * Ids of a tenant's requests that Redis knows, in batches; one may come twice. Those of which nobody knows whose they are
-   * are among them. Reads a field of every record of the shard.
+   * Ids of a tenant's requests that Redis knows, in batches; one may come twice. Records that name no tenant are among them.
+   * Reads a field of every record of the shard.
    */
   all(shard: number, tenantId: string): AsyncIterable<string[]>;
+  /** In the order of the ids. One that Redis does not know has the state `missing`. */
   look(shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]>;
   /**
    * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
    */
   erase(shard: number, space: SearchedSpace, request: KnownRequest, upToSeq: number): Promise<Erased>;
-  /** Takes requests out of their entity's list. */
+  /** Takes requests out of their entity's list. Safe to repeat. */
   unlist(shard: number, tenantId: string, pseudonym: string, requestIds: readonly string[]): Promise<void>;
 }
 
-/** Longer than any command that could still be under way. */
-const TOMBSTONE_MS = 3_600_000;
 const OPEN_AT_ONCE = 1_000;
 const UNLIST_AT_ONCE = 1_000;
 
@@ -108,18 +108,5 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace): Re
       for (let from = 0; from < requestIds.length; from += UNLIST_AT_ONCE)
         await client.zrem(list, ...requestIds.slice(from, from + UNLIST_AT_ONCE));
     },
-  };
-}
-
-/** Reads the present moment as a place in a shard's order of acceptance. */
-export interface AcceptanceClock {
-  /** Microseconds: requests accepted before have a lower `seq`, later ones a higher. */
-  read(shard: number): Promise<number>;
-}
-
-export function createAcceptanceClock(client: RedisClient, keyspace: Keyspace): AcceptanceClock {
-  const readNow = defineScript(client, 'now', ['window']);
-  return {
-    read: async (shard) => Number(await readNow([keyspace.shard(shard).inflight], [])),
   };
 }

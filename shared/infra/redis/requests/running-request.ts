@@ -137,6 +137,11 @@ export interface Needed {
   overrun: Held;
 }
 
+/** The queue of a record. Its field `lane` is written for batches only. */
+export function queueOfRecord(lane: string | null | undefined): QueueName {
+  return lane === 'batch' ? 'batch' : 'interactive';
+}
+
 /** From a script's reply, which has -1 if a bound does not apply. */
 export function toHeld(micro: unknown, tokens: unknown): Held {
   const amountOf = (held: unknown) => (Number(held) === -1 ? Infinity : Number(held));
