@@ -41,7 +41,7 @@ import { createAdmissionStore } from '../shared/infra/redis/requests/admission-s
 import { createBatchQueue, createQueueStatistics } from '../shared/infra/redis/requests/queue-store.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
-import { createAcceptanceClock } from '../shared/infra/redis/requests/request-eraser.ts';
+import { createAcceptanceClock } from '../shared/infra/redis/requests/acceptance-clock.ts';
 import { createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
 import { createRoutingMark } from '../shared/infra/redis/routing/routing-mark.ts';
 import { createAccessFlags } from '../shared/infra/redis/tenants/access-flags.ts';
@@ -125,25 +125,20 @@ export async function openConnections(
   };
 }
 
-/** Only the tenant's next charge would bring a book that Redis has lost, and without credits there is none. */
+/** A book that Redis has lost would come with the tenant's next charge only, and without credits there is none. */
 function withRecent(store: AccountStore, recentWrites: RecentWrites): AccountStore {
   return {
     ...store,
-    async publishBook(...book) {
-      recentWrites.note(() => store.publishBook(...book), { tenantId: book[1] });
-      await store.publishBook(...book);
-    },
+    publishBook: (...book) => recentWrites.perform(() => store.publishBook(...book), { tenantId: book[1] }),
   };
 }
 
-/** A session that was ended would be open again. */
+/** A session whose end Redis has lost would be open again. */
 function withRecentEnds(store: AdminAccessStore, recentWrites: RecentWrites): AdminAccessStore {
   return {
     ...store,
-    async endSession(...session) {
-      recentWrites.note(() => store.endSession(...session), { reason: 'end of an admin session' });
-      await store.endSession(...session);
-    },
+    endSession: (...session) =>
+      recentWrites.perform(() => store.endSession(...session), { reason: 'end of an admin session' }),
   };
 }
 

@@ -14,7 +14,7 @@ interface RoutingWriters {
 
 export interface MarkDeps {
   mark: Pick<RoutingMark, 'renew'>;
-  recentWrites: Pick<RecentWrites, 'note'>;
+  recentWrites: Pick<RecentWrites, 'perform'>;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -24,15 +24,16 @@ export interface MarkDeps {
  */
 export function withMarkedRoutes(writers: RoutingWriters, { mark, recentWrites, log }: MarkDeps): RoutingWriters {
   async function renew(): Promise<void> {
-    recentWrites.note(() => mark.renew(), { reason: 'a change of routes' });
-    await mark.renew().catch((error: unknown) => {
+    try {
+      await recentWrites.perform(() => mark.renew(), { reason: 'a change of routes' });
+    } catch (error) {
       log.warn('A change of routes could not be marked in Redis; processes that reach Redis follow within 5 s.', {
         error,
       });
-    });
+    }
   }
 
-  /** One that has failed may have changed something all the same: MongoDB may have done it without being heard. */
+  /** Also after a change that failed: MongoDB may have made it, and its answer was lost. */
   async function marked<Result>(change: Promise<Result>): Promise<Result> {
     try {
       return await change;

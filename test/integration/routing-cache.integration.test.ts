@@ -103,7 +103,7 @@ describe('the routes that a process knows', () => {
         tiers: createTierRepository(mongo),
         credentials: createCredentialRotation(mongo, cipher),
       },
-      { mark: createRoutingMark(client, keyspace), recentWrites: { note: () => undefined }, log },
+      { mark: createRoutingMark(client, keyspace), recentWrites: { perform: (write) => write() }, log },
     );
 
   async function changeByAdministration(client = redis): Promise<string> {

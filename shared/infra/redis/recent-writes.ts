@@ -7,12 +7,17 @@ import { isBadKey } from './scripts.ts';
 type Write = () => Promise<unknown>;
 
 /**
- * What a process has told Redis in its last seconds, to be told again whenever Redis is back: it may have come back without
- * its last second (docs/architecture/facts.md section 3).
+ * What a process has written to Redis in its last seconds, to be written again whenever Redis is back: it may have come back
+ * without its last second (docs/architecture/facts.md section 3).
  */
 export interface RecentWrites {
-  /** `write` has been done, or has failed; it is safe to repeat. `about`: for the log, where it cannot be. */
+  /**
+   * Remembers a write that has been done, or has failed, and that is safe to repeat. `about`: for the log, if it cannot be
+   * repeated.
+   */
   note(write: Write, about: LogFields): void;
+  /** Remembers a write as `note` does, also if it fails, and does it. Rejects as it does. */
+  perform<Result>(write: () => Promise<Result>, about: LogFields): Promise<Result>;
   /**
    * Repeats them, the latest first: Redis has surely lost those, if any. One that fails is tried again for a while. If Redis
    * comes back once more meanwhile, all are repeated again; a write is never under way twice.
@@ -103,6 +108,11 @@ export function createRecentWrites({ hasReconnectedRecently, clock, log }: Recen
 
   return {
     note: keep,
+
+    perform(write, about) {
+      keep(write, about);
+      return write();
+    },
 
     async repeatAll() {
       returns += 1;

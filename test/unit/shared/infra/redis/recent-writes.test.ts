@@ -57,6 +57,21 @@ it('repeats every write, the latest first, and those that fail until they are do
   expect(done).toEqual(['last', 'first', 'refused']);
 });
 
+it('repeats a write that failed as it was performed, and rejects as it does', async () => {
+  let isAway = true;
+  const write = () => {
+    if (isAway) return Promise.reject(new Error('Connection is closed.'));
+    done.push('performed');
+    return Promise.resolve();
+  };
+
+  await expect(writes.perform(write, {})).rejects.toThrow('Connection is closed.');
+  isAway = false;
+  await writes.repeatAll();
+
+  expect(done).toEqual(['performed']);
+});
+
 it('repeats hundreds before workers run anything again, although one hangs and one cannot be repeated', async () => {
   const bad = Object.assign(new Error('WRONGTYPE Operation against a key'), { name: 'ReplyError' });
   const hanging = Promise.withResolvers<undefined>();
