@@ -9,7 +9,7 @@ import type {
   ClaimVerdict,
   IdempotencyClaim,
   IdempotencyRepository,
-  RememberedAnswer,
+  IdempotentAnswer,
 } from '../../shared/infra/mongo/requests/idempotency-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { idempotencyKeyOf, idempotencyOf } from '../admission/idempotency.ts';
@@ -73,14 +73,14 @@ export function createReplay(
     }
   }
 
-  function repeat(res: Response, { status, bodyJson, location }: RememberedAnswer): void {
+  function repeat(res: Response, { status, bodyJson, location }: IdempotentAnswer): void {
     res.setHeader('Idempotent-Replayed', 'true');
     if (location !== undefined) res.setHeader('Location', location);
     res.status(status).type('json').send(bodyJson);
   }
 
-  /** Renews the claim until it is told to stop. */
-  function keepClaim(tenantId: string, claimed: IdempotencyClaim): () => void {
+  /** Renews the claim until the function that it returns is called. */
+  function renewClaim(tenantId: string, claimed: IdempotencyClaim): () => void {
     const end = clock.now() + RUN_MS_MAX;
     const timer = setInterval(() => {
       const now = clock.now();
@@ -93,8 +93,8 @@ export function createReplay(
     };
   }
 
-  function keepAnswer(res: Response, tenantId: string, claimed: IdempotencyClaim): void {
-    const stopRenewing = keepClaim(tenantId, claimed);
+  function storeAnswer(res: Response, tenantId: string, claimed: IdempotencyClaim): void {
+    const stopRenewing = renewClaim(tenantId, claimed);
     beforeAnswer(res, async (body) => {
       stopRenewing();
       const { statusCode: status } = res;
@@ -109,7 +109,7 @@ export function createReplay(
             location: location?.toString(),
             entityId: entityIdOf(body),
           };
-          await idempotency.remember(tenantId, claimed, answer);
+          await idempotency.storeAnswer(tenantId, claimed, answer);
         }
       } catch (error) {
         // The work is done, so the caller gets its answer. A retry within the next minute will be a conflict.
@@ -136,7 +136,7 @@ export function createReplay(
           name: `${wanted.name} ${verdict.firstOwner}`,
           isRepeat: verdict.firstOwner !== wanted.owner,
         };
-        keepAnswer(res, tenantId, wanted);
+        storeAnswer(res, tenantId, wanted);
         next();
         return;
       case 'answered':

@@ -7,16 +7,17 @@ import { isDuplicateKey } from '../connection.ts';
 import { spaceFields } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';
 
-/** What an `Idempotency-Key` outside the chat routes stands for. */
+/** The request that runs or ran under an `Idempotency-Key` outside the chat routes, and its answer. */
 export interface IdempotencyRow extends RowOfSpace {
   /** Hash of tenant, mode, route family and key. */
   _id: string;
   /** The request that runs or ran under the key. */
   owner: string;
-  /** The first request under the key, which may have left its effect: what a later run creates has the same ids. */
+  /** The first request under the key, which may have had its effect: what a later run creates has the same ids. */
   firstOwner?: string;
   /** Hash of path and body. */
   fingerprint: string;
+  /** When `owner` claimed the key or last renewed its claim; milliseconds since the epoch. */
   claimedAt: number;
   /** Absent while the request runs. */
   status?: number;
@@ -51,14 +52,14 @@ const idempotencySchema = new Schema<IdempotencyRow>(
 
 export const idempotencyModel = collection<IdempotencyRow>('Idempotency', 'idempotency', idempotencySchema);
 
-/** docs/spec/contract.md section 3. */
+/** How long a key stands for its first request (docs/spec/contract.md section 3). */
 const KEPT_MS = 24 * 3_600_000;
 
-/** A claim that was not renewed for so long is over: its request has failed or died, and the next one under its key runs. */
+/** A claim that was not renewed for this time has ended: its process has died, and the next request under its key may run. */
 const CLAIM_MS = 60_000;
 
-/** An answer as it is given again. */
-export interface RememberedAnswer {
+/** The stored answer of a request, as it is sent again. */
+export interface IdempotentAnswer {
   status: number;
   bodyJson: string;
   location?: string | undefined;
@@ -70,7 +71,7 @@ export interface IdempotencyClaim {
   /** Hash of tenant, mode, route family and key. */
   name: string;
   fingerprint: string;
-  /** The request that wants to run. */
+  /** The id of the request that wants to run. */
   owner: string;
 }
 
@@ -78,16 +79,20 @@ export type ClaimVerdict =
   | { kind: 'mine'; firstOwner: string }
   | { kind: 'mismatch' }
   | { kind: 'running' }
-  | { kind: 'answered'; answer: RememberedAnswer };
+  | { kind: 'answered'; answer: IdempotentAnswer };
 
 export interface IdempotencyRepository {
-  /** Whether the request may run, or which one has run under this key. Exactly one of many gets `mine`. */
+  /**
+   * Claims the key for a request. Of several requests at once exactly one gets `mine`, and may run. The others get
+   * `running`, the answer of the first, or `mismatch` if theirs is another request. Safe to repeat. `now`: milliseconds
+   * since the epoch.
+   */
   claim(space: Space, claim: IdempotencyClaim, now: number): Promise<ClaimVerdict>;
-  /** Says that the request still runs. */
+  /** Keeps the claim of a request that still runs; to be called more often than once a minute. */
   renew(tenantId: string, claim: IdempotencyClaim, now: number): Promise<void>;
-  /** Keeps the answer of the request that has claimed the key. */
-  remember(tenantId: string, claim: IdempotencyClaim, answer: RememberedAnswer): Promise<void>;
-  /** Gives the key back: the request has changed nothing. One before it may have, so its mark stays. */
+  /** Stores the answer of the request that has claimed the key. Does nothing if another one has claimed it since. */
+  storeAnswer(tenantId: string, claim: IdempotencyClaim, answer: IdempotentAnswer): Promise<void>;
+  /** Gives the key back, because the request has changed nothing. If one before it may have, its `firstOwner` stays. */
   release(tenantId: string, claim: IdempotencyClaim): Promise<void>;
 }
 
@@ -114,7 +119,7 @@ export function createIdempotencyRepository(connection: Connection): Idempotency
     }
   }
 
-  /** Takes over what a request that has died or an answer past its time has left. */
+  /** Takes a key over whose claim or answer is past its time. False: another request was faster. */
   async function replace(old: IdempotencyRow, row: IdempotencyRow): Promise<boolean> {
     const { _id, tenantId, owner, firstOwner, fingerprint, claimedAt, expiresAt } = row;
     const { modifiedCount } = await idempotency.updateOne(
@@ -153,7 +158,7 @@ export function createIdempotencyRepository(connection: Connection): Idempotency
       await idempotency.updateOne(running, { $set: { claimedAt: now } });
     },
 
-    async remember(tenantId, { name, owner }, { status, bodyJson, location, entityId }) {
+    async storeAnswer(tenantId, { name, owner }, { status, bodyJson, location, entityId }) {
       const answer = {
         status,
         bodyJson,
