@@ -16,7 +16,7 @@ export function sweepOf(
     admissions: lab.admissions,
     requests: lab.requests,
     retentionMs: RETENTION_MS,
-    recoverLost: { round: () => Promise.resolve(), isLookedAfter: () => Promise.resolve(true) },
+    recoverLost: { round: () => Promise.resolve(), makeDue: () => Promise.resolve(false) },
     leases: createLeaderLease(lab.redis, lab.keyspace, processId),
     log: createRecordingLog(),
     ...deps,

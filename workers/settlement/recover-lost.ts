@@ -14,14 +14,14 @@ import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface RecoverLost {
-  /** One round over a shard; whoever asks while one runs waits for that one. */
+  /** Looks after the due requests of a shard. A call while a round of the shard runs waits for that round. */
   round(shard: number): Promise<void>;
   /**
-   * After a round: whether a request is nothing that anybody was promised to survive, or that has been looked after. Its
-   * intent alone says so: after a round that could not bring it back it is not due for a while, and neither do the clocks
-   * agree by which it is due and its admission is overdue. The next round comes to it.
+   * Makes a request due for the next round if it has an intent, which stays until the request is brought back and has ended.
+   * False: it has none, so nobody was promised that it survives, or a round has concluded it. Its time alone would not tell:
+   * after a round that failed it is due later, and this clock differs from Redis's. Safe to repeat.
    */
-  isLookedAfter(request: DueIntent): Promise<boolean>;
+  makeDue(request: DueIntent): Promise<boolean>;
 }
 
 interface RecoverLostDeps {
@@ -33,10 +33,11 @@ interface RecoverLostDeps {
   log: Logger;
 }
 
+/** Requests that are looked up at once. */
 const BATCH = 500;
-/** In one round; the next one follows soon. */
+/** Batches in one round; the next one follows soon. */
 const BATCHES_MAX = 10;
-/** For a request that runs or waits. */
+/** When a request that runs or waits, or that could not be brought back, is due again. */
 const LOOK_AGAIN_MS = 10_000;
 
 /** Brings back requests that Redis has lost, and concludes the intents of those that have ended. */
@@ -61,7 +62,7 @@ function createRecoverLost({ intents, presence, recover, conclude, clock, log }:
     }
   }
 
-  /** Returns how many there were. */
+  /** Looks after one batch of due requests. Returns how many there were. */
   async function lookAfter(shard: number): Promise<number> {
     const due = await intents.due(shard, clock.now(), BATCH);
     if (due.length === 0) return 0;
@@ -88,10 +89,10 @@ function createRecoverLost({ intents, presence, recover, conclude, clock, log }:
       rounds.set(shard, running);
       return running;
     },
-    async isLookedAfter({ tenantId, requestId }) {
+    async makeDue({ tenantId, requestId }) {
       const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
       if (intent !== undefined) await intents.postpone([requestId], clock.now());
-      return intent === undefined;
+      return intent !== undefined;
     },
   };
 }

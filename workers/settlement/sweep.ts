@@ -84,9 +84,12 @@ export function createSweep(deps: SweepDeps): Sweep {
     await inflight.forget(shard, requestId);
   }
 
-  /** MongoDB may have the body. Ending the request now would leave a tombstone that hides it from its caller and from replays. */
+  /**
+   * Whether the request may be brought back, because MongoDB may have its body. To end it now would leave a tombstone that
+   * hides it from its caller and from replays.
+   */
   async function mayComeBack(overdue: Overdue, { hasLookedForLost }: Round): Promise<boolean> {
-    return !hasLookedForLost || !(await inTime(recoverLost.isLookedAfter(overdue), RECOVER_MS).catch(() => false));
+    return !hasLookedForLost || (await inTime(recoverLost.makeDue(overdue), RECOVER_MS).catch(() => true));
   }
 
   async function sweepOne(shard: number, overdue: Overdue, round: Round): Promise<void> {

@@ -102,7 +102,7 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     inflight: createInflight(redis, keyspace),
     admissions,
     requests,
-    recoverLost: { round: () => Promise.resolve(), isLookedAfter: () => Promise.resolve(true) },
+    recoverLost: { round: () => Promise.resolve(), makeDue: () => Promise.resolve(false) },
     retentionMs: RETENTION_MS,
     hasReconnectedRecently: () => false,
     isExhausted: () => false,
