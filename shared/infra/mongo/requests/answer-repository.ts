@@ -16,7 +16,7 @@ export interface AnswerRow extends RowOfSpace {
   fingerprint?: string;
   fields: Record<string, string>;
   entries: { lastSeq: number; payload: string }[];
-  /** MongoDB deletes it then. */
+  /** When MongoDB deletes it. */
   expiresAt: Date;
 }
 
@@ -42,13 +42,13 @@ export const answerModel = collection<AnswerRow>('Answer', 'answers', answerSche
 
 /** Answers that are stored for longer than Redis has them. Every call that looks for one takes the space first. */
 export interface AnswerRepository {
-  /** A later end of the same request stays: it was run again meanwhile. Safe to repeat. */
+  /** Stores an answer, unless a later end of the same request is stored: it was run again meanwhile. Safe to repeat. */
   store(answer: StoredAnswer): Promise<void>;
-  /** Undefined: unknown, or its time is over. */
+  /** Undefined: unknown, or its time is over. `now`: milliseconds since the epoch. */
   find(space: SearchedSpace, requestId: string, now: number): Promise<StoredAnswer | undefined>;
-  /** Takes away the end that a request had then, for one that is run again. Safe to repeat. */
+  /** Deletes the answer of a request that is run again, if it is the one of `finishedAt` (ms since the epoch). Safe to repeat. */
   remove(space: Space, requestId: string, finishedAt: number): Promise<void>;
-  /** The one under an Idempotency-Key. */
+  /** The answer under an Idempotency-Key, as `find`. `name`: the hash that stands for the key. */
   findNamed(space: Space, name: string, now: number): Promise<StoredAnswer | undefined>;
 }
 

@@ -21,47 +21,51 @@ export interface FailedIntent extends RequestIntent {
   expiresAt: number;
 }
 
-/** Which of them; what is absent does not matter. Times are those of the failures. */
+/** Which failed requests are meant; what is absent does not matter. */
 export interface FailedFilter {
   requestIds?: readonly string[];
   shard?: number;
   tenantId?: string;
   code?: OutageCode;
   kind?: ReplayKind;
+  /** When they failed, from then on; milliseconds since the epoch. */
   from?: number;
+  /** And before then. */
   before?: number;
 }
 
-/** Where a page ends. */
+/** The last request of a page. */
 type FailedPosition = Pick<FailedIntent, 'acceptedAt' | 'requestId'>;
 
 export interface FailedIntents {
   /**
-   * Keeps the intent of a request whose run has failed, at most until `keptUntil`; nothing is done where it has been run
+   * Marks the intent of a request as failed, and keeps it until `keptUntil` at most. Does nothing if the request has been run
    * again since the intent was read. Safe to repeat.
    */
   keepFailed(
     intent: Pick<RequestIntent, 'requestId' | 'replays'>,
     failure: { at: number; code: OutageCode; keptUntil?: number },
   ): Promise<void>;
-  /** In the order of acceptance, from behind `after`. */
+  /** Failed requests in the order of acceptance, beginning behind `after`. */
   list(
     filter: FailedFilter,
     page: { after: FailedPosition | undefined; limit: number },
     now: number,
   ): Promise<FailedIntent[]>;
-  /** Requests with these ids that have not failed, or of which that is not known yet. */
+  /** Intents of requests with these ids that have not failed, as far as it is known. */
   open(requestIds: readonly string[], now: number): Promise<RequestIntent[]>;
+  /** How many failed requests are meant. */
   count(filter: FailedFilter, now: number): Promise<number>;
   /**
-   * Makes it an open request again, of which the sweep looks after that it runs. False: somebody else has, or it is gone.
+   * Takes a failed request to run it again, with this envelope: it is open, and recover-lost.ts sees to it that it runs. False:
+   * somebody else has taken it, or it is gone.
    */
   take(failed: FailedIntent, envelopeJson: string, now: number): Promise<boolean>;
-  /** Makes it a failed one again, as it was: it could not be accepted. */
+  /** Gives a request back that was taken and could not be accepted: it has failed, as before. */
   giveBack(failed: FailedIntent): Promise<void>;
 }
 
-/** By then whoever has taken it has put it into line, or has died; the sweep voids what is not in line after 10 s. */
+/** By then whoever has taken a request has put it into line, or has died; the sweep voids what is not in line after 10 s. */
 const LOOK_MS = 5_000;
 
 function toFailed(row: RequestIntentRow): FailedIntent {
@@ -75,7 +79,7 @@ function toFailed(row: RequestIntentRow): FailedIntent {
     replays,
     kind: row.idempotencyName === undefined ? 'async' : 'keyed',
     acceptedAt: row.acceptedAt,
-    // The filter asks for rows that have both.
+    // The filter finds rows with both fields only.
     failedAt: row.failedAt ?? 0,
     code: row.failedCode ?? 'model_unavailable',
     expiresAt: expiresAt.getTime(),

@@ -11,7 +11,7 @@ import { groupWrites } from '../group-writes.ts';
 import { inSpace, spaceFields } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';
 
-/** A request that was accepted and may not be lost with Redis's last second; `_id` is its id. */
+/** An accepted request that must outlive the loss of Redis's last second; `_id` is its id. Times are ms since the epoch. */
 export interface RequestIntentRow extends RowOfSpace {
   _id: string;
   entityId?: string;
@@ -20,14 +20,14 @@ export interface RequestIntentRow extends RowOfSpace {
   /** The body as it waits in Redis. */
   envelopeJson: string;
   acceptedAt: number;
-  /** When somebody looks whether Redis still has the request; absent once it has failed. */
+  /** When recover-lost.ts of the workers looks whether Redis still has the request; absent once it has failed. */
   lookAt?: number;
-  /** It failed in an outage, without text, and may be run again. */
+  /** When it failed in an outage, without text: it may be run again. */
   failedAt?: number;
   failedCode?: OutageCode;
   /** How often it has been run again. */
   replays?: number;
-  /** MongoDB deletes it then. */
+  /** When MongoDB deletes it. */
   expiresAt: Date;
 }
 
@@ -56,10 +56,10 @@ const intentSchema = new Schema<RequestIntentRow>(
 
 export const requestIntentModel = collection<RequestIntentRow>('RequestIntent', 'request_intents', intentSchema);
 
-/** In one write. */
+/** Intents that are stored in one write. */
 const ROWS_MAX = 100;
 
-/** By then Redis has written it to its disk, if it lives. */
+/** By then a Redis that lives has written the request to its disk. */
 const FIRST_LOOK_MS = 5_000;
 
 /** What is needed to accept a request once more under its own id. */
@@ -82,32 +82,36 @@ export interface DueIntent {
  * in an outage stay for the rest of their day: failed-intents.ts.
  */
 export interface RequestIntents {
-  /** Safe to repeat. The largest body that a chat route takes has 10 MB, and a document may have 16. */
+  /**
+   * Stores the intent of a request. Safe to repeat. The largest body that a chat route takes has 10 MB, and a document may
+   * have 16.
+   */
   keep(shard: number, envelope: RequestEnvelope, now: number): Promise<void>;
-  /** One that has not failed. */
+  /** The intent of a request that has not failed. Undefined: there is none, or its time is over. */
   find(space: SearchedSpace, requestId: string, now: number): Promise<RequestIntent | undefined>;
-  /** The latest one under an Idempotency-Key. */
+  /** The latest intent under an Idempotency-Key, as `find`. `name`: the hash that stands for the key. */
   findNamed(space: Space, name: string, now: number): Promise<RequestIntent | undefined>;
-  /** Those of a shard that somebody has to look after, the oldest first. */
+  /** Requests of a shard that recover-lost.ts has to look after, the longest due first, at most `limit`. */
   due(shard: number, now: number, limit: number): Promise<DueIntent[]>;
-  /** Those that have failed meanwhile are looked after no more. */
+  /** Makes requests due again at `lookAt`, except those that have failed meanwhile. Safe to repeat. */
   postpone(requestIds: readonly string[], lookAt: number): Promise<void>;
+  /** Deletes intents. Safe to repeat. */
   forget(requestIds: readonly string[]): Promise<void>;
-  /** Forgets one whose run has ended, unless it has been run again since it was read. */
+  /** Deletes the intent of a request that has ended, unless the request has been run again since the intent was read. */
   forgetRun(intent: Pick<RequestIntent, 'requestId' | 'replays'>): Promise<void>;
 }
 
-/** Its answer is kept no longer either. MongoDB deletes what has expired up to a minute late. */
+/** An intent expires with the answer of its request; MongoDB deletes what has expired up to a minute late. */
 function toIntent(row: RequestIntentRow | null, now: number): RequestIntent | undefined {
   if (row === null || row.expiresAt.getTime() <= now) return undefined;
   const { _id: requestId, tenantId, shard, envelopeJson, replays = 0 } = row;
   return { requestId, tenantId, shard, envelopeJson, replays };
 }
 
-/** Whoever looks a failed request up, or repeats its key, does not have it run again. */
+/** Intents of requests that have not failed: to look a failed one up, or to repeat its key, must not run it again. */
 const OPEN = { failedAt: null } as const;
 
-/** The row as it was read: open, and not run again since. */
+/** Finds the row of an intent if it is as it was read: not failed, and not run again since. */
 export function rowOfRun({ requestId, replays }: Pick<RequestIntent, 'requestId' | 'replays'>) {
   return { _id: requestId, ...OPEN, replays: replays === 0 ? { $in: [null, 0] } : replays };
 }

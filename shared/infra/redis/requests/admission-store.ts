@@ -25,14 +25,14 @@ export interface AdmissionSettings {
 }
 
 export interface AdmissionStore {
-  /** `now` is used until the shard's own clock is known. */
+  /** Admits or refuses a request, in one script. `now` (ms since the epoch) is used until the shard's own clock is known. */
   admit(request: AdmissionRequest, now: number): Promise<Admission>;
   /**
    * Takes an accepted request back; see void.lua for the states it returns. `last` ends the stream for whoever still
    * reads it. Safe to repeat.
    */
   void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
-  /** As `void`, for a request whose caller is told that it failed unless a worker has it: nobody puts it back. */
+  /** As `void`, for a request whose caller is told that it failed, unless a worker has it: once voided, nobody puts it back. */
   voidTold(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
   /**
    * As `void`, for a request whose caller was told 503: a worker that already has it stops, and nobody pays. `isRefused`:

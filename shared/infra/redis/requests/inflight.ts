@@ -33,18 +33,22 @@ export interface Overdue {
 
 /** The index of requests that have not ended, by the time at which the sweep must look after them. */
 export interface Inflight {
-  /** None for 5 s after the server's clock was set ahead: workers that live have not renewed their leases yet. */
+  /**
+   * Requests that the sweep must look after, at most `limit`. None for 5 s after the server's clock was set ahead: workers
+   * that live have not renewed their leases yet.
+   */
   overdue(shard: number, limit: number): Promise<Overdue[]>;
-  /** Reads the server's clock, as `overdue` does, so that a worker that is asked for the first time knows what it was. */
+  /** Reads the server's clock, as `overdue` does: a worker that never did cannot notice that the clock has been set. */
   watchClock(shard: number): Promise<void>;
-  /** Makes the request overdue again after `delayMs`. */
+  /** Makes the request overdue again after `delayMs`, counted from now. */
   postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
+  /** Takes the request out of the index. Safe to repeat. */
   forget(shard: number, requestId: string): Promise<void>;
 }
 
-/** Nothing is put off for so long. What is, was written before the server's clock was put back, and its worker may be dead. */
+/** Nothing is due so far ahead, unless it was written before the server's clock was put back; its worker may be dead. */
 const FAR_MS = 60_000;
-/** A worker that lives renews its lease and its job's lock before that. */
+/** When such a request becomes due instead: a worker that lives renews its lease and its job's lock before that. */
 const NEAR_MS = 10_000;
 
 /** More than a renewal interval of leases (workers/pipeline/lease/lease.ts): by then every living worker has renewed. */
@@ -113,7 +117,10 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     await Promise.all(QUEUE_NAMES.map((queue) => client.pexpire(`${tag}:${queue}:stalled-check`, NEAR_MS, 'LT')));
   }
 
-  /** The shard's time. What was promised before its clock was set is looked after by it, or given time to be renewed. */
+  /**
+   * Resolves with the shard's time. If its clock was put back, or is read for the first time, shortens BullMQ's marks; if it was
+   * set ahead, gives leases time to be renewed.
+   */
   async function lookAtClock(shard: number): Promise<number> {
     const sentAt = performance.now();
     const at = await serverTimeMs(client, keyspace.shard(shard).inflight);

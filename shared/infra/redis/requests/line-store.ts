@@ -36,7 +36,8 @@ export function createLineStore(client: RedisClient, keyspace: Keyspace, request
       const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
       const life = bodyLifeMs(requestTimeoutMs);
       const isLong = isLongBody(client, body);
-      // The script gives it its life. A server may run the two when the admission has long been taken back, or the first alone.
+      // The script gives the body its full life. If the server runs both commands late, when the admission has been taken back,
+      // or the first of them alone, the body expires with the request's time limit.
       const stored = isLong ? setLongBody(client, keys.body(requestId), body, requestTimeoutMs) : undefined;
       const adding = add(
         [
@@ -50,7 +51,7 @@ export function createLineStore(client: RedisClient, keyspace: Keyspace, request
         [requestId, isLong ? '' : body, life, name, data, opts],
       );
       const [state] = await Promise.all([adding, stored]);
-      // Another server took over between the two.
+      // Another server has taken over between the two commands.
       if (state === 'bodiless') throw new Error('The body of the request was not stored');
       return String(state);
     },

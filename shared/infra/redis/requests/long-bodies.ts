@@ -3,7 +3,10 @@ import { Command, Redis } from 'ioredis';
 import { releaseBytes } from '../../../lifecycle/release-bytes.ts';
 import type { RedisClient } from '../connection.ts';
 
-/** In UTF-16 units. A script hashes each byte of an argument and of what it reads, and copies it three times. */
+/**
+ * From this length on, in UTF-16 units, a body goes past the scripts: a script hashes each byte of an argument and of what it
+ * reads, and copies it three times (docs/decisions/0087-the-price-of-long-prompts.md).
+ */
 const LONG = 32_768;
 
 /** Whether a body goes past the scripts. Not on a cluster, which may send one of two commands elsewhere. */
@@ -36,17 +39,17 @@ function encodeSet(key: string, body: string, lifeMs: number): Buffer {
   return bytes;
 }
 
-/** Ahead of the script that puts its request into line. */
+/** Stores a body for `lifeMs`; to be called before the script that puts its request into line. Safe to repeat. */
 export async function setLongBody(client: Redis, key: string, body: string, lifeMs: number): Promise<void> {
   const bytes = encodeSet(key, body, lifeMs);
   const command = new SetLong(key, bytes);
   client.sendCommand(command);
   await command.promise;
-  // Whatever was answered was sent whole. One that failed may wait to be sent again.
+  // A command that was answered has been sent whole. One that failed may be sent again, so its bytes are not released.
   releaseBytes(bytes);
 }
 
-/** Undefined: there is none any more. */
+/** Reads a body that was stored so. Undefined: Redis does not have it any more. */
 export async function getLongBody(client: RedisClient, key: string): Promise<string | undefined> {
   const bytes = await client.getBuffer(key);
   if (bytes === null) return undefined;
