@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createRecoverRequest } from '../../shared/admission/recover-request.ts';
+import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
 import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
+import { createErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
@@ -131,7 +133,10 @@ it('puts it there, too, if whoever admitted it again has died before it was in l
     admit: () => Promise.reject(new Error('It is admitted')),
     line: createLineStore(redis, keyspace, REQUEST_TIMEOUT_MS),
     replays: createReplayStore(redis, keyspace, settings),
+    admissions: lab.admissions,
     answers: createAnswerRepository(mongo),
+    erasures: createErasureRepository(mongo),
+    pseudonyms: createPseudonyms(Buffer.alloc(32, 7)),
     ledger: createLedgerRepository(mongo),
     principals: createPrincipalRepository(mongo),
     clock: systemClock,
