@@ -79,7 +79,8 @@ export const REQUEST_HEADERS = {
     schema: text(),
   },
   'Last-Event-ID': {
-    description: 'The number of the last event received; wins over `starting_after`.',
+    description:
+      'The number of the last event received: the stream goes on behind it. It wins over `starting_after`; a POST reads it where its `Idempotency-Key` joins an earlier call.',
     schema: { type: 'string', pattern: '^\\d{1,15}$' },
   },
 } as const satisfies Record<string, Header>;

@@ -3,7 +3,6 @@ import Joi from 'joi';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import {
   CHAT_LIMITS,
-  ROLES,
   answerTokensSchema,
   codePoints,
   contextTextSchema,
@@ -13,7 +12,8 @@ import {
   metadataSchema,
   tierSchema,
 } from '../../shared/contracts/chat-request.ts';
-import type { ChatMessage, ChatRequest, Role, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
+import type { ChatMessage, ChatRequest, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
+import { isRecord, messagesWithText, plainMessage, wireMessagesSchema } from './completions-messages.ts';
 import { checkReadable, ignoredIn, isPlainChatBody } from './parse-chat-body.ts';
 import type { ParsedChatBody } from './parse-chat-body.ts';
 
@@ -84,59 +84,15 @@ const REFUSED_FIELDS = {
 } as const satisfies Readonly<Record<string, Joi.Schema>>;
 const REFUSED_ENTRIES = Object.entries(REFUSED_FIELDS);
 
-const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('').required() });
-
 /**
  * The body as it may come over the wire: `plainMessage` and `withoutNulls` make `bodySchema`'s of it. For the document
  * alone; a test compares it with what `parseCompletionsBody` takes.
  */
 export const completionsWireSchema = bodySchema.keys({
   ...Object.fromEntries(OPTIONAL_FIELDS.map(([name, schema]) => [name, schema.allow(null)])),
-  messages: Joi.array()
-    .max(CHAT_LIMITS.messagesMax)
-    .min(1)
-    .items(
-      Joi.object({
-        role: Joi.string()
-          .valid(...ROLES, 'developer')
-          .description('`developer` is another name for `system`.')
-          .required(),
-        content: Joi.alternatives(
-          Joi.string().custom(codePoints(CHAT_LIMITS.contentMax)),
-          Joi.array().items(textPart.unknown(true)).min(1),
-        )
-          .description(`Text, or parts of text that together are 1 to ${String(CHAT_LIMITS.contentMax)} characters.`)
-          .required(),
-      }).unknown(true),
-    )
-    .required(),
+  messages: wireMessagesSchema,
   ...REFUSED_FIELDS,
 });
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function textOfPart(part: unknown, param: string): string {
-  if (isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string') return part['text'];
-  throw new ServiceError(
-    'invalid_request',
-    `\`${param}\` may hold text parts only; images and audio are not supported.`,
-    { param },
-  );
-}
-
-/** OpenAI's other ways to write a message: content in parts, and `developer` for what used to be `system`. */
-function plainMessage(message: unknown, index: number): unknown {
-  if (!isRecord(message)) return message;
-  const param = `messages[${index}].content`;
-  const content: unknown = message['content'];
-  return {
-    ...message,
-    role: message['role'] === 'developer' ? 'system' : message['role'],
-    content: Array.isArray(content) ? content.map((part) => textOfPart(part, param)).join('') : content,
-  };
-}
 
 /** The official client, and many that print objects as JSON, send `null` for what their user leaves open. */
 function withoutNulls(body: unknown): unknown {
@@ -159,7 +115,7 @@ function samplingOf({ temperature, top_p: topP, stop, seed, user }: CompletionsB
 function toRequest(body: CompletionsBody): ChatRequest {
   const { model, metadata, entity_id: entityId, subject, grade } = body;
   return {
-    messages: body.messages.map(({ role, content }: { role: Role; content: string }) => ({ role, content })),
+    messages: messagesWithText(body.messages),
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? CHAT_LIMITS.maxTokensDefault,
     jsonMode: body.response_format?.type === 'json_object',
     sampling: samplingOf(body),
@@ -215,7 +171,8 @@ export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream:
   if (!isPlainCompletionsBody(body)) checkReadable(bodySchema, body, KNOWN_FIELDS);
   return {
     request: toRequest(body),
-    ignoredFields: ignoredIn(body, body.messages, KNOWN_FIELDS),
+    // As they were sent, with those that have no text; each is an object, or the body would have been refused.
+    ignoredFields: ignoredIn(body, messages as readonly object[], KNOWN_FIELDS),
     stream: body.stream === true,
   };
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, errorOf, parseSse, postChat, postStream } from '../support/chat.ts';
+import { openStream } from '../support/stream-client.ts';
 import { useService } from '../support/use-service.ts';
 
 describe('Idempotency-Key', () => {
@@ -54,6 +55,38 @@ describe('Idempotency-Key', () => {
 
     expect(second.headers['idempotent-replayed']).toBe('true');
     expect(second.body).toEqual(first.body);
+  });
+
+  it('a repeated stream goes on behind Last-Event-ID, running and ended', async () => {
+    service.provider.change({ chunks: 12, chunk_ms: 40 });
+    const { key } = await service.startTenant();
+    const ask = (headers = {}) => openStream(service.url, key, chatOf('Cut'), { 'Idempotency-Key': 'cut', ...headers });
+    const askBehind = async (id: number | string) => {
+      const { status, end } = await ask({ 'Last-Event-ID': String(id) });
+      return { status, text: await end() };
+    };
+    const cut = await ask();
+    await cut.until('id: 3\n');
+    cut.leave();
+
+    const running = await askBehind(3);
+
+    const whole = await (await ask()).end();
+    const behind = (id: number) => whole.slice(whole.indexOf(`id: ${id + 1}\n`));
+    expect(running).toEqual({ status: 200, text: behind(3) });
+    expect(await askBehind(7)).toEqual({ status: 200, text: behind(7) });
+    const last = parseSse(whole).length;
+    expect(await askBehind(last)).toEqual({ status: 204, text: '' });
+    for (const none of [last + 1, 'x']) {
+      const { status, text } = await askBehind(none);
+      expect([status, JSON.parse(text)]).toMatchObject([400, { error: { code: 'invalid_request' } }]);
+    }
+  });
+
+  it('a first call has its stream from the start, whatever Last-Event-ID says', async () => {
+    const { key } = await service.startTenant();
+    const answer = await postStream(service.app, key, chatOf('New')).set('Last-Event-ID', '3');
+    expect(parseSse(String(answer.body))[0]?.id).toBe(1);
   });
 
   it('Idempotency-Key replays the answer by each chat route', async () => {

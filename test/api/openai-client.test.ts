@@ -142,6 +142,50 @@ describe('the official openai client', () => {
     expect(response.body).not.toHaveProperty('metadata');
   });
 
+  it('may send back an answer without text, as it is or as null', async () => {
+    service.provider.change({ fail: 'empty' });
+    const { key } = await service.startTenant();
+    const { choices } = await clientFor(key).chat.completions.create(hello);
+    const answer = choices[0]?.message;
+    expect(answer?.content).toBe('');
+    service.provider.restore();
+    const next = { role: 'user' as const, content: 'Go on' };
+
+    for (const silent of [
+      answer,
+      { role: 'assistant', content: [], name: 'x' },
+      { role: 'assistant', content: null, tool_calls: [] },
+    ]) {
+      const response = await post(key, { messages: [...hello.messages, silent, next] });
+
+      expect(response.body).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
+      expect(service.provider.request(String(response.body.id))?.messages).toEqual([...hello.messages, next]);
+    }
+  });
+
+  it.each([
+    ['only', [{ role: 'assistant', content: '' }], 'messages'],
+    ['a text that is none behind', [{ role: 'assistant' }, { role: 'user', content: 7 }], 'messages[1].content'],
+    ['the user’s own', [{ role: 'user', content: '' }], 'messages[0].content'],
+  ])('is refused a message without text: %s', async (_what, messages, param) => {
+    const { key } = await service.startTenant();
+    expect(errorOf(await post(key, { messages }))).toMatchObject({ code: 'invalid_request', param });
+  });
+
+  it.each([
+    ['calls of tools', { role: 'assistant', content: null, tool_calls: [{ id: '1' }] }, 'messages[1].tool_calls'],
+    ['a call of a function', { role: 'assistant', content: '', function_call: {} }, 'messages[1].function_call'],
+    ['the result of a tool', { role: 'tool', tool_call_id: '1', content: 'x' }, 'messages[1].role'],
+    ['the result of a function', { role: 'function', name: 'f', content: 'x' }, 'messages[1].role'],
+  ])('is told that there are no tools, where its history has %s', async (_what, message, param) => {
+    const { key } = await service.startTenant();
+
+    const error = errorOf(await post(key, { messages: [...hello.messages, message] }));
+
+    expect(error).toMatchObject({ code: 'invalid_request', param });
+    expect(error['message']).toContain('tools are not supported');
+  });
+
   it.each([
     ['no tools', { tools: [] }],
     ['no tools, of which the model may choose', { tools: [], tool_choice: 'auto' }],

@@ -10,6 +10,7 @@ import type { Response } from 'express';
 import type { AcceptRoute, OpenRelay } from '../../api/admission/accept.ts';
 import { createRespond } from '../../api/resources/chat/respond.ts';
 import type { ParsedChatBody } from '../../api/contract/parse-chat-body.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { waitFor } from '../support/chat.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
@@ -53,7 +54,8 @@ describe('the client of a complete answer', () => {
           replayed: false,
         }),
       hub: relay.hub,
-      records: { place: () => Promise.resolve(undefined) },
+      records: { place: () => Promise.resolve(undefined), find: () => Promise.resolve(undefined) },
+      clock: systemClock,
       requestTimeoutMs: 60_000,
       stopping: new AbortController().signal,
       relayTimes: { drainMs },

@@ -15,11 +15,16 @@ export interface OpenStream {
 }
 
 /** Resolves with the head: at the first chunk, the first ping or an error. */
-export async function openStream(url: string, key: string, body: object): Promise<OpenStream> {
+export async function openStream(url: string, key: string, body: object, headers = {}): Promise<OpenStream> {
   const controller = new AbortController();
   const response = await fetch(`${url}/platform/v1/chat/stream`, {
     method: 'POST',
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', 'Accept-Encoding': 'gzip, br' },
+    headers: {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      'Accept-Encoding': 'gzip, br',
+      ...headers,
+    },
     body: JSON.stringify(body),
     signal: controller.signal,
   });

@@ -58,6 +58,9 @@ const streamed: Answer = {
   content: { 'text/event-stream': chunkSchema },
   headers: ['X-Ignored-Fields'],
 };
+const nothingLeft: Answer = {
+  description: 'A repeated call: the client has received the whole stream, as its `Last-Event-ID` says.',
+};
 const accepted = json('Accepted; retrieve the answer at `Location`, or stream it.', acceptedSchema, [
   'Location',
   'Preference-Applied',
@@ -123,8 +126,9 @@ const streamChat = defineEndpoint({
   tag: 'Chat',
   summary: 'Stream a chat completion',
   description: `Takes the body of \`POST /chat\`. This endpoint has a limit of its own of ${DEFAULT_LIMITS.streamRpm} requests a minute.`,
+  headers: ['Last-Event-ID'],
   body: chatBody,
-  answers: { 200: streamed },
+  answers: { 200: streamed, 204: nothingLeft },
   examples: { simple: { summary: 'One question', body: SIMPLE, status: 200, answer: STREAM_EXAMPLE } },
   handle: ({ req, res, body }, { respond }: ChatDeps) => respond.stream(req, res, body),
 });
@@ -139,7 +143,7 @@ const createChatCompletion = defineEndpoint({
   summary: 'Create a chat completion with an OpenAI client',
   description:
     'Takes what the official `openai` client sends. Complete answers need the scope `chat`, streamed ones (`stream: true`) `chat.stream`; each counts against the limit of the endpoint for which it stands.',
-  headers: ['Prefer'],
+  headers: ['Prefer', 'Last-Event-ID'],
   body: {
     kind: 'chat',
     name: 'CompletionsBody',
@@ -153,6 +157,7 @@ const createChatCompletion = defineEndpoint({
       content: { ...completed.content, 'text/event-stream': chunkSchema },
     },
     202: accepted,
+    204: nothingLeft,
   },
   examples: {
     complete: {

@@ -11,13 +11,17 @@ import { keepsNothing } from '../../admission/retention.ts';
 import { openCollector } from '../../relay/collect.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
 import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
-import type { RelayTimes } from '../../relay/forward.ts';
+import type { Forwarder, RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
+import { noLongerKept } from '../../admission/join-request.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { lastEventId, reached } from './stream-position.ts';
 
 export interface RespondDeps {
   accept: Accept;
   hub: RelayHub;
-  records: Pick<RecordStore, 'place'>;
+  records: Pick<RecordStore, 'place' | 'find'>;
+  clock: Clock;
   requestTimeoutMs: number;
   /** Aborts when this ingress can no longer wait for answers. */
   stopping: AbortSignal;
@@ -35,7 +39,7 @@ const NO_RELAY = { close: () => undefined, abandon: () => undefined };
 
 /** Answers a valid chat body. The chat routes differ only in the bodies that they take. */
 export function createRespond(deps: RespondDeps) {
-  const { accept, hub, records, requestTimeoutMs: timeoutMs, stopping, relayTimes } = deps;
+  const { accept, hub, records, clock, requestTimeoutMs: timeoutMs, stopping, relayTimes } = deps;
 
   /** 202 at once; the answer is looked up or streamed later. */
   async function later(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
@@ -46,6 +50,24 @@ export function createRespond(deps: RespondDeps) {
     res.setHeader('Preference-Applied', 'respond-async');
     res.status(202).json({ id: head.requestId, object: 'chat.request', created_at: head.created, status: 'queued' });
     return SENT;
+  }
+
+  /** Whether nothing is left to read behind an event of a joined stream: its relay is closed then, and where this throws. */
+  async function hasAll(res: Response, requestId: string, position: number, relay: Forwarder): Promise<boolean> {
+    const look = async () => {
+      const record = await records.find(principalOf(res), requestId);
+      if (record === undefined) throw noLongerKept();
+      return record;
+    };
+    try {
+      const { state, sentSeq } = await reached(position, look, clock);
+      if (state !== 'done' || position < sentSeq) return false;
+    } catch (error) {
+      relay.close();
+      throw error;
+    }
+    relay.close();
+    return true;
   }
 
   return {
@@ -68,21 +90,29 @@ export function createRespond(deps: RespondDeps) {
       return SENT;
     },
 
-    /** The answer as Server-Sent Events. */
+    /**
+     * The answer as Server-Sent Events. A client of these that was cut off sends the same call again with `Last-Event-ID`;
+     * under an `Idempotency-Key` it gets the rest, as from `GET /chat/stream/{request_id}`.
+     */
     async stream(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
-      const route = { endpoint: 'chat.stream', stream: true, idempotencyKey: idempotencyKeyOf(req) } as const;
+      const idempotencyKey = idempotencyKeyOf(req);
+      // Without the key every call is a request of its own, which has no earlier events.
+      const position = idempotencyKey === undefined ? 0 : (lastEventId(req.get('Last-Event-ID')) ?? 0);
+      const route = { endpoint: 'chat.stream', stream: true, idempotencyKey } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openForwarder(hub, res, {
           shard,
           requestId,
           existing,
+          fromSeq: existing ? position + 1 : 1,
           timeoutMs,
           ...relayTimes,
           place: () => records.place(principalOf(res), requestId),
         }),
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
-      await relay.forward(head);
+      if (replayed && position > 0 && (await hasAll(res, head.requestId, position, relay))) res.status(204).end();
+      else await relay.forward(head);
       return SENT;
     },
   };

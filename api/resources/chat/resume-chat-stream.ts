@@ -1,12 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 import type { Response } from 'express';
 import Joi from 'joi';
 
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
-import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
+import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { QueryRule } from '../../contract/operation.ts';
@@ -19,16 +16,10 @@ import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import { chunkSchema, STREAM_EXAMPLE, STREAM_TEXT } from './completion-schemas.ts';
 import { findRequest, LOOKUP_TEXT } from './find-request.ts';
 import type { FindRequestDeps } from './find-request.ts';
-
-const POSITION = /^\d{1,15}$/;
-const POSITION_RULE = '{{#label}} must be the number of an event: a whole number from 0';
-const position = Joi.string()
-  .pattern(POSITION)
-  .meta({ reads: Joi.number().integer().min(0).max(999_999_999_999_999) })
-  .messages({ 'string.base': POSITION_RULE, 'string.empty': POSITION_RULE, 'string.pattern.base': POSITION_RULE });
+import { lastEventId, positionSchema, reached } from './stream-position.ts';
 
 const resumeQuerySchema = Joi.object<{ starting_after?: string }, true>({
-  starting_after: position.description(
+  starting_after: positionSchema.description(
     'The number of the last event that the client has; `Last-Event-ID` wins over it.',
   ),
 }).unknown();
@@ -41,16 +32,12 @@ const resumeQuery: QueryRule<{ starting_after?: string }> = {
   },
 };
 
-/** The other way to name it. */
-const headerSchema = Joi.object<{ 'Last-Event-ID': string }, true>({ 'Last-Event-ID': position });
-
 /**
  * The number of the last event that the client has; 0 where it names none. Throws `invalid_request`. A client of
  * Server-Sent Events that was cut off calls the same address again with the header: the header is the newer one.
  */
 function positionOf({ starting_after: given }: { starting_after?: string }, header: string | undefined): number {
-  if (header !== undefined) checkAgainst(headerSchema, { 'Last-Event-ID': header });
-  return Number(header ?? given ?? 0);
+  return lastEventId(header) ?? Number(given ?? 0);
 }
 
 export interface ResumeDeps extends FindRequestDeps {
@@ -60,35 +47,6 @@ export interface ResumeDeps extends FindRequestDeps {
   requestTimeoutMs: number;
   clock: Clock;
   relayTimes: RelayTimes;
-}
-
-/** A worker writes what a Redis has lost that came back without its last second with its next text (docs/decisions/0040). */
-const REWRITE_MS = 1_000;
-const REWRITE_POLL_MS = 50;
-
-/**
- * The record, once the stream has come as far as its client: a Redis may have lost events that the client has. Throws
- * what tells the client how to get on.
- */
-async function reached(position: number, look: () => Promise<RequestRecord>, clock: Clock): Promise<RequestRecord> {
-  const until = clock.now() + REWRITE_MS;
-  for (;;) {
-    const record = await look();
-    const { sentSeq, state } = record;
-    if (position <= sentSeq) return record;
-    if (state === 'done')
-      throw new ServiceError(
-        'invalid_request',
-        `The stream has ended with event ${sentSeq}; there is no event ${position} to go on after. Read it from the start.`,
-      );
-    if (clock.now() > until)
-      throw new ServiceError(
-        'model_unavailable',
-        `The stream has ${sentSeq} events so far, and none after event ${position}; send the same call again shortly.`,
-        { retryAfterSeconds: 1 },
-      );
-    await delay(REWRITE_POLL_MS);
-  }
 }
 
 async function read(

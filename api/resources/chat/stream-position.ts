@@ -1,0 +1,58 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import Joi from 'joi';
+
+import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+
+const POSITION = /^\d{1,15}$/;
+const POSITION_RULE = '{{#label}} must be the number of an event: a whole number from 0';
+/** The number of an event as text: 0 is in front of the first. */
+export const positionSchema = Joi.string()
+  .pattern(POSITION)
+  .meta({ reads: Joi.number().integer().min(0).max(999_999_999_999_999) })
+  .messages({ 'string.base': POSITION_RULE, 'string.empty': POSITION_RULE, 'string.pattern.base': POSITION_RULE });
+
+const headerSchema = Joi.object<{ 'Last-Event-ID': string }, true>({ 'Last-Event-ID': positionSchema });
+
+/** The number in `Last-Event-ID`; undefined: the caller sent none. Throws `invalid_request`. */
+export function lastEventId(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  checkAgainst(headerSchema, { 'Last-Event-ID': header });
+  return Number(header);
+}
+
+/** A worker writes what a Redis has lost that came back without its last second with its next text (docs/decisions/0040). */
+const REWRITE_MS = 1_000;
+const REWRITE_POLL_MS = 50;
+
+/**
+ * The record, once the stream has come as far as its client: a Redis may have lost events that the client has. Throws
+ * what tells the client how to get on.
+ */
+export async function reached(
+  position: number,
+  look: () => Promise<RequestRecord>,
+  clock: Clock,
+): Promise<RequestRecord> {
+  const until = clock.now() + REWRITE_MS;
+  for (;;) {
+    const record = await look();
+    const { sentSeq, state } = record;
+    if (position <= sentSeq) return record;
+    if (state === 'done')
+      throw new ServiceError(
+        'invalid_request',
+        `The stream has ended with event ${sentSeq}; there is no event ${position} to go on after. Read it from the start.`,
+      );
+    if (clock.now() > until)
+      throw new ServiceError(
+        'model_unavailable',
+        `The stream has ${sentSeq} events so far, and none after event ${position}; send the same call again shortly.`,
+        { retryAfterSeconds: 1 },
+      );
+    await delay(REWRITE_POLL_MS);
+  }
+}
