@@ -2,6 +2,7 @@ import type { Logger } from '../infra/logging/logger.ts';
 import { createAccountRepository } from '../infra/mongo/accounts/account-repository.ts';
 import { createLedgerRepository } from '../infra/mongo/accounts/ledger-repository.ts';
 import type { MongoConnection } from '../infra/mongo/connection.ts';
+import { createErasureRepository } from '../infra/mongo/compliance/erasure-repository.ts';
 import { createAnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
 import { createPrincipalRepository } from '../infra/mongo/tenants/principal-repository.ts';
 import type { RedisClient } from '../infra/redis/connection.ts';
@@ -49,7 +50,10 @@ export function openRecovery(deps: OpenRecoveryDeps): Recovery {
     clock,
     log,
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
+    admissions: deps.store,
     answers: createAnswerRepository(mongo),
+    erasures: createErasureRepository(mongo),
+    pseudonyms: deps.pseudonyms,
     ledger: createLedgerRepository(mongo),
     principals: createPrincipalRepository(mongo),
   });

@@ -2,15 +2,19 @@ import { encodeEntry, eventsOf, LOST } from '../contracts/events.ts';
 import type { Terminal } from '../contracts/events.ts';
 import { queueOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
+import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import { STORED_ANSWER_MS } from '../contracts/stored-answer.ts';
 import { parseEnvelope, UnreadableError } from '../contracts/stored-request.ts';
 import type { Principal } from '../domain/keys/principal.ts';
+import { seqAt } from '../domain/requests/acceptance-order.ts';
 import { toErrorDetail } from '../errors/error-body.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { LedgerRepository } from '../infra/mongo/accounts/ledger-repository.ts';
+import type { ErasureRepository } from '../infra/mongo/compliance/erasure-repository.ts';
 import type { AnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
 import type { RequestIntent } from '../infra/mongo/requests/request-intents.ts';
 import type { PrincipalRepository } from '../infra/mongo/tenants/principal-repository.ts';
+import type { AdmissionStore } from '../infra/redis/requests/admission-store.ts';
 import type { LineStore } from '../infra/redis/requests/line-store.ts';
 import type { ReplayStore } from '../infra/redis/requests/replay-store.ts';
 import type { RequestPresence } from '../infra/redis/requests/request-presence.ts';
@@ -35,7 +39,11 @@ export interface RecoverRequestDeps {
   admit: ReturnType<typeof createAdmission>;
   line: Pick<LineStore, 'enqueue'>;
   replays: Pick<ReplayStore, 'requeue'>;
-  answers: Pick<AnswerRepository, 'find' | 'store'>;
+  /** Takes back what must not run. */
+  admissions: Pick<AdmissionStore, 'voidTold'>;
+  answers: Pick<AnswerRepository, 'find' | 'store' | 'remove'>;
+  erasures: Pick<ErasureRepository, 'latest'>;
+  pseudonyms: Pick<Pseudonyms, 'of'>;
   ledger: Pick<LedgerRepository, 'settledAt'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   clock: Clock;
@@ -54,13 +62,24 @@ const WAIT_MAX_MS = 60_000;
  * the request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
-  const { presence, admit, line, replays, answers, ledger, principals, clock, log } = deps;
+  const { presence, admit, admissions, line, replays, answers, ledger, principals, clock, log } = deps;
+  const { erasures, pseudonyms } = deps;
+
+  /**
+   * Whether its entity, or all of its tenant, has been deleted since it was accepted. A deletion that was done while this
+   * process slept knew nothing of a request that Redis had lost; one that sets its mark later finds what is written by then.
+   */
+  async function isErased({ tenantId, mode, acceptedAt, request }: RequestEnvelope): Promise<boolean> {
+    const pseudonym = request.entityId === undefined ? undefined : pseudonyms.of(tenantId, request.entityId);
+    return seqAt(acceptedAt) <= (await erasures.latest({ tenantId, mode }, pseudonym));
+  }
 
   /** Stores the end as a stored answer, where readers find it. */
   async function end(envelope: RequestEnvelope, last: Terminal) {
     const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
     const lastSeq = eventsOf(last);
     const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
+    const finishedAt = clock.now();
     await answers.store({
       requestId,
       tenantId,
@@ -75,16 +94,21 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
         metadata: request.metadataJson ?? '',
         sent: String(lastSeq),
         acceptedAt: String(acceptedAt),
-        finishedAt: String(clock.now()),
+        finishedAt: String(finishedAt),
       },
       entries: [{ lastSeq, payload: encodeEntry([], last) }],
       expiresAt: ownMs === undefined ? acceptedAt + STORED_ANSWER_MS : clock.now() + ownMs,
     });
+    if (await isErased(envelope)) await answers.remove({ tenantId, mode }, requestId, finishedAt);
     log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
   }
 
   async function enqueue({ shard, replays: replayed }: RequestIntent, envelope: RequestEnvelope): Promise<Recovery> {
-    const { requestId, tenantId, endpoint, acceptedAt } = envelope;
+    const { requestId, tenantId, keyId, endpoint, acceptedAt } = envelope;
+    if (await isErased(envelope)) {
+      await admissions.voidTold(requestId, { shard, tenantId, keyId }, LOST);
+      return { kind: 'ended' };
+    }
     // The worker in which it failed may still live.
     if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
     else {

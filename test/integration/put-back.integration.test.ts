@@ -200,8 +200,8 @@ describe('its end', () => {
     const principal = await lab.tenant(100 * RATE);
     const request = await lab.admit({ principal });
     const { owner, seq, terms, now } = await lab.run(request, 1);
-    const { tier, mode, acceptedAt } = request.envelope;
-    const facts = { tier, mode, acceptedAt, seq, terms, startedAt: now, deadline: now + 60_000 };
+    const { tier, mode, endpoint, acceptedAt } = request.envelope;
+    const facts = { tier, mode, endpoint, acceptedAt, seq, terms, startedAt: now, deadline: now + 60_000 };
     const ref = { ...request.ref(1), owner, facts, envelope: request.envelope };
     await puts.clear();
 

@@ -1,24 +1,37 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createRecoverRequest } from '../../shared/admission/recover-request.ts';
+import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
 import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
+import { createErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
+import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
+import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { createRequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
-import { createStoreAnswer } from '../../workers/pipeline/store-answer.ts';
+import { createFinish } from '../../workers/pipeline/finish.ts';
+import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
+import { idleLease } from '../support/idle-lease.ts';
+import { rollBackTo } from '../support/put-back-lab.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { FAILED, openRequestLab, REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import { openRequestLab, RATE, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
+import { sweepOf } from '../support/sweep.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { openWriter } from '../support/writer-lab.ts';
 
-const SHORT_MS = 50;
+const SHORT_MS = 1_000;
+const FAILURE = {
+  finishReason: 'error',
+  usage: { promptTokens: 0, completionTokens: 0 },
+  error: { code: 'model_unavailable', message: 'The model provider is not available at the moment.' },
+} as const;
 
 let lab: RequestLab;
 beforeAll(async () => {
@@ -29,26 +42,65 @@ afterAll(async () => {
 });
 
 describe('a request whose tenant keeps answers for a moment only', () => {
-  it('is known to have ended after that, and not taken for one that Redis has lost', async () => {
-    const { redis, keyspace, keys } = lab;
-    const presence = createRequestPresence(redis, keyspace, unlimited);
-    const storeAnswer = createStoreAnswer({
-      answers: { store: () => Promise.reject(new Error('MongoDB keeps nothing of it')) },
-      cache: createAnswerCache(redis, keyspace),
-      retentionMs: RETENTION_MS,
-      clock: systemClock,
-      log: createRecordingLog(),
-    });
+  /** Ends a request as a worker does that has MongoDB keep its body meanwhile, and nothing behind the end. */
+  async function fail(): Promise<{ requestId: string; recentWrites: RecentWrites; before: Record<string, string> }> {
+    const log = createRecordingLog();
+    const recentWrites = createRecentWrites({ hasReconnectedRecently: () => false, clock: systemClock, log });
+    const eraseDeleted = () => Promise.resolve();
+    const journal = createFinishJournal({ requests: lab.requests, recentWrites, eraseDeleted, log });
+    const finish = createFinish({ journal, clock: systemClock, log, events: { emit: () => undefined } });
     const request = await lab.admit();
-    const { envelope, requestId } = request;
-    const ref = request.ref(1);
-    await lab.run(request, 1);
+    const { requestId, envelope } = request;
+    const { owner, seq, now: claimedAt } = await lab.run(request, 1);
+    const { answer } = openWriter();
+    const run = {
+      ref: { ...request.ref(1), owner },
+      envelope: { ...envelope, retentionMs: SHORT_MS, kept: { redisOnly: true as const } },
+      ...{ answer, seq, claimedAt, job: undefined, interrupted: false, lease: idleLease() },
+      rates: { promptMicro: RATE, completionMicro: RATE },
+    };
+    const before = await lab.snapshot();
 
-    expect(await lab.requests.finish(ref, 0, { ...FAILED, retentionMs: SHORT_MS })).toBe(true);
-    await storeAnswer({ ref, envelope: { ...envelope, kept: { redisOnly: true } }, answer: { text: '' } });
+    expect(await finish(run, FAILURE)).toBe(true);
+
+    return { requestId, recentWrites, before };
+  }
+
+  /** What the sweep finds that looks for requests which Redis has lost. */
+  async function found(requestId: string): Promise<string[]> {
+    const { redis, keyspace, keys } = lab;
     await waitFor(async () => ((await redis.exists(keys.record(requestId))) === 0 ? true : undefined), 'it to go');
+    return createRequestPresence(redis, keyspace, unlimited).look(SHARD, [requestId, 'req_unknown']);
+  }
 
-    expect(await presence.look(SHARD, [requestId, 'req_unknown'])).toEqual(['ended', 'missing']);
+  it('is not taken for one that Redis has lost, also where its worker dies right behind the end', async () => {
+    const { requestId } = await fail();
+
+    expect(await found(requestId)).toEqual(['ended', 'missing']);
+  });
+
+  it('nor where Redis comes back without the end, which its worker says again', async () => {
+    const { requestId, recentWrites, before } = await fail();
+    await rollBackTo(lab, before);
+
+    await recentWrites.repeatAll();
+
+    expect(await found(requestId)).toEqual(['ended', 'missing']);
+  });
+
+  it('nor where the sweep has ended it, as Redis had lost its body', async () => {
+    const request = await lab.admit({ retentionMs: SHORT_MS });
+    await lab.run(request, 1);
+    await lab.redis.del(lab.keys.body(request.requestId));
+    await lab.redis.zadd(lab.keys.inflight, 'XX', 1, request.requestId);
+
+    await sweepOf(lab, 'process', {
+      hasReconnectedRecently: () => false,
+      isExhausted: () => false,
+      runPipeline: () => Promise.resolve(),
+    }).sweepShard(SHARD);
+
+    expect(await found(request.requestId)).toEqual(['ended', 'missing']);
   });
 });
 
@@ -81,7 +133,10 @@ it('puts it there, too, if whoever admitted it again has died before it was in l
     admit: () => Promise.reject(new Error('It is admitted')),
     line: createLineStore(redis, keyspace, REQUEST_TIMEOUT_MS),
     replays: createReplayStore(redis, keyspace, settings),
+    admissions: lab.admissions,
     answers: createAnswerRepository(mongo),
+    erasures: createErasureRepository(mongo),
+    pseudonyms: createPseudonyms(Buffer.alloc(32, 7)),
     ledger: createLedgerRepository(mongo),
     principals: createPrincipalRepository(mongo),
     clock: systemClock,

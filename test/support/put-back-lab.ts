@@ -48,10 +48,11 @@ async function openPutBackLab(): Promise<PutBackLab> {
     before = await lab.snapshot();
     const request = await lab.admit({ principal, entityHash: ENTITY_HASH, idempotency: IDEMPOTENCY });
     const { owner, seq, remainingMs, terms, now: startedAt } = await lab.run(request, 1);
-    const { tier, mode, acceptedAt } = request.envelope;
+    const { tier, mode, endpoint, acceptedAt } = request.envelope;
     const facts: RecordFacts = {
       tier,
       mode,
+      endpoint,
       acceptedAt: acceptedAt - age,
       startedAt,
       seq,

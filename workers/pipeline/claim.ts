@@ -56,10 +56,11 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: DeliveryRe
 /** What Redis knows of a request, in case it loses it. */
 function factsOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): RecordFacts {
   const { envelope, seq, now, remainingMs, rates, terms } = claimed;
-  const { tenantId, tier, mode, acceptedAt, request, kept } = envelope;
+  const { tenantId, tier, mode, endpoint, acceptedAt, request, kept } = envelope;
   const { entityId, metadataJson } = request;
   const idempotency = kept?.idempotency ?? envelope.idempotency;
-  const facts: RecordFacts = { tier, mode, acceptedAt, startedAt: now, seq, deadline: now + remainingMs, terms };
+  const deadline = now + remainingMs;
+  const facts: RecordFacts = { tier, mode, endpoint, acceptedAt, startedAt: now, seq, deadline, terms };
   if (rates !== undefined) facts.rates = rates;
   if (metadataJson !== undefined) facts.metadataJson = metadataJson;
   if (idempotency !== undefined) facts.idempotency = idempotency;

@@ -10,7 +10,7 @@ import type { Claimed } from './stage.ts';
 
 export interface StoreAnswerDeps {
   answers: Pick<AnswerRepository, 'store'>;
-  cache: Pick<AnswerCache, 'read' | 'shorten' | 'markEnded'>;
+  cache: Pick<AnswerCache, 'read' | 'shorten'>;
   /** How long Redis keeps an answer that MongoDB has. */
   retentionMs: number;
   clock: Clock;
@@ -40,13 +40,8 @@ export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: S
   return async ({ ref, envelope, answer }: EndedRequest): Promise<void> => {
     const { shard, requestId } = ref;
     const { kept, acceptedAt, request } = envelope;
-    if (kept === undefined) return;
+    if (kept === undefined || kept.redisOnly === true) return;
     try {
-      // The record may expire before recovery looks, which would take the request for a lost one and run it again.
-      if (kept.redisOnly === true) {
-        await cache.markEnded(shard, requestId, STORED_ANSWER_MS);
-        return;
-      }
       const ended = await readEnd(ref);
       if (ended === undefined) return;
       // Like finish.lua: a request that ended without an answer frees its key, so that a retry runs.

@@ -68,11 +68,11 @@ const TIMINGS: InferenceTimings = { lockMs: 10_000, stallCheckMs: 3_000, canaryM
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
 
-/** Resolves once nothing has run for a while. */
-async function untilIdle(running: () => number): Promise<void> {
+/** Resolves once nothing has run for a while; rejects when `signal` aborts. */
+async function untilIdle(running: () => number, signal: AbortSignal): Promise<void> {
   let since = performance.now();
   while (performance.now() - since < IDLE_MS) {
-    await pause(IDLE_CHECK_MS);
+    await pause(IDLE_CHECK_MS, undefined, { signal });
     if (running() > 0) since = performance.now();
   }
 }
@@ -192,7 +192,12 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       backend.stop().catch(() => undefined);
       // BullMQ's own `close` hangs while Redis is away (docs/architecture/facts.md section 5): what counts is that
       // nothing runs.
-      await Promise.race([worker.close(), untilIdle(meter.running)]);
+      const drained = new AbortController();
+      try {
+        await Promise.race([worker.close(), untilIdle(meter.running, drained.signal)]);
+      } finally {
+        drained.abort();
+      }
     },
     async close() {
       stopCanary();

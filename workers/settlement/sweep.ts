@@ -1,4 +1,5 @@
 import { LOST } from '../../shared/contracts/events.ts';
+import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Inflight, Overdue } from '../../shared/infra/redis/requests/inflight.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
@@ -47,6 +48,9 @@ export interface Sweep {
   release(shard: number): Promise<void>;
 }
 
+/** Nothing was generated that could be priced. */
+const ENDED = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0 } as const;
+
 /** One round of a shard's sweep. */
 interface Round {
   /** It has looked for requests that Redis has lost, in the intents of MongoDB. */
@@ -78,7 +82,8 @@ export function createSweep(deps: SweepDeps): Sweep {
     if (state === 'accepted') {
       await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
     } else {
-      const ending = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0, retentionMs: ownMs } as const;
+      const isShort = ownMs > 0 && ownMs < retentionMs;
+      const ending = { ...ENDED, retentionMs: ownMs, ...(isShort ? { notedMs: STORED_ANSWER_MS } : {}) };
       await requests.finish({ shard, requestId, tenantId, keyId, queue, fence }, sent, ending);
     }
     await inflight.forget(shard, requestId);

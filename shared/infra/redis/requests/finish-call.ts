@@ -38,6 +38,7 @@ function shortTextsOf(
     unbilledTokens = 0,
     overdraftMicro = 0,
     jobLock = '',
+    notedMs = 0,
   }: Ending,
 ): (string | number)[] {
   const { promptTokens, completionTokens } = terminal.usage;
@@ -56,6 +57,7 @@ function shortTextsOf(
     owner,
     queue,
     jobLock,
+    notedMs,
   });
 }
 

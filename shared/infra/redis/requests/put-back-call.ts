@@ -34,7 +34,7 @@ function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: Deliver
 /** The keys and arguments by which put-back.lua names the request again, and what it knows of it. */
 export function toPutBack(keyspace: Keyspace, ref: DeliveryRef, facts: RecordFacts) {
   const { shard, requestId, tenantId, keyId } = ref;
-  const { idempotency, entityHash, acceptedAt } = facts;
+  const { endpoint, idempotency, entityHash, acceptedAt } = facts;
   const keys = keyspace.shard(shard);
   const record = keys.record(requestId);
   return {
@@ -42,7 +42,9 @@ export function toPutBack(keyspace: Keyspace, ref: DeliveryRef, facts: RecordFac
       idempotency === undefined ? record : keys.idempotency(idempotency.name),
       entityHash === undefined ? record : keys.entityRequests(tenantId, entityHash),
       keys.keyRpm(keyId),
+      keys.throttle(endpoint, keyId),
       keys.daily(keyId),
+      keys.account(tenantId),
     ],
     known: [
       idempotency === undefined ? '' : `${requestId} ${idempotency.fingerprint} ${tenantId}`,

@@ -54,7 +54,7 @@ export function createRequestStore(
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
   const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'] as const;
   const finish = defineScript(client, 'finish', parts);
-  const putBack = defineScript(client, 'put-back-running', ['window', 'put-back']);
+  const putBack = defineScript(client, 'put-back-running', ['window', 'account', 'use', 'put-back']);
   const writes = createRollbackWrites({
     append: createCommonAppend(client, keyspace),
     end: (ref, sentSeq, ending) => finish(...toFinishCall(keyspace, ref, sentSeq, ending)),

@@ -1,6 +1,6 @@
 import type { FinishReason, Terminal } from '../../../contracts/events.ts';
 import type { Tier } from '../../../contracts/chat-request.ts';
-import type { IdempotencyName, QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
+import type { Endpoint, IdempotencyName, QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
 import type { KeyMode } from '../../../contracts/space.ts';
 import { parseEnvelope, UnreadableError } from '../../../contracts/stored-request.ts';
 import type { FinishedNotice } from '../../../contracts/finished-notice.ts';
@@ -79,6 +79,11 @@ export interface Ending {
   overdraftMicro?: number;
   /** How long answer and record are kept. */
   retentionMs: number;
+  /**
+   * How long Redis notes that it has ended, and nothing of it, where MongoDB may have its body for longer than Redis its
+   * record: recovery would take it for a lost one and run it again. Milliseconds; absent: not at all.
+   */
+  notedMs?: number;
   /** Absent: nothing is charged, no ledger entry (docs/spec/contract.md section 5). */
   settlement?: SettlementRecord;
   /** An event for webhooks, besides the booking. */
@@ -96,6 +101,7 @@ type RecordTerms = Readonly<Record<'limit' | 'alone' | 'keep', string>>;
 export interface RecordFacts {
   tier: Tier;
   mode: KeyMode;
+  endpoint: Endpoint;
   acceptedAt: number;
   startedAt: number;
   /** Place in the order of acceptance. */

@@ -57,8 +57,6 @@ export interface AnswerCache {
    * without it between two reads.
    */
   read(shard: number, requestId: string): Promise<EndedAnswer | undefined>;
-  /** Notes for `ttlMs` that the request has ended, and nothing of its answer. */
-  markEnded(shard: number, requestId: string, ttlMs: number): Promise<void>;
   /** Expires an answer that was read `ttlMs` from now, unless its request has been run again since. Safe to repeat. */
   shorten(shard: number, answer: Pick<EndedAnswer, 'requestId' | 'fields'>, ttlMs: number): Promise<void>;
   /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
@@ -111,10 +109,6 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
       const entries = await entriesOf(shard, requestId);
       if (entries.at(-1)?.lastSeq !== Number(fields['sent'])) return undefined;
       return { requestId, tenantId, fields, entries };
-    },
-
-    async markEnded(shard, requestId, ttlMs) {
-      await client.set(keyspace.shard(shard).ended(requestId), 1, 'PX', ttlMs);
     },
 
     async shorten(shard, { requestId, fields }, ttlMs) {

@@ -2,7 +2,7 @@
 -- token use corrected, body and job deleted.
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 pending charges, 6 outbox, 7 token use of the key, 8 mean completion of
 --      the key, 9 statistics of the queue, 10 whole answer, 11 open requests of the tenant, 12 job, 13 active jobs,
---      and of a repeated end 14 to 17 the last of those of put_back (put-back.lua)
+--      and of a repeated end 14 to 19 the last of those of put_back (put-back.lua)
 -- ARGV 1 request id,
 --      2 short texts, each followed by a NUL, which are read faster than as arguments each: see the locals below,
 --      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
@@ -22,9 +22,10 @@ local NOTICES_MAX = 100000
 local KEYS, ARGV = KEYS, ARGV
 -- `kept` is how many tokens stay in the window of the key and in the test allowance; `overdraft` by how many micro-credits the
 -- account may be overdrawn; `follows` the sequence number of the event before; `retention` in ms (0 keeps nothing); `owner`
--- names the claim ('': not compared); `job_lock` is the lock of the job that ends with the request ('': none).
-local cost, tokens, completion, kept, overdraft, fence, last_seq, follows, status, retention, owner, lane, job_lock =
-  struct.unpack('sssssssssssss', ARGV[2])
+-- names the claim ('': not compared); `job_lock` is the lock of the job that ends with the request ('': none); `noted_ms` is for
+-- how long the end is noted beside the record (0: not at all).
+local cost, tokens, completion, kept, overdraft, fence, last_seq, follows, status, retention, owner, lane, job_lock,
+  noted_ms = struct.unpack('ssssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
 local id = ARGV[1]
 if ARGV[6] and follows == '0' then
@@ -154,6 +155,8 @@ else
 end
 -- Nothing was charged that could be given back (void.lua).
 if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
+-- The record may expire before recovery looks.
+if noted_ms ~= '0' then redis.call('SET', tag .. 'e:' .. id, '1', 'PX', noted_ms) end
 if retention + 0 < READING_MS then
   keep_briefly(KEYS[1], stream, KEYS[10], id, now, retention)
 else

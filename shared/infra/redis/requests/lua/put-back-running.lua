@@ -1,5 +1,5 @@
 -- Puts a running request back of which Redis has lost everything: its delivery goes on.
--- KEYS 1 to 7 those of put_back, 8 body, 9 inflight, 10 open requests of the tenant
+-- KEYS 1 to 9 those of put_back (the last is the account), 10 body, 11 inflight, 12 open requests of the tenant
 -- ARGV 1 short texts, each followed by a NUL: see the locals below, 2 body, then what put_back knows
 -- Returns 1, also if another call of this delivery was quicker; 0 if Redis knows the request otherwise, or another one under
 -- its Idempotency-Key, or if it was accepted longer ago than any Redis loses: then it was there, has ended, and its time is over.
@@ -18,7 +18,11 @@ if first and string.sub(first, 1, #id) ~= id then return 0 end
 put_back(id, KEYS, fence, owner, lane, retention + 0, { unpack(ARGV, 3) })
 local leased = int(now + lease)
 redis.call('HSET', KEYS[1], 'life', life, 'leased', leased)
-redis.call('SET', KEYS[8], ARGV[2], 'PX', life)
-redis.call('ZADD', KEYS[9], leased, id)
-if lane ~= 'batch' then redis.call('ZADD', KEYS[10], seq, id) end
+redis.call('SET', KEYS[10], ARGV[2], 'PX', life)
+redis.call('ZADD', KEYS[11], leased, id)
+if lane ~= 'batch' then
+  redis.call('ZADD', KEYS[12], seq, id)
+  -- What Redis knows of their number may be too low now: the next admission counts them.
+  redis.call('HDEL', KEYS[9], 'open')
+end
 return 1

@@ -4,24 +4,32 @@ local UNKNOWN_READER = '?'
 local UNKNOWN_READER_MS = 15000
 
 -- @seldom
--- Counts a request again where its key's limits have counted it. Only keys with a limit for the day have its counters.
-local function count_again(id, minute_log, day_key, lane, accepted_at)
-  if lane ~= 'batch' then log_request(minute_log, id, accepted_at) end
+-- Counts a request again where limits on requests have counted it: those of its key, its endpoint and its tenant. Only keys
+-- with a limit for the day have its counters.
+local function count_again(id, minute_log, throttle_log, day_key, account, lane, accepted_at)
+  if lane ~= 'batch' then
+    log_request(minute_log, id, accepted_at)
+    log_request(throttle_log, id, accepted_at)
+    local use, fields = to_use(account, redis.call('HGET', account, 'u'), now_ms()), {}
+    count_use(use, 1, 0)
+    add_use(fields, 0, use)
+    redis.call('HSET', account, unpack(fields))
+  end
   if redis.call('EXISTS', day_key) == 1 then log_day(read_day(day_key, accepted_at)) end
 end
 
 -- @seldom
 -- Writes the record anew of a request of which Redis has lost everything, as its delivery knows it: running, without text.
 -- `keys`: record, stream, whole answer, idempotency record and requests of the entity (the record where there is none),
--- requests of the key in the last minute, and in the last day.
+-- requests of the key in the last minute, those of the endpoint, those of the key in the last day, account.
 -- `known`: value of the idempotency record ('': none), its lifetime in ms, time of acceptance, then names and values of the
 -- record in turn.
 local function put_back(id, keys, fence, owner, lane, retention, known)
-  local record, stream, answer, named, entity, minute_log, day_key = unpack(keys)
+  local record, stream, answer, named, entity, minute_log, throttle_log, day_key, account = unpack(keys)
   redis.call('DEL', record, stream, answer)
   redis.call('HSET', record, 'state', 'running', 'fence', fence, 'owner', owner, 'sent', '0', 'hold', '0', 'holdTokens', '0',
     'channels', UNKNOWN_READER, 'reader:' .. UNKNOWN_READER, int(now_ms() + UNKNOWN_READER_MS), unpack(known, 4))
-  count_again(id, minute_log, day_key, lane, known[3] + 0)
+  count_again(id, minute_log, throttle_log, day_key, account, lane, known[3] + 0)
   -- Another request may have the Idempotency-Key by now.
   if known[1] ~= '' then
     redis.call('SET', named, known[1], 'PX', known[2], 'NX')
