@@ -15,6 +15,7 @@ import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-fla
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
+import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { createAddressGuard } from './admission/address-guard.ts';
 import type { AddressGuard } from './admission/address-guard.ts';
 import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
@@ -101,13 +102,14 @@ async function openSales(
 }
 
 /** The relay, and what is measured; the metrics count the relay's readers. */
-async function openRelayAndMetrics(connections: Connections, stores: Stores) {
+async function openRelayAndMetrics(connections: Connections, stores: Stores, readiness: Readiness) {
   const { config, clock, log, memory } = connections;
   const { chat: chatQueues, background: backgroundQueues } = openBoardQueues({ ...connections, ...stores });
   await chatQueues();
   const metrics = createIngressMetrics({
     openReaders: () => hub.size(),
     redisMemoryRatio: memory.ratio,
+    checks: async () => (await readiness.check()).checks,
     queues: () => readQueues({ ...stores, queues: chatQueues, clock }),
     workerConcurrency: config.worker.concurrency,
   });
@@ -146,13 +148,13 @@ export async function composeIngress(
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
   const compliance = openCompliance(connections);
 
-  const { hub, metrics, telemetry, ...queues } = await openRelayAndMetrics(connections, stores);
-  const writeAuditLog = createWriteAuditLog({ audit: stores.audit, clock, log });
-  const events = createTenantEvents([writeAuditLog, webhooks.publish], log);
   const readiness = createReadiness({
     redis: () => redis.ping(),
     mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
   });
+  const { hub, metrics, telemetry, ...queues } = await openRelayAndMetrics(connections, stores, readiness);
+  const writeAuditLog = createWriteAuditLog({ audit: stores.audit, clock, log });
+  const events = createTenantEvents([writeAuditLog, webhooks.publish], log);
 
   const { pseudonyms } = compliance;
   const { recovery, ...admission } = await openAdmission(connections, stores, {

@@ -1,5 +1,6 @@
 import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
+import type { CheckGauges } from '../shared/infra/metrics/check-gauge.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/worker-series.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
@@ -71,8 +72,12 @@ const BETWEEN_TOKENS_MS = 60_000;
 const SHARDS_CLOSING_MS = 5_000;
 
 /** Whoever listens to the work without being waited for: metrics, log lines, the board's charts, traces. */
-function openListeners({ redis, keyspace, routing, clock, closer, log }: WorkerConnections, tracing?: Tracing) {
-  const metrics = createWorkerMetrics({ unreadableProviders: () => routing.current().unreadable.size });
+function openListeners(
+  { redis, keyspace, routing, clock, closer, log }: WorkerConnections,
+  checks: CheckGauges['checks'],
+  tracing?: Tracing,
+) {
+  const metrics = createWorkerMetrics({ unreadableProviders: () => routing.current().unreadable.size, checks });
   const telemetry = createEventBus<WorkerEvents>((name, error) => {
     log.error(`A listener of ${name} failed.`, { error });
   });
@@ -154,7 +159,11 @@ export async function composeWorker(
   const { keyspace, redis, subscriber, memory, mongo } = connections;
   const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, connections.pseudonymKey);
 
-  const { metrics, telemetry, recorder } = openListeners(connections, tracing);
+  const { metrics, telemetry, recorder } = openListeners(
+    connections,
+    async () => (await readiness.check()).checks,
+    tracing,
+  );
   const breakers = await openBreakers(connections, telemetry, workerId);
   const leases = createLeaderLease(redis, keyspace, workerId);
   const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, leases, pseudonyms };

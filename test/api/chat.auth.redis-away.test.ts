@@ -60,6 +60,18 @@ describe('with Redis away', () => {
     expect(response.headers['retry-after']).toBe('1');
   });
 
+  it('the metrics say which store is away', async () => {
+    expect(await service.metrics()).toContain('parley_check_passes{check="redis",process="ingress"} 1');
+    redis.cut();
+
+    const page = await waitFor(async () => {
+      const text = await service.metrics();
+      return text.includes('parley_check_passes{check="redis",process="ingress"} 0') ? text : undefined;
+    }, 'the check of Redis to fail');
+
+    expect(page).toContain('parley_check_passes{check="mongo",process="ingress"} 1');
+  });
+
   it.each(['cut', 'stall'] as const)('(%s) a known key is answered 503 in time, complete and streamed', async (how) => {
     const { key } = await service.startTenant();
     expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);

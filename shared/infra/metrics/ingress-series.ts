@@ -1,6 +1,8 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 
 import { PAYMENT_MISMATCHES } from '../../domain/billing/payment-mismatch.ts';
+import { gaugeChecks } from './check-gauge.ts';
+import type { CheckGauges } from './check-gauge.ts';
 import { gaugeQueues } from './queue-gauges.ts';
 import type { QueueGauges } from './queue-gauges.ts';
 import { SECONDS_BUCKETS, countBreakerChanges, createRegistry, fromZero, pageOf } from './registry.ts';
@@ -8,15 +10,16 @@ import { SECONDS_BUCKETS, countBreakerChanges, createRegistry, fromZero, pageOf 
 export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
 
 /** What the ingress reads whenever its page is asked for. */
-export interface IngressGauges extends QueueGauges {
+export interface IngressGauges extends QueueGauges, CheckGauges {
   openReaders: () => number;
   redisMemoryRatio: () => number;
 }
 
-export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGauges }: IngressGauges) {
+export function createIngressMetrics({ openReaders, redisMemoryRatio, checks, ...queueGauges }: IngressGauges) {
   const registry = createRegistry('ingress');
   const registers = [registry];
   gaugeQueues(registers, queueGauges);
+  gaugeChecks(registers, { checks });
   new Gauge({
     name: 'parley_open_relays',
     help: 'Requests whose answer this ingress is relaying.',

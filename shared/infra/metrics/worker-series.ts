@@ -1,17 +1,20 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 
+import { gaugeChecks } from './check-gauge.ts';
+import type { CheckGauges } from './check-gauge.ts';
 import { SECONDS_BUCKETS, countBreakerChanges, createRegistry, fromZero, pageOf } from './registry.ts';
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
 /** What a worker reads whenever its page is asked for. */
-export interface WorkerGauges {
+export interface WorkerGauges extends CheckGauges {
   unreadableProviders: () => number;
 }
 
-export function createWorkerMetrics({ unreadableProviders }: WorkerGauges) {
+export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauges) {
   const registry = createRegistry('worker');
   const registers = [registry];
+  gaugeChecks(registers, { checks });
   new Gauge({
     name: 'parley_unreadable_providers',
     help: 'Providers that are left out because their stored API key cannot be decrypted.',

@@ -29,6 +29,19 @@ const FAULTS: readonly (readonly [RegExp, string])[] = [
   ],
   [/\b(ENOTFOUND|EAI_AGAIN)\b/, 'The name of the Redis host is not known here; check the host in REDIS_URL.'],
   [/before secure TLS connection|wrong version number/, NO_TLS],
+  [
+    /self-signed certificate|unable to (verify the first|get (local )?issuer) certificate/,
+    'Redis shows a certificate of an authority that is not known here; name the authority in REDIS_TLS_CA_FILE.',
+  ],
+  [
+    /alert (certificate required|unknown ca|bad certificate|handshake failure)/,
+    'Redis asks for a certificate that it knows; check REDIS_TLS_CERT_FILE and REDIS_TLS_KEY_FILE.',
+  ],
+  [
+    /does not match certificate's altnames/,
+    'The certificate of Redis does not name the host that was called; check the host in REDIS_URL.',
+  ],
+  [/certificate (has expired|is not yet valid)/, 'The certificate of Redis is not valid today. Renew it.'],
 ];
 
 function textOf(error: unknown): string {

@@ -62,14 +62,16 @@ function metricsOf({ where, promql }: Expression): string[] {
 
 /** What processes publish before anything has happened. */
 async function renderPages(): Promise<string> {
+  const checks = () => Promise.resolve({ redis: 'ok' });
   const pages = [
     createIngressMetrics({
       openReaders: () => 0,
       redisMemoryRatio: () => 0,
+      checks,
       queues: () => Promise.resolve([]),
       workerConcurrency: 1,
     }).page,
-    createWorkerMetrics({ unreadableProviders: () => 0 }).page,
+    createWorkerMetrics({ unreadableProviders: () => 0, checks }).page,
   ];
   return (await Promise.all(pages.map((page) => page.render()))).join('\n');
 }

@@ -21,6 +21,7 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   ANTHROPIC_API_KEY: 'scripts/start/settings.ts',
   REDIS_PASSWORD: 'docker-compose.yml',
   MONGO_PASSWORD: 'docker-compose.yml',
+  GRAFANA_PORT: 'docker-compose.yml',
 };
 
 const REQUIRED = {
@@ -41,7 +42,7 @@ describe('.env.example', () => {
   });
 
   it.each(Object.entries(READ_ELSEWHERE))('.env.example lists %s because %s reads it', (name, file) => {
-    expect(read(file)).toMatch(new RegExp(String.raw`\['${name}'\]|\$\{${name}:\?`));
+    expect(read(file)).toMatch(new RegExp(String.raw`\['${name}'\]|\$\{${name}:[?-]`));
   });
 
   it('says in the line above each variable what it is and what holds without it', () => {
@@ -55,6 +56,15 @@ describe('.env.example', () => {
 
   it.each(['api', 'worker'] as const)('changes no default of the %s when it is copied as it is', (kind) => {
     expect(loadConfig({ ...VALUES, ...REQUIRED }, kind)).toEqual(loadConfig(REQUIRED, kind));
+  });
+});
+
+describe('docker-compose.yml', () => {
+  it('reads no variable that .env.example does not list', () => {
+    const names = [...read('docker-compose.yml').matchAll(/\$\{([A-Z][A-Z0-9_]*)/g)].map(([, name]) => name);
+
+    expect(names).toContain('GRAFANA_PORT');
+    expect(names.filter((name) => !allNames().includes(name ?? ''))).toEqual([]);
   });
 });
 
