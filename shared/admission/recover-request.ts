@@ -80,6 +80,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     const lastSeq = eventsOf(last);
     const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
     const finishedAt = clock.now();
+    if (await isErased(envelope)) return;
     await answers.store({
       requestId,
       tenantId,
@@ -99,6 +100,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       entries: [{ lastSeq, payload: encodeEntry([], last) }],
       expiresAt: ownMs === undefined ? acceptedAt + STORED_ANSWER_MS : clock.now() + ownMs,
     });
+    // The mark may have been set between the two.
     if (await isErased(envelope)) await answers.remove({ tenantId, mode }, requestId, finishedAt);
     log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
   }

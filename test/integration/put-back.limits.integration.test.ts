@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { usePutBackLab } from '../support/put-back-lab.ts';
-import { needs } from '../support/request-lab.ts';
+import { endingOf, needs } from '../support/request-lab.ts';
 
 const { puts, lab } = usePutBackLab();
 
@@ -44,6 +44,17 @@ describe('a request that Redis has lost, and that was put back, counts in limits
     expect([await repeat(), await repeat()]).toEqual(['replayed', 'known']);
 
     expect(await next(principal)).toBe(verdict);
+  });
+
+  it.each(Object.entries(LIMITS))('a minute after its acceptance not any more: %s', async (_verdict, more) => {
+    const principal = await lab.tenant(undefined, more);
+    await lab.admit({ principal });
+    const { request, ref } = await puts.running(principal, 61_000);
+    await puts.rollBack();
+    const ending = endingOf(request, 'Hello', { prompt: 10, completion: 5 });
+    expect(await lab.requests.replayFinish(ref, 0, ending)).toBe('replayed');
+
+    expect(await next(principal)).toBe('admitted');
   });
 
   it('once it has ended, it is in flight no more', async () => {

@@ -58,9 +58,6 @@ const streamed: Answer = {
   content: { 'text/event-stream': chunkSchema },
   headers: ['X-Ignored-Fields'],
 };
-const nothingLeft: Answer = {
-  description: 'A repeated call: the client has received the whole stream, as its `Last-Event-ID` says.',
-};
 const accepted = json('Accepted; retrieve the answer at `Location`, or stream it.', acceptedSchema, [
   'Location',
   'Preference-Applied',
@@ -128,7 +125,7 @@ const streamChat = defineEndpoint({
   description: `Takes the body of \`POST /chat\`. This endpoint has a limit of its own of ${DEFAULT_LIMITS.streamRpm} requests a minute.`,
   headers: ['Last-Event-ID'],
   body: chatBody,
-  answers: { 200: streamed, 204: nothingLeft },
+  answers: { 200: streamed },
   examples: { simple: { summary: 'One question', body: SIMPLE, status: 200, answer: STREAM_EXAMPLE } },
   handle: ({ req, res, body }, { respond }: ChatDeps) => respond.stream(req, res, body),
 });
@@ -157,7 +154,6 @@ const createChatCompletion = defineEndpoint({
       content: { ...completed.content, 'text/event-stream': chunkSchema },
     },
     202: accepted,
-    204: nothingLeft,
   },
   examples: {
     complete: {

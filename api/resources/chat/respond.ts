@@ -10,7 +10,7 @@ import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { keepsNothing } from '../../admission/retention.ts';
 import { openCollector } from '../../relay/collect.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
-import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
+import { DRAIN_MS, openForwarder, SSE_HEADERS } from '../../relay/forward.ts';
 import type { Forwarder, RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
 import { noLongerKept } from '../../admission/join-request.ts';
@@ -111,7 +111,9 @@ export function createRespond(deps: RespondDeps) {
         }),
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
-      if (replayed && position > 0 && (await hasAll(res, head.requestId, position, relay))) res.status(204).end();
+      // An empty stream: clients that repeat a POST would take a 204 for a failure, and go on asking.
+      if (replayed && position > 0 && (await hasAll(res, head.requestId, position, relay)))
+        res.writeHead(200, SSE_HEADERS).end();
       else await relay.forward(head);
       return SENT;
     },

@@ -4,16 +4,17 @@ local UNKNOWN_READER = '?'
 local UNKNOWN_READER_MS = 15000
 
 -- @seldom
--- Counts a request again where limits on requests have counted it: those of its key, its endpoint and its tenant. Only keys
--- with a limit for the day have its counters.
+-- Counts a request again where limits on requests have counted it: those of its key, its endpoint and its tenant, whose
+-- window has it as of now. Only keys with a limit for the day have its counters.
 local function count_again(id, minute_log, throttle_log, day_key, account, lane, accepted_at)
   if lane ~= 'batch' then
     log_request(minute_log, id, accepted_at)
     log_request(throttle_log, id, accepted_at)
-    local use, fields = to_use(account, redis.call('HGET', account, 'u'), now_ms()), {}
-    count_use(use, 1, 0)
-    add_use(fields, 0, use)
-    redis.call('HSET', account, unpack(fields))
+    local now, fields = now_ms(), {}
+    if now - accepted_at < MINUTE_MS then
+      add_as_of_now(fields, account, redis.call('HGET', account, 'u'), 1, 0, now)
+      redis.call('HSET', account, unpack(fields))
+    end
   end
   if redis.call('EXISTS', day_key) == 1 then log_day(read_day(day_key, accepted_at)) end
 end

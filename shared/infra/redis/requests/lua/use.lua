@@ -230,27 +230,29 @@ local function corrected(hash, newest, accepted_at, more)
 end
 
 -- @seldom
--- A second has left the minute, or lies ahead, whose request took more than its estimate. It counts as of now: else long
--- answers would pass by limit and ceiling.
-local function add_late_tokens(fields, hash, newest, more, now)
+-- Adds to `fields` a use with more requests and tokens in the second of now.
+local function add_as_of_now(fields, hash, newest, requests, tokens, now)
   local use, at = to_use(hash, newest, now), #fields
   if newest then
-    count_use(use, 0, more)
+    count_use(use, requests, tokens)
     add_use(fields, at, use)
     return
   end
   -- Only an earlier version has admitted, which knows of nothing else.
-  local entries = with_more(use.entries, use.second, more, 0) or with_second(use.entries, use.second, 0, more)
+  local entries = with_more(use.entries, use.second, tokens, requests)
+    or with_second(use.entries, use.second, requests, tokens)
   fields[at + 1], fields[at + 2] = 'w', entries
-  fields[at + 3], fields[at + 4] = 'r', int(use.requests)
-  fields[at + 5], fields[at + 6] = 't', int(use.tokens + more)
+  fields[at + 3], fields[at + 4] = 'r', int(use.requests + requests)
+  fields[at + 5], fields[at + 6] = 't', int(use.tokens + tokens)
 end
 
 -- Adds to `fields` a use with more tokens in the second of their request. Returns whether they came late.
 local function add_tokens(fields, hash, newest, accepted_at, more, now)
   local age = second_of(now) - second_of(accepted_at)
   if age > WINDOW_SECONDS or age < -APART_SECONDS then
-    if more > 0 then add_late_tokens(fields, hash, newest, more, now) end
+    -- A second has left the minute, or lies ahead, whose request took more than its estimate: else long answers would pass by
+    -- limit and ceiling.
+    if more > 0 then add_as_of_now(fields, hash, newest, 0, more, now) end
     return more > 0
   end
   local text = corrected(hash, newest, accepted_at, more)
