@@ -185,6 +185,7 @@ const SAFE_RULE = `{{#label}} must be between -${String(Number.MAX_SAFE_INTEGER)
 export const CHAT_MESSAGES: Joi.LanguageMessages = {
   'number.unsafe': SAFE_RULE,
   'number.infinity': SAFE_RULE,
+  'array.min': '{{#label}} must contain at least {{#limit}} {if(#limit == 1, "item", "items")}',
   'text.tooLong': '{{#label}} must not be longer than {{#limit}} characters (Unicode code points)',
   'text.malformed': '{{#label}} must not have half a surrogate pair',
   'metadata.tooDeep': `{{#label}} must not be nested deeper than ${String(CHAT_LIMITS.metadataDepthMax)} levels`,

@@ -104,7 +104,7 @@ const createChat = defineEndpoint({
       answer: {
         error: {
           code: 'invalid_request',
-          message: '`messages` must contain at least 1 items.',
+          message: '`messages` must contain at least 1 item.',
           type: 'invalid_request_error',
           request_id: COMPLETION_EXAMPLE.id,
           param: 'messages',
