@@ -48,6 +48,8 @@ it('what runs goes on after a master has refused all writes for want of replicas
     postChat(service.app, tenant.key, chatOf('Hi')).then((answer) => answer),
   );
   await waitFor(() => streams.every(({ read }) => read.text !== '') || undefined, 'text');
+  // What is not accepted yet would be refused.
+  await waitFor(() => service.provider.stats().calls >= streams.length + completes.length || undefined, 'all calls');
 
   await needReplicas(1);
   const refused = await postChat(service.app, tenant.key, chatOf('Hi'));
