@@ -27,7 +27,7 @@ import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
 import { REPLAYED_MS } from './pipeline/claim.ts';
 import { createEraseDeleted } from './compliance/erase-deleted.ts';
-import { withErasureGate } from './compliance/erasure-gate.ts';
+import { withErasureGate } from '../shared/compliance/erasure-gate.ts';
 import type { ErasureRepository } from '../shared/infra/mongo/compliance/erasure-repository.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';

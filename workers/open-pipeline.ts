@@ -10,7 +10,7 @@ import type { Tracing } from '../shared/infra/tracing/tracing.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Breakers } from './pipeline/breakers/breakers.ts';
 import { createChunkWriters } from './pipeline/chunks/chunk-writer.ts';
-import type { ErasureGatedStores } from './compliance/erasure-gate.ts';
+import type { ErasureGatedStores } from '../shared/compliance/erasure-gate.ts';
 import { createClaim } from './pipeline/claim.ts';
 import { createLease } from './pipeline/lease/lease.ts';
 import { createOpenLeases } from './pipeline/lease/open-leases.ts';

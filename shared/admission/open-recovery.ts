@@ -1,3 +1,4 @@
+import { createErasureGate, gateAnswers } from '../compliance/erasure-gate.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import { createAccountRepository } from '../infra/mongo/accounts/account-repository.ts';
 import { createLedgerRepository } from '../infra/mongo/accounts/ledger-repository.ts';
@@ -43,6 +44,8 @@ export function openRecovery(deps: OpenRecoveryDeps): Recovery {
   const presence = createRequestPresence(redis, keyspace, deps.limit);
   const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), takeBack: () => undefined });
   const replays = createReplayStore(redis, keyspace, deps);
+  const gate = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms: deps.pseudonyms });
+  const answers = createAnswerRepository(mongo);
   const recover = createRecoverRequest({
     presence,
     admit,
@@ -51,9 +54,8 @@ export function openRecovery(deps: OpenRecoveryDeps): Recovery {
     log,
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
     admissions: deps.store,
-    answers: createAnswerRepository(mongo),
-    erasures: createErasureRepository(mongo),
-    pseudonyms: deps.pseudonyms,
+    answers: { ...answers, ...gateAnswers(answers, gate) },
+    gate,
     ledger: createLedgerRepository(mongo),
     principals: createPrincipalRepository(mongo),
   });

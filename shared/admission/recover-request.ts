@@ -2,7 +2,7 @@ import { encodeEntry, eventsOf, LOST } from '../contracts/events.ts';
 import type { Terminal } from '../contracts/events.ts';
 import { queueOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
-import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
+import type { ErasureGate } from '../compliance/erasure-gate.ts';
 import { STORED_ANSWER_MS } from '../contracts/stored-answer.ts';
 import { parseEnvelope, UnreadableError } from '../contracts/stored-request.ts';
 import type { Principal } from '../domain/keys/principal.ts';
@@ -10,7 +10,6 @@ import { seqAt } from '../domain/requests/acceptance-order.ts';
 import { toErrorDetail } from '../errors/error-body.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { LedgerRepository } from '../infra/mongo/accounts/ledger-repository.ts';
-import type { ErasureRepository } from '../infra/mongo/compliance/erasure-repository.ts';
 import type { AnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
 import type { RequestIntent } from '../infra/mongo/requests/request-intents.ts';
 import type { PrincipalRepository } from '../infra/mongo/tenants/principal-repository.ts';
@@ -41,9 +40,9 @@ export interface RecoverRequestDeps {
   replays: Pick<ReplayStore, 'requeue'>;
   /** Takes back what must not run. */
   admissions: Pick<AdmissionStore, 'voidTold'>;
-  answers: Pick<AnswerRepository, 'find' | 'store' | 'remove'>;
-  erasures: Pick<ErasureRepository, 'latest'>;
-  pseudonyms: Pick<Pseudonyms, 'of'>;
+  /** Stores past the gate. */
+  answers: Pick<AnswerRepository, 'find' | 'store'>;
+  gate: Pick<ErasureGate, 'isErased'>;
   ledger: Pick<LedgerRepository, 'settledAt'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   clock: Clock;
@@ -62,25 +61,13 @@ const WAIT_MAX_MS = 60_000;
  * the request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
-  const { presence, admit, admissions, line, replays, answers, ledger, principals, clock, log } = deps;
-  const { erasures, pseudonyms } = deps;
-
-  /**
-   * Whether its entity, or all of its tenant, has been deleted since it was accepted. A deletion that was done while this
-   * process slept knew nothing of a request that Redis had lost; one that sets its mark later finds what is written by then.
-   */
-  async function isErased({ tenantId, mode, acceptedAt, request }: RequestEnvelope): Promise<boolean> {
-    const pseudonym = request.entityId === undefined ? undefined : pseudonyms.of(tenantId, request.entityId);
-    return seqAt(acceptedAt) <= (await erasures.latest({ tenantId, mode }, pseudonym));
-  }
+  const { presence, admit, admissions, line, replays, answers, gate, ledger, principals, clock, log } = deps;
 
   /** Stores the end as a stored answer, where readers find it. */
   async function end(envelope: RequestEnvelope, last: Terminal) {
     const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
     const lastSeq = eventsOf(last);
     const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
-    const finishedAt = clock.now();
-    if (await isErased(envelope)) return;
     await answers.store({
       requestId,
       tenantId,
@@ -95,19 +82,19 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
         metadata: request.metadataJson ?? '',
         sent: String(lastSeq),
         acceptedAt: String(acceptedAt),
-        finishedAt: String(finishedAt),
+        finishedAt: String(clock.now()),
       },
       entries: [{ lastSeq, payload: encodeEntry([], last) }],
       expiresAt: ownMs === undefined ? acceptedAt + STORED_ANSWER_MS : clock.now() + ownMs,
     });
-    // The mark may have been set between the two.
-    if (await isErased(envelope)) await answers.remove({ tenantId, mode }, requestId, finishedAt);
     log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
   }
 
   async function enqueue({ shard, replays: replayed }: RequestIntent, envelope: RequestEnvelope): Promise<Recovery> {
-    const { requestId, tenantId, keyId, endpoint, acceptedAt } = envelope;
-    if (await isErased(envelope)) {
+    const { requestId, tenantId, keyId, endpoint, acceptedAt, request } = envelope;
+    // A deletion that was done while this process slept knew nothing of a request that Redis had lost; one that sets its mark
+    // later finds what is written by then.
+    if (await gate.isErased(envelope, request.entityId, seqAt(acceptedAt))) {
       await admissions.voidTold(requestId, { shard, tenantId, keyId }, LOST);
       return { kind: 'ended' };
     }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
-import { gateAnswers, gateConversations, createErasureGate } from '../../workers/compliance/erasure-gate.ts';
-import type { ErasureGate } from '../../workers/compliance/erasure-gate.ts';
+import { gateAnswers, gateConversations, createErasureGate } from '../../shared/compliance/erasure-gate.ts';
+import type { ErasureGate } from '../../shared/compliance/erasure-gate.ts';
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';

@@ -3,6 +3,7 @@ import type { Connection } from 'mongoose';
 
 import { createRecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { RecoverRequestDeps } from '../../shared/admission/recover-request.ts';
+import { createErasureGate, gateAnswers } from '../../shared/compliance/erasure-gate.ts';
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
 import { createErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
@@ -45,6 +46,8 @@ beforeEach(async () => {
 function recoverAfter(meanwhile: () => Promise<void>, keyStillExists: boolean) {
   const { redis, keyspace, admissions } = lab;
   const { requestId, principal, envelope } = lost;
+  const answers = createAnswerRepository(mongo);
+  const gate = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms });
   const deps: RecoverRequestDeps = {
     presence: createRequestPresence(redis, keyspace, unlimited),
     async admit() {
@@ -54,10 +57,9 @@ function recoverAfter(meanwhile: () => Promise<void>, keyStillExists: boolean) {
     admissions,
     line: createLineStore(redis, keyspace, REQUEST_TIMEOUT_MS),
     replays: createReplayStore(redis, keyspace, { requestTimeoutMs: REQUEST_TIMEOUT_MS, limit: unlimited }),
-    answers: createAnswerRepository(mongo),
+    answers: { ...answers, ...gateAnswers(answers, gate) },
+    gate,
     ledger: createLedgerRepository(mongo),
-    erasures: createErasureRepository(mongo),
-    pseudonyms,
     principals: {
       async findByKey() {
         await meanwhile();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createRecoverRequest } from '../../shared/admission/recover-request.ts';
+import { createErasureGate } from '../../shared/compliance/erasure-gate.ts';
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
 import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
@@ -135,8 +136,10 @@ it('puts it there, too, if whoever admitted it again has died before it was in l
     replays: createReplayStore(redis, keyspace, settings),
     admissions: lab.admissions,
     answers: createAnswerRepository(mongo),
-    erasures: createErasureRepository(mongo),
-    pseudonyms: createPseudonyms(Buffer.alloc(32, 7)),
+    gate: createErasureGate({
+      erasures: createErasureRepository(mongo),
+      pseudonyms: createPseudonyms(Buffer.alloc(32, 7)),
+    }),
     ledger: createLedgerRepository(mongo),
     principals: createPrincipalRepository(mongo),
     clock: systemClock,

@@ -28,7 +28,7 @@ export interface EraseRequestsDeps {
 export interface EraseRequests {
   /** Cancels what was accepted up to `seq` and has not ended, and waits for its end. Returns how many there were. */
   end(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
-  /** Waits until what they owe is booked; settlement names no erased entity (workers/compliance/erasure-gate.ts). */
+  /** Waits until what they owe is booked; settlement names no erased entity (shared/compliance/erasure-gate.ts). */
   settled(subject: DeletedSubject, seq: number, hands: JobHands): Promise<void>;
   /** Returns how many requests have left something. */
   erase(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;

@@ -6,7 +6,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WatchAccount } from '../../shared/webhooks/account-watch.ts';
-import type { ErasureGate } from '../compliance/erasure-gate.ts';
+import type { ErasureGate } from '../../shared/compliance/erasure-gate.ts';
 import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
 
 export interface ChatEventsDeps {

@@ -12,7 +12,7 @@ import { repeat } from '../../shared/lifecycle/repeat.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { openPublishing } from '../../shared/webhooks/open-publishing.ts';
 import type { OpenPublishingDeps } from '../../shared/webhooks/open-publishing.ts';
-import type { ErasureGate } from '../compliance/erasure-gate.ts';
+import type { ErasureGate } from '../../shared/compliance/erasure-gate.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import type { QueueRecorder } from '../queue-recorder.ts';
 import type { WorkerEventBus } from '../worker-events.ts';

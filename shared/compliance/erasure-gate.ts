@@ -1,17 +1,17 @@
-import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import type { Space } from '../../shared/contracts/space.ts';
-import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
-import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
-import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
-import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { createErasureRepository, erasureIdsOf } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
-import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
-import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
-import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
-import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
-import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
-import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import type { SettlementRecord } from '../contracts/settlement.ts';
+import type { Space } from '../contracts/space.ts';
+import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
+import { seqAt } from '../domain/requests/acceptance-order.ts';
+import type { AnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
+import type { ConversationRepository } from '../infra/mongo/entities/conversation-repository.ts';
+import { createErasureRepository, erasureIdsOf } from '../infra/mongo/compliance/erasure-repository.ts';
+import type { ErasureRepository } from '../infra/mongo/compliance/erasure-repository.ts';
+import type { SettlementRepository } from '../infra/mongo/accounts/settlement-repository.ts';
+import { createPseudonyms } from '../domain/compliance/pseudonyms.ts';
+import { createAnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
+import { createConversationRepository } from '../infra/mongo/entities/conversation-repository.ts';
+import type { MongoConnection } from '../infra/mongo/connection.ts';
+import { createSettlementRepository } from '../infra/mongo/accounts/settlement-repository.ts';
 
 /**
  * Stands in front of whatever a request stores late: one that was accepted before its entity was deleted for compliance
@@ -27,7 +27,10 @@ export interface ErasureGate {
   pseudonymize(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
 }
 
-export function createErasureGate(deps: { erasures: ErasureRepository; pseudonyms: Pseudonyms }): ErasureGate {
+export function createErasureGate(deps: {
+  erasures: ErasureRepository;
+  pseudonyms: Pick<Pseudonyms, 'of'>;
+}): ErasureGate {
   const { erasures, pseudonyms } = deps;
 
   function pseudonymOf(tenantId: string, entityId: string | undefined): string | undefined {
