@@ -28,5 +28,7 @@ export default {
     project('unit', ['<rootDir>/test/{unit,model}/**/*.test.ts']),
     project('stores', ['<rootDir>/test/{integration,api,guide}/**/*.test.ts'], withStores),
     project('e2e', ['<rootDir>/test/e2e/**/*.test.ts'], withStores),
+    // Fault experiments in small: CI runs them, `npm test` where an argument names them (scripts/test.ts).
+    project('faults', ['<rootDir>/test/fault/small/**/*.test.ts'], withStores),
   ],
 };

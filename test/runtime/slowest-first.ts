@@ -5,6 +5,9 @@ import type testSequencer from '@jest/test-sequencer';
 // Its types are those of its CommonJS build.
 const { default: Sequencer } = createRequire(import.meta.url)('@jest/test-sequencer') as typeof testSequencer;
 
+/** The projects whose tests start whole processes. */
+const PROCESSES = ['e2e', 'faults'];
+
 type Files = Parameters<InstanceType<typeof Sequencer>['sort']>[0];
 
 /**
@@ -15,7 +18,7 @@ type Files = Parameters<InstanceType<typeof Sequencer>['sort']>[0];
 export default class SlowestFirst extends Sequencer {
   override async sort(files: Files): Promise<Files> {
     const rank = ({ duration, context }: Files[number]) =>
-      duration === undefined && context.config.displayName?.name === 'e2e' ? 0 : 1;
+      duration === undefined && PROCESSES.includes(context.config.displayName?.name ?? '') ? 0 : 1;
     return (await super.sort(files)).sort((one, other) => rank(one) - rank(other));
   }
 }

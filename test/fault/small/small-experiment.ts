@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { renderFaults } from '../fault/checker/verdict.ts';
-import type { Experiment } from '../fault/experiment.ts';
-import { runExperiment } from '../fault/run-experiment.ts';
-import { mongoUri } from './stores.ts';
+import { renderFaults } from '../checker/verdict.ts';
+import type { Experiment } from '../experiment.ts';
+import { runExperiment } from '../run-experiment.ts';
+import { mongoUri } from '../../support/stores.ts';
 
 /** Long enough on a machine that is busy with other tests. */
 export const EXPERIMENT_MS = 120_000;

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 
-import { providerOutage } from '../fault/experiments/e21-provider-outage.ts';
-import { EXPERIMENT_MS, faultsOf } from '../support/small-experiment.ts';
+import { providerOutage } from '../experiments/e21-provider-outage.ts';
+import { EXPERIMENT_MS, faultsOf } from './small-experiment.ts';
 
 it(
   'E21: a batch outlasts its provider’s outage without a failed line',
