@@ -25,14 +25,15 @@ import type { RetentionSettings } from './retention.ts';
 /** docs/spec/contract.md section 2. */
 const IGNORED_FIELDS_BYTES_MAX = 512;
 
-/** The value of `X-Ignored-Fields`: the names, percent-encoded, as many as there is room for. */
+/** The value of `X-Ignored-Fields`: the names, percent-encoded, without those for which there is no room. */
 export function ignoredFieldsHeader(names: readonly string[]): string {
   let value = '';
   for (const name of names) {
+    // A name may have the length of a body; it does not grow shorter by being encoded.
+    if (name.length > IGNORED_FIELDS_BYTES_MAX) continue;
     // A lone surrogate has no UTF-8 form: it is written as the replacement character.
     const next = (value === '' ? '' : `${value}, `) + encodeURIComponent(name.toWellFormed());
-    if (next.length > IGNORED_FIELDS_BYTES_MAX) break;
-    value = next;
+    if (next.length <= IGNORED_FIELDS_BYTES_MAX) value = next;
   }
   return value;
 }

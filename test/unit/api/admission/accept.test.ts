@@ -23,6 +23,12 @@ describe('X-Ignored-Fields', () => {
     expect(ignoredFieldsHeader(['é'.repeat(200)])).toBe('');
   });
 
+  it('names the fields behind one that is too long', () => {
+    expect(ignoredFieldsHeader(['a', 'é'.repeat(200), 'temprature', 'x'.repeat(1_000_000), 'b'])).toBe(
+      'a, temprature, b',
+    );
+  });
+
   it('X-Ignored-Fields bears a lone surrogate', () => {
     expect(ignoredFieldsHeader(['\ud800'])).toBe('%EF%BF%BD');
   });
