@@ -35,6 +35,9 @@ const NOT_RUN: Record<Closing, ErrorDetail> = {
   },
 };
 
+/** Ids alone; each page is searched for among all lines that wait, and the shard's other batches wait until all are read. */
+const CLOSING_PAGE = 1_000;
+
 /** Ends a batch when all its lines have ended, when its tenant has cancelled it, or when it has expired. */
 export function createCloseBatch(deps: CloseBatchDeps) {
   const { work, admissions, queue, lines, events, recentWrites, clock, log } = deps;
@@ -54,7 +57,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
       batch.ready = [];
       batch.later = [];
       await keepLead();
-      await lines.more(batch);
+      await lines.more(batch, CLOSING_PAGE);
     }
     batch.ready = [];
     batch.later = [];

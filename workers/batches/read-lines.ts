@@ -46,13 +46,13 @@ export function createReadLines({ work, queue }: ReadLinesDeps) {
   }
 
   return {
-    /** Reads the next page, if lines run short. */
-    async more(batch: OpenBatch): Promise<void> {
+    /** Reads the next page, of so many lines, if lines run short. */
+    async more(batch: OpenBatch, page = PAGE): Promise<void> {
       if (batch.isRead || batch.ready.length >= READY_MIN || batch.later.length >= LATER_MAX) return;
       const { tenantId, _id: batchId } = batch.row;
-      const lines = await work.waiting(tenantId, batchId, batch.cursor, PAGE);
+      const lines = await work.waiting(tenantId, batchId, batch.cursor, page);
       batch.cursor = lines.at(-1)?.index ?? batch.cursor;
-      batch.isRead = lines.length < PAGE;
+      batch.isRead = lines.length < page;
       await placeAll(batch, lines);
     },
 
