@@ -54,6 +54,8 @@ export interface OwnLimit {
   /** `POST /batches`. */
   name: string;
   perMinute: number;
+  /** Whose calls count together. */
+  of: 'key' | 'tenant';
 }
 
 /** Counts any other request that is not a chat request, against the key's rpm and the endpoint's own limit. */
@@ -71,7 +73,7 @@ export function createCountRequest(
           return toRefusal({ ...admission, verdict: 'rpm' }, principal, 'chat');
         return new ServiceError(
           'rpm_exceeded',
-          `The limit of ${own.perMinute} requests per minute and key on ${own.name} is reached; wait as Retry-After says.`,
+          `The limit of ${own.perMinute} requests per minute and ${own.of} on ${own.name} is reached; wait as Retry-After says.`,
           { retryAfterSeconds: toRetrySeconds(admission.retryAfterMs) },
         );
       },

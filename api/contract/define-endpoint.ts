@@ -68,6 +68,8 @@ export interface Endpoint<Deps = never> extends Operation {
   counts: 'request' | 'admission' | 'lookup';
   /** A limit of its own beside the key's rpm, for `request` alone: so many calls a minute and key. */
   perMinute?: number;
+  /** The same of all keys of a tenant together; an endpoint has one of the two. */
+  tenantPerMinute?: number;
   handle: Handle<RawKeyCall, Deps>;
 }
 
@@ -126,7 +128,7 @@ export function defineEndpoint<
 >(
   definition: Definition<Path, Query, Body, Status, RawKeyCall, Deps> &
     Pick<Endpoint, 'scopes'> &
-    Partial<Pick<Endpoint, 'counts' | 'perMinute'>>,
+    Partial<Pick<Endpoint, 'counts' | 'perMinute' | 'tenantPerMinute'>>,
 ): Endpoint<Deps> {
   return { counts: 'request', ...definition, handle: reading<Path, Query, Body, Status, RawKeyCall, Deps>(definition) };
 }

@@ -81,6 +81,12 @@ function route<Definition extends Operation>(
   return router;
 }
 
+function ownLimitOf({ method, path, perMinute, tenantPerMinute }: Endpoint): OwnLimit | undefined {
+  const name = `${method} ${path}`;
+  if (tenantPerMinute !== undefined) return { name, perMinute: tenantPerMinute, of: 'tenant' };
+  return perMinute === undefined ? undefined : { name, perMinute, of: 'key' };
+}
+
 /**
  * Serves the endpoints of the public API: key, scope, suspended tenant, limit, body, idempotency, in the order of
  * docs/spec/contract.md section 3, then the handler.
@@ -90,10 +96,10 @@ export function serveEndpoints<Deps>(
   guards: Guards,
   deps: Deps,
 ): Router {
-  function countsOf({ counts, method, path, perMinute }: Endpoint<Deps>): Guard {
-    switch (counts) {
+  function countsOf(endpoint: Endpoint<Deps>): Guard {
+    switch (endpoint.counts) {
       case 'request':
-        return guards.countRequest(perMinute === undefined ? undefined : { name: `${method} ${path}`, perMinute });
+        return guards.countRequest(ownLimitOf(endpoint));
       case 'lookup':
         return guards.countLookup;
       case 'admission':

@@ -1,9 +1,13 @@
+import type { ServerResponse } from 'node:http';
+
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /** Streams that are read again, on one ingress (docs/spec/contract.md section 8, Readers and deletions). */
 const REQUEST_READERS_MAX = 4;
 const KEY_STREAMS_MAX = 200;
+/** Results of batches and archives of exports that a tenant downloads at a time. A page of what is sent is in memory. */
+const TENANT_DOWNLOADS_MAX = 8;
 
 /** A reader leaves when the stream ends or its client does, which nobody knows. */
 const RETRY_SECONDS = 5;
@@ -12,6 +16,8 @@ const RETRY_SECONDS = 5;
 export interface ReaderPlaces {
   /** Throws `rpm_exceeded` where there is no place. Returns what gives the place back, once. */
   enter(requestId: string, reader: Pick<Principal, 'tenantId' | 'keyId'>): () => void;
+  /** Takes a tenant's place for a download until its connection has taken all of it, or is over. Throws as `enter`. */
+  enterDownload(res: ServerResponse, reader: Pick<Principal, 'tenantId'>): void;
 }
 
 function createCounts() {
@@ -34,6 +40,7 @@ function refuse(message: string): ServiceError {
 export function createReaderPlaces(): ReaderPlaces {
   const ofRequest = createCounts();
   const ofKey = createCounts();
+  const downloads = createCounts();
 
   function change(read: string, keyId: string, by: 1 | -1): void {
     ofRequest.add(read, by);
@@ -60,6 +67,20 @@ export function createReaderPlaces(): ReaderPlaces {
         if (!hasLeft) change(read, keyId, -1);
         hasLeft = true;
       };
+    },
+
+    enterDownload(res, { tenantId }) {
+      if (downloads.of(tenantId) >= TENANT_DOWNLOADS_MAX) {
+        throw refuse(
+          `The account's limit of ${TENANT_DOWNLOADS_MAX} downloads at a time is reached; finish one, or wait as Retry-After says.`,
+        );
+      }
+      // A client that left while its call was looked up hears nothing more, and closes nothing.
+      if (res.closed) return;
+      downloads.add(tenantId, 1);
+      res.once('close', () => {
+        downloads.add(tenantId, -1);
+      });
     },
   };
 }

@@ -4,13 +4,12 @@ import type { Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { encodeEntry } from '../../shared/contracts/events.ts';
-import type { Terminal } from '../../shared/contracts/events.ts';
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import type { LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
+import { endLines, ran, STOP } from '../support/ended-lines.ts';
+import type { Ended } from '../support/ended-lines.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService, useTenantPerTest } from '../support/use-service.ts';
@@ -22,40 +21,11 @@ const DRAIN_MS = 1_500;
 const service = useService({ workers: 0, relayTimes: { drainMs: DRAIN_MS } });
 const tenant = useTenantPerTest(service);
 
-const STOP: Terminal = { finishReason: 'stop', usage: { promptTokens: 3, completionTokens: 2 } };
-const FIELDS = {
-  tenant: '',
-  state: 'done',
-  status: 'completed',
-  tier: 'oloid',
-  metadata: '',
-  acceptedAt: '1700000000123',
-};
-
-/** How a line ends, whatever its request id is. */
-type Ended = LineEnd extends infer End ? (End extends LineEnd ? Omit<End, 'requestId'> : never) : never;
-
-/** A line that has run, with the increments of its answer in entries as a stream has them. */
-function ran(index: number, deltas: string[], terminal: Terminal = STOP, fields: Record<string, string> = {}): Ended {
-  const first = { lastSeq: deltas.length, payload: encodeEntry(deltas) };
-  const last = { lastSeq: deltas.length + 2, payload: encodeEntry([], terminal) };
-  const entries = deltas.length === 0 ? [last] : [first, last];
-  return { index, status: 'completed', answer: { fields: { ...FIELDS, ...fields }, entries } };
-}
-
 async function makeBatch(count: number, key = tenant.key): Promise<string> {
   return String((await postLines(service, key, itemsOf(count))).body.id);
 }
 
-async function endLines(tenantId: string, batchId: string, ends: Ended[]): Promise<void> {
-  const work = createBatchWorkRepository(service.mongo);
-  const lines = await work.waiting(tenantId, batchId, -1, 10_000);
-  const requestIds = new Map(lines.map(({ index, requestId }) => [index, requestId]));
-  const named = ends.map((one) => ({ ...one, requestId: requestIds.get(one.index) ?? '' }));
-  await work.end(tenantId, batchId, named);
-}
-
-const end = (batchId: string, ...ends: Ended[]) => endLines(tenant.tenantId, batchId, ends);
+const end = (batchId: string, ...ends: Ended[]) => endLines(service, tenant.tenantId, batchId, ends);
 
 const results = (batchId: string) => resultsOf(service, tenant.key, batchId);
 
@@ -164,7 +134,7 @@ describe('a reader of results', () => {
     const id = await makeBatch(40, made.key);
     for (let first = 0; first < 40; first += 8) {
       const ends = Array.from({ length: 8 }, (_, index) => ran(first + index, ['x'.repeat(MIB / 2)]));
-      await endLines(made.tenantId, id, ends);
+      await endLines(service, made.tenantId, id, ends);
     }
     large = { id, key: made.key };
   }, 60_000);

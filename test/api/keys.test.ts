@@ -78,7 +78,7 @@ describe('POST /keys', () => {
   it('POST /keys is 409 for the 101st active key', async () => {
     const { key, tenantId } = await service.startTenant();
     const row = await service.models.keys.findOne({ tenantId }).lean();
-    const rows = Array.from({ length: 99 }, (_, index) => ({
+    const rows = Array.from({ length: 199 }, (_, index) => ({
       ...row,
       _id: `key_${tenantId}${index}`,
       hash: `${tenantId}${index}`,
@@ -88,6 +88,25 @@ describe('POST /keys', () => {
     const refusal = refusalOf(await apiOf(service, key)('post', '/keys', {}));
 
     expect(refusal).toMatchObject({ status: 409, code: 'conflict', message: expect.stringContaining('100') });
+  });
+
+  it('POST /keys is 429 after 200 calls of a tenant within a minute, for a key that has just been made, too', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 1_000 } });
+    const first = apiOf(service, key);
+    const made = await makeKey(first);
+    const calls = Array.from({ length: 199 }, () => first('post', '/keys', { rpm: 0 }));
+    expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([400]));
+
+    const refused = await apiOf(service, made.value)('post', '/keys', {});
+
+    // Else each new key would bring a minute's requests of its own, however many were revoked for it.
+    expect(refusalOf(refused)).toMatchObject({
+      status: 429,
+      code: 'rpm_exceeded',
+      message: 'The limit of 200 requests per minute and tenant on POST /keys is reached; wait as Retry-After says.',
+    });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await apiOf(service, made.value)('get', '/keys')).status).toBe(200);
   });
 });
 

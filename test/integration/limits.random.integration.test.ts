@@ -175,7 +175,7 @@ it.each([1, 2])(
 
     async function count(key: ModelKey): Promise<void> {
       const isTaken = chance.is(0.6);
-      const own = chance.is(0.3) ? { name: 'POST /x', limit: 3 } : undefined;
+      const own = chance.is(0.3) ? { name: 'POST /x', limit: 3, of: 'key' as const } : undefined;
       const { rpm, throttle } = model.countWaitsOf(key, own, now());
       const passed = key.tenant.isSuspended ? 'suspended' : 'admitted';
       const found = await store().count(newId('req'), key.principal, isTaken, own);

@@ -1,9 +1,15 @@
 import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { openOwnMongo, openOwnRedis } from '../../scripts/harness/stores.ts';
 import { rememberStores, rememberedStores } from './running-stores.ts';
+
+/**
+ * The tests' processes, which are started after the stores, give way to them: all wait for one MongoDB, whose stand-in has one
+ * core. Beside seven of them and other work it did not answer within the 10 s that a call may take.
+ */
+const NICENESS = 5;
 
 /** jest's globalSetup: one Redis and one MongoDB for all test files, unless TEST_REDIS_URL and TEST_MONGODB_URI are set. */
 export default async function startStores(): Promise<void> {
@@ -31,6 +37,7 @@ export default async function startStores(): Promise<void> {
   }
   // Read by test/runtime/file-costs.ts.
   process.env['TEST_STORE_PIDS'] = JSON.stringify(pids);
+  setPriority(NICENESS);
 }
 
 /** `npm test` hands in a folder that it removes even when jest is interrupted. */

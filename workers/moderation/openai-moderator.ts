@@ -1,6 +1,7 @@
 import { collectText, createEndpoint } from '../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
+import { wellFormedJson } from '../../shared/infra/http/well-formed-json.ts';
 import { endpointUrl, postToProvider } from '../providers/http/call-provider.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator.ts';
@@ -60,7 +61,7 @@ export function toBatches(texts: readonly string[]): string[][] {
 
 /** The JSON body of `POST /moderations`; without a model the server takes its own. */
 export function toModerationBody(inputs: readonly string[], model: string | undefined): string {
-  return JSON.stringify({ ...(model === undefined ? {} : { model }), input: inputs });
+  return wellFormedJson({ ...(model === undefined ? {} : { model }), input: inputs });
 }
 
 /** What the endpoint said of the texts of one call, all together. */

@@ -45,15 +45,16 @@ export function createServeWebhook({ webhooks, queue, deliverNext, clock, stoppi
   return async (name, job) => {
     const { tenantId, webhookId } = job;
     const places = taken[name];
-    const own = places.get(tenantId) ?? 0;
     const webhook = await webhooks.find({ tenantId, mode: 'any' }, webhookId);
+    // Behind the look-up: jobs that begin at once would all find the places free.
+    const own = places.get(tenantId) ?? 0;
     const isElsewhere = own >= PLACES_PER_TENANT || (webhook !== undefined && isSlow(webhook));
     if (name === 'webhooks' && isElsewhere) {
       await queue.add('webhooks-slow', { tenantId, webhookId });
       return;
     }
     if (own >= PLACES_PER_TENANT) return;
-    places.set(tenantId, (places.get(tenantId) ?? 0) + 1);
+    places.set(tenantId, own + 1);
     try {
       await takeTurn(job);
     } finally {

@@ -13,6 +13,7 @@ import { answerHead } from '../../relay/answer.ts';
 import { dropUnread, untilDrained } from '../../relay/paced-writer.ts';
 import { DRAIN_MS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
+import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import { outcomeOf } from '../../relay/outcome.ts';
 import type { Outcome } from '../../relay/outcome.ts';
 import { completionSchema } from '../chat/completion-schemas.ts';
@@ -43,8 +44,8 @@ const RESULT_EXAMPLE = {
   },
 };
 
-/** Lines that are in memory at a time. */
-const PAGE_LINES = 100;
+/** Lines that are in memory at a time. Each may have a megabyte, and a page of them is read in one turn of the event loop. */
+const PAGE_LINES = 20;
 
 function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): Outcome {
   if (error !== undefined) return { error: toErrorObject(error, requestId) };
@@ -91,6 +92,12 @@ async function sendResults(
   dropUnread(res, drainMs);
 }
 
+export interface BatchResultsDeps {
+  batches: Pick<BatchRepository, 'find' | 'results'>;
+  readerPlaces: Pick<ReaderPlaces, 'enterDownload'>;
+  relayTimes: RelayTimes;
+}
+
 const DAYS_KEPT = (BATCH_LIMITS.keptMs - BATCH_LIMITS.lifeMs) / 86_400_000;
 
 export const getBatchResults = defineEndpoint({
@@ -102,11 +109,9 @@ export const getBatchResults = defineEndpoint({
   description: `One result a line, in the order of the requests, with \`response\` or \`error\`. Results can be read while other requests are in progress. They are kept for ${DAYS_KEPT} days.`,
   answers: { 200: { description: 'Lines of JSON.', content: { 'application/x-ndjson': resultSchema } } },
   examples: { ended: { status: 200, answer: `${JSON.stringify(RESULT_EXAMPLE)}\n` } },
-  async handle(
-    { res, principal, params },
-    { batches, relayTimes }: { batches: Pick<BatchRepository, 'find' | 'results'>; relayTimes: RelayTimes },
-  ) {
+  async handle({ res, principal, params }, { batches, readerPlaces, relayTimes }: BatchResultsDeps) {
     const batch = found(await batches.find(principal, params.batchId), 'batchId');
+    readerPlaces.enterDownload(res, principal);
     await sendResults(res, batch, { batches, drainMs: relayTimes.drainMs ?? DRAIN_MS });
     return SENT;
   },

@@ -18,6 +18,7 @@ import type { RawKeyCall } from '../../contract/define-endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
+import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import type { Actor, TenantEvents } from '../../tenant-events.ts';
 import { createPseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
@@ -43,6 +44,7 @@ export interface ComplianceParts {
 export interface ComplianceDeps {
   compliance: ComplianceParts;
   events: TenantEvents;
+  readerPlaces: Pick<ReaderPlaces, 'enterDownload'>;
   relayTimes: RelayTimes;
   clock: Clock;
 }

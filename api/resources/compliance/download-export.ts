@@ -80,9 +80,10 @@ export const downloadExport = defineEndpoint({
   errors: ['conflict', 'gone'],
   examples: {},
   async handle({ res, principal, params, actor }, deps: ComplianceDeps) {
-    const { compliance, events, relayTimes, clock } = deps;
+    const { compliance, events, readerPlaces, relayTimes, clock } = deps;
     const job = await findJob(deps, principal, 'export', params.exportId);
     const archive = archiveOf(job, clock.now());
+    readerPlaces.enterDownload(res, principal);
     await events.emit(actor, 'compliance.export_downloaded', job._id);
     const { archives } = compliance;
     await sendArchive(res, job, archive, { archives, drainMs: relayTimes.drainMs ?? DRAIN_MS });

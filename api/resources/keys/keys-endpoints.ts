@@ -8,6 +8,7 @@ import {
   applyKeyChanges,
   createKey as insertKey,
   isActiveKey,
+  KEYS_MADE_PER_MINUTE,
 } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
@@ -50,7 +51,8 @@ const createKey = defineEndpoint({
   scopes: ['keys'],
   tag: 'Keys',
   summary: 'Create an API key',
-  description: `A key never grants more than the key that creates it has: mode, scopes, limits and expiry must be within its own (403). A tenant has at most ${ACTIVE_KEYS_MAX} active keys (409). A replayed answer omits \`value\`.`,
+  tenantPerMinute: KEYS_MADE_PER_MINUTE,
+  description: `A key never grants more than the key that creates it has: mode, scopes, limits and expiry must be within its own (403). A tenant has at most ${ACTIVE_KEYS_MAX} active keys (409), and all its keys together may call this ${KEYS_MADE_PER_MINUTE} times a minute. A replayed answer omits \`value\`.`,
   body: jsonBody('NewApiKey', newKeySchema),
   answers: { 201: json('The key, with its value.', apiKeyWithValueSchema) },
   examples: {

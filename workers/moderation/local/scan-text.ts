@@ -62,10 +62,9 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
     }
     // A space in front, so that a full stop ends the sentence first, as it does in both readings.
     scanner.write(' ');
-    const heldFrom = scanner.heldFrom();
-    const isOpen = heldFrom < scanner.length;
+    const wasInPhrase = scanner.inPhrase;
     scanner.write(text.charAt(at));
-    return isOpen && scanner.heldFrom() > heldFrom;
+    return wasInPhrase && !scanner.inPhrase;
   }
 
   const nextBreak = findBreaks(text);

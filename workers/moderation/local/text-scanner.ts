@@ -58,6 +58,11 @@ export class TextScanner {
     return this.readers.idle && this.tracker.quiet;
   }
 
+  /** A phrase is open, whatever of a word has been read: a letter that stands alone may go on behind the end of a sentence. */
+  get inPhrase(): boolean {
+    return !this.tracker.quiet;
+  }
+
   /** How much text has been read. */
   get length(): number {
     return this.position;

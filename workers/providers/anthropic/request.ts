@@ -1,5 +1,6 @@
 import type { Role, Sampling } from '../../../shared/contracts/chat-request.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
+import { wellFormedJson } from '../../../shared/infra/http/well-formed-json.ts';
 import { BETWEEN_JOINED, joinRoles, textOfRow } from '../join-roles.ts';
 import type { Row } from '../join-roles.ts';
 import type { ProviderCall } from '../provider.ts';
@@ -63,7 +64,7 @@ export function toMessagesBody(call: ProviderCall): string {
   // The API refuses blocks of text with nothing but white space; there are none among the rows.
   const { system: systemRow, turns } = joinRoles(call.messages);
   const system = systemOf(systemRow, call.jsonMode);
-  return JSON.stringify({
+  return wellFormedJson({
     model: call.model,
     max_tokens: call.maxTokens,
     ...(system === '' ? {} : { system }),

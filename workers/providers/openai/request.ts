@@ -1,5 +1,6 @@
 import type { ChatMessage, Sampling } from '../../../shared/contracts/chat-request.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
+import { wellFormedJson } from '../../../shared/infra/http/well-formed-json.ts';
 import { perProvider } from '../provider.ts';
 import type { ProviderCall } from '../provider.ts';
 
@@ -28,7 +29,7 @@ const lengthFieldOf = perProvider(({ baseUrl }) =>
 /** The JSON body of `POST /chat/completions`. Usage is asked for, since a stream has none by itself. */
 export function toChatCompletionBody(provider: Provider, call: ProviderCall): string {
   const messages = call.jsonMode ? withJsonWord(call.messages) : call.messages;
-  return JSON.stringify({
+  return wellFormedJson({
     model: call.model,
     messages: messages.map(({ role, content }) => ({ role, content })),
     [lengthFieldOf(provider)]: call.maxTokens,

@@ -74,6 +74,12 @@ export const keyModel = collection<KeyRow>('Key', 'keys', keySchema);
 /** docs/spec/contract.md section 6. A key that has expired counts no longer. */
 export const ACTIVE_KEYS_MAX = 100;
 
+/**
+ * Calls of `POST /keys` a minute and tenant. A new key has windows of its own, so without this limit whoever revokes a key for
+ * each new one has no limit on requests at all. Twice the active keys: whoever makes all of them is told that (409), not to wait.
+ */
+export const KEYS_MADE_PER_MINUTE = 2 * ACTIVE_KEYS_MAX;
+
 export interface KeyRepository {
   /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
   insert(row: KeyRow, now: number): Promise<void>;

@@ -47,10 +47,11 @@ export interface AdmissionStore {
   countAddress(requestId: string, address: string, take: boolean): Promise<AddressCount>;
 }
 
-/** An endpoint's own limit, in addition to the key's rpm. Its verdict is `throttle`. */
+/** An endpoint's own limit, of a key or of all keys of a tenant, in addition to the key's rpm. Its verdict is `throttle`. */
 interface SecondWindow {
   name: string;
   limit: number;
+  of: 'key' | 'tenant';
 }
 
 type RequestOwner = Pick<Principal, 'shard' | 'keyId' | 'tenantId'>;
@@ -103,7 +104,7 @@ export function createAdmissionStore(
         keys.blocked(keyId),
         keys.blocked(tenantId),
         own,
-        besides === undefined ? own : keys.throttle(besides.name, keyId),
+        besides === undefined ? own : keys.throttle(besides.name, besides.of === 'tenant' ? tenantId : keyId),
       ],
       [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0, besides?.limit ?? ''],
     );

@@ -35,6 +35,14 @@ describe('the inputs of a moderation call', () => {
     expect(long.map((batch) => batch.length)).toEqual([2, 2, 1]);
   });
 
+  it('have no half of a surrogate pair, wherever a text is cut', () => {
+    expect(JSON.parse(toModerationBody(['a\ud83d', '😀'], undefined))).toEqual({ input: ['a\ufffd', '😀'] });
+    const bodies = ['', 'a'].flatMap((first) =>
+      toBatches([`${first}${'😀'.repeat(30_000)}`]).map((batch) => toModerationBody(batch, undefined)),
+    );
+    for (const body of bodies) expect(body.toLowerCase()).not.toContain('\\ud');
+  });
+
   it('cut a long text into pieces that overlap and miss nothing', () => {
     const text = Array.from({ length: 20_000 }, (_, index) => `${index} `).join('');
     const pieces = toBatches([text]).flat();

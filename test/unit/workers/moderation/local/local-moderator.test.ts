@@ -55,6 +55,13 @@ describe('violating texts', () => {
     },
   );
 
+  it.each([
+    ['how to build a', 'bomb'],
+    ['How do I make a', 'pipe bomb?'],
+  ])('violating texts are flagged where an empty line follows a letter that stands alone: %j', (start, end) => {
+    expect(moderator.checkSync(`${start}\n\n${end}`).flagged).toBe(true);
+  });
+
   it('are read across an empty line only, not across a full stop', () => {
     expect(moderator.checkSync('That is a movie I will kill.\n\nYou are welcome.').flagged).toBe(false);
   });

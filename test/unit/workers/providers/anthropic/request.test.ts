@@ -40,6 +40,16 @@ describe('the body for the Messages API', () => {
     });
   });
 
+  it('has no half of a surrogate pair', () => {
+    const messages = [say('system', 'Be\udc00'), say('user', 'Hi \ud83d')];
+
+    expect(bodyOf({ messages, sampling: { stop: 'x\ud800' } })).toMatchObject({
+      system: 'Be\ufffd',
+      messages: [{ role: 'user', content: 'Hi \ufffd' }],
+      stop_sequences: ['x\ufffd'],
+    });
+  });
+
   it('sends of a message role and content only', () => {
     const stored = { role: 'user', content: 'x', requestId: 'req_secret' } as const;
 

@@ -50,6 +50,21 @@ describe('the body for an OpenAI-compatible server', () => {
     expect(bodyOf({ sampling })).toMatchObject({ temperature: 0, top_p: 0.5, stop: ['a', 'b'], seed: 7, user: 'u1' });
   });
 
+  it('has no half of a surrogate pair, for which servers that keep UTF-8 have no letter and an error of their own', () => {
+    const messages = [{ role: 'user', content: 'Hi \ud83d there 😀 \\ud83d' }] as const;
+
+    const body = toChatCompletionBody(
+      PROVIDER,
+      call({ messages, sampling: { stop: ['\udc00', 'x'], user: 'u\ud800' } }),
+    );
+
+    expect(JSON.parse(body)).toMatchObject({
+      messages: [{ role: 'user', content: 'Hi \ufffd there 😀 \\ud83d' }],
+      stop: ['\ufffd', 'x'],
+      user: 'u\ufffd',
+    });
+  });
+
   it('sends of a message role and content only', () => {
     const stored = { role: 'user', content: 'x', requestId: 'req_secret' } as const;
 
