@@ -23,6 +23,8 @@ export type RaisedEvent = {
     now: number;
     /** For a cause that may show again after more than the 30 days that an event is kept. */
     keptUntil?: number;
+    /** A webhook that is not told: the one that the event is about. */
+    except?: string;
   };
 }[WebhookEventType];
 
@@ -95,7 +97,8 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
     const eventRows: WebhookEventRow[] = [];
     const rows: WebhookDeliveryRow[] = [];
     for (const event of events) {
-      const subscribers = await subscriptions.of(event, event.type);
+      const subscribed = await subscriptions.of(event, event.type);
+      const subscribers = subscribed.filter(({ webhookId }) => webhookId !== event.except);
       if (subscribers.length === 0) continue;
       const eventRow = toEventRow(event);
       eventRows.push(eventRow);

@@ -47,6 +47,13 @@ it('a list replaces the one before, and a package keeps its time of creation', a
   });
 });
 
+it('says what two packages have in common', async () => {
+  const response = await put({ ...LIST, packages: [PACKAGE, { ...PACKAGE, name: 'Another' }] });
+  expect(response.body).toMatchObject({
+    error: { message: '`packages[1]` must have another `id` than the packages before it.' },
+  });
+});
+
 describe('a price list', () => {
   it.each<[string, object]>([
     ['currency', { ...LIST, currency: 'USD' }],

@@ -125,6 +125,14 @@ describe('POST /billing/checkout', () => {
     expect(await service.models.checkouts.countDocuments({ tenantId: tenant.tenantId })).toBe(0);
   });
 
+  it.each([
+    [{}, 'The request body must have `package_id` or `credits`.'],
+    [{ credits: 5, package_id: 'small' }, 'The request body must have one of `package_id` and `credits`, not both.'],
+  ])('says what to change in a checkout of %j', async (body, message) => {
+    const tenant = await service.startTenant();
+    expect((await buy(service, tenant, body)).body).toMatchObject({ error: { message } });
+  });
+
   it('does not sell a package of an earlier list whose price no card can be charged', async () => {
     const tenant = await service.startTenant();
     await service.admin('put', '/packages', PRICES);

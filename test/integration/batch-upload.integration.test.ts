@@ -110,7 +110,7 @@ describe('an upload', () => {
     const { upload } = open({
       async insert(batch) {
         await batches.insert(batch);
-        await batches.insert(batch);
+        return batches.insert(batch);
       },
       async addLines(lines) {
         await batches.addLines(lines.slice(0, 3));
@@ -191,6 +191,23 @@ describe('an upload', () => {
     expect(await upload.start('{"a":1}')).toMatchObject({ status: 'in_progress', total: 600, metadataJson: '{"a":1}' });
     await upload.discard();
     expect(await stored()).toEqual([1, 600]);
+  });
+
+  it('asks on the shard to which its tenant was moved meanwhile whether a worker took it up', async () => {
+    await models.tenants.collection.insertOne({ _id: 'ten_1' as never, shard: 5 });
+    const { upload } = open({
+      async start(tenantId, batchId, arrived) {
+        await batches.start(tenantId, batchId, arrived);
+        await batchQueue.decide(5, batchId, 'running');
+        return away();
+      },
+    });
+    await addMany(upload, 600);
+
+    expect(await upload.start(undefined)).toMatchObject({ status: 'in_progress', shard: 5 });
+    await upload.discard();
+    expect(await stored()).toEqual([1, 600]);
+    await models.tenants.deleteMany({});
   });
 
   it('stays as it is where nobody knows whether it has started, and a repeat would find it', async () => {

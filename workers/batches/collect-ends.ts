@@ -9,6 +9,7 @@ import { endOf, outageOf } from '../../shared/domain/requests/outage.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import type { FailedTries } from './failed-tries.ts';
 import { answeredAt, nextRetry } from './line-retry.ts';
 import type { OpenBatch, SentLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
@@ -19,6 +20,7 @@ export interface CollectEndsDeps {
   queue: Pick<BatchQueue, 'states'>;
   answers: Pick<AnswerCache, 'read' | 'shorten'>;
   lines: Pick<ReadLines, 'again'>;
+  failedTries: Pick<FailedTries, 'note'>;
   watch: Pick<ProviderWatch, 'noteEnd' | 'hasAnsweredSince'>;
   /** How long Redis keeps an answer once it is in the batch's results; milliseconds. */
   retentionMs: number;
@@ -57,7 +59,7 @@ const UNREADABLE: EndedAnswer['entries'] = [{ lastSeq: eventsOf(FAULT), payload:
  * passing reason is tried again later, as a request with an id of its own (docs/spec/contract.md section 8, Batches).
  */
 export function createCollectEnds(deps: CollectEndsDeps) {
-  const { work, queue, answers, lines, watch, retentionMs, clock, random, log } = deps;
+  const { work, queue, answers, lines, failedTries, watch, retentionMs, clock, random, log } = deps;
 
   async function read(shard: number, line: SentLine): Promise<EndedTry | undefined> {
     const ended = await answers.read(shard, line.requestId);
@@ -107,7 +109,7 @@ export function createCollectEnds(deps: CollectEndsDeps) {
 
   async function putBack(batch: OpenBatch, { line }: EndedTry, retry: LineRetry): Promise<void> {
     const { tenantId, _id: batchId } = batch.row;
-    const next = { requestId: newId('req'), retry };
+    const next = { requestId: newId('req'), retry: { ...retry, requestId: line.requestId } };
     const isOwn = await work.renumber(tenantId, batchId, line, next);
     if (!isOwn) return lines.again(batch, line.index);
     batch.inFlight.delete(line.index);
@@ -137,6 +139,8 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     await Promise.all(again);
     await endAll(batch, ends);
     // After the write for the same reason: an end that could not be written is read again.
+    for (const { line, answer, end } of tries)
+      if (answer.fields['status'] !== 'completed' && !end.hasText) failedTries.note(batch.row, line.requestId);
     for (const { line, end } of tries)
       if (end.terminal !== undefined && end.hasText && line.promptTokens !== undefined)
         batch.tokens.note(tokensOf(end.terminal) - line.promptTokens);

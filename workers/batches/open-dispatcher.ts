@@ -9,6 +9,7 @@ import { createCloseBatch } from './close-batch.ts';
 import { createCollectEnds } from './collect-ends.ts';
 import { createDispatcher } from './dispatcher.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import { createFailedTries } from './failed-tries.ts';
 import { createFillQueue } from './fill-queue.ts';
 import { openSendLine } from './open-send-line.ts';
 import type { OpenSendLineDeps } from './open-send-line.ts';
@@ -43,7 +44,8 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   const { retentionMs, clock, log } = deps;
   const work = createBatchWorkRepository(mongo);
   const queue = createBatchQueue(redis, keyspace);
-  const lines = createReadLines({ work, queue });
+  const failedTries = createFailedTries({ admissions, recentWrites });
+  const lines = createReadLines({ work, queue, failedTries });
   const watch = openProviderWatch(deps);
   return createDispatcher({
     work,
@@ -60,6 +62,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       work,
       queue,
       lines,
+      failedTries,
       watch,
       answers: createAnswerCache(redis, keyspace),
       retentionMs,

@@ -1,11 +1,13 @@
 import type { BatchWorkRepository, WaitingLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import type { FailedTries } from './failed-tries.ts';
 import type { OpenBatch } from './open-batch.ts';
 
 export interface ReadLinesDeps {
   work: Pick<BatchWorkRepository, 'waiting' | 'waitingAt' | 'renumber'>;
   queue: Pick<BatchQueue, 'states'>;
+  failedTries: Pick<FailedTries, 'end'>;
 }
 
 const PAGE = 100;
@@ -18,22 +20,25 @@ const LATER_MAX = 500;
  * Brings lines of a batch into memory, a page at a time. If Redis knows a line's request, an earlier leader has sent it: the
  * line is in flight and is not sent again.
  */
-export function createReadLines({ work, queue }: ReadLinesDeps) {
-  function wait(batch: OpenBatch, line: WaitingLine): void {
-    if (line.retry === undefined) batch.ready.push(line);
+export function createReadLines({ work, queue, failedTries }: ReadLinesDeps) {
+  async function wait(batch: OpenBatch, line: WaitingLine): Promise<void> {
+    const { retry } = line;
+    // An earlier leader saw that try end. It may have died together with Redis, which has forgotten the end.
+    if (retry?.requestId !== undefined) await failedTries.end(batch.row, retry.requestId);
+    if (retry === undefined) batch.ready.push(line);
     else batch.later.push(line);
   }
 
   async function place(batch: OpenBatch, line: WaitingLine, state: string | undefined): Promise<void> {
     const { tenantId, _id: batchId } = batch.row;
     if (batch.inFlight.has(line.index)) return;
-    if (state === undefined) wait(batch, line);
+    if (state === undefined) await wait(batch, line);
     else if (state !== 'void') batch.inFlight.set(line.index, line);
     else {
       // Redis refuses the id of a request that was taken back, so the line needs another.
       const requestId = newId('req');
       const isOwn = await work.renumber(tenantId, batchId, line, { requestId });
-      if (isOwn) wait(batch, { ...line, requestId });
+      if (isOwn) await wait(batch, { ...line, requestId });
     }
   }
 

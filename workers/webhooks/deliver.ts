@@ -93,11 +93,13 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     now: number,
   ): Promise<void> {
     if (!(await webhooks.disable(tenantId, _id, reason))) return;
-    await announce(tenantId);
-    await deliveries.failPending(tenantId, _id);
     log.warn('A webhook was disabled.', { tenantId, reason });
     const data = { webhook_id: _id, url, reason };
-    await events.tryPublish([{ tenantId, mode, type: 'webhook.disabled', cause: `${_id}:${now}`, data, now }]);
+    const cause = `${_id}:${now}`;
+    await events.tryPublish([{ tenantId, mode, type: 'webhook.disabled', cause, data, now, except: _id }]);
+    await deliveries.failPending(tenantId, _id);
+    // Last, because it waits where Redis is away, and this worker may be stopped before Redis is back.
+    await announce(tenantId);
   }
 
   /** Writes to the webhook's row what an attempt shows of its receiver. Disables the webhook if that failed for too long. */

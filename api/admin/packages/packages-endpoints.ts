@@ -67,7 +67,12 @@ const priceListBodySchema = Joi.object<PriceListBody, true>({
     .required()
     .description('ISO 4217, lower case.'),
   price_per_million_credits: amountSchema.allow(null).description('For free amounts; null: only packages are sold.'),
-  packages: Joi.array().items(packageBodySchema).unique('id').max(PACKAGES_MAX).required(),
+  packages: Joi.array()
+    .items(packageBodySchema)
+    .unique('id')
+    .max(PACKAGES_MAX)
+    .messages({ 'array.unique': '{{#label}} must have another `id` than the packages before it' })
+    .required(),
 }).required();
 
 /** What could be sold could not be paid. */

@@ -83,7 +83,7 @@ function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
  */
 export function openUpload(principal: Principal, { batches, batchQueue, clock, log }: UploadDeps): Upload {
   const batch = newBatch(principal, clock.now());
-  const { _id: batchId, tenantId, shard } = batch;
+  const { _id: batchId, tenantId } = batch;
   let state: 'arriving' | 'starting' | 'over' = 'arriving';
   let isStored = false;
   /** MongoDB did not answer whether the batch has started. */
@@ -101,7 +101,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     if (!isStored) {
       // First of all: whoever looks after batches ends one whose ingress has died, with what it has of lines.
       isStored = true;
-      await batches.insert(batch);
+      batch.shard = await batches.insert(batch);
     }
     for (let from = 0; from < lines.length; from += GROUP_LINES_MAX) {
       await batches.addLines(lines.slice(from, from + GROUP_LINES_MAX));
@@ -109,7 +109,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
   }
 
   /** Has the leader that finds the batch once MongoDB is back remove it. Resolves to `running` if one runs it already. */
-  const refuse = () => inTime(batchQueue.decide(shard, batchId, 'refused'));
+  const refuse = () => inTime(batchQueue.decide(batch.shard, batchId, 'refused'));
 
   /**
    * Removes what is stored. Resolves after the first try; if that fails, others follow in the background, as the store that

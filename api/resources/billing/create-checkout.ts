@@ -56,6 +56,10 @@ const bodySchema = Joi.object<CheckoutBody, true>({
   cancel_url: urlSchema.description('Where the buyer goes without paying.'),
 })
   .xor('package_id', 'credits')
+  .messages({
+    'object.missing': '{{#label}} must have `package_id` or `credits`',
+    'object.xor': '{{#label}} must have one of `package_id` and `credits`, not both',
+  })
   .required();
 
 function refuse(param: string, message: string): never {

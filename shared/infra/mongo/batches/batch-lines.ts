@@ -14,6 +14,8 @@ export interface LineRetry {
   failedAt: number;
   /** When the next one is due. */
   dueAt: number;
+  /** The id of the last of them; rows of earlier versions have none. */
+  requestId?: string;
 }
 
 /** `_id` consists of the batch's id and the line's number, so writing a line twice stores it once. */
@@ -58,7 +60,10 @@ const batchLineSchema = new Schema<BatchLineRow>(
     failedCode: text,
     error: { type: Schema.Types.Mixed },
     fields: { type: Schema.Types.Mixed },
-    retry: { type: { _id: false, tries: count, faults: count, failedAt: count, dueAt: count }, default: undefined },
+    retry: {
+      type: { _id: false, tries: count, faults: count, failedAt: count, dueAt: count, requestId: text },
+      default: undefined,
+    },
     entries: { type: [{ _id: false, lastSeq: count, payload: text }], default: undefined },
     removeAt: { type: Date, required: true },
   },

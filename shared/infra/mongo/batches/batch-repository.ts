@@ -91,8 +91,11 @@ type Arrived = Pick<BatchRow, 'total' | 'bytes' | 'failed' | 'metadataJson' | 's
 
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of the workers. */
 export interface BatchRepository {
-  /** Stores a batch whose lines are about to arrive; the leader of its shard removes it if they do not. Safe to repeat. */
-  insert(batch: Omit<BatchRow, 'openShard'>): Promise<void>;
+  /**
+   * Stores a batch whose lines are about to arrive; the leader of its shard removes it if they do not. Returns its shard, which
+   * is another one than the batch says where the tenant has been moved since. Safe to repeat.
+   */
+  insert(batch: Omit<BatchRow, 'openShard'>): Promise<number>;
   /** Stores lines of a batch that arrives. Safe to repeat. */
   addLines(lines: readonly BatchLineRow[]): Promise<void>;
   /**
@@ -153,9 +156,10 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       await insertOnce(batches.create({ ...batch, openShard: batch.shard }));
       // A move takes a tenant's batches along. If this one was stored just after the move, it follows here.
       const tenant = await tenants.findById(batch.tenantId, { shard: 1 }).lean();
-      if (tenant === null || tenant.shard === batch.shard) return;
+      if (tenant === null || tenant.shard === batch.shard) return batch.shard;
       const { shard } = tenant;
       await batches.updateOne({ _id: batch._id, openShard: batch.shard }, { $set: { shard, openShard: shard } });
+      return shard;
     },
 
     async addLines(lines) {

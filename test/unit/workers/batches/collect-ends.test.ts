@@ -49,6 +49,7 @@ function endedBatch(payloads: Record<string, string>, end: (ends: readonly LineE
       shorten: () => Promise.resolve(),
     },
     lines: { again: () => Promise.resolve() },
+    failedTries: { note: () => undefined },
     watch: { noteEnd: () => (noted += 1), hasAnsweredSince: () => true },
     retentionMs: 1_000,
     clock: { now: () => 0 },
