@@ -21,24 +21,27 @@ const LATER_MAX = 500;
  * line is in flight and is not sent again.
  */
 export function createReadLines({ work, queue, failedTries }: ReadLinesDeps) {
-  async function wait(batch: OpenBatch, line: WaitingLine): Promise<void> {
-    const { retry } = line;
-    // An earlier leader saw that try end. It may have died together with Redis, which has forgotten the end.
-    if (retry?.requestId !== undefined) await failedTries.end(batch.row, retry.requestId);
-    if (retry === undefined) batch.ready.push(line);
+  function wait(batch: OpenBatch, line: WaitingLine): void {
+    if (line.retry === undefined) batch.ready.push(line);
     else batch.later.push(line);
+  }
+
+  /** An earlier leader saw these tries end. It may have died together with Redis, which has forgotten the ends. */
+  async function endFailedTries(batch: OpenBatch, lines: readonly WaitingLine[]): Promise<void> {
+    const failed = lines.flatMap(({ retry }) => (retry?.requestId === undefined ? [] : [retry.requestId]));
+    await Promise.all(failed.map((requestId) => failedTries.end(batch.row, requestId)));
   }
 
   async function place(batch: OpenBatch, line: WaitingLine, state: string | undefined): Promise<void> {
     const { tenantId, _id: batchId } = batch.row;
     if (batch.inFlight.has(line.index)) return;
-    if (state === undefined) await wait(batch, line);
+    if (state === undefined) wait(batch, line);
     else if (state !== 'void') batch.inFlight.set(line.index, line);
     else {
       // Redis refuses the id of a request that was taken back, so the line needs another.
       const requestId = newId('req');
       const isOwn = await work.renumber(tenantId, batchId, line, { requestId });
-      if (isOwn) await wait(batch, { ...line, requestId });
+      if (isOwn) wait(batch, { ...line, requestId });
     }
   }
 
@@ -46,6 +49,10 @@ export function createReadLines({ work, queue, failedTries }: ReadLinesDeps) {
     const states = await queue.states(
       batch.row.shard,
       lines.map(({ requestId }) => requestId),
+    );
+    await endFailedTries(
+      batch,
+      lines.filter((_line, index) => states[index] === undefined || states[index] === 'void'),
     );
     for (const [index, line] of lines.entries()) await place(batch, line, states[index]);
   }
