@@ -1,6 +1,7 @@
 import type { Response } from 'express';
 
 import { admissionUnanswered, toRefusal } from '../../shared/admission/refusals.ts';
+import type { OwnLimit } from '../contract/define-endpoint.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { LOOKUPS_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
@@ -50,19 +51,16 @@ export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>, fo
 }
 
 /** The limit of one endpoint, as its definition says. */
-export interface OwnLimit {
+export interface EndpointLimit extends OwnLimit {
   /** `POST /batches`. */
   name: string;
-  perMinute: number;
-  /** Whose calls count together. */
-  of: 'key' | 'tenant';
 }
 
 /** Counts any other request that is not a chat request, against the key's rpm and the endpoint's own limit. */
 export function createCountRequest(
   store: Pick<AdmissionStore, 'count'>,
   follow: FollowMove,
-): (own?: OwnLimit) => Guard {
+): (own?: EndpointLimit) => Guard {
   return (own) =>
     createCounter(
       (requestId, principal) =>

@@ -57,6 +57,12 @@ interface CallParts<Path extends string, Query, Body> {
 /** Serves a call; Express 5 passes what it throws to the error handler. */
 type Handle<Call, Deps> = (call: Call, deps: Deps) => Outcome | Promise<Outcome>;
 
+/** So many calls a minute, of a key or of all keys of a tenant together. */
+export interface OwnLimit {
+  perMinute: number;
+  of: 'key' | 'tenant';
+}
+
 /** An endpoint that takes an API key, below `/platform/v1`. */
 export interface Endpoint<Deps = never> extends Operation {
   /** A key needs one of them; `any`: every valid key may call. */
@@ -66,10 +72,8 @@ export interface Endpoint<Deps = never> extends Operation {
    * the limit of look-ups (docs/spec/contract.md section 3).
    */
   counts: 'request' | 'admission' | 'lookup';
-  /** A limit of its own beside the key's rpm, for `request` alone: so many calls a minute and key. */
-  perMinute?: number;
-  /** The same of all keys of a tenant together; an endpoint has one of the two. */
-  tenantPerMinute?: number;
+  /** A limit of its own beside the key's rpm, for `request` alone. */
+  ownLimit?: OwnLimit;
   handle: Handle<RawKeyCall, Deps>;
 }
 
@@ -128,7 +132,7 @@ export function defineEndpoint<
 >(
   definition: Definition<Path, Query, Body, Status, RawKeyCall, Deps> &
     Pick<Endpoint, 'scopes'> &
-    Partial<Pick<Endpoint, 'counts' | 'perMinute' | 'tenantPerMinute'>>,
+    Partial<Pick<Endpoint, 'counts' | 'ownLimit'>>,
 ): Endpoint<Deps> {
   return { counts: 'request', ...definition, handle: reading<Path, Query, Body, Status, RawKeyCall, Deps>(definition) };
 }

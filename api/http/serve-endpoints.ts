@@ -8,7 +8,7 @@ import { familyOf } from '../contract/define-endpoint.ts';
 import type { AdminEndpoint, Endpoint, Outcome } from '../contract/define-endpoint.ts';
 import { methodsOf } from '../contract/operation.ts';
 import type { BodyKind, Method, Operation } from '../contract/operation.ts';
-import type { OwnLimit } from '../admission/count-requests.ts';
+import type { EndpointLimit } from '../admission/count-requests.ts';
 import { methodNotAllowed } from './error-handler.ts';
 import { createBodyBudget } from './body-budget.ts';
 import { createBodyDeps, readJsonBody } from './read-json-body.ts';
@@ -22,7 +22,7 @@ export interface Guards {
   /** For answers that do not depend on the key. */
   identify: RequestHandler;
   /** Takes one of the rpm, and of the endpoint's own limit. */
-  countRequest: (own?: OwnLimit) => Guard;
+  countRequest: (own?: EndpointLimit) => Guard;
   countLookup: Guard;
   /** Answers a repeated `Idempotency-Key` of a family of paths. */
   replay: (family: string) => RequestHandler;
@@ -81,12 +81,6 @@ function route<Definition extends Operation>(
   return router;
 }
 
-function ownLimitOf({ method, path, perMinute, tenantPerMinute }: Endpoint): OwnLimit | undefined {
-  const name = `${method} ${path}`;
-  if (tenantPerMinute !== undefined) return { name, perMinute: tenantPerMinute, of: 'tenant' };
-  return perMinute === undefined ? undefined : { name, perMinute, of: 'key' };
-}
-
 /**
  * Serves the endpoints of the public API: key, scope, suspended tenant, limit, body, idempotency, in the order of
  * docs/spec/contract.md section 3, then the handler.
@@ -96,10 +90,10 @@ export function serveEndpoints<Deps>(
   guards: Guards,
   deps: Deps,
 ): Router {
-  function countsOf(endpoint: Endpoint<Deps>): Guard {
-    switch (endpoint.counts) {
+  function countsOf({ counts, method, path, ownLimit }: Endpoint<Deps>): Guard {
+    switch (counts) {
       case 'request':
-        return guards.countRequest(ownLimitOf(endpoint));
+        return guards.countRequest(ownLimit && { name: `${method} ${path}`, ...ownLimit });
       case 'lookup':
         return guards.countLookup;
       case 'admission':

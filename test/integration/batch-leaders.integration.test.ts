@@ -40,16 +40,7 @@ async function startNext(): Promise<void> {
 
 const contents = (count: number) => Array.from({ length: count }, (_, index) => `Question ${index}`);
 
-/** Waits until nothing that was admitted runs, and all of it is booked; returns how many lines were charged. */
-async function chargesAtRest(): Promise<number> {
-  const { redis, keyspace, models } = service;
-  const keys = keyspace.shard(0);
-  await waitFor(async () => {
-    const left = (await redis.zcard(keys.inflight)) + (await redis.xlen(keys.outbox));
-    return left === 0 ? true : undefined;
-  }, 'every request to end and be booked');
-  return models.ledger.countDocuments({ tenantId: tenant.tenantId, type: 'usage' });
-}
+const chargesAtRest = async () => (await lab.chargedAtRest(tenant)).length;
 
 describe('a leader that is cut off with lines in its hands', () => {
   it.each([

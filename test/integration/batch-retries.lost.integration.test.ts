@@ -7,7 +7,7 @@ import { createBatchLab } from '../support/batch-lab.ts';
 import type { BatchLab } from '../support/batch-lab.ts';
 import { openLeader } from '../support/batch-leader.ts';
 import type { BatchLeader } from '../support/batch-leader.ts';
-import { snapshotOf } from '../support/roll-back.ts';
+import { restore, snapshotOf } from '../support/roll-back.ts';
 import { startService } from '../support/service.ts';
 import type { RunningWorker, TestService, TestTenant } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -73,8 +73,7 @@ async function loseFailedTry(terminal: Terminal): Promise<string> {
     return line?.retry !== undefined || line?.state === 'failed' || undefined;
   }, 'that end to be written');
 
-  await redis.unlink(...(await redis.keys(`${tag}*`)));
-  for (const [key, value] of before) await redis.restore(key, 0, value);
+  await restore(redis, tag, before);
   expect(await redis.hget(record(lost), 'state')).toBe('running');
   return batchId;
 }
@@ -83,20 +82,8 @@ async function startWorker(): Promise<void> {
   workers.push(await service.startWorker());
 }
 
-/** Waits until nothing runs and all is booked; returns whose charges there are. */
-async function chargedAtRest(): Promise<string[]> {
-  const { redis, keyspace, models } = service;
-  const keys = keyspace.shard(0);
-  await waitFor(async () => {
-    const left = (await redis.zcard(keys.inflight)) + (await redis.xlen(keys.outbox));
-    return left === 0 ? true : undefined;
-  }, 'every request to end and be booked');
-  const rows = await models.ledger.find({ tenantId: tenant.tenantId, type: 'usage' }).lean();
-  return rows.map(({ requestId }) => String(requestId));
-}
-
 async function expectOneCharge(batchId: string): Promise<void> {
-  const charged = await chargedAtRest();
+  const charged = await lab.chargedAtRest(tenant);
   const [line] = await lab.lines(batchId);
   expect(line?.state).toBe('completed');
   expect(charged).toEqual([line?.requestId]);
@@ -131,7 +118,7 @@ describe('a line that has failed for good, where Redis has lost that and its wor
     await leader.repeatAll();
     await startWorker();
 
-    expect(await chargedAtRest()).toEqual([]);
+    expect(await lab.chargedAtRest(tenant)).toEqual([]);
     expect((await lab.lines(batchId)).map(({ state }) => state)).toEqual(['failed']);
   }, 60_000);
 });

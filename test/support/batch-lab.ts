@@ -18,6 +18,8 @@ export interface BatchLab {
   /** Waits until `check` holds for the batch. */
   until(batchId: string, what: string, check: (row: BatchRow) => boolean, timeoutMs?: number): Promise<BatchRow>;
   cancel(batchId: string): Promise<void>;
+  /** Waits until nothing that was admitted runs, and all of it is booked; returns which requests of the tenant were charged. */
+  chargedAtRest(tenant: Pick<TestTenant, 'tenantId'>): Promise<string[]>;
 }
 
 /** The text of a line's answer. */
@@ -26,7 +28,7 @@ export function textOf({ entries = [] }: BatchLineRow): string {
   return deltas.map((literal) => String(JSON.parse(literal))).join('');
 }
 
-export function createBatchLab({ models, mongo }: TestService): BatchLab {
+export function createBatchLab({ models, mongo, redis, keyspace }: TestService): BatchLab {
   const batches = createBatchRepository(mongo);
 
   async function row(batchId: string): Promise<BatchRow> {
@@ -37,6 +39,15 @@ export function createBatchLab({ models, mongo }: TestService): BatchLab {
 
   return {
     row,
+    async chargedAtRest({ tenantId }) {
+      const keys = keyspace.shard(0);
+      await waitFor(async () => {
+        const left = (await redis.zcard(keys.inflight)) + (await redis.xlen(keys.outbox));
+        return left === 0 ? true : undefined;
+      }, 'every request to end and be booked');
+      const rows = await models.ledger.find({ tenantId, type: 'usage' }).lean();
+      return rows.map(({ requestId }) => String(requestId));
+    },
     lines: (batchId) => models.batchLines.find({ batchId }).sort({ index: 1 }).lean(),
 
     async submit({ tenantId, keyId }, contents, more = {}) {

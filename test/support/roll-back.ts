@@ -11,6 +11,13 @@ export async function snapshotOf(redis: RedisClient, tag: string): Promise<Map<s
   return values;
 }
 
+/** What a shard holds from now on: nothing but what it held then. */
+export async function restore(redis: RedisClient, tag: string, before: ReadonlyMap<string, Buffer>): Promise<void> {
+  const now = await redis.keys(`${tag}*`);
+  if (now.length > 0) await redis.unlink(...now);
+  for (const [key, value] of before) await redis.restore(key, 0, value);
+}
+
 interface Shard {
   /** Not through the proxy. */
   redis: RedisClient;
@@ -28,9 +35,7 @@ export async function rollBackTo(
   first: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<void> {
   proxy.setDown(true);
-  const [...now] = (await snapshotOf(redis, tag)).keys();
-  if (now.length > 0) await redis.unlink(...now);
-  for (const [key, value] of before) await redis.restore(key, 0, value);
+  await restore(redis, tag, before);
   await first();
   proxy.setDown(false);
 }

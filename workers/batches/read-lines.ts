@@ -16,6 +16,9 @@ const READY_MIN = 50;
 /** No more lines are read while so many wait in memory for a next try or a provider. */
 const LATER_MAX = 500;
 
+/** Redis knows nothing of the line's request, or that it was taken back: it does not run. */
+const isUnsent = (state: string | undefined) => state === undefined || state === 'void';
+
 /**
  * Brings lines of a batch into memory, a page at a time. If Redis knows a line's request, an earlier leader has sent it: the
  * line is in flight and is not sent again.
@@ -35,8 +38,8 @@ export function createReadLines({ work, queue, failedTries }: ReadLinesDeps) {
   async function place(batch: OpenBatch, line: WaitingLine, state: string | undefined): Promise<void> {
     const { tenantId, _id: batchId } = batch.row;
     if (batch.inFlight.has(line.index)) return;
-    if (state === undefined) wait(batch, line);
-    else if (state !== 'void') batch.inFlight.set(line.index, line);
+    if (!isUnsent(state)) batch.inFlight.set(line.index, line);
+    else if (state === undefined) wait(batch, line);
     else {
       // Redis refuses the id of a request that was taken back, so the line needs another.
       const requestId = newId('req');
@@ -52,7 +55,7 @@ export function createReadLines({ work, queue, failedTries }: ReadLinesDeps) {
     );
     await endFailedTries(
       batch,
-      lines.filter((_line, index) => states[index] === undefined || states[index] === 'void'),
+      lines.filter((_line, index) => isUnsent(states[index])),
     );
     for (const [index, line] of lines.entries()) await place(batch, line, states[index]);
   }

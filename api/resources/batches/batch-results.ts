@@ -92,7 +92,7 @@ async function sendResults(
   dropUnread(res, drainMs);
 }
 
-export interface BatchResultsDeps {
+interface BatchResultsDeps {
   batches: Pick<BatchRepository, 'find' | 'results'>;
   readerPlaces: Pick<ReaderPlaces, 'enterDownload'>;
   relayTimes: RelayTimes;

@@ -49,7 +49,7 @@ const createBatch = defineEndpoint({
   method: 'POST',
   path: '/batches',
   scopes: ['chat'],
-  perMinute: BATCH_LIMITS.perMinute,
+  ownLimit: { perMinute: BATCH_LIMITS.perMinute, of: 'key' },
   tag: 'Batches',
   summary: 'Create a batch',
   description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\` with its own id and charge. An invalid request has an error as its result; the batch is refused only for what concerns it as a whole, or where no request is valid. A key may call this ${BATCH_LIMITS.perMinute} times a minute; refused calls count, too.`,

@@ -51,7 +51,7 @@ const createKey = defineEndpoint({
   scopes: ['keys'],
   tag: 'Keys',
   summary: 'Create an API key',
-  tenantPerMinute: KEYS_MADE_PER_MINUTE,
+  ownLimit: { perMinute: KEYS_MADE_PER_MINUTE, of: 'tenant' },
   description: `A key never grants more than the key that creates it has: mode, scopes, limits and expiry must be within its own (403). A tenant has at most ${ACTIVE_KEYS_MAX} active keys (409), and all its keys together may call this ${KEYS_MADE_PER_MINUTE} times a minute. A replayed answer omits \`value\`.`,
   body: jsonBody('NewApiKey', newKeySchema),
   answers: { 201: json('The key, with its value.', apiKeyWithValueSchema) },
