@@ -25,7 +25,7 @@ interface AdmissionParts {
 /** The way of a chat request into the queue, or to the answer that an earlier call has made. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
-  const { accounts, accountStore, admissionStore, records, routingMark } = stores;
+  const { accounts, accountStore, admissionStore, records, routingMark, tenants } = stores;
   const { hub, pseudonyms, follow, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
@@ -58,6 +58,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     refund: createRefund({
       accounts,
       accountStore,
+      tenants,
       clock,
       log,
       giveUpAfterMs: requestTimeoutMs,

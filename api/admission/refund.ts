@@ -5,6 +5,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { refundIdOf } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { LedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
+import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
@@ -12,6 +13,7 @@ export interface RefundDeps {
   ledger: Pick<LedgerRepository, 'chargeOf'>;
   accounts: Pick<AccountRepository, 'book'>;
   accountStore: Pick<AccountStore, 'publishBook'>;
+  tenants: Pick<TenantRepository, 'find'>;
   clock: Clock;
   log: Logger;
   giveUpAfterMs: number;
@@ -25,7 +27,7 @@ const REASON = 'Refund of a request that was answered with 503 and had ended.';
  * Redis had lost it by then, so nobody has this one. The charge may not be booked yet, and MongoDB may be away, so it tries
  * for a while.
  */
-export function createRefund({ ledger, accounts, accountStore, clock, log, giveUpAfterMs }: RefundDeps) {
+export function createRefund({ ledger, accounts, accountStore, tenants, clock, log, giveUpAfterMs }: RefundDeps) {
   async function tryOnce(requestId: string, { tenantId, shard }: Principal): Promise<boolean> {
     const refunded = await ledger.chargeOf(tenantId, requestId);
     if (refunded === undefined) return false;
@@ -41,7 +43,9 @@ export function createRefund({ ledger, accounts, accountStore, clock, log, giveU
       now: clock.now(),
     } as const;
     const { book } = await accounts.book(entry);
-    await accountStore.publishBook(shard, tenantId, book);
+    // Read after the booking: a tenant that is moved meanwhile gets the book on the shard on which it ends.
+    const tenant = await tenants.find(tenantId);
+    await accountStore.publishBook(tenant?.shard ?? shard, tenantId, book);
     log.warn('A request that was refused had ended; its charge was given back.', { requestId, tenantId });
     return true;
   }

@@ -6,16 +6,30 @@ import { createAccountRepository } from '../../shared/infra/mongo/accounts/accou
 import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
 import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
+import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
-import type { TestTenant } from '../support/service.ts';
+import { moveWhenIdle, shardOf } from '../support/move-lab.ts';
+import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 
 const TIMEOUT_MS = 600_000;
+
+function openRefund({ redis, keyspace, mongo, log }: TestService) {
+  return createRefund({
+    clock: systemClock,
+    log,
+    giveUpAfterMs: 10_000,
+    ledger: createLedgerRepository(mongo),
+    accounts: createAccountRepository(mongo),
+    accountStore: createAccountStore(redis, keyspace),
+    tenants: createTenantRepository(mongo),
+  });
+}
 
 /** What an ingress does that got no answer to an admission, and hears of Redis only when the request has ended. */
 describe('a request whose caller was told 503 and that had ended', () => {
@@ -27,12 +41,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
     if (principal === undefined) throw new Error('The key is gone.');
     const common = { clock: systemClock, log, giveUpAfterMs: 10_000 };
     const settings = { queueLimit: 1_000, requestTimeoutMs: TIMEOUT_MS, retentionMs: TIMEOUT_MS };
-    const refund = createRefund({
-      ...common,
-      ledger: createLedgerRepository(mongo),
-      accounts: createAccountRepository(mongo),
-      accountStore: createAccountStore(redis, keyspace),
-    });
+    const refund = openRefund(service);
     await new Promise<void>((resolve) => {
       const store = createAdmissionStore(redis, keyspace, settings);
       const { takeBack: takeBackOnce } = createEnqueue({
@@ -90,6 +99,18 @@ describe('a request whose caller was told 503 and that had ended', () => {
     });
   });
 
+  it('leaves low credits where the last grant has set them: a refund buys nothing', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+
+    await takeBack(tenant, requestId);
+
+    const [grant, , refund] = await entriesOf(tenant);
+    expect(refund).toMatchObject({ type: 'adjustment' });
+    const account = await service.models.accounts.findById(tenant.tenantId).lean();
+    expect(account?.lastTopUp).toEqual({ transactionId: grant?._id, balanceMicro: grant?.amountMicro });
+  });
+
   it('is charged, where its tenant keeps answers and it can be looked up', async () => {
     const tenant = await service.startTenant({ credits: 1_000 });
     const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
@@ -130,4 +151,24 @@ describe('a request whose caller was told 503 and that had ended', () => {
 
     expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant']);
   });
+});
+
+describe('a refund of a tenant that has been moved since', () => {
+  const service = useService({ env: { QUEUE_SHARDS: '2' } });
+
+  it('counts at once where the tenant is', async () => {
+    const { redis, keyspace, mongo } = service;
+    const { tenantId, keyId, key } = await service.startTenant({ credits: 1_000 });
+    const requestId = requestIdOf(await postChat(service.app, key, chatOf('Hi')));
+    const principal = await createPrincipalRepository(mongo).findByKey(tenantId, keyId);
+    if (principal === undefined) throw new Error('The key is gone.');
+    const from = await shardOf(service, tenantId);
+    await moveWhenIdle(service, tenantId, 1 - from);
+
+    await openRefund(service)(requestId, principal);
+
+    const accounts = createAccountStore(redis, keyspace);
+    expect(await accounts.read(1 - from, tenantId, '202611')).toMatchObject({ bookMicro: 1_000_000_000 });
+    expect(await accounts.read(from, tenantId, '202611')).toMatchObject({ bookMicro: undefined });
+  }, 60_000);
 });

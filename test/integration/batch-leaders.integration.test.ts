@@ -38,6 +38,9 @@ async function startNext(): Promise<void> {
   workers.push(await service.startWorker());
 }
 
+/** So many lines of a tenant are sent at once (fill-queue.ts). */
+const SLICE = 8;
+
 const contents = (count: number) => Array.from({ length: count }, (_, index) => `Question ${index}`);
 
 const chargesAtRest = async () => (await lab.chargedAtRest(tenant)).length;
@@ -112,6 +115,21 @@ describe('a leader that hears nothing of an admission', () => {
     // Behind what the leader has sent: commands of a connection go in order.
     const fields = await redis.hmget(keyspace.shard(0).record(requestId), 'state', 'cancel', 'unheard');
     expect(fields).toEqual(['running', null, null]);
+  });
+
+  it('does not fail lines that run for the end of their key', async () => {
+    await leader.takeLease();
+    const batchId = await lab.submit(tenant, contents(SLICE + 1));
+    await leader.loseAnswer();
+    await service.admin('delete', `/tenants/${tenant.tenantId}/keys/${tenant.keyId}`);
+
+    await waitFor(async () => {
+      await leader.lead();
+      return (await lab.lines(batchId)).at(-1)?.state === 'failed' || undefined;
+    }, 'the line that was not sent to fail');
+
+    const states = (await lab.lines(batchId)).map(({ state, error }) => error?.code ?? state);
+    expect(states).toEqual([...Array<string>(SLICE).fill('waiting'), 'invalid_api_key']);
   });
 });
 

@@ -10,7 +10,7 @@ import { createSendSlice } from './send-slice.ts';
 import type { KeepLead, SendSliceDeps } from './send-slice.ts';
 
 export interface FillQueueDeps extends Pick<SendSliceDeps, 'work' | 'sendLine'> {
-  queue: Pick<BatchQueue, 'waiting'>;
+  queue: Pick<BatchQueue, 'waiting' | 'states'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   lines: Pick<ReadLines, 'more'>;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
@@ -51,6 +51,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
   const resting = createRest();
   const sendSlice = createSendSlice({
     work,
+    queue,
     findSender: createFindSender(principals, clock),
     sendLine,
     onRefused: resting.add,

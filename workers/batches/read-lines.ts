@@ -17,7 +17,7 @@ const READY_MIN = 50;
 const LATER_MAX = 500;
 
 /** Redis knows nothing of the line's request, or that it was taken back: it does not run. */
-const isUnsent = (state: string | undefined) => state === undefined || state === 'void';
+export const isUnsent = (state: string | undefined) => state === undefined || state === 'void';
 
 /**
  * Brings lines of a batch into memory, a page at a time. If Redis knows a line's request, an earlier leader has sent it: the

@@ -1,16 +1,20 @@
+import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type {
   BatchWorkRepository,
   LineEnd,
   SendableLine,
 } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import { SENDER_MS } from './line-sender.ts';
-import type { FindSender, LineSender } from './line-sender.ts';
+import type { FindSender } from './line-sender.ts';
 import type { OpenBatch, OpenLine } from './open-batch.ts';
+import { isUnsent } from './read-lines.ts';
 import type { SendLine } from './send-line.ts';
 
 export interface SendSliceDeps {
   work: Pick<BatchWorkRepository, 'end' | 'toSend'>;
+  queue: Pick<BatchQueue, 'states'>;
   findSender: FindSender;
   sendLine: SendLine;
   /** Admission refused a line of the tenant for the moment; `length`: of its request as JSON. */
@@ -40,22 +44,36 @@ function readable(lines: readonly OpenLine[], count: number): number {
 }
 
 /** Sends up to `count` of a batch's next lines at once, and ends those that are refused for good. */
-export function createSendSlice({ work, findSender, sendLine, onRefused }: SendSliceDeps) {
+export function createSendSlice({ work, queue, findSender, sendLine, onRefused }: SendSliceDeps) {
+  /**
+   * Ends lines whose key may not send any more. Of a line that seemed not to be sent the answer of Redis may have been lost, so
+   * that it runs and is charged: Redis knows.
+   */
+  async function endForKey(batch: OpenBatch, lines: readonly ReadLine[], error: ErrorDetail): Promise<LineEnd[]> {
+    const states = await queue.states(
+      batch.row.shard,
+      lines.map(({ requestId }) => requestId),
+    );
+    for (const [at, { index, requestId, retry }] of lines.entries())
+      if (!isUnsent(states[at])) batch.inFlight.set(index, { index, requestId, ...(retry && { retry }) });
+    const unsent = lines.filter(({ index }) => !batch.inFlight.has(index));
+    return unsent.map(({ index, requestId }) => ({ index, requestId, status: 'failed', error }));
+  }
+
   /** `isFirst`: the first line of the slice. Tokens are reserved for it alone. */
-  async function send(batch: OpenBatch, line: ReadLine, sender: LineSender, isFirst: boolean): Promise<LineEnd[]> {
+  async function send(batch: OpenBatch, line: ReadLine, principal: Principal, isFirst: boolean): Promise<LineEnd[]> {
     const { index, requestId, tier, retry, waitsSince = performance.now() } = line;
     const length = line.requestJson?.length ?? 0;
     const open: OpenLine = { index, requestId, length, ...(tier && { tier }), ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
-    if ('fault' in sender) return failed(sender.fault);
     // The tenant was moved to another shard, whose leader goes on with the batch.
-    if (sender.principal.shard !== batch.row.shard) {
+    if (principal.shard !== batch.row.shard) {
       batch.ready.push(open);
       batch.notBefore = performance.now() + SENDER_MS;
       return [];
     }
     const isOverdue = isFirst && performance.now() - waitsSince >= OVERDUE_MS;
-    const sent = await sendLine(line, sender.principal, { batchId: batch.row._id, tokens: batch.tokens, isOverdue });
+    const sent = await sendLine(line, principal, { batchId: batch.row._id, tokens: batch.tokens, isOverdue });
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {
       batch.inFlight.set(line.index, {
@@ -91,8 +109,11 @@ export function createSendSlice({ work, findSender, sendLine, onRefused }: SendS
     );
     batch.waitingFor = null;
     batch.refusedAt = 0;
-    const sending = slice.map((line, at) => send(batch, { ...known.get(line.index), ...line }, sender, at === 0));
-    const ends = (await Promise.all(sending)).flat();
+    const lines = slice.map((line): ReadLine => ({ ...known.get(line.index), ...line }));
+    const ends =
+      'fault' in sender
+        ? await endForKey(batch, lines, sender.fault)
+        : (await Promise.all(lines.map((line, at) => send(batch, line, sender.principal, at === 0)))).flat();
     batch.ready.sort((one, other) => one.index - other.index);
     if (ends.length === 0) return;
     // If another process leads by now, it may have sent what was refused here.

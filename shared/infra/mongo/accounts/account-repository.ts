@@ -103,10 +103,11 @@ export function createAccountRepository(connection: Connection): AccountReposito
     booked,
 
     async book(entry) {
-      const { tenantId, type, amountMicro, reason, refunded, transactionId = newId('txn') } = entry;
-      const back = refunded === undefined ? {} : budgetBack(refunded);
+      const { tenantId, type, amountMicro, reason, refunded, transactionId = newId('txn'), now } = entry;
+      // A refund is no top-up: of low credits its tenant is told as before.
+      const about = refunded === undefined ? { transactionId } : budgetBack(refunded);
       const move = async (session: ClientSession) => {
-        const account = await moveAccount(accounts, { ...entry, ...back, transactionId }, session);
+        const account = await moveAccount(accounts, { tenantId, amountMicro, now, ...about }, session);
         if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
         const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
         const line: LedgerRow = {
@@ -140,7 +141,7 @@ export function toBook(row: Book): Book {
 /** What a booking adds to an account. */
 export interface AccountMove {
   tenantId: string;
-  /** Of a grant, purchase or adjustment. */
+  /** Of a grant, purchase or adjustment; not of what gives a charge back. */
   transactionId?: string;
   /** Signed micro-credits. */
   amountMicro: number;

@@ -32,7 +32,7 @@ it('has tokens kept for the first line that has waited three minutes for them, a
       toSend: (_tenant, _batch, indexes) =>
         Promise.resolve(indexes.map((index) => ({ index, requestId: `req_${index}`, requestJson: '' }))),
     },
-    queue: { waiting: () => Promise.resolve(0) },
+    queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
     principals: { findByKey: () => Promise.resolve(principalOf({})) },
     lines: { more: () => Promise.resolve() },
     sendLine: ({ requestId }, _principal, { isOverdue }) => {
@@ -70,7 +70,7 @@ it('ends no line that was refused where another process may lead: that one may h
       end: (_tenant, _batch, ends) => Promise.resolve(ended.push(...ends.map(({ index }) => index))),
       toSend: () => Promise.resolve([{ index: 0, requestId: 'req_0', requestJson: '' }]),
     },
-    queue: { waiting: () => Promise.resolve(0) },
+    queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
     principals: { findByKey: () => Promise.resolve(principalOf({})) },
     lines: { more: () => Promise.resolve() },
     sendLine: () => {
@@ -101,7 +101,7 @@ it('reads few of the large requests that are refused, and rests for the time tha
         return Promise.resolve(indexes.map((index) => ({ index, requestId: `req_${index}`, requestJson })));
       },
     },
-    queue: { waiting: () => Promise.resolve(0) },
+    queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
     principals: { findByKey: () => Promise.resolve(principalOf({})) },
     lines: { more: () => Promise.resolve() },
     sendLine: () => Promise.resolve({ kind: 'wait', waitFor: 'credits', ms: 2_000 }),
@@ -136,7 +136,7 @@ describe('two batches of a tenant', () => {
         toSend: (_tenant, id, indexes) =>
           Promise.resolve(indexes.map((index) => ({ index, requestId: `${id}_${index}`, requestJson }))),
       },
-      queue: { waiting: () => Promise.resolve(0) },
+      queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
       principals: { findByKey: () => Promise.resolve(principalOf({})) },
       lines: { more: () => Promise.resolve() },
       sendLine: ({ requestId }) => Promise.resolve(send(requestId.split('_')[0] ?? '')),
