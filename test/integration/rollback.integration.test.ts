@@ -203,7 +203,7 @@ describe('a Redis that comes back without its last second', () => {
 
     await recentWrites.repeatAll();
 
-    expect(await lab.requests.claim(SHARD, request.requestId, request.principal.tenantId, 1)).toMatchObject({
+    expect(await lab.requests.claim(request.ref(1))).toMatchObject({
       kind: 'drop',
     });
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });

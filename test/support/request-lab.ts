@@ -244,8 +244,8 @@ export async function openRequestLab(): Promise<RequestLab> {
       }
       return request;
     },
-    async run({ requestId, principal }, fence) {
-      const claim = await requests.claim(SHARD, requestId, principal.tenantId, fence);
+    async run(request, fence) {
+      const claim = await requests.claim(request.ref(fence));
       if (claim.kind !== 'run')
         throw new Error(`Delivery ${fence} was dropped: ${claim.kind === 'drop' ? claim.reason : claim.error.message}`);
       return claim;

@@ -109,13 +109,13 @@ export function createClaim(deps: ClaimDeps) {
   }
 
   return async (delivery: Delivery): Promise<Claimed | undefined> => {
-    const { shard, requestId, tenantId, fence, job } = delivery;
+    const { requestId, tenantId, fence, job } = delivery;
     const made = job?.claim;
     if (made === undefined && !(await mayClaim(deps, delivery))) {
       log.info('A delivery was dropped: the worker that has the request lives.', { requestId, fence });
       return undefined;
     }
-    const claimed = await requests.claim(shard, requestId, tenantId, fence, made);
+    const claimed = await requests.claim(delivery, made);
     if (claimed.kind === 'drop') {
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, fence });
       return undefined;
