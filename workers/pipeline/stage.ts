@@ -60,7 +60,7 @@ export interface Claimed {
 
 /** Keeps the request owned while it runs, and says when to stop. */
 export interface Lease {
-  /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a StopReason. */
+  /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a Stopped. */
   signal: AbortSignal;
   /** Notes what the request has used so far, for hold and token weight. */
   need(usage: Usage): void;
