@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
 
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import {
   chatOf,

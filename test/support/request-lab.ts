@@ -14,8 +14,8 @@ import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { ClaimedRequest } from '../../shared/infra/redis/requests/running-request.ts';
-import type { DeliveryRef, Ending, Needed, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { ClaimedRequest, DeliveryRef, Ending, Needed } from '../../shared/infra/redis/requests/running-request.ts';
+import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
 

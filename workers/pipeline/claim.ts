@@ -6,8 +6,15 @@ import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts
 import { FAULT } from '../../shared/contracts/events.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ClaimedRequest, Held, RecordFacts } from '../../shared/infra/redis/requests/running-request.ts';
-import type { DeliveryRef, Ending, RequestStore, Unreadable } from '../../shared/infra/redis/requests/request-store.ts';
+import type {
+  ClaimedRequest,
+  DeliveryRef,
+  Ending,
+  Held,
+  RecordFacts,
+  Unreadable,
+} from '../../shared/infra/redis/requests/running-request.ts';
+import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import type { AnswerSoFar, Claimed, Delivery, Lease } from './stage.ts';

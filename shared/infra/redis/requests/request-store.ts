@@ -15,9 +15,6 @@ import { toPutBackRunning } from './put-back-call.ts';
 import { toHeld } from './running-request.ts';
 import type { DeliveryRef, Needed, Renewal, WriteOutcome } from './running-request.ts';
 
-export { statusOf } from './running-request.ts';
-export type { DeliveryRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
-
 export interface RequestStore extends FinishRequest, Pick<ClaimRequest, 'claim'> {
   /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
   append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
