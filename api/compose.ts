@@ -74,13 +74,16 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
   return { authenticate, principals };
 }
 
+interface SalesDeps
+  extends Pick<IngressWebhooks, 'events' | 'watchAccount'>, Pick<IngressMetrics, 'paymentMismatches'> {
+  stripeApiUrl: string | undefined;
+}
+
 /** Where credits are bought: undefined, both, where nothing is sold. */
 async function openSales(
   { config, clock, log }: Connections,
   { checkouts, purchases, paymentBookings, tenants, accountStore }: Stores,
-  { events, watchAccount }: IngressWebhooks,
-  { paymentMismatches }: IngressMetrics,
-  stripeApiUrl: string | undefined,
+  { events, watchAccount, paymentMismatches, stripeApiUrl }: SalesDeps,
 ) {
   const opened = await openPayment(config, log, stripeApiUrl);
   if (opened === undefined) return { payment: undefined, paymentRoute: undefined };
@@ -163,7 +166,7 @@ export async function composeIngress(
     follow,
     events: telemetry,
   });
-  const sales = await openSales(connections, stores, webhooks, metrics, options.stripeApiUrl);
+  const sales = await openSales(connections, stores, { ...webhooks, ...metrics, stripeApiUrl: options.stripeApiUrl });
   const stopping = new AbortController();
 
   const common = {

@@ -89,7 +89,7 @@ export async function openConnections(
   closer: Closer,
 ): Promise<Connections> {
   const keyspace = createKeyspace(namespace);
-  const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', keyspace, log, closer);
+  const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', { keyspace, log, closer });
   const memory = watchMemory(redis, log);
   closer.defer('memory watch', () => {
     memory.stop();

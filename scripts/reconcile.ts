@@ -1,6 +1,6 @@
 /**
  * `npm run reconcile [-- --check | --requeue-dead-letters]`: holds accounts, usage and Redis against the whole ledger
- * and repairs what differs; with `--check` nothing is changed. `--requeue-dead-letters` puts settlement records that
+ * and repairs what differs; with `--check` nothing is repaired. `--requeue-dead-letters` puts settlement records that
  * could not be booked back into the outbox, and does nothing else. Without REDIS_URL and MONGODB_URI it takes those of
  * the running `npm start`. Exit code 1 when something is wrong in the end.
  */
@@ -20,7 +20,7 @@ const flag = { type: 'boolean', default: false } as const;
 function readTask(args: string[]): ReconcileTask {
   const { values } = parseArgs({ args, options: { check: flag, 'requeue-dead-letters': flag } });
   if (values.check && values['requeue-dead-letters'])
-    throw new Error('--check changes nothing, so it requeues nothing.');
+    throw new Error('--check repairs nothing, so it requeues nothing.');
   if (values['requeue-dead-letters']) return 'requeue';
   return values.check ? 'check' : 'repair';
 }

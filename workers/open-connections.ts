@@ -22,7 +22,7 @@ export type WorkerConnections = Awaited<ReturnType<typeof openConnections>>;
  */
 export async function openConnections(config: Config, namespace: string | undefined, log: Logger, closer: Closer) {
   const keyspace = createKeyspace(namespace);
-  const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', keyspace, log, closer);
+  const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', { keyspace, log, closer });
   const memory = watchMemory(redis, log);
   closer.defer('memory watch', () => {
     memory.stop();

@@ -129,7 +129,7 @@ export function createReplay(
     const request = { path: req.path, body: req.body as unknown };
     const wanted = { ...idempotencyOf(space, family, key, request), owner: contextOf(res).requestId };
     const verdict = await claim(space, wanted);
-    if (verdict.kind !== 'mine') await contextOf(res).undo?.();
+    if (verdict.kind !== 'mine') await contextOf(res).discard?.();
     switch (verdict.kind) {
       case 'mine':
         contextOf(res).run = {

@@ -33,7 +33,7 @@ export interface RequestContext {
   /** Set if the call is traced; see trace-request.ts. */
   traceparent?: string;
   /** Deletes what reading the body has stored, if the request does not run after all. Safe to repeat. */
-  undo?: () => Promise<void>;
+  discard?: () => Promise<void>;
 }
 
 /** A synchronous check or preparation of a request; it throws to refuse the request. */

@@ -52,7 +52,7 @@ export interface BookPayment {
 export function createBookPayment(deps: BookPaymentDeps): BookPayment {
   const { purchases, paymentBookings, tenants, accountStore, events, watchAccount, countMismatch, clock, log } = deps;
 
-  async function publish({ tenantId }: PurchaseRow, book: Book): Promise<void> {
+  async function publishBook({ tenantId }: PurchaseRow, book: Book): Promise<void> {
     try {
       const tenant = await tenants.find(tenantId);
       if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);
@@ -65,7 +65,7 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
     }
   }
 
-  async function raisePurchased({ _id, tenantId, creditsMicro, createdAt }: PurchaseRow): Promise<void> {
+  async function publishPurchased({ _id, tenantId, creditsMicro, createdAt }: PurchaseRow): Promise<void> {
     const data = { purchase_id: _id, credits: toCredits(creditsMicro) };
     await events.publish([{ tenantId, mode: 'live', type: 'credits.purchased', cause: _id, data, now: createdAt }]);
   }
@@ -87,8 +87,8 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
       }
       const booked = await purchases.find({ checkoutId });
       if (booked === undefined) return;
-      await publish(booked.purchase, booked.book);
-      await raisePurchased(booked.purchase);
+      await publishBook(booked.purchase, booked.book);
+      await publishPurchased(booked.purchase);
     },
 
     async reverse(reference, reversal, requestId, notice) {
@@ -97,7 +97,7 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
       if (outcome !== 'booked') return outcome;
       const booked = await purchases.find(reference);
       if (booked === undefined) return outcome;
-      await publish(booked.purchase, booked.book);
+      await publishBook(booked.purchase, booked.book);
       await events.publish(await watchAccount(booked.purchase.tenantId, now));
       return outcome;
     },

@@ -1,11 +1,11 @@
 import type { Response } from 'express';
 
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { outOfTime, ServiceError } from '../../shared/errors/service-error.ts';
 import { completeAnswer } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { RelayHub } from './hub.ts';
-import { brokenOff, DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './outcome.ts';
+import { brokenOff, DEADLINE_MARGIN_MS, errorOf } from './outcome.ts';
 
 interface Collected {
   literals: string[];
@@ -63,7 +63,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
   };
   const reader = hub.open(shard, requestId, onEntry, { existing, isAwaited: existing !== true });
   const timer = setTimeout(() => {
-    collected.reject(relayTimeout());
+    collected.reject(outOfTime());
   }, timeoutMs + DEADLINE_MARGIN_MS);
   const endWait = onAbort(stopping, () => {
     collected.reject(

@@ -2,12 +2,13 @@ import type { Response } from 'express';
 
 import { firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
+import { outOfTime } from '../../shared/errors/service-error.ts';
 import type { ServiceError } from '../../shared/errors/service-error.ts';
 import { createSseWriter } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
-import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './outcome.ts';
+import { DEADLINE_MARGIN_MS, errorOf, timedOut } from './outcome.ts';
 import { startPings } from './pings.ts';
 import type { PingOptions } from './pings.ts';
 
@@ -109,7 +110,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   function expire(): void {
     if (writer.wasBlocked()) deadline = setTimeout(expire, drainMs);
     else if (res.headersSent) write?.({ lastSeq: nextSeq, deltas: [], terminal: timedOut() });
-    else fail(relayTimeout());
+    else fail(outOfTime());
   }
 
   function entryWriter(head: AnswerHead): (entry: StreamEntry) => void {

@@ -1,5 +1,5 @@
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { outOfTime, ServiceError } from '../../shared/errors/service-error.ts';
 import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts';
 import type { ErrorObject } from '../../shared/errors/error-body.ts';
 import { completeAnswer } from './answer.ts';
@@ -11,15 +11,10 @@ import type { AnswerHead } from './answer.ts';
  */
 export const DEADLINE_MARGIN_MS = 20_000;
 
-/** 504: nobody has ended the request, so the relay gives up on it. */
-export function relayTimeout(): ServiceError {
-  return new ServiceError('timeout', 'The request did not end within its time limit.');
-}
-
-/** The same as the last event of a stream that has begun. */
+/** The last event of a stream that has begun, and that nobody has ended in time. */
 export function timedOut(): Terminal {
   const usage = { promptTokens: 0, completionTokens: 0 };
-  return { finishReason: 'error', usage, error: toErrorDetail(relayTimeout()) };
+  return { finishReason: 'error', usage, error: toErrorDetail(outOfTime()) };
 }
 
 /** The HTTP error for a request that ended without an answer; undefined when there is one to send. */

@@ -40,6 +40,14 @@ export function unexpectedError(): ServiceError {
   );
 }
 
+/** 504 for a request whose own time limit is over, whoever notices. */
+export function outOfTime(): ServiceError {
+  return new ServiceError(
+    'timeout',
+    'The request did not end within its time limit; try again, perhaps with a smaller `max_tokens`.',
+  );
+}
+
 /** A wait as `Retry-After` says it: whole seconds, at least one. */
 export function toRetrySeconds(waitMs: number): number {
   return Math.max(1, Math.ceil(waitMs / 1000));

@@ -13,7 +13,7 @@ import { derivedId } from '../lifecycle/ids.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
 /** Something that happened in a tenant's account; webhooks of its mode, or of both, hear of it. */
-export type RaisedEvent = {
+export type WebhookEvent = {
   [Type in WebhookEventType]: SearchedSpace & {
     type: Type;
     /** What makes it this one: a cause has at most one event of a type. */
@@ -32,9 +32,9 @@ export type RaisedEvent = {
 export interface EventSink {
   wants(space: SearchedSpace, types: readonly WebhookEventType[]): Promise<boolean>;
   /** Safe to repeat. Rejects when MongoDB is away: then nothing, or a part, is stored. */
-  publish(events: readonly RaisedEvent[]): Promise<void>;
+  publish(events: readonly WebhookEvent[]): Promise<void>;
   /** The same for what cannot wait for MongoDB: logs the loss instead of rejecting. */
-  tryPublish(events: readonly RaisedEvent[]): Promise<void>;
+  tryPublish(events: readonly WebhookEvent[]): Promise<void>;
   /** Sends a `ping` to one webhook: one for each cause. */
   ping(webhook: WebhookRow, cause: string, now: number): Promise<WebhookDeliveryRow>;
 }
@@ -49,7 +49,7 @@ export interface EventSinkDeps {
 export const DELIVERY_KEPT_DAYS = 30;
 const KEPT_MS = DELIVERY_KEPT_DAYS * 24 * 3_600_000;
 
-function toEventRow({ tenantId, mode, type, cause, data, now, keptUntil = 0 }: RaisedEvent): WebhookEventRow {
+function toEventRow({ tenantId, mode, type, cause, data, now, keptUntil = 0 }: WebhookEvent): WebhookEventRow {
   const id = derivedId('evt', tenantId, type, cause);
   const entityId = 'entity_id' in data ? data.entity_id : null;
   return {
@@ -93,7 +93,7 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
     if (failed > 0) log.warn('Webhooks could not be queued; the sweep finds them.', { count: failed });
   }
 
-  async function publish(events: readonly RaisedEvent[]): Promise<void> {
+  async function publish(events: readonly WebhookEvent[]): Promise<void> {
     const eventRows: WebhookEventRow[] = [];
     const rows: WebhookDeliveryRow[] = [];
     for (const event of events) {

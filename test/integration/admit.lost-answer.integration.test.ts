@@ -39,7 +39,7 @@ describe('an admission whose answer was lost', () => {
     const records = createRecordStore(client, lab.keyspace, { retentionMs: RETENTION_MS });
     return {
       // The body of these requests is none; whoever has claimed one finds that out.
-      claim: (requestId: string) => requests.claim(shard, requestId, tenantId, 1),
+      claim: (requestId: string) => requests.claim({ shard, requestId, tenantId, fence: 1 }),
       finish: (requestId: string) =>
         requests.finish({ shard, requestId, tenantId, keyId, queue: 'interactive', fence: 1 }, 0, FAILED),
       cancel: (requestId: string) => records.cancel(key.principal, requestId),

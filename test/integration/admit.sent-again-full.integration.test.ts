@@ -107,7 +107,7 @@ describe('an admission that is sent again into a Redis that is full by then', ()
     const requests = createRequestStore(direct, lab.keyspace, { leaseMs: 10_000, disconnectGraceMs: 30_000 });
     const { shard, tenantId } = key.principal;
 
-    const requestId = await askTwice((id) => requests.claim(shard, id, tenantId, 1));
+    const requestId = await askTwice((id) => requests.claim({ shard, requestId: id, tenantId, fence: 1 }));
 
     await waitFor(async () => ((await fieldsOf(requestId))[2] === '1' ? true : undefined), 'the word to stop');
     expect(await fieldsOf(requestId)).toEqual(['running', '1', '1']);

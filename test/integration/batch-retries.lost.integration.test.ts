@@ -63,7 +63,7 @@ async function loseFailedTry(terminal: Terminal): Promise<string> {
   const lineOf = async () => (await lab.lines(batchId))[0];
   const lost = (await lineOf())?.requestId ?? '';
   await leadUntil(async () => (await redis.hget(record(lost), 'state')) ?? undefined, 'the line to be sent');
-  await worker.claim(0, lost, tenantId, 1);
+  await worker.claim({ shard: 0, requestId: lost, tenantId, fence: 1 });
   const before = await snapshotOf(redis, tag);
   const ref = { shard: 0, requestId: lost, tenantId, keyId: tenant.keyId, queue: 'batch', fence: 1 } as const;
   const ending = { status: 'failed', deltas: [], terminal, costMicro: 0, retentionMs: 60_000 } as const;

@@ -22,8 +22,8 @@ describe('two deliveries of one request', () => {
   });
 
   it('gives the request to the later delivery and drops the earlier one', async () => {
-    const { requestId, principal } = await lab.admit();
-    const claim = (fence: number) => lab.requests.claim(SHARD, requestId, principal.tenantId, fence);
+    const request = await lab.admit();
+    const claim = (fence: number) => lab.requests.claim(request.ref(fence));
 
     expect(await claim(1)).toMatchObject({ kind: 'run', fence: 1 });
     expect(await claim(2)).toMatchObject({ kind: 'run', fence: 2 });
@@ -32,11 +32,9 @@ describe('two deliveries of one request', () => {
   });
 
   it('lets exactly one of many simultaneous claims of a delivery run', async () => {
-    const { requestId, principal } = await lab.admit();
+    const request = await lab.admit();
 
-    const claims = await Promise.all(
-      Array.from({ length: 20 }, () => lab.requests.claim(SHARD, requestId, principal.tenantId, 1)),
-    );
+    const claims = await Promise.all(Array.from({ length: 20 }, () => lab.requests.claim(request.ref(1))));
 
     expect(claims.filter((claim) => claim.kind === 'run')).toHaveLength(1);
   });
@@ -164,7 +162,9 @@ describe('claiming', () => {
   it('drops a request that nobody knows, and leaves no trace of it', async () => {
     const before = await lab.snapshot();
 
-    expect(await lab.requests.claim(SHARD, 'req_unknown', 'ten_unknown', 1)).toEqual({
+    expect(
+      await lab.requests.claim({ shard: SHARD, requestId: 'req_unknown', tenantId: 'ten_unknown', fence: 1 }),
+    ).toEqual({
       kind: 'drop',
       reason: 'drop missing',
     });
@@ -172,10 +172,10 @@ describe('claiming', () => {
   });
 
   it('claiming drops a request that was taken back', async () => {
-    const { requestId, principal } = await lab.admit();
-    expect(await lab.admissions.void(requestId, principal)).toBe('accepted');
+    const request = await lab.admit();
+    expect(await lab.admissions.void(request.requestId, request.principal)).toBe('accepted');
 
-    expect(await lab.requests.claim(SHARD, requestId, principal.tenantId, 1)).toMatchObject({ reason: 'drop void' });
+    expect(await lab.requests.claim(request.ref(1))).toMatchObject({ reason: 'drop void' });
   });
 
   it('drops a request that has ended, whatever the delivery', async () => {
@@ -183,16 +183,15 @@ describe('claiming', () => {
     await lab.run(request, 1);
     await lab.requests.finish(request.ref(1), 0, FAILED);
 
-    const { requestId, principal } = request;
-    expect(await lab.requests.claim(SHARD, requestId, principal.tenantId, 9)).toMatchObject({ reason: 'drop done' });
+    expect(await lab.requests.claim(request.ref(9))).toMatchObject({ reason: 'drop done' });
   });
 
   it('takes nothing whose body is missing, so that it can still be taken back', async () => {
-    const { requestId, principal } = await lab.admit({ withoutBody: true });
+    const request = await lab.admit({ withoutBody: true });
 
-    const claim = await lab.requests.claim(SHARD, requestId, principal.tenantId, 1);
+    const claim = await lab.requests.claim(request.ref(1));
 
     expect(claim).toEqual({ kind: 'drop', reason: 'no_body accepted' });
-    expect(await lab.admissions.void(requestId, principal)).toBe('accepted');
+    expect(await lab.admissions.void(request.requestId, request.principal)).toBe('accepted');
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { Ending } from '../../shared/infra/redis/requests/request-store.ts';
+import type { Ending } from '../../shared/infra/redis/requests/running-request.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { fill, openAdmissionLab } from '../support/admission-lab.ts';
 import type { AdmissionLab } from '../support/admission-lab.ts';

@@ -63,7 +63,7 @@ describe('a deleted entity', () => {
 
   it('comes back with a request accepted after it, which found it unknown', async () => {
     const entityId = newEntity();
-    await entities.insert(LIVE, entityId, { name: 'Ada' }, 1);
+    await entities.insert(LIVE, entityId, { name: 'Ada' }, { createdAt: 1 });
     await entities.remove(LIVE, entityId, moment(10));
 
     await saveTurn(entityId, 11, true);
@@ -77,7 +77,7 @@ describe('a deleted entity', () => {
 
   it('a deleted entity is deleted once, by whoever is first', async () => {
     const entityId = newEntity();
-    await entities.insert(LIVE, entityId, {}, 1);
+    await entities.insert(LIVE, entityId, {}, { createdAt: 1 });
 
     const removals = [1, 2, 3, 4].map((seq) => entities.remove(LIVE, entityId, moment(seq)));
 
@@ -118,7 +118,9 @@ describe('a new entity', () => {
       const entityId = newEntity();
       if (isBuried) await entities.remove(LIVE, entityId, moment(1));
 
-      const made = await Promise.all([1, 2, 3, 4, 5].map((now) => entities.insert(LIVE, entityId, {}, now)));
+      const made = await Promise.all(
+        [1, 2, 3, 4, 5].map((now) => entities.insert(LIVE, entityId, {}, { createdAt: now })),
+      );
 
       expect(made.filter(Boolean)).toHaveLength(1);
     }
@@ -128,10 +130,10 @@ describe('a new entity', () => {
 describe('entities of one entity_id, live and test', () => {
   it('are two, each with its own fields, history, list and end', async () => {
     const entityId = newEntity();
-    await entities.insert(LIVE, entityId, { name: 'Ada' }, 1);
+    await entities.insert(LIVE, entityId, { name: 'Ada' }, { createdAt: 1 });
 
     expect(await entities.find(TEST, entityId)).toBeUndefined();
-    expect(await entities.insert(TEST, entityId, { name: 'Nobody' }, 2)).toBe(true);
+    expect(await entities.insert(TEST, entityId, { name: 'Nobody' }, { createdAt: 2 })).toBe(true);
     await conversations.saveTurn(TEST, entityId, turnOf(3), { create: true, now: 3 });
     expect(await entities.update(LIVE, entityId, { grade: '5' })).toMatchObject({ name: 'Ada', grade: '5' });
 
@@ -178,10 +180,10 @@ describe('a database of an earlier version', () => {
       expect((await rows.collection.indexes()).map(({ name }) => name)).not.toContain(OLD_INDEX);
       expect(await repository.find(LIVE, 'Ada')).toMatchObject({ name: 'Ada' });
       expect(await repository.find(TEST, 'Ada')).toBeUndefined();
-      expect(await repository.insert(LIVE, 'Ada', {}, 2)).toBe(false);
+      expect(await repository.insert(LIVE, 'Ada', {}, { createdAt: 2 })).toBe(false);
       expect(await repository.put(LIVE, 'Ada', { name: 'Ada L.' }, 2)).toBe('replaced');
-      expect(await repository.insert(TEST, 'Ada', {}, 2)).toBe(true);
-      expect(await repository.insert(TEST, 'Ada', {}, 2)).toBe(false);
+      expect(await repository.insert(TEST, 'Ada', {}, { createdAt: 2 })).toBe(true);
+      expect(await repository.insert(TEST, 'Ada', {}, { createdAt: 2 })).toBe(false);
       await ensureIndexes(older);
     } finally {
       await older.close();

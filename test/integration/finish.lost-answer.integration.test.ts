@@ -36,7 +36,7 @@ afterAll(async () => {
 /** Redis knows every script after this, so that the first answer to each is the command's own. */
 async function warmUp(): Promise<void> {
   const request = await lab.admit();
-  await requests.claim(SHARD, request.requestId, request.principal.tenantId, 1);
+  await requests.claim(request.ref(1));
   await requests.append(request.ref(1), 1, ['a']);
   await requests.renew(request.ref(1), needs(0));
   await requests.finish(request.ref(1), 1, endingOf(request, '', TOKENS));
@@ -63,10 +63,10 @@ async function losingTheAnswer<T>(command: () => Promise<T>): Promise<T> {
 it('claims once, and still gets the request', async () => {
   const request = await lab.admit();
 
-  const claim = await losingTheAnswer(() => requests.claim(SHARD, request.requestId, request.principal.tenantId, 1));
+  const claim = await losingTheAnswer(() => requests.claim(request.ref(1)));
 
   expect(claim).toMatchObject({ kind: 'run', fence: 1, envelope: { requestId: request.requestId } });
-  expect(await lab.requests.claim(SHARD, request.requestId, request.principal.tenantId, 1)).toMatchObject({
+  expect(await lab.requests.claim(request.ref(1))).toMatchObject({
     kind: 'drop',
   });
 });

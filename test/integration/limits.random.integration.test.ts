@@ -164,7 +164,7 @@ it.each([1, 2])(
       if (chance.is(0.3)) await store().void(requestId, principal);
       else {
         await redis.set(keys.body(requestId), JSON.stringify(request.envelope));
-        await requests.claim(SHARD, requestId, principal.tenantId, 1);
+        await requests.claim(request.ref(1));
         const usage = { prompt: 1 + chance.below(60), completion: 1 + chance.below(200) };
         const isFailed = chance.is(0.3);
         if (!isFailed) kept = usage.prompt + usage.completion;

@@ -55,7 +55,8 @@ async function take(keys: readonly LabKey[]): Promise<{ who: number; number: num
   const [requestId = ''] = await lab.redis.zpopmin(lab.keys.line('interactive'));
   const [, who, number] = requestId.split('-').map(Number);
   if (who === undefined || number === undefined) throw new Error('Nobody waits');
-  await requests.claim(SHARD, requestId, keys[who]?.principal.tenantId ?? '', 1);
+  const tenantId = keys[who]?.principal.tenantId ?? '';
+  await requests.claim({ shard: SHARD, requestId, tenantId, fence: 1 });
   return { who, number, requestId };
 }
 

@@ -39,8 +39,8 @@ async function take() {
   return { ...job, claim: job.claim };
 }
 
-function claimOf({ requestId, principal }: LabRequest, job: Awaited<ReturnType<typeof take>>) {
-  return lab.requests.claim(SHARD, requestId, principal.tenantId, 1, job.claim);
+function claimOf(request: LabRequest, job: Awaited<ReturnType<typeof take>>) {
+  return lab.requests.claim(request.ref(1), job.claim);
 }
 
 describe('a long body', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { IDEMPOTENCY, usePutBackLab } from '../support/put-back-lab.ts';
 import { endingOf, LEASE_MS, needs, RATE } from '../support/request-lab.ts';

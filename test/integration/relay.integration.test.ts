@@ -47,6 +47,7 @@ describe('the relay', () => {
     await request.appendUnheard('b');
 
     await heardUpTo(heard, 2);
+    expect(heard.texts()).toEqual(['a', 'b']);
   });
 
   it('the relay drops what it hears twice', async () => {
@@ -87,6 +88,7 @@ describe('the relay', () => {
     await request.append('a');
 
     await heardUpTo(heard, 1);
+    expect(heard.texts()).toEqual(['a']);
   });
 
   it('calls a paused reader not at all, and after that once with everything it missed', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
 import { rollBackTo } from '../support/put-back-lab.ts';
 import { endingOf, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';

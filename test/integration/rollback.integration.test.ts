@@ -6,7 +6,7 @@ import { LOST } from '../../shared/contracts/events.ts';
 import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { waitFor } from '../support/chat.ts';
@@ -203,7 +203,7 @@ describe('a Redis that comes back without its last second', () => {
 
     await recentWrites.repeatAll();
 
-    expect(await lab.requests.claim(SHARD, request.requestId, request.principal.tenantId, 1)).toMatchObject({
+    expect(await lab.requests.claim(request.ref(1))).toMatchObject({
       kind: 'drop',
     });
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
 
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import {
   chatOf,
@@ -64,10 +64,10 @@ describe('a request that lost its worker', () => {
     });
     const body = (await service.redis.get(keys().body(requestId))) ?? '';
     // Written by the ingress of this test.
-    const { tenantId, keyId, acceptedAt } = JSON.parse(body) as RequestEnvelope;
+    const { tenantId, keyId } = JSON.parse(body) as RequestEnvelope;
     const queue = 'interactive' as const;
-    const ref = { shard: SHARD, requestId, tenantId, keyId, queue, acceptedAt, fence: 1 };
-    await requests.claim(SHARD, requestId, tenantId, 1);
+    const ref = { shard: SHARD, requestId, tenantId, keyId, queue, fence: 1 };
+    await requests.claim(ref);
     if (text !== undefined) await requests.append(ref, 1, [text]);
     await letExpire(requestId);
     return ref;

@@ -5,7 +5,7 @@ import type { Job } from 'bullmq';
 import type { ChatJob } from '../../shared/contracts/jobs.ts';
 import { LOCK_MS, openJobLab } from '../support/job-lab.ts';
 import type { JobLab } from '../support/job-lab.ts';
-import { endingOf, SHARD } from '../support/request-lab.ts';
+import { endingOf } from '../support/request-lab.ts';
 import type { LabRequest } from '../support/request-lab.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -66,12 +66,12 @@ describe('taking', () => {
 
   it('claims each request as claim does, field by field', async () => {
     const [one, other] = [await lab.queueUp(), await lab.queueUp()];
-    const claimed = await lab.requests.claim(SHARD, one.requestId, one.principal.tenantId, 1);
+    const claimed = await lab.requests.claim(one.ref(1));
     await lab.redis.zrem(lab.keys.line('interactive'), one.requestId);
 
     const [taken] = await lab.take(1);
 
-    const made = await lab.requests.claim(SHARD, other.requestId, other.principal.tenantId, 1, taken?.claim);
+    const made = await lab.requests.claim(other.ref(1), taken?.claim);
     // Each has times, a turn and a name of its own.
     const alike = { owner: '', now: 0, remainingMs: 0, seq: 0, envelope: {} };
     expect({ ...made, ...alike }).toEqual({ ...claimed, ...alike });

@@ -268,7 +268,7 @@ describe('a webhook whose URL was changed', () => {
 });
 
 describe('an event', () => {
-  it('is there once for a cause, however often and by however many it is raised', async () => {
+  it('is there once for a cause, however often and by however many it is published', async () => {
     const [one, two] = [await subscribe('key.revoked'), await subscribe('key.revoked')];
 
     await Promise.all([revoke('key_1'), revoke('key_1'), revoke('key_1')]);
@@ -281,7 +281,7 @@ describe('an event', () => {
     }
   });
 
-  it('that is raised again after its delivery is not delivered again', async () => {
+  it('that is published again after its delivery is not delivered again', async () => {
     const webhook = await subscribe('key.revoked');
     reply = { status: 204 };
     await revoke('key_1');

@@ -74,7 +74,7 @@ export async function openLeader(
         const admission = await store.admit(...call);
         if (!loses) return admission;
         const [{ requestId, principal }] = call;
-        await requests.claim(0, requestId, principal.tenantId, 1);
+        await requests.claim({ shard: 0, requestId, tenantId: principal.tenantId, fence: 1 });
         lost = requestId;
         throw new Error('Command timed out');
       },

@@ -14,8 +14,8 @@ import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { ClaimedRequest } from '../../shared/infra/redis/requests/running-request.ts';
-import type { DeliveryRef, Ending, Needed, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { ClaimedRequest, DeliveryRef, Ending, Needed } from '../../shared/infra/redis/requests/running-request.ts';
+import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
 
@@ -244,8 +244,8 @@ export async function openRequestLab(): Promise<RequestLab> {
       }
       return request;
     },
-    async run({ requestId, principal }, fence) {
-      const claim = await requests.claim(SHARD, requestId, principal.tenantId, fence);
+    async run(request, fence) {
+      const claim = await requests.claim(request.ref(fence));
       if (claim.kind !== 'run')
         throw new Error(`Delivery ${fence} was dropped: ${claim.kind === 'drop' ? claim.reason : claim.error.message}`);
       return claim;

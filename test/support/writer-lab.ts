@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 
-import type { WriteOutcome } from '../../shared/infra/redis/requests/request-store.ts';
+import type { WriteOutcome } from '../../shared/infra/redis/requests/running-request.ts';
 import { createChunkWriters } from '../../workers/pipeline/chunks/chunk-writer.ts';
 import { FIRST_DELIVERY, idleLease } from './idle-lease.ts';
 

@@ -1,6 +1,6 @@
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { RequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
-import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
 
 export interface EraseDeletedDeps {
   erasures: Pick<ErasureRepository, 'latest'>;

@@ -5,7 +5,7 @@ import type { ComplianceWorkRepository } from '../../shared/infra/mongo/complian
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
-import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
+import type { EventSink, WebhookEvent } from '../../shared/webhooks/event-sink.ts';
 
 /** A running job's hold on its claim. */
 export interface JobHands {
@@ -53,7 +53,7 @@ const FAILED = 'The service could not complete this job; ask for it again, and t
 function toEvent(
   { _id, tenantId, mode = 'live', kind, scope, entityId, entityHash }: ComplianceJobRow,
   now: number,
-): RaisedEvent {
+): WebhookEvent {
   const about = { id: _id, scope, entity_id: entityId ?? null };
   return kind === 'export'
     ? { tenantId, mode, type: 'compliance.export.completed', cause: _id, data: about, now }

@@ -6,8 +6,15 @@ import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts
 import { FAULT } from '../../shared/contracts/events.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ClaimedRequest, Held, RecordFacts } from '../../shared/infra/redis/requests/running-request.ts';
-import type { DeliveryRef, Ending, RequestStore, Unreadable } from '../../shared/infra/redis/requests/request-store.ts';
+import type {
+  ClaimedRequest,
+  DeliveryRef,
+  Ending,
+  Held,
+  RecordFacts,
+  Unreadable,
+} from '../../shared/infra/redis/requests/running-request.ts';
+import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import type { AnswerSoFar, Claimed, Delivery, Lease } from './stage.ts';
@@ -109,13 +116,13 @@ export function createClaim(deps: ClaimDeps) {
   }
 
   return async (delivery: Delivery): Promise<Claimed | undefined> => {
-    const { shard, requestId, tenantId, fence, job } = delivery;
+    const { requestId, tenantId, fence, job } = delivery;
     const made = job?.claim;
     if (made === undefined && !(await mayClaim(deps, delivery))) {
       log.info('A delivery was dropped: the worker that has the request lives.', { requestId, fence });
       return undefined;
     }
-    const claimed = await requests.claim(shard, requestId, tenantId, fence, made);
+    const claimed = await requests.claim(delivery, made);
     if (claimed.kind === 'drop') {
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, fence });
       return undefined;

@@ -1,4 +1,4 @@
-import { ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
+import { outOfTime, ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -23,13 +23,16 @@ const DELETE_MS = 2_000;
 /** Says to the caller what does not cover the request. */
 function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): ServiceError {
   if (bound === 'budget') {
-    return new ServiceError('budget_exceeded', 'The rest of the monthly token budget does not cover this request.');
+    return new ServiceError(
+      'budget_exceeded',
+      'The rest of the monthly token budget does not cover this request; wait for the next calendar month (UTC) or ask the administrator for more.',
+    );
   }
   if (bound === 'allowance') {
     const untilMidnightMs = DAY_MS - (envelope.acceptedAt % DAY_MS);
     return new ServiceError(
       'tpm_exceeded',
-      "The rest of the daily token allowance for the tenant's test keys does not cover this request.",
+      "The rest of the daily token allowance for the tenant's test keys does not cover this request; shorten it, or wait for midnight UTC.",
       { retryAfterSeconds: Math.ceil(untilMidnightMs / 1000) },
     );
   }
@@ -40,7 +43,7 @@ function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): Servic
 }
 
 function stopError({ reason, bound }: Stopped, run: Claimed): ServiceError | undefined {
-  if (reason === 'deadline') return new ServiceError('timeout', 'The request did not end within its time limit.');
+  if (reason === 'deadline') return outOfTime();
   return reason === 'exhausted' ? exhaustedError(bound, run) : undefined;
 }
 

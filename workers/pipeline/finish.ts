@@ -3,7 +3,7 @@ import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { statusOf } from '../../shared/infra/redis/requests/request-store.ts';
+import { statusOf } from '../../shared/infra/redis/requests/running-request.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { FinishJournal } from '../settlement/finish-journal.ts';
 import type { WorkerEmitter } from '../worker-events.ts';

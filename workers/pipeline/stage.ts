@@ -6,8 +6,7 @@ import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ContextSource, ContextValue } from './prompt/context-instruction.ts';
 import type { PromptParts } from './prompt/fit-window.ts';
 import type { Provider, Rates, Target } from '../../shared/domain/routing/routing.ts';
-import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
-import type { MadeClaim } from '../../shared/infra/redis/requests/running-request.ts';
+import type { DeliveryRef, MadeClaim } from '../../shared/infra/redis/requests/running-request.ts';
 
 /** One step of the pipeline. Its input has what the steps before it added. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;
@@ -60,7 +59,7 @@ export interface Claimed {
 
 /** Keeps the request owned while it runs, and says when to stop. */
 export interface Lease {
-  /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a StopReason. */
+  /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a Stopped. */
   signal: AbortSignal;
   /** Notes what the request has used so far, for hold and token weight. */
   need(usage: Usage): void;

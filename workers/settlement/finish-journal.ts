@@ -1,6 +1,7 @@
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
-import type { DeliveryRef, Ending, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef, Ending } from '../../shared/infra/redis/requests/running-request.ts';
 
 export interface FinishJournal {
   /** Ends a request, and keeps its end for the next seconds. */

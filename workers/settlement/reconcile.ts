@@ -47,7 +47,7 @@ interface Reconciled {
 }
 
 interface ReconcileOptions {
-  /** Redis is told what MongoDB has booked in either case. */
+  /** What MongoDB has booked is published to Redis in either case. */
   onDrift: OnDrift;
   /** Adds up whole ledgers, instead of what was booked since the last time. */
   full?: boolean;

@@ -1,4 +1,4 @@
-import type { RaisedEvent, EventSink } from '../../shared/webhooks/event-sink.ts';
+import type { WebhookEvent, EventSink } from '../../shared/webhooks/event-sink.ts';
 import type { ExpiringKeys, KeyRow } from '../../shared/infra/mongo/tenants/key-repository.ts';
 import type { WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import { overseersOf } from '../../shared/contracts/space.ts';
@@ -19,7 +19,7 @@ const EVERY_MS = 10 * 60_000;
 const DAY_MS = 24 * 3_600_000;
 
 /** A key whose end has been moved is announced again. */
-function toEvent({ _id, tenantId, mode, name, expiresAt }: KeyRow & { expiresAt: number }, now: number): RaisedEvent {
+function toEvent({ _id, tenantId, mode, name, expiresAt }: KeyRow & { expiresAt: number }, now: number): WebhookEvent {
   const days = expiresAt - now <= DAY_MS ? 1 : 7;
   return {
     tenantId,

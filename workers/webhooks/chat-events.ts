@@ -7,7 +7,7 @@ import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WatchAccount } from '../../shared/webhooks/account-watch.ts';
 import type { ErasureGate } from '../../shared/compliance/erasure-gate.ts';
-import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
+import type { EventSink, WebhookEvent } from '../../shared/webhooks/event-sink.ts';
 
 export interface ChatEventsDeps {
   events: Pick<EventSink, 'publish'>;
@@ -35,7 +35,7 @@ function describe({ requestId, keyId, mode, tier, endpoint, entityId }: Describe
 }
 
 /** A cancelled request has neither been completed nor failed; a failure has its notice. */
-function toBookedEvent(record: SettlementRecord, now: number): RaisedEvent[] {
+function toBookedEvent(record: SettlementRecord, now: number): WebhookEvent[] {
   const { tenantId, mode, requestId: cause, finishReason, costMicro } = record;
   if (finishReason === 'cancelled' || finishReason === 'error') return [];
   const data = {
@@ -47,10 +47,10 @@ function toBookedEvent(record: SettlementRecord, now: number): RaisedEvent[] {
   return [{ tenantId, mode, type: 'chat.completed', cause, data, now }];
 }
 
-function toNoticedEvents(notice: FinishedNotice): RaisedEvent[] {
+function toNoticedEvents(notice: FinishedNotice): WebhookEvent[] {
   const { tenantId, mode, requestId: cause, finishReason, usage, errorCode, flagged, finishedAt: now } = notice;
   const about = describe(notice);
-  const found: RaisedEvent[] = [];
+  const found: WebhookEvent[] = [];
   if (finishReason === 'error') {
     const data = { ...about, finish_reason: finishReason, usage: toWireUsage(usage), error_code: errorCode };
     found.push({ tenantId, mode, type: 'chat.failed', cause, data, now });
@@ -62,12 +62,12 @@ function toNoticedEvents(notice: FinishedNotice): RaisedEvent[] {
 }
 
 export function createChatEvents({ events, watchAccount, gate, clock, log }: ChatEventsDeps): ChatEvents {
-  async function raiseBooked(records: readonly SettlementRecord[]): Promise<void> {
+  async function publishAllBooked(records: readonly SettlementRecord[]): Promise<void> {
     const now = clock.now();
-    const raised = records.flatMap((record) => toBookedEvent(record, now));
+    const found = records.flatMap((record) => toBookedEvent(record, now));
     for (const tenantId of new Set(records.map((record) => record.tenantId)))
-      raised.push(...(await watchAccount(tenantId, now)));
-    await events.publish(raised);
+      found.push(...(await watchAccount(tenantId, now)));
+    await events.publish(found);
   }
 
   /** An entity that was erased since the request was accepted goes by its pseudonym. */
@@ -76,7 +76,7 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
     return entityId === undefined ? notice : { ...notice, entityId: await gate.nameOf(notice, entityId, seq) };
   }
 
-  async function raiseNotices(notices: readonly FinishedNotice[]): Promise<void> {
+  async function publishAllNotices(notices: readonly FinishedNotice[]): Promise<void> {
     const named = await Promise.all(notices.map(pseudonymize));
     await events.publish(named.flatMap(toNoticedEvents));
   }
@@ -98,7 +98,7 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
   }
 
   return {
-    publishBooked: (records) => unlessImpossible(records, raiseBooked),
-    publishNotices: (notices) => unlessImpossible(notices, raiseNotices),
+    publishBooked: (records) => unlessImpossible(records, publishAllBooked),
+    publishNotices: (notices) => unlessImpossible(notices, publishAllNotices),
   };
 }

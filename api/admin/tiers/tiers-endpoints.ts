@@ -195,7 +195,11 @@ const rollBackTier = defineAdminEndpoint({
   async handle({ params, body }, deps: TiersDeps) {
     const tier = knownTier(params.tier);
     const old = await deps.tiers.version(tier, body.version);
-    if (old === undefined) throw new ServiceError('not_found', 'The tier has no such version.', { param: 'version' });
+    if (old === undefined) {
+      throw new ServiceError('not_found', 'The tier has no such version; see GET /admin/v1/tiers/{tier}/versions.', {
+        param: 'version',
+      });
+    }
     const { promptRateMicro, completionRateMicro, targets } = old;
     const row = await putContent(
       deps,

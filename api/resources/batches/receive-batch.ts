@@ -116,7 +116,7 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
     } finally {
       share.close();
     }
-    contextOf(res).undo = upload.discard;
+    contextOf(res).discard = upload.discard;
     res.once('close', () => void upload.discard());
     if (res.closed) await upload.discard();
     else next();

@@ -15,7 +15,7 @@ import type { Forwarder, RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
 import { noLongerKept } from '../../admission/join-request.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { lastEventId, reached } from './stream-position.ts';
+import { hasAllEvents, lastEventId, reached } from './stream-position.ts';
 
 export interface RespondDeps {
   accept: Accept;
@@ -53,21 +53,20 @@ export function createRespond(deps: RespondDeps) {
   }
 
   /** Whether nothing is left to read behind an event of a joined stream: its relay is closed then, and where this throws. */
-  async function hasAll(res: Response, requestId: string, position: number, relay: Forwarder): Promise<boolean> {
+  async function isReadWhole(res: Response, requestId: string, position: number, relay: Forwarder): Promise<boolean> {
     const look = async () => {
       const record = await records.find(principalOf(res), requestId);
       if (record === undefined) throw noLongerKept();
       return record;
     };
     try {
-      const { state, sentSeq } = await reached(position, look, clock);
-      if (state !== 'done' || position < sentSeq) return false;
+      const isWhole = hasAllEvents(await reached(position, look, clock), position);
+      if (isWhole) relay.close();
+      return isWhole;
     } catch (error) {
       relay.close();
       throw error;
     }
-    relay.close();
-    return true;
   }
 
   return {
@@ -112,7 +111,7 @@ export function createRespond(deps: RespondDeps) {
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
       // An empty stream: clients that repeat a POST would take a 204 for a failure, and go on asking.
-      if (replayed && position > 0 && (await hasAll(res, head.requestId, position, relay)))
+      if (replayed && position > 0 && (await isReadWhole(res, head.requestId, position, relay)))
         res.writeHead(200, SSE_HEADERS).end();
       else await relay.forward(head);
       return SENT;

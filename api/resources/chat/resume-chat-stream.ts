@@ -16,7 +16,7 @@ import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import { chunkSchema, STREAM_EXAMPLE, STREAM_TEXT } from './completion-schemas.ts';
 import { findRequest, LOOKUP_TEXT } from './find-request.ts';
 import type { FindRequestDeps } from './find-request.ts';
-import { lastEventId, positionSchema, reached } from './stream-position.ts';
+import { hasAllEvents, lastEventId, positionSchema, reached } from './stream-position.ts';
 
 const resumeQuerySchema = Joi.object<{ starting_after?: string }, true>({
   starting_after: positionSchema.description(
@@ -61,7 +61,7 @@ async function read(
   const channel = hub.channelOf(shard);
   const attach = () => records.attach(principal, requestId, res.req.method === 'HEAD' ? '' : channel);
   const record = await reached(position, () => findRequest(deps, principal, requestId, attach), clock);
-  if (record.state === 'done' && position === record.sentSeq) {
+  if (hasAllEvents(record, position)) {
     res.status(204).end();
     return;
   }

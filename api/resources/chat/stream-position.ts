@@ -28,6 +28,11 @@ export function lastEventId(header: string | undefined): number | undefined {
 const REWRITE_MS = 1_000;
 const REWRITE_POLL_MS = 50;
 
+/** Whether a client has all events that there are, and will be. `position`: the number of its last one. */
+export function hasAllEvents({ state, sentSeq }: RequestRecord, position: number): boolean {
+  return state === 'done' && position >= sentSeq;
+}
+
 /**
  * The record, once the stream has come as far as its client: a Redis may have lost events that the client has. Throws
  * what tells the client how to get on.

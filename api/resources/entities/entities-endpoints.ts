@@ -79,16 +79,17 @@ const createEntity = defineEndpoint({
   async handle({ res, principal, body }, { entities, clock }: EntitiesDeps) {
     const { entity_id: entityId } = body;
     const fields = toEntityFields(body);
-    const now = clock.now();
+    const createdAt = clock.now();
     const run = contextOf(res).run?.name;
     const before = await createdBefore(res, () => entities.findCreated(principal, entityId, run ?? ''));
     if (before !== undefined) return created(toEntityResource(before));
-    if (!(await entities.insert(principal, entityId, fields, now, run))) {
+    const made = { createdAt, ...(run === undefined ? {} : { createdUnder: run }) };
+    if (!(await entities.insert(principal, entityId, fields, made))) {
       throw new ServiceError('conflict', 'There is an entity with this entity_id; change it with PUT or PATCH.', {
         param: 'entity_id',
       });
     }
-    return created(toEntityResource({ entityId, createdAt: now, ...fields }));
+    return created(toEntityResource({ entityId, createdAt, ...fields }));
   },
 });
 

@@ -2,7 +2,7 @@ import { overseersOf } from '../../../shared/contracts/space.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { WatchAccount } from '../../../shared/webhooks/account-watch.ts';
-import type { EventSink, RaisedEvent } from '../../../shared/webhooks/event-sink.ts';
+import type { EventSink, WebhookEvent } from '../../../shared/webhooks/event-sink.ts';
 import type { TenantEvent, TenantEventListener } from '../../tenant-events.ts';
 import type { Config } from '../../../shared/config/load-config.ts';
 import type { CredentialCipher } from '../../../shared/infra/mongo/credentials.ts';
@@ -18,7 +18,7 @@ interface PublishTenantEventsDeps {
 }
 
 /** The webhook events of a tenant event; most have none. */
-function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number): RaisedEvent[] {
+function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number): WebhookEvent[] {
   const { tenantId, mode, requestId } = by;
   switch (type) {
     case 'key.created':

@@ -183,7 +183,7 @@ export function afterReset(breaker: Breaker, now: number): Breaker {
   return breaker.state === 'closed' ? { ...breaker, slices: [], failingSince: null } : closed(breaker, 'reset', now);
 }
 
-/** A change of state, for logs and events; raised once in the fleet, by the process that made it. */
+/** A change of state, for logs and events; reported once in the fleet, by the process that made it. */
 export interface BreakerChange {
   provider: string;
   from: BreakerState;

@@ -8,16 +8,22 @@ type ListFilter = Readonly<
   Record<string, string | null | { readonly $exists: boolean } | { readonly $in: readonly (string | null)[] }>
 >;
 
+interface ListOptions {
+  /** The field that `after` names; `_id` by default. */
+  cursor?: string;
+  /** Fields that are left out. */
+  projection?: Readonly<Record<string, 0>>;
+}
+
 /**
- * A page of rows by time of creation, one row more than the limit. `cursor` is the field that `after` names.
+ * A page of rows by time of creation, one row more than the limit.
  * Throws `invalid_request` when `after` names no row of this list.
  */
 export async function listRows<Row extends { createdAt: number }>(
   rows: Model<Row>,
   filter: ListFilter,
   { limit, after, order }: ListQuery,
-  cursor = '_id',
-  projection: Readonly<Record<string, 0>> = {},
+  { cursor = '_id', projection = {} }: ListOptions = {},
 ): Promise<Row[]> {
   const place = after === undefined ? {} : await placeAfter(rows, { ...filter, [cursor]: after }, order);
   const direction = order === 'asc' ? 1 : -1;

@@ -21,9 +21,7 @@ import { assertSuitable } from './suitable-server.ts';
 export async function openRedis(
   url: string,
   role: Exclude<ConnectionRole, 'subscriber'>,
-  keyspace: Keyspace,
-  log: Logger,
-  closer: Closer,
+  { keyspace, log, closer }: { keyspace: Keyspace; log: Logger; closer: Closer },
 ): Promise<{ redis: RedisClient; subscriber: RedisClient }> {
   const redis = createRedis(url, role);
   closer.defer('redis', () =>
@@ -74,8 +72,7 @@ function optionsFor(role: ConnectionRole) {
     reconnectOnError: (error: Error) => (error.message.startsWith('READONLY ') ? 2 : false),
     lazyConnect: true,
   } satisfies NodeOptions;
-  if (role === 'subscriber') return { ...common, maxRetriesPerRequest: null };
-  if (role === 'worker') return { ...common, maxRetriesPerRequest: null };
+  if (role !== 'producer') return { ...common, maxRetriesPerRequest: null };
   return {
     ...common,
     maxRetriesPerRequest: 1,

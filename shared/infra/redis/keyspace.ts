@@ -77,7 +77,7 @@ function shardKeys(tag: string) {
     account: (tenantId: string) => `${tag}:acct:${tenantId}`,
     pending: (tenantId: string) => `${tag}:pend:${tenantId}`,
     testAllowance: (tenantId: string, day: string) => `${tag}:test:${tenantId}:${day}`,
-    /** The tenant's interactive requests that have not ended, by their place in the line. */
+    /** The tenant's interactive requests that have not ended, in the order of acceptance. */
     open: (tenantId: string) => `${tag}:open:${tenantId}`,
     /** Present while a key is revoked or a tenant suspended and some cache may not know. */
     blocked: (id: string) => `${tag}:blocked:${id}`,
@@ -95,7 +95,7 @@ function shardKeys(tag: string) {
     deadLetters: `${tag}:outbox:dead`,
     /** What the last reconciliation left wrong, by part. */
     drift: `${tag}:drift`,
-    /** How fast the queue drains, for Retry-After. */
+    /** How fast the queue drains, and what callers of a full line were promised. */
     queueStatistics: (queue: string) => `${tag}:lane:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,
     /** Present once a batch is being ended: none of its lines is admitted any more. */

@@ -20,7 +20,7 @@ export interface Deliveries {
 
 /** Workers: each delivery claims its request, writes and renews in turn, and finishes; as the stages of the pipeline do. */
 export function createDeliveries(worlds: TwoWorlds): Deliveries {
-  const { lab, shard, keys, tenantId, both } = worlds;
+  const { lab, keys, both } = worlds;
 
   async function end(subject: Subject, delivery: SteppedDelivery): Promise<void> {
     delivery.phase = 'over';
@@ -31,7 +31,7 @@ export function createDeliveries(worlds: TwoWorlds): Deliveries {
   async function stepClaim(subject: Subject, delivery: SteppedDelivery, fault: Fault): Promise<void> {
     const { number, name: owner } = delivery;
     const { sentSeq } = subject.model;
-    const send = () => lab.requests.claim(shard, subject.request.requestId, tenantId, number);
+    const send = () => lab.requests.claim(subject.request.ref(number));
     const { redis, model } = await both(subject, fault, send, (world) =>
       // Without its body a request is nobody's to run.
       subject.hasBody ? claim(world, { fence: number, owner }, ALL_GUARDS) : ({ world, outcome: 'drop' } as const),

@@ -84,7 +84,7 @@ export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
     if (circuit === undefined) {
       circuit = createCircuit({
         provider,
-        judge: classifyFailure,
+        classify: classifyFailure,
         now,
         newHolder: () => `${workerId}:${(probes += 1)}`,
         events,

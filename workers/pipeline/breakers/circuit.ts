@@ -32,7 +32,7 @@ export interface CircuitDeps {
   provider: string;
   /** Changes the shared state and answers what then holds; rejects while Redis is away. */
   change(next: (current: Breaker, now: number) => Breaker): Promise<Breaker>;
-  judge(error: unknown): FailureClass;
+  classify(error: unknown): FailureClass;
   /** A name for each probe that no other worker uses. */
   newHolder(): string;
   /** Redis's clock. */
@@ -69,7 +69,7 @@ const OK: ProbeResult = { kind: 'ok' };
  * A call of a healthy provider costs no call of Redis: successes are counted here, for as long as the window, and reported
  * only when something fails, here or in another worker.
  */
-export function createCircuit({ change, judge, newHolder, now, events, provider }: CircuitDeps): Circuit {
+export function createCircuit({ change, classify, newHolder, now, events, provider }: CircuitDeps): Circuit {
   let view: Breaker = NEW_BREAKER;
   let settings: BreakerSettings = DEFAULT_BREAKER;
   let claiming = false;
@@ -155,7 +155,7 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
         settle(own, undefined);
         return result;
       } catch (error) {
-        settle(own, judge(error));
+        settle(own, classify(error));
         throw error;
       }
     },

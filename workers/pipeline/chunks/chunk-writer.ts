@@ -1,5 +1,6 @@
 import type { ReadLater } from '../../../shared/infra/http/http-call.ts';
-import type { DeliveryRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
+import type { RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../../shared/infra/redis/requests/running-request.ts';
 import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
 import type { Beats } from './beats.ts';
 import { createBeats } from './beats.ts';

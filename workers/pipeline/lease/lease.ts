@@ -1,7 +1,7 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import type { Held } from '../../../shared/infra/redis/requests/running-request.ts';
-import type { DeliveryRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef, Held } from '../../../shared/infra/redis/requests/running-request.ts';
+import type { RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import { Stopped } from '../stage.ts';
 import type { Bound, Lease } from '../stage.ts';
 import { boundReached, grantedTokens, holdFor } from './hold.ts';

@@ -81,6 +81,9 @@ export type EntityChanges = { [Name in keyof EntityFields]: EntityFields[Name] |
 /** An entity without its conversation. */
 export type Entity = EntityFields & Pick<EntityRow, 'entityId' | 'createdAt'>;
 
+/** What is noted of the making of an entity. */
+type Made = Pick<EntityRow, 'createdAt' | 'createdUnder'>;
+
 /** When something is forgotten: the time, and its place in the order of acceptance. */
 interface Moment {
   seq: number;
@@ -93,7 +96,7 @@ interface Moment {
  */
 export interface EntityRepository {
   /** False: there is one already. */
-  insert(space: Space, entityId: string, fields: EntityFields, now: number, createdUnder?: string): Promise<boolean>;
+  insert(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean>;
   /** The entity, if this run has created it. */
   findCreated(space: Space, entityId: string, createdUnder: string): Promise<Entity | undefined>;
   /** Gives the entity exactly these fields; its conversation stays. */
@@ -131,12 +134,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
   const entities = entityModel(connection);
 
   /** Makes an entity of a tombstone, which keeps what it refuses. */
-  async function revive(
-    space: Space,
-    entityId: string,
-    fields: EntityFields,
-    made: Pick<EntityRow, 'createdAt' | 'createdUnder'>,
-  ): Promise<boolean> {
+  async function revive(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
     const { $set, $unset } = replaceFields(fields);
     const { matchedCount } = await entities.updateOne(
       { ...inSpace(space), entityId, ...DELETED },
@@ -145,14 +143,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
     return matchedCount === 1;
   }
 
-  async function insert(
-    space: Space,
-    entityId: string,
-    fields: EntityFields,
-    now: number,
-    createdUnder?: string,
-  ): Promise<boolean> {
-    const made = { createdAt: now, ...(createdUnder === undefined ? {} : { createdUnder }) };
+  async function insert(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
     try {
       await entities.create({ ...spaceFields(space), entityId, ...fields, ...made, messages: [] });
       return true;
@@ -197,7 +188,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
         const { matchedCount } = await entities.updateOne(filter, replaceFields(fields));
         if (matchedCount === 1) return 'replaced';
         // Another call may make it in between: then there is one to replace.
-        if (await insert(space, entityId, fields, now)) return 'created';
+        if (await insert(space, entityId, fields, { createdAt: now })) return 'created';
       }
     },
 
@@ -207,7 +198,10 @@ export function createEntityRepository(connection: Connection): EntityRepository
     },
 
     list: (space, query) =>
-      listRows(entities, { ...inSpace(space), ...NOT_DELETED }, query, 'entityId', WITHOUT_MESSAGES),
+      listRows(entities, { ...inSpace(space), ...NOT_DELETED }, query, {
+        cursor: 'entityId',
+        projection: WITHOUT_MESSAGES,
+      }),
 
     async remove(space, entityId, moment) {
       try {

@@ -4,6 +4,7 @@ import { defineScript } from '../scripts.ts';
 import type { ScriptReply } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 import { createClaimRequest } from './claim-request.ts';
+import type { ClaimRequest } from './claim-request.ts';
 import { createCommonAppend } from './common-append.ts';
 import { toFinishCall } from './finish-call.ts';
 import { createFinishRequest } from './finish-request.ts';
@@ -12,14 +13,9 @@ import { createRollbackWrites } from './rollback-writes.ts';
 import type { AppendMore } from './rollback-writes.ts';
 import { toPutBackRunning } from './put-back-call.ts';
 import { toHeld } from './running-request.ts';
-import type { Claim, DeliveryRef, MadeClaim, Needed, Renewal, WriteOutcome } from './running-request.ts';
+import type { DeliveryRef, Needed, Renewal, WriteOutcome } from './running-request.ts';
 
-export { statusOf } from './running-request.ts';
-export type { DeliveryRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
-
-export interface RequestStore extends FinishRequest {
-  /** `fence`: the number of the delivery. `made`: the claim that came with the job, so Redis is not asked. */
-  claim(shard: number, requestId: string, tenantId: string, fence: number, made?: MadeClaim): Promise<Claim>;
+export interface RequestStore extends FinishRequest, Pick<ClaimRequest, 'claim'> {
   /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
   append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
   /** Milliseconds until the lease of the request's delivery ends; 0: no delivery has it. */
@@ -70,7 +66,7 @@ export function createRequestStore(
   });
 
   return {
-    claim: (shard, requestId, tenantId, fence, made) => claiming.claim({ shard, requestId, tenantId, fence }, made),
+    claim: claiming.claim,
 
     ...createFinishRequest(client, keyspace, writes.end),
 

@@ -68,7 +68,22 @@ describe('docker-compose.yml', () => {
   });
 });
 
+/** Defaults that do not depend on other variables, as the schema has them. */
+function plainDefaults(): [string, string][] {
+  const keys = settingsSchema.describe()['keys'] as Record<string, { flags?: { default?: unknown } }>;
+  return Object.entries(keys).flatMap(([name, { flags }]) =>
+    ['string', 'number', 'boolean'].includes(typeof flags?.default) ? [[name, String(flags?.default)]] : [],
+  );
+}
+
 describe('docs/guide/configuration.md', () => {
+  it.each(plainDefaults())('the guide names the default of %s, which is %s', (name, value) => {
+    const row = read('docs/guide/configuration.md')
+      .split('\n')
+      .find((line) => line.startsWith(`| \`${name}\``));
+    expect(row?.split('|')[2]?.trim()).toBe(`\`${value}\``);
+  });
+
   it('has a row for every variable that is read and for no other', () => {
     const rows = [...read('docs/guide/configuration.md').matchAll(/^\| `([A-Z][A-Z0-9_]*)`/gm)];
     expect(rows.map(([, name]) => name).sort()).toEqual(allNames());

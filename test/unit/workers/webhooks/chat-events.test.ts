@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 
 import type { FinishedNotice } from '../../../../shared/contracts/finished-notice.ts';
-import type { RaisedEvent } from '../../../../shared/webhooks/event-sink.ts';
+import type { WebhookEvent } from '../../../../shared/webhooks/event-sink.ts';
 import { createChatEvents } from '../../../../workers/webhooks/chat-events.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 
@@ -16,10 +16,10 @@ function openEvents(isAway = false) {
   const log = createRecordingLog();
   const events = createChatEvents({
     events: {
-      publish(raised: readonly RaisedEvent[]) {
+      publish(events: readonly WebhookEvent[]) {
         if (isAway) throw Object.assign(new Error('Away'), { name: 'MongoNetworkError' });
-        raised.forEach(({ now }) => new Date(now).toISOString());
-        published.push(...raised.map(({ cause }) => cause));
+        events.forEach(({ now }) => new Date(now).toISOString());
+        published.push(...events.map(({ cause }) => cause));
         return Promise.resolve();
       },
     },

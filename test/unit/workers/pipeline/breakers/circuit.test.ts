@@ -27,17 +27,17 @@ beforeEach(() => {
 });
 
 /** An error carries what it says about the provider. */
-class Judged extends Error {
-  readonly judgement: FailureClass;
+class Classified extends Error {
+  readonly failureClass: FailureClass;
 
-  constructor(judgement: FailureClass) {
-    super(judgement.kind);
-    this.judgement = judgement;
+  constructor(failureClass: FailureClass) {
+    super(failureClass.kind);
+    this.failureClass = failureClass;
   }
 }
 
-const FAILED = new Judged({ kind: 'failed', reason: 'timeout' });
-const REFUSED = new Judged({ kind: 'refused', reason: 'forbidden' });
+const FAILED = new Classified({ kind: 'failed', reason: 'timeout' });
+const REFUSED = new Classified({ kind: 'refused', reason: 'forbidden' });
 
 function openCircuit(): Circuit {
   const events = createEventBus<WorkerEvents>(() => undefined);
@@ -46,7 +46,7 @@ function openCircuit(): Circuit {
   });
   return createCircuit({
     provider: 'p',
-    judge: (error) => (error instanceof Judged ? error.judgement : { kind: 'void' }),
+    classify: (error) => (error instanceof Classified ? error.failureClass : { kind: 'void' }),
     newHolder: () => `holder-${time}`,
     now: () => time,
     events,

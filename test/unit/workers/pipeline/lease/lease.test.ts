@@ -1,7 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 
-import type { Held } from '../../../../../shared/infra/redis/requests/running-request.ts';
-import type { Needed, Renewal } from '../../../../../shared/infra/redis/requests/request-store.ts';
+import type { Held, Needed, Renewal } from '../../../../../shared/infra/redis/requests/running-request.ts';
 import { createLease } from '../../../../../workers/pipeline/lease/lease.ts';
 import { openReleaseGate } from '../../../../../workers/pipeline/lease/release-gate.ts';
 import { Stopped } from '../../../../../workers/pipeline/stage.ts';
