@@ -116,6 +116,15 @@ const checkMetadata: Joi.CustomValidator<object> = (value, helpers) => {
     : value;
 };
 
+/** Numbers that are not exact or infinite, which joi refuses ahead of the bounds, are told the bounds as well. */
+function between(min: number, max: number, schema: Joi.NumberSchema): Joi.NumberSchema {
+  const rule = `{{#label}} must be between ${String(min)} and ${String(max)}`;
+  return schema.min(min).max(max).messages({ 'number.unsafe': rule, 'number.infinity': rule });
+}
+
+export const numberBetween = (min: number, max: number) => between(min, max, Joi.number());
+export const wholeNumberBetween = (min: number, max: number) => between(min, max, Joi.number().integer());
+
 const message = Joi.object({
   role: Joi.string()
     .valid(...ROLES)
@@ -135,7 +144,7 @@ export const messagesSchema = Joi.array()
 export const tierSchema = Joi.string()
   .valid(...TIERS)
   .description("The model tier; the tenant's default tier where it is left out.");
-export const answerTokensSchema = Joi.number().integer().min(1).max(CHAT_LIMITS.maxTokensMax);
+export const answerTokensSchema = wholeNumberBetween(1, CHAT_LIMITS.maxTokensMax);
 export const maxTokensSchema = answerTokensSchema
   .description('The most tokens that the answer may have.')
   .meta(unless(CHAT_LIMITS.maxTokensDefault));
