@@ -80,12 +80,16 @@ export function codePointLimitOf(rule: unknown): number | undefined {
 }
 
 /**
- * For names: MongoDB keeps UTF-8, in which every lone surrogate becomes the same replacement character, so that two
- * names would be one.
+ * For what MongoDB keeps as text: that is UTF-8, in which every lone surrogate becomes the same replacement character.
+ * Two names would be one, and other texts would not come back as the answer to their creation shows them.
  */
-export const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
+const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
   value.isWellFormed() ? value : helpers.error('text.malformed');
-export const WELL_FORMED_RULE = 'It must not have half a surrogate pair.';
+const WELL_FORMED_RULE = 'It must not have half a surrogate pair.';
+
+/** A text that is stored and shown again. */
+export const storedText = (max: number) =>
+  Joi.string().custom(codePoints(max)).custom(wellFormed).meta({ rule: WELL_FORMED_RULE });
 
 type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.infinite' | 'metadata.tooLarge' | undefined;
 
@@ -149,11 +153,11 @@ export const maxTokensSchema = answerTokensSchema
   .description('The most tokens that the answer may have.')
   .meta(unless(CHAT_LIMITS.maxTokensDefault));
 export const contextTextSchema = Joi.string().allow('').custom(codePoints(CHAT_LIMITS.contextTextMax));
-export const entityIdSchema = Joi.string()
-  .custom(codePoints(CHAT_LIMITS.entityIdMax))
-  .custom(wellFormed)
-  .meta({ rule: WELL_FORMED_RULE })
-  .description("The caller's own id of the entity; with it the conversation is remembered.");
+/** `subject` and `grade` of an entity or a tenant. */
+export const storedContextSchema = storedText(CHAT_LIMITS.contextTextMax).allow('', null);
+export const entityIdSchema = storedText(CHAT_LIMITS.entityIdMax).description(
+  "The caller's own id of the entity; with it the conversation is remembered.",
+);
 export const metadataSchema = Joi.object()
   .unknown(true)
   .custom(checkMetadata)
