@@ -1,4 +1,6 @@
-import Joi from 'joi';
+import type Joi from 'joi';
+
+import { numberBetween, wholeNumberBetween } from '../../shared/contracts/chat-request.ts';
 
 /** Each counted request is an entry of a sorted set in Redis, so a window has a size that memory can bear. */
 const REQUESTS_PER_MINUTE_MAX = 1_000_000;
@@ -10,7 +12,7 @@ const UNIX_SECONDS_MAX = 253_402_300_799;
 const CREDITS_MAX = 1_000_000_000;
 
 /** A whole number within bounds. */
-export const countSchema = (min: number, max: number) => Joi.number().integer().min(min).max(max);
+export const countSchema = (min: number, max: number) => wholeNumberBetween(min, max);
 
 export const requestsPerMinuteSchema = countSchema(1, REQUESTS_PER_MINUTE_MAX);
 export const tokensPerMinuteSchema = countSchema(1, TOKENS_PER_MINUTE_MAX);
@@ -27,8 +29,4 @@ export const atMostSixDecimals: Joi.CustomValidator<number> = (value, helpers) =
 export const SIX_DECIMALS_RULE = { rule: 'At most six decimals.' };
 
 /** An amount of credits on the wire, of either sign. */
-export const creditsSchema = Joi.number()
-  .min(-CREDITS_MAX)
-  .max(CREDITS_MAX)
-  .custom(atMostSixDecimals)
-  .meta(SIX_DECIMALS_RULE);
+export const creditsSchema = numberBetween(-CREDITS_MAX, CREDITS_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE);

@@ -10,6 +10,7 @@ import {
   maxTokensSchema,
   messagesSchema,
   metadataSchema,
+  numberBetween,
   tierSchema,
 } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage, ChatRequest, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
@@ -50,8 +51,8 @@ const fields = {
   stream_options: Joi.object({ include_usage: Joi.boolean() })
     .unknown(true)
     .description('Taken for compatibility: the last chunk always has `usage`.'),
-  temperature: Joi.number().min(0).max(2),
-  top_p: Joi.number().min(0).max(1),
+  temperature: numberBetween(0, 2),
+  top_p: numberBetween(0, 1),
   stop: Joi.alternatives(shortText, Joi.array().items(shortText).min(1).max(4)),
   seed: Joi.number().integer(),
   user: shortText,

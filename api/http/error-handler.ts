@@ -38,6 +38,8 @@ function isUnable(error: Error): boolean {
 
 function isStoreFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  // The caller's own, whatever is behind it: a client that leaves amid its body breaks its socket as a store does.
+  if (error instanceof ServiceError && ERRORS[error.code].status < 500) return false;
   if (error.name === 'ReplyError') return isUnable(error);
   return isMongoAway(error) || REDIS_AWAY.has(error.name) || FAULT_MESSAGES.test(error.message);
 }

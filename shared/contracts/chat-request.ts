@@ -80,12 +80,16 @@ export function codePointLimitOf(rule: unknown): number | undefined {
 }
 
 /**
- * For names: MongoDB keeps UTF-8, in which every lone surrogate becomes the same replacement character, so that two
- * names would be one.
+ * For what MongoDB keeps as text: that is UTF-8, in which every lone surrogate becomes the same replacement character.
+ * Two names would be one, and other texts would not come back as the answer to their creation shows them.
  */
-export const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
+const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
   value.isWellFormed() ? value : helpers.error('text.malformed');
-export const WELL_FORMED_RULE = 'It must not have half a surrogate pair.';
+const WELL_FORMED_RULE = 'It must not have half a surrogate pair.';
+
+/** A text that is stored and shown again. */
+export const storedText = (max: number) =>
+  Joi.string().custom(codePoints(max)).custom(wellFormed).meta({ rule: WELL_FORMED_RULE });
 
 type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.infinite' | 'metadata.tooLarge' | undefined;
 
@@ -116,6 +120,15 @@ const checkMetadata: Joi.CustomValidator<object> = (value, helpers) => {
     : value;
 };
 
+/** Numbers that are not exact or infinite, which joi refuses ahead of the bounds, are told the bounds as well. */
+function between(min: number, max: number, schema: Joi.NumberSchema): Joi.NumberSchema {
+  const rule = `{{#label}} must be between ${String(min)} and ${String(max)}`;
+  return schema.min(min).max(max).messages({ 'number.unsafe': rule, 'number.infinity': rule });
+}
+
+export const numberBetween = (min: number, max: number) => between(min, max, Joi.number());
+export const wholeNumberBetween = (min: number, max: number) => between(min, max, Joi.number().integer());
+
 const message = Joi.object({
   role: Joi.string()
     .valid(...ROLES)
@@ -135,16 +148,16 @@ export const messagesSchema = Joi.array()
 export const tierSchema = Joi.string()
   .valid(...TIERS)
   .description("The model tier; the tenant's default tier where it is left out.");
-export const answerTokensSchema = Joi.number().integer().min(1).max(CHAT_LIMITS.maxTokensMax);
+export const answerTokensSchema = wholeNumberBetween(1, CHAT_LIMITS.maxTokensMax);
 export const maxTokensSchema = answerTokensSchema
   .description('The most tokens that the answer may have.')
   .meta(unless(CHAT_LIMITS.maxTokensDefault));
 export const contextTextSchema = Joi.string().allow('').custom(codePoints(CHAT_LIMITS.contextTextMax));
-export const entityIdSchema = Joi.string()
-  .custom(codePoints(CHAT_LIMITS.entityIdMax))
-  .custom(wellFormed)
-  .meta({ rule: WELL_FORMED_RULE })
-  .description("The caller's own id of the entity; with it the conversation is remembered.");
+/** `subject` and `grade` of an entity or a tenant. */
+export const storedContextSchema = storedText(CHAT_LIMITS.contextTextMax).allow('', null);
+export const entityIdSchema = storedText(CHAT_LIMITS.entityIdMax).description(
+  "The caller's own id of the entity; with it the conversation is remembered.",
+);
 export const metadataSchema = Joi.object()
   .unknown(true)
   .custom(checkMetadata)

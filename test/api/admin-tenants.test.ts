@@ -120,6 +120,7 @@ describe('a setting that is wrong', () => {
     ['name', { name: 5 }],
     ['name', { name: null }],
     ['name', { name: 'x'.repeat(257) }],
+    ['name', { name: 'half \ud800' }],
     ['default_model', { default_model: 'gpt' }],
     ['rpm', { rpm: 0 }],
     ['rpm', { rpm: 1.5 }],

@@ -63,6 +63,8 @@ describe('POST /entities', () => {
     ['subject', { entity_id: 'a', subject: 'x'.repeat(1_001) }],
     ['grade', { entity_id: 'a', grade: 7 }],
     ['name', { entity_id: 'a', name: ['Ada'] }],
+    ['name', { entity_id: 'a', name: 'half \ud800' }],
+    ['subject', { entity_id: 'a', subject: '\udc00' }],
     ['metadata', { entity_id: 'a', metadata: 'text' }],
     ['metadata', { entity_id: 'a', metadata: nested(6) }],
     ['metadata', { entity_id: 'a', metadata: { text: 'x'.repeat(16_384) } }],

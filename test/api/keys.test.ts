@@ -61,6 +61,7 @@ describe('POST /keys', () => {
   it.each([
     ['name', { name: 5 }],
     ['name', { name: '😀'.repeat(257) }],
+    ['name', { name: 'half \ud800' }],
     ['mode', { mode: 'demo' }],
     ['scopes', { scopes: [] }],
     ['scopes[0]', { scopes: ['admin'] }],

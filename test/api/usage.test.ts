@@ -195,7 +195,7 @@ describe('GET /usage', () => {
     ['end_time', 'end_time='],
     ['end_time', 'start_time=200&end_time=100'],
     ['end_time', 'start_time=100&end_time=100'],
-    ['end_time', 'start_time=99999999999'],
+    ['start_time', 'start_time=99999999999'],
     ['bucket_width', 'bucket_width=1w'],
     ['group_by[0]', 'group_by='],
     ['group_by[1]', 'group_by=key_id,tenant_id'],
@@ -230,6 +230,15 @@ describe('GET /usage', () => {
   it.each(['0', '100000'])('says how many buckets a page may have: limit=%s', async (limit) => {
     const { message } = refusalOf(await api('get', `/usage?limit=${limit}`));
     expect(message).toBe('`limit` must be a whole number from 1 to 366 days, 168 hours or 1440 minutes.');
+  });
+
+  it.each([
+    ['limit=1&limit=2', '`limit` must be given once.'],
+    ['start_time=1&start_time=2', '`start_time` must be given once.'],
+    ['start_time=99999999999', '`start_time` must be earlier than `end_time`, which is now by default.'],
+  ])('says what to change: %s', async (query, sentence) => {
+    const { message } = refusalOf(await api('get', `/usage?${query}`));
+    expect(message).toBe(sentence);
   });
 
   it('asks for less where a page would have more than 10,000 results', async () => {

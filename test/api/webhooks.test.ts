@@ -57,6 +57,7 @@ describe('POST /webhooks', () => {
     ['plain http', { url: 'http://example.com/' }, 'url', /https/],
     ['a private address', { url: 'https://10.0.0.1/' }, 'url', /public Internet/],
     ['no text', { url: 5 }, 'url', /url/],
+    ['half a surrogate pair', { description: '\ud800' }, 'description', /half a surrogate pair/],
     ['an unknown field', { secret: 'mine' }, 'secret', /secret/],
   ])('POST /webhooks refuses %s', async (_what, fields, param, sentence) => {
     const refusal = refusalOf(await api('post', '/webhooks', { url: URL, events: ['ping'], ...fields }));

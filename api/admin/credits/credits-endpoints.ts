@@ -8,7 +8,7 @@ import type { LedgerRow } from '../../../shared/infra/mongo/accounts/ledger-repo
 import type { TenantRow, TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
 import { BALANCE_MICRO_MAX, readBalance } from '../../resources/billing/billing-status.ts';
-import { codePoints } from '../../../shared/contracts/chat-request.ts';
+import { storedText } from '../../../shared/contracts/chat-request.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { derivedId } from '../../../shared/lifecycle/ids.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
@@ -90,7 +90,7 @@ const newCreditsSchema = Joi.object<{ credits: number; reason?: string }, true>(
     .meta({ rule: 'At most six decimals, and not 0.' })
     .required()
     .description('A grant, or with a negative amount an adjustment.'),
-  reason: Joi.string().allow('').custom(codePoints(REASON_CHARACTERS_MAX)).description('Shown to the tenant.'),
+  reason: storedText(REASON_CHARACTERS_MAX).allow('').description('Shown to the tenant.'),
 }).required();
 
 const fields = {

@@ -11,6 +11,7 @@ import type {
   ProviderRow,
   ProviderSettings,
 } from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import { countSchema } from '../../contract/number-schemas.ts';
 import { found } from '../../contract/path-parameters.ts';
 
 const TIMEOUT_DEFAULT_MS = 600_000;
@@ -56,11 +57,11 @@ export interface ProviderBody {
 
 /** Shorter times would only measure the network's own noise. */
 const BREAKER_MS_MIN = 100;
-const breakerMs = Joi.number().integer().min(BREAKER_MS_MIN).max(ONE_HOUR_MS);
+const breakerMs = countSchema(BREAKER_MS_MIN, ONE_HOUR_MS);
 
 const breakerSchema = Joi.object<BreakerBody, true>({
   window_ms: breakerMs,
-  min_attempts: Joi.number().integer().min(1).max(1_000_000),
+  min_attempts: countSchema(1, 1_000_000),
   failure_ratio: Joi.number().greater(0).max(1),
   open_ms: breakerMs,
   max_open_ms: breakerMs,
@@ -84,9 +85,9 @@ export const providerSchema = Joi.object<ProviderBody, true>({
     .max(4_096)
     .pattern(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
     .allow(null),
-  timeout_ms: Joi.number().integer().min(1).max(ONE_HOUR_MS),
-  first_token_timeout_ms: Joi.number().integer().min(1).max(ONE_HOUR_MS),
-  max_retries: Joi.number().integer().min(0).max(10),
+  timeout_ms: countSchema(1, ONE_HOUR_MS),
+  first_token_timeout_ms: countSchema(1, ONE_HOUR_MS),
+  max_retries: countSchema(0, 10),
   breaker: breakerSchema,
 })
   // joi's own sentence for a pattern quotes the value, which here is a secret.

@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-import { codePoints, contextTextSchema, tierSchema } from '../../../shared/contracts/chat-request.ts';
+import { storedContextSchema, storedText, tierSchema } from '../../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import { moderationSettingsSchema } from '../../../shared/contracts/moderation-settings.ts';
 import type { ModerationSettings } from '../../../shared/contracts/moderation-settings.ts';
@@ -30,7 +30,7 @@ const checkCategories: Joi.CustomValidator<ModerationSettings> = (value, helpers
       });
 
 const settings = {
-  name: Joi.string().custom(codePoints(NAME_CHARACTERS_MAX)).description('For people.'),
+  name: storedText(NAME_CHARACTERS_MAX).description('For people.'),
   default_model: tierSchema.description('The tier of requests that name none.'),
   rpm: requestsPerMinuteSchema.description('Requests per minute of a key.'),
   tpm: tokensPerMinuteSchema.description('Tokens per minute of a key.'),
@@ -52,8 +52,8 @@ const settings = {
   monthly_token_budget: countSchema(1, TOKENS_PER_MONTH_MAX)
     .allow(null)
     .description('Tokens a calendar month; null: no budget.'),
-  subject: contextTextSchema.allow(null),
-  grade: contextTextSchema.allow(null),
+  subject: storedContextSchema,
+  grade: storedContextSchema,
   on_disconnect: Joi.string()
     .valid('cancel', 'finish')
     .description('What happens to a request whose caller disconnects.'),

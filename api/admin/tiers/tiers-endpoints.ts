@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import type { TierContent, TierRepository, TierRow } from '../../../shared/infra/mongo/routing/tier-repository.ts';
 import { atMostSixDecimals, countSchema, SIX_DECIMALS_RULE } from '../../contract/number-schemas.ts';
-import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import { numberBetween, TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -37,12 +37,12 @@ interface TargetBody {
 const targetSchema = Joi.object<TargetBody, true>({
   provider: Joi.string().max(63).required(),
   model: Joi.string().max(512).required(),
-  weight: Joi.number().min(0).max(1_000_000).description('The share among targets of one priority; 1 by default.'),
+  weight: numberBetween(0, 1_000_000).description('The share among targets of one priority; 1 by default.'),
   priority: countSchema(0, 1_000_000).description('A lower one is tried first; 1 by default.'),
   context_window: countSchema(1, 1_000_000_000).description(`Tokens; ${CONTEXT_WINDOW_DEFAULT} by default.`),
 });
 
-const rate = Joi.number().min(0).max(RATE_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
+const rate = numberBetween(0, RATE_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
 
 interface RatesBody {
   prompt: number;

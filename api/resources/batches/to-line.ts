@@ -1,13 +1,7 @@
 import Joi from 'joi';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
-import {
-  CHAT_LIMITS,
-  codePoints,
-  entityIdSchema,
-  wellFormed,
-  WELL_FORMED_RULE,
-} from '../../../shared/contracts/chat-request.ts';
+import { CHAT_LIMITS, entityIdSchema, storedText } from '../../../shared/contracts/chat-request.ts';
 import { parseChatBody } from '../../contract/parse-chat-body.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { toErrorDetail } from '../../../shared/errors/error-body.ts';
@@ -21,10 +15,7 @@ const { bodyBytesMax, bodyValuesMax } = CHAT_LIMITS;
 
 /** One request of a batch around its `body`, which is checked like that of `POST /chat`. */
 export const batchItemSchema = Joi.object({
-  custom_id: Joi.string()
-    .custom(codePoints(BATCH_LIMITS.customIdMax))
-    .custom(wellFormed)
-    .meta({ rule: WELL_FORMED_RULE })
+  custom_id: storedText(BATCH_LIMITS.customIdMax)
     .required()
     .description("The caller's own name for the request, once in the batch."),
   body: Joi.object().unknown(true).required().description('As for `POST /chat`.'),

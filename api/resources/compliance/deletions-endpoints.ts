@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-import { codePoints } from '../../../shared/contracts/chat-request.ts';
+import { storedText } from '../../../shared/contracts/chat-request.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import type { Space } from '../../../shared/contracts/space.ts';
 import { OPEN_MAX } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
@@ -35,9 +35,8 @@ async function sameQueued(
 
 const newDeletionSchema = Joi.object<SubjectBody & { reason?: string }, true>({
   ...subjectFields,
-  reason: Joi.string()
+  reason: storedText(REASON_CHARACTERS_MAX)
     .allow('')
-    .custom(codePoints(REASON_CHARACTERS_MAX))
     .description('For your own records; it is shown with the deletion and nowhere else.'),
 }).required();
 

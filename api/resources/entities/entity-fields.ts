@@ -2,10 +2,10 @@ import Joi from 'joi';
 
 import {
   CHAT_LIMITS,
-  codePoints,
-  contextTextSchema,
   entityIdSchema,
   metadataSchema,
+  storedContextSchema,
+  storedText,
 } from '../../../shared/contracts/chat-request.ts';
 import { createListQueryReader, createListQuerySchema } from '../../../shared/contracts/list-page.ts';
 import type { ListQuery } from '../../../shared/contracts/list-page.ts';
@@ -19,9 +19,9 @@ const NAME_CHARACTERS_MAX = 256;
 const METADATA_KIB_MAX = CHAT_LIMITS.metadataBytesMax / 1024;
 
 const fields = {
-  subject: contextTextSchema.allow(null).description('Applied to requests with this entity that name no subject.'),
-  grade: contextTextSchema.allow(null).description('Applied to requests with this entity that name no grade.'),
-  name: Joi.string().allow('', null).custom(codePoints(NAME_CHARACTERS_MAX)).description('For people.'),
+  subject: storedContextSchema.description('Applied to requests with this entity that name no subject.'),
+  grade: storedContextSchema.description('Applied to requests with this entity that name no grade.'),
+  name: storedText(NAME_CHARACTERS_MAX).allow('', null).description('For people.'),
   metadata: metadataSchema
     .allow(null)
     .description(`Any JSON object up to ${METADATA_KIB_MAX} KiB, at most ${CHAT_LIMITS.metadataDepthMax} levels deep.`),

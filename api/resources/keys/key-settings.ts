@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-import { codePoints } from '../../../shared/contracts/chat-request.ts';
+import { storedText } from '../../../shared/contracts/chat-request.ts';
 import type { KeyMode } from '../../../shared/contracts/space.ts';
 import { SCOPES } from '../../../shared/domain/keys/api-key.ts';
 import type { Scope } from '../../../shared/domain/keys/api-key.ts';
@@ -20,7 +20,7 @@ const TEN_YEARS_SECONDS = 315_360_000;
 const DEFAULT_SCOPES: Readonly<Record<KeyMode, readonly Scope[]>> = { live: ['*'], test: ['chat', 'chat.stream'] };
 
 const fields = {
-  name: Joi.string().allow('').custom(codePoints(NAME_CHARACTERS_MAX)).description('For people; empty by default.'),
+  name: storedText(NAME_CHARACTERS_MAX).allow('').description('For people; empty by default.'),
   scopes: Joi.array()
     .items(Joi.string().valid(...SCOPES))
     .min(1)

@@ -86,6 +86,9 @@ export type UsageParameters = Partial<Record<Group, string[]>> & {
   page?: string;
 };
 
+/** joi would ask for a text, but what is no text here is an array: the parameter was repeated. */
+const ONCE: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
+
 /** `GET /usage`. */
 const usageQuerySchema = Joi.object<UsageParameters, true>({
   start_time: unixSeconds.description(
@@ -103,7 +106,7 @@ const usageQuerySchema = Joi.object<UsageParameters, true>({
   ),
   page: Joi.string().max(64).description('`next_page` of the page before, with the same other parameters.'),
   ...filters,
-});
+}).messages(ONCE);
 
 /** `GET /usage/requests`: the filters beside the parameters of every list. */
 const usageRequestsQuerySchema = Joi.object<Partial<Record<Group, string[]>> & ListParameters>({
@@ -167,7 +170,11 @@ function limitOf({ limit }: UsageParameters, width: BucketWidth): number {
 function rangeOf(query: UsageParameters, width: BucketWidth, now: number): { startMs: number; endMs: number } {
   const end = query.end_time === undefined ? now : Number(query.end_time) * 1000;
   const start = query.start_time === undefined ? monthStart(Math.max(0, end - 1)) : Number(query.start_time) * 1000;
-  if (start >= end) refuse('end_time', '`end_time` must be later than `start_time`.');
+  if (start >= end) {
+    if (query.end_time === undefined)
+      refuse('start_time', '`start_time` must be earlier than `end_time`, which is now by default.');
+    refuse('end_time', '`end_time` must be later than `start_time`.');
+  }
   if (width === '1m' && start < now - MINUTES_KEPT_MS) {
     refuse(
       'start_time',

@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-import { codePoints } from '../../../shared/contracts/chat-request.ts';
+import { codePoints, storedText } from '../../../shared/contracts/chat-request.ts';
 import { isWebhookEventType, WEBHOOK_EVENT_TYPES } from '../../../shared/contracts/webhook-events.ts';
 import type { WebhookEventType } from '../../../shared/contracts/webhook-events.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -19,7 +19,7 @@ const fields = {
     .max(WEBHOOK_EVENT_TYPES.length)
     .unique()
     .description(`Types of events: ${WEBHOOK_EVENT_TYPES.join(', ')}.`),
-  description: Joi.string().allow('').custom(codePoints(DESCRIPTION_CHARACTERS_MAX)).description('For people.'),
+  description: storedText(DESCRIPTION_CHARACTERS_MAX).allow('').description('For people.'),
 };
 
 /** Whether the types exist is checked by `knownEvents`, whose message lists them. */

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import Joi from 'joi';
 
-import { creditsSchema } from '../../../../api/contract/number-schemas.ts';
+import { countSchema, creditsSchema } from '../../../../api/contract/number-schemas.ts';
+import { checkAgainst } from '../../../../shared/contracts/parse.ts';
 import { toCredits, toMicro } from '../../../../shared/domain/pricing/pricing.ts';
 
 const isAccepted = (credits: unknown) => creditsSchema.validate(credits, { convert: false }).error === undefined;
@@ -29,4 +31,16 @@ describe('an amount of credits', () => {
       expect(isAccepted(credits)).toBe(false);
     },
   );
+});
+
+describe('a number within bounds', () => {
+  it.each([1e20, -1e20, Infinity])('is refused with its own bounds where it is beyond all: %p', (value) => {
+    const schema = Joi.object({ count: countSchema(1, 60), credits: creditsSchema });
+    const check = (name: string) => () => {
+      checkAgainst(schema, { [name]: value });
+    };
+
+    expect(check('count')).toThrow('`count` must be between 1 and 60.');
+    expect(check('credits')).toThrow('`credits` must be between -1000000000 and 1000000000.');
+  });
 });

@@ -86,15 +86,11 @@ describe('a chat body', () => {
     ['a float', bodyOf({ max_tokens: 1.5 }), /^invalid_request max_tokens: .*integer/],
     ['0 tokens', bodyOf({ max_tokens: 0 }), /^invalid_request max_tokens: .* 1\./],
     ['16,385 tokens', bodyOf({ max_tokens: 16_385 }), /^invalid_request max_tokens: .* 16384\./],
-    [
-      'a number beyond all',
-      bodyOf({ max_tokens: 1e20 }),
-      /^invalid_request max_tokens: .*between -9007199254740991 and/,
-    ],
+    ['a number beyond all', bodyOf({ max_tokens: 1e20 }), /^invalid_request max_tokens: .*between 1 and 16384\./],
     [
       'infinite tokens',
       JSON.parse('{"messages":[{"role":"user","content":"x"}],"max_tokens":1e999}'),
-      /^invalid_request max_tokens:/,
+      /^invalid_request max_tokens: .*between 1 and 16384\./,
     ],
     ['a number as entity_id', bodyOf({ entity_id: 5 }), /^invalid_request entity_id: .*string/],
     ['an object as entity_id', bodyOf({ entity_id: { $gt: '' } }), /^invalid_request entity_id: .*string/],

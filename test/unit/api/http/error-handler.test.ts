@@ -76,6 +76,10 @@ describe('a fault of a store', () => {
     serverError(121),
     bulkError({ message: 'E11000', code: 11_000, writeErrors: [{ code: 11_000 }] }),
     new ServiceError('not_found', 'There is nothing.'),
+    // As of a client that left amid its body: its socket has the words of one to a store.
+    new ServiceError('invalid_request', 'The connection ended within the request body.', {
+      cause: Object.assign(new Error('aborted'), { code: 'ECONNRESET' }),
+    }),
     'a string',
   ])('a fault of a store is nothing else: %s', (error) => {
     expect(passedOn(error)).toBe(error);
