@@ -36,7 +36,8 @@ function isUnable(error: Error): boolean {
   return previous.some((each: unknown) => isStoreFault(each));
 }
 
-function isStoreFault(error: unknown): boolean {
+/** Whether a store is away or cannot serve. */
+export function isStoreFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error.name === 'ReplyError') return isUnable(error);
   return isMongoAway(error) || REDIS_AWAY.has(error.name) || FAULT_MESSAGES.test(error.message);
