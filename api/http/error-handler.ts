@@ -36,7 +36,8 @@ function isUnable(error: Error): boolean {
   return previous.some((each: unknown) => isStoreFault(each));
 }
 
-function isStoreFault(error: unknown): boolean {
+/** Whether a store is away or cannot serve. */
+export function isStoreFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   // The caller's own, whatever is behind it: a client that leaves amid its body breaks its socket as a store does.
   if (error instanceof ServiceError && ERRORS[error.code].status < 500) return false;

@@ -24,7 +24,10 @@ let signalledAt = -Infinity;
 /** npm passes on the Ctrl-C that the terminal has sent here already: signals this close are one key press. */
 const ONE_KEY_PRESS_MS = 400;
 
-/** npm's shell dies of the SIGTERM that a supervisor sends to npm, and tells nobody: its orphan has to see it. */
+/**
+ * The shell of most tasks dies of the SIGTERM that a supervisor sends to npm, and tells nobody: its orphan has to see it.
+ * That of a service is replaced (`exec` in package.json), so that npm ends when the service has ended and not before.
+ */
 const PARENT = process.ppid;
 const PARENT_CHECK_MS = 500;
 
@@ -36,7 +39,7 @@ export function followSignals() {
     });
   }
   // Below other scripts of npm a parent may end that has started this for good.
-  if (process.env.npm_lifecycle_script?.startsWith('node scripts/launch.mjs')) {
+  if (/^(exec )?node scripts\/launch\.mjs/.test(process.env.npm_lifecycle_script ?? '')) {
     const check = setInterval(() => {
       if (process.ppid === PARENT) return;
       clearInterval(check);

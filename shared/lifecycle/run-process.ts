@@ -8,6 +8,9 @@ import { createCloser } from './closer.ts';
 import type { Closer } from './closer.ts';
 import type { Server } from 'node:http';
 
+/** A supervisor signals every process of a service, and npm and its launcher pass theirs on: signals this close are one. */
+const ONE_STOP_MS = 1_000;
+
 /** Resolves once `server` accepts connections. A port in use is one sentence that says what to do. */
 export function listen(server: Server, port: number, host: string, setting: string): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -61,7 +64,7 @@ function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
 
 /**
  * The life of a process: checks the settings, starts, and closes on SIGTERM or SIGINT within its grace. A second signal
- * ends it at once. What fails at the start is one sentence and exit code 1.
+ * ends it at once, but for the first one's echo. What fails at the start is one sentence and exit code 1.
  */
 export async function runProcess(options: ProcessOptions): Promise<void> {
   // Threads that share so short a work cost more than they save (docs/decisions/0074).
@@ -85,13 +88,14 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
     }, graceMs).unref();
   }
 
-  let signals = 0;
+  let first: { signal: string; at: number } | undefined;
   async function stop(signal: string): Promise<void> {
-    signals += 1;
-    if (signals > 1) {
+    if (first !== undefined) {
+      if (signal === first.signal && performance.now() - first.at < ONE_STOP_MS) return;
       log.warn('A second signal: the process ends at once.', { signal });
       process.exit(1);
     }
+    first = { signal, at: performance.now() };
     log.info('The process is stopping.', { signal });
     endAfterGrace();
     await closer.close();
@@ -107,7 +111,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
     await options.start(config, log, closer);
   } catch (error) {
     // A signal has closed what the start was using.
-    if (signals > 0) return;
+    if (first !== undefined) return;
     log.debug('The process could not start.', { error });
     process.stderr.write(`${sentenceOf(error)}\n`);
     endAfterGrace();

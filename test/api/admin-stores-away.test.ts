@@ -40,6 +40,9 @@ describe('a store that is away', () => {
     expect(response.status).toBe(503);
     expect(await admin.models.tenants.countDocuments()).toBe(0);
     expect((await admin.call('get', '/admin/v1/queues')).status).toBe(503);
+    const board = await admin.call('get', '/admin/queues/api/queues');
+    expect([board.status, board.headers['retry-after']]).toEqual([503, '1']);
+    expect(errorOf(board)).toMatchObject({ code: 'model_unavailable', type: 'overloaded_error' });
   });
 
   it('books no credits that the administrator would book again', async () => {

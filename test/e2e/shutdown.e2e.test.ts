@@ -61,6 +61,23 @@ describe('a process that is told to stop', () => {
     await fleet.atRest(tenant.tenantId);
   }, 60_000);
 
+  it('a worker: takes the signal of a supervisor and what npm passes on of it for one', async () => {
+    const leaving = await fleet.startWorker();
+    const isLeaving = () => (leaving.stdout().includes('The process is stopping') ? true : undefined);
+    await end(worker);
+    worker = leaving;
+    const streams = await openStreams(fleet.api.url, 4);
+
+    const ending = end(leaving);
+    await waitFor(isLeaving, 'the stop');
+    leaving.signal('SIGTERM');
+    worker = await fleet.startWorker();
+    const reads = await Promise.all(streams.map(({ ended }) => ended));
+
+    for (const read of reads) expect(read).toMatchObject({ finishReason: 'stop', isDone: true });
+    expect((await ending).code).toBe(0);
+  }, 60_000);
+
   it('an ingress: lets open streams end, takes no new connection, and exits with 0', async () => {
     const api = await fleet.startApi();
     const streams = await openStreams(api.url, 8);

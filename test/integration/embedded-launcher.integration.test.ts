@@ -140,6 +140,20 @@ describe('the launcher', () => {
     expect((await calls()).filter((line) => line === 'told')).toHaveLength(1);
   });
 
+  it('keeps the npm of a service until the service has ended, as a supervisor waits for npm alone', async () => {
+    await writeInstalled({});
+    await copyFile(join(SCRIPTS, '..', 'package.json'), join(clone.path, 'package.json'));
+    await writeFile(
+      join(clone.path, 'task'),
+      'trap "sleep 2; echo ended >> calls; exit 0" TERM; echo up >> calls; while :; do sleep 0.05; done',
+    );
+    const npm = spawn('npm', ['run', 'start:worker'], { cwd: clone.path, env: { PATH: process.env['PATH'] ?? '' } });
+    await until(async () => (await calls()).includes('up'));
+    npm.kill('SIGTERM');
+    await once(npm, 'exit');
+    expect((await calls()).filter((line) => line === 'ended')).toHaveLength(1);
+  });
+
   it('ends with a sentence when the installation fails', async () => {
     await writeProgram(join(clone.path, 'bin'), 'install', 'exit 5');
     const { code, output } = await run('start');

@@ -65,6 +65,20 @@ describe('its end', () => {
     expect(await lab.figures(principal)).toMatchObject({ pendingMicro: 0 });
   });
 
+  it('is told of in channels of its shard alone: a user of Redis has no others, and a node of a cluster neither', async () => {
+    const { request, repeat } = await puts.ended(await lab.tenant(100 * RATE));
+    await puts.rollBack();
+    const tag = /^\{[^}]*\}/.exec(lab.keys.record(request.requestId))?.[0] ?? '';
+    const user = uniqueName('narrow-');
+    await lab.redis.acl('SETUSER', user, 'on', 'nopass', '~*', '+@all', 'resetchannels', `&${tag}*`);
+    await lab.redis.auth(user, 'any');
+
+    const said = await repeat().finally(() => lab.redis.auth('default', 'any'));
+
+    expect(said).toBe('replayed');
+    await lab.redis.acl('DELUSER', user);
+  });
+
   it('counts once in the allowance of test keys', async () => {
     const principal = await lab.tenant(0, { mode: 'test' });
     const { request, repeat } = await puts.ended(principal);

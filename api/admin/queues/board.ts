@@ -6,6 +6,7 @@ import type { Express, RequestHandler } from 'express';
 import type { AdminRole } from '../../../shared/config/secret-settings.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
+import { isStoreFault } from '../../http/error-handler.ts';
 import { contextOf } from '../../http/request-context.ts';
 import { guardBoard } from './board-actions.ts';
 import type { GuardBoardDeps } from './board-actions.ts';
@@ -53,6 +54,16 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
+/** Bull Board answers 500 to whatever fails, and no log has it. A store that is away is told of as everywhere. */
+class BoardAdapter extends ExpressAdapter {
+  override setErrorHandler(handler: Parameters<ExpressAdapter['setErrorHandler']>[0]): this {
+    return super.setErrorHandler((error) => {
+      if (isStoreFault(error)) throw error;
+      return handler(error);
+    });
+  }
+}
+
 interface Board {
   app: Express;
   /** The queues of chat requests by name, with their shards. */
@@ -63,7 +74,7 @@ interface Board {
 
 /** The page for one role: whoever may only read sees no buttons. */
 function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: AdminRole): Board {
-  const serverAdapter = new ExpressAdapter();
+  const serverAdapter = new BoardAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
   const rights = { readOnlyMode, allowRetries: !readOnlyMode };

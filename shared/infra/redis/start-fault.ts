@@ -9,6 +9,9 @@ export interface Tried {
 const UNKNOWN = 'Redis does not answer; check REDIS_URL and that the server runs and accepts connections.';
 const NO_TLS =
   'Redis does not answer over TLS; check REDIS_URL: with rediss the port has to speak TLS, one that does not is of redis.';
+/** What is most often seen of a server that asks for a certificate: it has closed before its word arrives. */
+const CUT_OVER_TLS =
+  'Redis ends the connection over TLS; check REDIS_TLS_CERT_FILE and REDIS_TLS_KEY_FILE, which it asks for unless it has tls-auth-clients no, and REDIS_URL: with rediss the port has to speak TLS.';
 const CUT =
   'Redis ends the connection at once; check REDIS_URL: redis reaches no port that speaks TLS, which is of rediss.';
 
@@ -59,7 +62,8 @@ export function faultOfAttempt({ error, isEncrypted }: Tried): string {
   const known = FAULTS.find(([pattern]) => pattern.test(text));
   if (known !== undefined) return known[1];
   // A plain server waits for the end of what it takes for a command, without a word.
-  if (isEncrypted && (error === undefined || /ECONNRESET|ETIMEDOUT|closed/.test(text))) return NO_TLS;
+  if (isEncrypted && /ECONNRESET|EPIPE/.test(text)) return CUT_OVER_TLS;
+  if (isEncrypted && (error === undefined || /ETIMEDOUT|closed/.test(text))) return NO_TLS;
   return !isEncrypted && text.includes('ECONNRESET') ? CUT : UNKNOWN;
 }
 

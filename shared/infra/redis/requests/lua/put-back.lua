@@ -1,6 +1,9 @@
 -- A reader that stands for ingresses not yet heard from: without it, an answer of which nothing is kept would be deleted before
--- they ask. It also marks a request that was put back (void.lua).
-local UNKNOWN_READER = '?'
+-- they ask. It also marks a request that was put back (void.lua). Ends are published to it, so it has the shard's hash tag: the
+-- service's user may publish to no other channel, and a node of a cluster knows none of other slots.
+local function unknown_reader(record)
+  return string.match(record, '^{[^}]*}') .. '?'
+end
 local UNKNOWN_READER_MS = 15000
 
 -- @seldom
@@ -27,9 +30,10 @@ end
 -- record in turn.
 local function put_back(id, keys, fence, owner, lane, retention, known)
   local record, stream, answer, named, entity, minute_log, throttle_log, day_key, account = unpack(keys)
+  local reader = unknown_reader(record)
   redis.call('DEL', record, stream, answer)
   redis.call('HSET', record, 'state', 'running', 'fence', fence, 'owner', owner, 'sent', '0', 'hold', '0', 'holdTokens', '0',
-    'channels', UNKNOWN_READER, 'reader:' .. UNKNOWN_READER, int(now_ms() + UNKNOWN_READER_MS), unpack(known, 4))
+    'channels', reader, 'reader:' .. reader, int(now_ms() + UNKNOWN_READER_MS), unpack(known, 4))
   count_again(id, minute_log, throttle_log, day_key, account, lane, known[3] + 0)
   -- Another request may have the Idempotency-Key by now.
   if known[1] ~= '' then

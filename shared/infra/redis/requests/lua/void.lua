@@ -10,7 +10,7 @@
 -- the answer any more, or knows of it.
 local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retention, was_put_back =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined', 'keep',
-    'reader:' .. UNKNOWN_READER))
+    'reader:' .. unknown_reader(KEYS[1])))
 if not state and ARGV[5] == '1' then return 'missing' end
 local is_told_503 = ARGV[4] == '1'
 -- Under an Idempotency-Key the caller's next try joins the request. If nothing of it is kept, that try may come too late: then
