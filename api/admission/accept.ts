@@ -4,7 +4,7 @@ import type { AdmissionOutcome, createAdmission } from '../../shared/admission/a
 import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { ParsedChatBody } from '../contract/parse-chat-body.ts';
-import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
@@ -56,7 +56,7 @@ export interface AcceptDeps {
 
 /** What a route knows of a call, apart from its body. */
 export interface AcceptRoute {
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   /** The caller reads the answer as it grows. */
   stream: boolean;
   /** The caller does not wait for the answer (`Prefer: respond-async`). */

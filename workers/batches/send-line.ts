@@ -18,7 +18,7 @@ import type { LineTokens } from './line-tokens.ts';
 import type { OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 
-export type Sent =
+export type LineSendResult =
   | { kind: 'sent'; promptTokens?: number }
   /** The line is to be sent again after `ms` milliseconds, as it was refused for a reason that passes. */
   | { kind: 'wait'; waitFor: BatchWait | null; ms: number }
@@ -75,7 +75,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
     line: SendableLine & Pick<OpenLine, 'isProbe'>,
     principal: Principal,
     { batchId, tokens, isOverdue }: { batchId: string; tokens: Pick<LineTokens, 'next'>; isOverdue: boolean },
-  ): Promise<Sent> => {
+  ): Promise<LineSendResult> => {
     // Admission knows a suspension by a flag in Redis only, and Redis may have lost it.
     if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
     try {
