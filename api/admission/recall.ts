@@ -10,8 +10,8 @@ import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createRequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { RequestIntent, RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
-import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { inTime } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { createKeepIntent } from './keep-intent.ts';

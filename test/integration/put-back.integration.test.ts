@@ -6,7 +6,7 @@ import { dayOf, monthOf } from '../../shared/domain/pricing/pricing.ts';
 import { createErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { createEraseDeleted } from '../../workers/compliance/erase-deleted.ts';
 import { ENTITY_HASH, IDEMPOTENCY, usePutBackLab } from '../support/put-back-lab.ts';
 import { endingOf, FAILED, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';

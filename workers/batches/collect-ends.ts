@@ -1,7 +1,7 @@
 import { encodeEntry, eventsOf, FAULT } from '../../shared/contracts/events.ts';
 import type { Terminal } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/stored-answer.ts';
-import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { LineRetry } from '../../shared/infra/mongo/batches/batch-lines.ts';
 import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';

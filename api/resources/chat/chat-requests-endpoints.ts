@@ -6,7 +6,7 @@ import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import type { StreamEntry } from '../../../shared/contracts/events.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../../../shared/infra/redis/requests/stored-answers.ts';
+import type { StreamReader } from '../../../shared/infra/redis/requests/stream-reader.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { KeepIntent } from '../../admission/keep-intent.ts';
 import type { Recall } from '../../admission/recall.ts';
