@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Space } from '../../shared/contracts/space.ts';
@@ -64,7 +64,7 @@ export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepI
       try {
         while ((await intents.find(space, requestId, clock.now())) === undefined && !(await isOver())) {
           if (clock.now() > until) throw new Error('The request is not kept beside Redis');
-          await delay(OTHER_POLL_MS);
+          await pause(OTHER_POLL_MS);
         }
       } catch (cause) {
         throw noPromise(cause);

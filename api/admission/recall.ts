@@ -4,7 +4,7 @@ import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { StoredAnswer } from '../../shared/contracts/stored-answer.ts';
 import type { Space } from '../../shared/contracts/space.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
@@ -57,7 +57,7 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
     const recovery = await recover(intent);
     if (recovery.kind !== 'later') return recovery.kind;
     throw new ServiceError('model_unavailable', 'The request is being brought back; try again shortly.', {
-      retryAfterSeconds: Math.ceil(recovery.waitMs / 1000),
+      retryAfterSeconds: toRetrySeconds(recovery.waitMs),
     });
   }
 

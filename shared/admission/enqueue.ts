@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { LOST } from '../contracts/events.ts';
 import { queueOf } from '../contracts/jobs.ts';
@@ -65,7 +65,7 @@ export function createEnqueue(deps: EnqueueDeps): Enqueue {
       try {
         return await takeBack();
       } catch {
-        await delay(RETRY_MS);
+        await pause(RETRY_MS);
       }
     }
     log.error('An admission could not be taken back in time; the sweep will end it.', { requestId });

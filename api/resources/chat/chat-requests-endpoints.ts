@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Response } from 'express';
 
@@ -58,7 +58,7 @@ async function untilDone(
   for (;;) {
     const record = await records.find(principal, requestId);
     if (record === undefined || record.state === 'done' || clock.now() > until) return record;
-    await delay(CANCEL_POLL_MS);
+    await pause(CANCEL_POLL_MS);
   }
 }
 
