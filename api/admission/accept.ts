@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 
 import type { AdmissionCall, AdmissionOutcome, createAdmission } from '../../shared/admission/admission.ts';
-import type { Enqueue } from '../../shared/admission/enqueue.ts';
+import type { Enqueuer } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { ParsedChatBody } from '../contract/parse-chat-body.ts';
 import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
@@ -16,7 +16,7 @@ import type { RelayHub } from '../relay/hub.ts';
 import type { FollowMove } from './follow-move.ts';
 import { idempotencyOf } from './idempotency.ts';
 import { createJoin, noLongerKept } from './join-request.ts';
-import type { KeepIntent } from './keep-intent.ts';
+import type { IntentKeeper } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import type { Recall } from './recall.ts';
 import { keepsNothing, retentionOf } from './retention.ts';
@@ -44,11 +44,11 @@ export interface AdmissionEvents {
 
 export interface AcceptDeps {
   admit: ReturnType<typeof createAdmission>;
-  enqueue: Enqueue;
+  enqueuer: Enqueuer;
   hub: RelayHub;
   records: Pick<RecordStore, 'attach' | 'detach'>;
   recall: Recall;
-  keepIntent: KeepIntent;
+  intentKeeper: IntentKeeper;
   retention: RetentionSettings;
   follow: FollowMove;
   events: Emitter<AdmissionEvents>;
@@ -126,7 +126,7 @@ export type Accept = ReturnType<typeof createAccept>;
  * call, running or ended, complete or streamed.
  */
 export function createAccept(deps: AcceptDeps) {
-  const { admit, enqueue, hub, records, recall, keepIntent, retention, follow, events } = deps;
+  const { admit, enqueuer, hub, records, recall, intentKeeper, retention, follow, events } = deps;
   const joinRequest = createJoin(deps);
 
   /** Stores the intent of an admitted request, if it has one, and enqueues the request. */
@@ -139,16 +139,16 @@ export function createAccept(deps: AcceptDeps) {
     const { requestId } = envelope;
     try {
       if (intent === 'awaited') {
-        await keepIntent.beforeAnswer(principal.shard, envelope).catch((error: unknown) => {
+        await intentKeeper.storeBeforeAnswer(principal.shard, envelope).catch((error: unknown) => {
           // The job does not exist, so no worker has begun.
-          enqueue.takeBack(requestId, principal);
+          enqueuer.takeBack(requestId, principal);
           throw error;
         });
-      } else if (intent === 'background') keepIntent.besides(principal.shard, envelope);
-      if (!isQueued) await enqueue.enqueue(envelope, principal);
+      } else if (intent === 'background') intentKeeper.storeInBackground(principal.shard, envelope);
+      if (!isQueued) await enqueuer.enqueue(envelope, principal);
     } catch (error) {
       relay.close();
-      if (intent !== 'none') keepIntent.forget(requestId);
+      if (intent !== 'none') intentKeeper.remove(requestId);
       throw error;
     }
   }
@@ -203,7 +203,7 @@ export function createAccept(deps: AcceptDeps) {
     // Nothing of it can be asked for later, so its worker may not put it back then and charge for it.
     if (!callerMayReturn && answerStorage === undefined) {
       hub.whenLost(requestId, () => {
-        enqueue.takeBack(requestId, principal);
+        enqueuer.takeBack(requestId, principal);
       });
     }
   }

@@ -14,8 +14,8 @@ import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cach
 import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { inTime } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { createKeepIntent } from './keep-intent.ts';
-import type { KeepIntent } from './keep-intent.ts';
+import { createIntentKeeper } from './keep-intent.ts';
+import type { IntentKeeper } from './keep-intent.ts';
 
 /**
  * Brings back to Redis what MongoDB keeps and Redis has expired or lost: answers, and requests that have not ended. So
@@ -96,7 +96,7 @@ interface OpenRecallDeps extends Omit<OpenRecoveryDeps, 'limit'> {
 }
 
 /** Composes what keeps requests in MongoDB, and what brings them back. */
-export function openRecall(deps: OpenRecallDeps): { recall: Recall; keepIntent: KeepIntent; recovery: Recovery } {
+export function openRecall(deps: OpenRecallDeps): { recall: Recall; intentKeeper: IntentKeeper; recovery: Recovery } {
   const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
   const intents = createRequestIntents(mongo);
   const recovery = openRecovery({ ...deps, limit: inTime });
@@ -109,5 +109,5 @@ export function openRecall(deps: OpenRecallDeps): { recall: Recall; keepIntent: 
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
   });
-  return { recall, keepIntent: createKeepIntent({ intents, clock, log }), recovery };
+  return { recall, intentKeeper: createIntentKeeper({ intents, clock, log }), recovery };
 }

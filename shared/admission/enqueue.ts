@@ -12,7 +12,7 @@ import type { LineStore } from '../infra/redis/requests/line-store.ts';
 import { inTime } from '../infra/redis/timing.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
-export interface EnqueueDeps {
+export interface EnqueuerDeps {
   line: Pick<LineStore, 'enqueue'>;
   store: Pick<AdmissionStore, 'voidTold' | 'disown'>;
   clock: Clock;
@@ -25,7 +25,7 @@ export interface EnqueueDeps {
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
 
-export interface Enqueue {
+export interface Enqueuer {
   /**
    * Puts a request into line that was admitted without its body. Throws `model_unavailable`, but only once the admission has
    * been taken back.
@@ -42,7 +42,7 @@ const RETRY_MS = 250;
 /** States that an admission was found in and does not have any longer, as void.lua names them. */
 const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped']);
 
-export function createEnqueue(deps: EnqueueDeps): Enqueue {
+export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
   const { line, store, clock, log, giveUpAfterMs, recentWrites, refund } = deps;
 
   /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
