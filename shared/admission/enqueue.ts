@@ -14,7 +14,7 @@ import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueuerDeps {
   line: Pick<LineStore, 'enqueue'>;
-  store: Pick<AdmissionStore, 'voidTold' | 'disown'>;
+  store: Pick<AdmissionStore, 'voidForGood' | 'disown'>;
   clock: Clock;
   log: Logger;
   /** After this long an admission is left to the sweep. */
@@ -81,7 +81,7 @@ export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
         if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
-        const state = await untilConfirmed(() => store.voidTold(requestId, principal, LOST), requestId);
+        const state = await untilConfirmed(() => store.voidForGood(requestId, principal, LOST), requestId);
         if (state === 'running' || state === 'done') return;
         noteTaken(state, requestId, principal);
         log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });

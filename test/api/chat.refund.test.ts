@@ -48,7 +48,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
         ...common,
         line: createLineStore(redis, keyspace, TIMEOUT_MS),
         store: {
-          voidTold: store.voidTold,
+          voidForGood: store.voidForGood,
           async disown(...call) {
             const state = await store.disown(...call);
             if (state !== 'gone') resolve();

@@ -130,7 +130,7 @@ it('leaves what goes on for the next try under its Idempotency-Key, and what Red
   const { takeBack } = createEnqueuer({
     line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
     store: {
-      voidTold: lab.admissions.voidTold,
+      voidForGood: lab.admissions.voidForGood,
       async disown(...call) {
         const state = await lab.admissions.disown(...call);
         found.push(state);

@@ -203,7 +203,7 @@ describe('its end', () => {
     const principal = await lab.tenant(100 * RATE);
     const { request, repeat } = await puts.ended(principal);
     await puts.rollBack();
-    expect(await lab.admissions.voidTold(request.requestId, principal, LOST)).toBe('missing');
+    expect(await lab.admissions.voidForGood(request.requestId, principal, LOST)).toBe('missing');
 
     expect(await repeat()).toBe('superseded');
 

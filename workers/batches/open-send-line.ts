@@ -34,7 +34,7 @@ export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): Send
   const enqueuer = createEnqueuer({
     line: createLineStore(redis, keyspace, requestTimeoutMs),
     // Nobody was told that a line was not accepted: one that a worker has runs on, and is found as sent.
-    store: { voidTold: admissions.void, disown: admissions.void },
+    store: { voidForGood: admissions.void, disown: admissions.void },
     giveUpAfterMs: requestTimeoutMs,
     recentWrites,
     clock,
