@@ -42,7 +42,7 @@ import { createBatchQueue, createQueueStatistics } from '../shared/infra/redis/r
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
 import { createAcceptanceClock } from '../shared/infra/redis/requests/acceptance-clock.ts';
-import { createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
+import { createStreamReader } from '../shared/infra/redis/requests/stream-reader.ts';
 import { createRoutingMark } from '../shared/infra/redis/routing/routing-mark.ts';
 import { createAccessFlags } from '../shared/infra/redis/tenants/access-flags.ts';
 import { inTime } from '../shared/infra/redis/timing.ts';

@@ -5,7 +5,7 @@
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
 import { bucketOf } from '../shared/domain/queues/job-tally.ts';
@@ -58,7 +58,7 @@ async function setModels(admin: AdminApi, model: string): Promise<void> {
   await admin.send('PUT', '/admin/v1/tiers/mobius', { rates, targets: [{ ...target, model }] });
   await admin.send('PUT', '/admin/v1/tiers/oloid', { rates, targets: [{ ...target, model: failing }] });
   // Workers know new routes within seconds.
-  await sleep(6_000);
+  await pause(6_000);
 }
 
 /** A service that was started minutes ago has no days to show: these are made up. */
@@ -106,7 +106,7 @@ async function move(post: Post): Promise<void> {
       const asked = post('/chat', { ...messagesOf(`Question ${second}.${n}`), model });
       void asked.then((answer) => answer.text()).catch(() => undefined);
     }
-    await sleep(1_000);
+    await pause(1_000);
   }
 }
 
@@ -131,7 +131,7 @@ async function takeAll({ supervisor, dataDir }: SupervisedTask, program: string)
   await move(post);
   await setModels(service.admin, MODEL);
   await fill(post);
-  await sleep(2_000);
+  await pause(2_000);
 
   const headers = { Authorization: `Bearer ${service.adminToken}` };
   const board = `${service.adminUrl}/admin/queues`;

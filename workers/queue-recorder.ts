@@ -4,7 +4,7 @@ import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
 import { createQueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
-import type { QueueHistory, QueuePlace } from '../shared/infra/redis/queues/queue-history.ts';
+import type { HistoryKey, QueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { repeat } from '../shared/lifecycle/repeat.ts';
@@ -18,7 +18,7 @@ interface EndedJob {
 
 /** Counts in memory the jobs that this worker ends, and writes the counts to Redis every few seconds. */
 export interface QueueRecorder {
-  count(place: QueuePlace, ended: EndedJob): void;
+  count(place: HistoryKey, ended: EndedJob): void;
   /** Writes the counts since the last flush. If that fails the charts miss them; nothing else uses them. */
   flush(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface QueueRecorder {
 const FLUSH_MS = 5_000;
 
 function createQueueRecorder(history: Pick<QueueHistory, 'add'>, clock: Clock): QueueRecorder {
-  let counted = new Map<string, { place: QueuePlace; tally: JobTally }>();
+  let counted = new Map<string, { place: HistoryKey; tally: JobTally }>();
 
   return {
     count(place, { hasFailed, waitedMs, ranMs }) {

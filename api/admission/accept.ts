@@ -1,10 +1,10 @@
 import type { Response } from 'express';
 
-import type { AdmissionOutcome, createAdmission } from '../../shared/admission/admission.ts';
-import type { Enqueue } from '../../shared/admission/enqueue.ts';
+import type { AdmissionCall, AdmissionOutcome, createAdmission } from '../../shared/admission/admission.ts';
+import type { Enqueuer } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { ParsedChatBody } from '../contract/parse-chat-body.ts';
-import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
@@ -16,7 +16,7 @@ import type { RelayHub } from '../relay/hub.ts';
 import type { FollowMove } from './follow-move.ts';
 import { idempotencyOf } from './idempotency.ts';
 import { createJoin, noLongerKept } from './join-request.ts';
-import type { KeepIntent } from './keep-intent.ts';
+import type { IntentKeeper } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import type { Recall } from './recall.ts';
 import { keepsNothing, retentionOf } from './retention.ts';
@@ -44,11 +44,11 @@ export interface AdmissionEvents {
 
 export interface AcceptDeps {
   admit: ReturnType<typeof createAdmission>;
-  enqueue: Enqueue;
+  enqueuer: Enqueuer;
   hub: RelayHub;
   records: Pick<RecordStore, 'attach' | 'detach'>;
   recall: Recall;
-  keepIntent: KeepIntent;
+  intentKeeper: IntentKeeper;
   retention: RetentionSettings;
   follow: FollowMove;
   events: Emitter<AdmissionEvents>;
@@ -56,7 +56,7 @@ export interface AcceptDeps {
 
 /** What a route knows of a call, apart from its body. */
 export interface AcceptRoute {
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   /** The caller reads the answer as it grows. */
   stream: boolean;
   /** The caller does not wait for the answer (`Prefer: respond-async`). */
@@ -99,6 +99,14 @@ interface Call<R> {
   notFound: string | undefined;
 }
 
+/** What a call asks of admission, and what follows once it is admitted. */
+interface Prepared {
+  asked: AdmissionCall;
+  /** The caller may ask for the answer later. */
+  callerMayReturn: boolean;
+  hasIntent: boolean;
+}
+
 /**
  * Whether MongoDB keeps the request until it has ended (see retention.ts), and how: an asynchronous caller is told 202 only
  * once the request is stored, for any other caller it is stored in the background.
@@ -118,7 +126,7 @@ export type Accept = ReturnType<typeof createAccept>;
  * call, running or ended, complete or streamed.
  */
 export function createAccept(deps: AcceptDeps) {
-  const { admit, enqueue, hub, records, recall, keepIntent, retention, follow, events } = deps;
+  const { admit, enqueuer, hub, records, recall, intentKeeper, retention, follow, events } = deps;
   const joinRequest = createJoin(deps);
 
   /** Stores the intent of an admitted request, if it has one, and enqueues the request. */
@@ -131,16 +139,16 @@ export function createAccept(deps: AcceptDeps) {
     const { requestId } = envelope;
     try {
       if (intent === 'awaited') {
-        await keepIntent.beforeAnswer(principal.shard, envelope).catch((error: unknown) => {
+        await intentKeeper.storeBeforeAnswer(principal.shard, envelope).catch((error: unknown) => {
           // The job does not exist, so no worker has begun.
-          enqueue.takeBack(requestId, principal);
+          enqueuer.takeBack(requestId, principal);
           throw error;
         });
-      } else if (intent === 'background') keepIntent.besides(principal.shard, envelope);
-      if (!isQueued) await enqueue.enqueue(envelope, principal);
+      } else if (intent === 'background') intentKeeper.storeInBackground(principal.shard, envelope);
+      if (!isQueued) await enqueuer.enqueue(envelope, principal);
     } catch (error) {
       relay.close();
-      if (intent !== 'none') keepIntent.forget(requestId);
+      if (intent !== 'none') intentKeeper.remove(requestId);
       throw error;
     }
   }
@@ -164,35 +172,54 @@ export function createAccept(deps: AcceptDeps) {
     return { head: answerHead(record), relay, replayed: true };
   }
 
-  /** Undefined: try again. The tenant has moved, and the context of the call has its new shard; or see `joinEarlier`. */
-  async function acceptThere<R extends Relay>(call: Call<R>): Promise<Accepted<R> | undefined> {
-    const { res, body, openRelay } = call;
-    const { endpoint, stream, async = false, idempotencyKey } = call.route;
+  function prepare({ res, route, body }: Call<unknown>): Prepared {
+    const { endpoint, stream, async = false, idempotencyKey } = route;
     const { requestId, traceparent } = contextOf(res);
     const principal = principalOf(res);
-    const { shard } = principal;
     const idempotency =
       idempotencyKey === undefined ? undefined : idempotencyOf(principal, 'chat', idempotencyKey, body.request);
-    if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
-    if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
     const callerMayReturn = async || idempotency !== undefined;
     const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
-    // A worker may begin before admission's answer arrives.
-    const relay = openRelay(shard, requestId, false);
-    const admitted = await admit({
+    const asked: AdmissionCall = {
       requestId,
       principal,
       endpoint,
       stream,
       request: body.request,
-      channel: async ? '' : hub.channelOf(shard),
+      channel: async ? '' : hub.channelOf(principal.shard),
       idempotency,
       onDisconnect: callerMayReturn ? 'finish' : principal.onDisconnect,
       answerStorage,
       isEnqueuedAtOnce: !async,
       retentionMs,
       traceparent,
-    }).catch((error: unknown) => {
+    };
+    return { asked, callerMayReturn, hasIntent };
+  }
+
+  /** Says what is to happen once the readers of an accepted request are gone, or Redis has lost it. */
+  function watchReaders({ asked: { requestId, principal, answerStorage }, callerMayReturn }: Prepared): void {
+    if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
+    // Nothing of it can be asked for later, so its worker may not put it back then and charge for it.
+    if (!callerMayReturn && answerStorage === undefined) {
+      hub.whenLost(requestId, () => {
+        enqueuer.takeBack(requestId, principal);
+      });
+    }
+  }
+
+  /** Undefined: try again. The tenant has moved, and the context of the call has its new shard; or see `joinEarlier`. */
+  async function acceptOnShard<R extends Relay>(call: Call<R>): Promise<Accepted<R> | undefined> {
+    const { res, openRelay } = call;
+    const { endpoint, async = false } = call.route;
+    const prepared = prepare(call);
+    const { requestId, principal, idempotency } = prepared.asked;
+    const { shard } = principal;
+    if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
+    if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
+    // A worker may begin before admission's answer arrives.
+    const relay = openRelay(shard, requestId, false);
+    const admitted = await admit(prepared.asked).catch((error: unknown) => {
       relay.abandon();
       throw error;
     });
@@ -205,14 +232,8 @@ export function createAccept(deps: AcceptDeps) {
     if (admitted.kind === 'joined') return joinEarlier(call, admitted, principal);
     // The client may have left before the request existed, when it could not be detached yet.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
-    if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
-    // Nothing of it can be asked for later, so its worker may not put it back then and charge for it.
-    if (!callerMayReturn && answerStorage === undefined) {
-      hub.whenLost(requestId, () => {
-        enqueue.takeBack(requestId, principal);
-      });
-    }
-    await storeAndEnqueue(admitted, principal, relay, intentOf(hasIntent, async));
+    watchReaders(prepared);
+    await storeAndEnqueue(admitted, principal, relay, intentOf(prepared.hasIntent, async));
     return { head: headOf(admitted.envelope), relay, replayed: false };
   }
 
@@ -228,7 +249,7 @@ export function createAccept(deps: AcceptDeps) {
     claimCount(res);
     const call = { res, route, body, openRelay, notFound: undefined };
     for (;;) {
-      const accepted = await acceptThere(call);
+      const accepted = await acceptOnShard(call);
       if (accepted !== undefined) return accepted;
     }
   };

@@ -18,7 +18,7 @@ type Count = (requestId: string, principal: Principal) => Promise<Admission>;
 type Refuse = (admission: Admission, principal: Principal) => ServiceError;
 
 /** Counts a call where its tenant is. */
-async function countThere(count: Count, follow: FollowMove, res: Response): Promise<Admission> {
+async function countOnShard(count: Count, follow: FollowMove, res: Response): Promise<Admission> {
   for (;;) {
     const admission = await count(contextOf(res).requestId, principalOf(res));
     if (follow(res, admission) === undefined) return admission;
@@ -28,7 +28,7 @@ async function countThere(count: Count, follow: FollowMove, res: Response): Prom
 function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Guard {
   return async (_req, res) => {
     claimCount(res);
-    const admission = await countThere(count, follow, res).catch((cause: unknown) => {
+    const admission = await countOnShard(count, follow, res).catch((cause: unknown) => {
       throw admissionUnanswered(cause);
     });
     const principal = principalOf(res);
@@ -94,7 +94,7 @@ export function createRefusalCounter(
   const takeOne: Count = (requestId, principal) => store.count(requestId, principal, true);
 
   async function countKey(error: ServiceError, res: Response): Promise<ServiceError> {
-    const admission = await countThere(takeOne, follow, res);
+    const admission = await countOnShard(takeOne, follow, res);
     const principal = principalOf(res);
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;

@@ -6,14 +6,14 @@ import { FORGOTTEN } from '../../shared/infra/redis/requests/record-store.ts';
 import type { RecordStore, RequestRecord } from '../../shared/infra/redis/requests/record-store.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import { isOfRequest } from './idempotency.ts';
-import type { KeepIntent } from './keep-intent.ts';
+import type { IntentKeeper } from './keep-intent.ts';
 import type { Recall } from './recall.ts';
 
 export interface JoinDeps {
   hub: Pick<RelayHub, 'channelOf'>;
   records: Pick<RecordStore, 'attach'>;
   recall: Pick<Recall, 'byId'>;
-  keepIntent: Pick<KeepIntent, 'byOther'>;
+  intentKeeper: Pick<IntentKeeper, 'waitUntilStored'>;
 }
 
 export function noLongerKept(): ServiceError {
@@ -24,7 +24,7 @@ export function noLongerKept(): ServiceError {
  * Joins a call to the request that an earlier call with its Idempotency-Key made. Throws `idempotency_mismatch` for another
  * body, and `gone` where the answer is no longer kept. Undefined: Redis does not know the request any more.
  */
-export function createJoin({ hub, records, recall, keepIntent }: JoinDeps) {
+export function createJoin({ hub, records, recall, intentKeeper }: JoinDeps) {
   return async (
     { requestId, fingerprint }: AdmissionOutcome & { kind: 'joined' },
     request: ChatRequest,
@@ -45,7 +45,7 @@ export function createJoin({ hub, records, recall, keepIntent }: JoinDeps) {
     if (record.isGone) throw noLongerKept();
     // The call that sent the request may still be refused.
     if (async && record.state !== 'done')
-      await keepIntent.byOther(principal, record.requestId, async () => (await attach())?.state === 'done');
+      await intentKeeper.waitUntilStored(principal, record.requestId, async () => (await attach())?.state === 'done');
     return record;
   };
 }

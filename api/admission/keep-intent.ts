@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Space } from '../../shared/contracts/space.ts';
@@ -7,25 +7,25 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
-export interface KeepIntentDeps {
+export interface IntentKeeperDeps {
   intents: Pick<RequestIntents, 'keep' | 'find' | 'forget'>;
   clock: Clock;
   log: Logger;
 }
 
 /** Keeps accepted requests in MongoDB until they end, in case Redis comes back without its last second. */
-export interface KeepIntent {
+export interface IntentKeeper {
   /** Before a caller is told 202. Throws `model_unavailable` if the request cannot be kept. */
-  beforeAnswer(shard: number, envelope: RequestEnvelope): Promise<void>;
+  storeBeforeAnswer(shard: number, envelope: RequestEnvelope): Promise<void>;
   /**
-   * Before 202 for a request that another call sent: waits until that call has kept it, as it may still have to take the
+   * Before 202 for a request that another call sent: waits until that call has stored it, as it may still have to take the
    * request back. `isOver`: whether it has ended and its answer is kept.
    */
-  byOther(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
+  waitUntilStored(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
   /** For a caller that waits for the answer. Nothing waits for this, so it delays no first token. */
-  besides(shard: number, envelope: RequestEnvelope): void;
+  storeInBackground(shard: number, envelope: RequestEnvelope): void;
   /** The request was taken back, or cancelled. */
-  forget(requestId: string): void;
+  remove(requestId: string): void;
 }
 
 /** How long the other call may take. */
@@ -40,10 +40,10 @@ function noPromise(cause: unknown): ServiceError {
   );
 }
 
-export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepIntent {
+export function createIntentKeeper({ intents, clock, log }: IntentKeeperDeps): IntentKeeper {
   const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
 
-  function forget(requestId: string): void {
+  function remove(requestId: string): void {
     // If this fails, the next recovery round deletes it: Redis knows what became of the request.
     intents.forget([requestId]).catch((error: unknown) => {
       log.warn('The intent of a request that was taken back or cancelled could not be deleted.', { requestId, error });
@@ -51,7 +51,7 @@ export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepI
   }
 
   return {
-    async beforeAnswer(shard, envelope) {
+    async storeBeforeAnswer(shard, envelope) {
       try {
         await keep(shard, envelope);
       } catch (cause) {
@@ -59,19 +59,19 @@ export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepI
       }
     },
 
-    async byOther(space, requestId, isOver) {
+    async waitUntilStored(space, requestId, isOver) {
       const until = clock.now() + OTHER_MS;
       try {
         while ((await intents.find(space, requestId, clock.now())) === undefined && !(await isOver())) {
           if (clock.now() > until) throw new Error('The request is not kept beside Redis');
-          await delay(OTHER_POLL_MS);
+          await pause(OTHER_POLL_MS);
         }
       } catch (cause) {
         throw noPromise(cause);
       }
     },
 
-    besides(shard, envelope) {
+    storeInBackground(shard, envelope) {
       keep(shard, envelope).catch((error: unknown) => {
         log.warn('A request under an Idempotency-Key is not kept beside Redis.', {
           requestId: envelope.requestId,
@@ -80,6 +80,6 @@ export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepI
       });
     },
 
-    forget,
+    remove,
   };
 }

@@ -1,5 +1,5 @@
 import { createAdmission } from '../../shared/admission/admission.ts';
-import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import { createEnqueuer } from '../../shared/admission/enqueue.ts';
 import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
@@ -38,7 +38,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
   closer.defer('routing', () => {
     routing.stop();
   });
-  const { recall, keepIntent, recovery } = openRecall({
+  const { recall, intentKeeper, recovery } = openRecall({
     ...connections,
     accountStore,
     routing,
@@ -48,7 +48,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     store: admissionStore,
     isFull: memory.isFull,
   });
-  const enqueue = createEnqueue({
+  const enqueuer = createEnqueuer({
     clock,
     log,
     line: createLineStore(redis, keyspace, requestTimeoutMs),
@@ -71,21 +71,21 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     accountStore,
     routing,
     isFull: memory.isFull,
-    takeBack: enqueue.takeBack,
+    takeBack: enqueuer.takeBack,
     pseudonyms,
     clock,
     log,
   });
   const accept = createAccept({
     admit,
-    enqueue,
+    enqueuer,
     hub,
     records,
     recall,
-    keepIntent,
+    intentKeeper,
     retention: { ordinaryMs: retentionMs, storedAnswerMs: STORED_ANSWER_MS },
     follow,
     events,
   });
-  return { accept, recall, keepIntent, recovery };
+  return { accept, recall, intentKeeper, recovery };
 }

@@ -4,18 +4,18 @@ import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { StoredAnswer } from '../../shared/contracts/stored-answer.ts';
 import type { Space } from '../../shared/contracts/space.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createRequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { RequestIntent, RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
-import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { inTime } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { createKeepIntent } from './keep-intent.ts';
-import type { KeepIntent } from './keep-intent.ts';
+import { createIntentKeeper } from './keep-intent.ts';
+import type { IntentKeeper } from './keep-intent.ts';
 
 /**
  * Brings back to Redis what MongoDB keeps and Redis has expired or lost: answers, and requests that have not ended. So
@@ -57,7 +57,7 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
     const recovery = await recover(intent);
     if (recovery.kind !== 'later') return recovery.kind;
     throw new ServiceError('model_unavailable', 'The request is being brought back; try again shortly.', {
-      retryAfterSeconds: Math.ceil(recovery.waitMs / 1000),
+      retryAfterSeconds: toRetrySeconds(recovery.waitMs),
     });
   }
 
@@ -86,7 +86,9 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
         orNothing(intents.findNamed(principal, name, now)),
       ]);
       if (answer !== undefined) await restore(shard, answer, now);
-      else if (intent !== undefined) await bringBack(intent);
+      if (answer !== undefined || intent === undefined) return;
+      // Its answer may have been stored after the look above.
+      if ((await bringBack(intent)) === 'ended') await restoreById(principal, shard, intent.requestId);
     },
   };
 }
@@ -96,7 +98,7 @@ interface OpenRecallDeps extends Omit<OpenRecoveryDeps, 'limit'> {
 }
 
 /** Composes what keeps requests in MongoDB, and what brings them back. */
-export function openRecall(deps: OpenRecallDeps): { recall: Recall; keepIntent: KeepIntent; recovery: Recovery } {
+export function openRecall(deps: OpenRecallDeps): { recall: Recall; intentKeeper: IntentKeeper; recovery: Recovery } {
   const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
   const intents = createRequestIntents(mongo);
   const recovery = openRecovery({ ...deps, limit: inTime });
@@ -109,5 +111,5 @@ export function openRecall(deps: OpenRecallDeps): { recall: Recall; keepIntent: 
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
   });
-  return { recall, keepIntent: createKeepIntent({ intents, clock, log }), recovery };
+  return { recall, intentKeeper: createIntentKeeper({ intents, clock, log }), recovery };
 }

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -59,7 +59,7 @@ export function createRefund({ ledger, accounts, accountStore, tenants, clock, l
         return false;
       });
       if (isDone) return;
-      await delay(RETRY_MS);
+      await pause(RETRY_MS);
     }
     const { tenantId } = principal;
     log.error('The charge of a refused request could not be given back.', { requestId, tenantId, error: fault });

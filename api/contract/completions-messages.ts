@@ -2,6 +2,7 @@ import Joi from 'joi';
 
 import { CHAT_LIMITS, ROLES, codePoints } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import { isRecord } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /** OpenAI's messages, as `POST /chat/completions` takes them beside the plain ones of the chat routes. */
@@ -40,10 +41,6 @@ export const wireMessagesSchema = Joi.array()
 
 /** Stands for an answer without text until all messages are checked, so that errors name the caller's own indexes. */
 const WITHOUT_TEXT: ChatMessage = Object.freeze({ role: 'assistant', content: '-' });
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function textOfPart(part: unknown, param: string): string {
   if (isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string') return part['text'];

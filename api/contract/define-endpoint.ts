@@ -25,7 +25,7 @@ export interface Sent {
 }
 export const SENT: Sent = { status: 'sent' };
 
-export type Outcome<Status extends number = number> = Reply<Status> | Sent;
+export type HandlerResult<Status extends number = number> = Reply<Status> | Sent;
 
 /** A call behind the guards, before its parts are read. */
 interface RawCall {
@@ -55,7 +55,7 @@ interface CallParts<Path extends string, Query, Body> {
 }
 
 /** Serves a call; Express 5 passes what it throws to the error handler. */
-type Handle<Call, Deps> = (call: Call, deps: Deps) => Outcome | Promise<Outcome>;
+type Handle<Call, Deps> = (call: Call, deps: Deps) => HandlerResult | Promise<HandlerResult>;
 
 /** So many calls a minute, of a key or of all keys of a tenant together. */
 export interface OwnLimit {
@@ -95,7 +95,7 @@ interface Definition<Path extends string, Query, Body, Status extends number, Ca
   handle: (
     call: Call & CallParts<Path, Query, Body>,
     deps: Deps,
-  ) => Outcome<NoInfer<Status>> | Promise<Outcome<NoInfer<Status>>>;
+  ) => HandlerResult<NoInfer<Status>> | Promise<HandlerResult<NoInfer<Status>>>;
 }
 
 /** Reads the parts of a call before its handler runs, so that a malformed part is refused before anything is done. */

@@ -14,7 +14,8 @@ import {
   tierSchema,
 } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage, ChatRequest, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
-import { isRecord, messagesWithText, plainMessage, wireMessagesSchema } from './completions-messages.ts';
+import { isRecord } from '../../shared/contracts/parse.ts';
+import { messagesWithText, plainMessage, wireMessagesSchema } from './completions-messages.ts';
 import { checkReadable, ignoredIn, isPlainChatBody } from './parse-chat-body.ts';
 import type { ParsedChatBody } from './parse-chat-body.ts';
 

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Request, RequestHandler, Response } from 'express';
 
@@ -69,7 +69,7 @@ export function createReplay(
     for (;;) {
       const verdict = await idempotency.claim(space, wanted, clock.now());
       if (verdict.kind !== 'running' || clock.now() > until) return verdict;
-      await delay(POLL_MS);
+      await pause(POLL_MS);
     }
   }
 

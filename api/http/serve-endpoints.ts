@@ -5,7 +5,7 @@ import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { familyOf } from '../contract/define-endpoint.ts';
-import type { AdminEndpoint, Endpoint, Outcome } from '../contract/define-endpoint.ts';
+import type { AdminEndpoint, Endpoint, HandlerResult } from '../contract/define-endpoint.ts';
 import { methodsOf } from '../contract/operation.ts';
 import type { BodyKind, Method, Operation } from '../contract/operation.ts';
 import type { EndpointLimit } from '../admission/count-requests.ts';
@@ -57,7 +57,7 @@ const EXPRESS_METHODS = {
   DELETE: 'delete',
 } as const satisfies Record<Method, string>;
 
-function send(res: Response, outcome: Outcome): void {
+function send(res: Response, outcome: HandlerResult): void {
   if (outcome.status === 'sent') return;
   if (outcome.location !== undefined) res.setHeader('Location', outcome.location);
   res.status(outcome.status).json(outcome.body);
@@ -141,7 +141,7 @@ function isRefused(body: Operation['body'], input: unknown): boolean {
   return body?.schema.validate(input, { convert: false }).error !== undefined;
 }
 
-function outcomeOf(outcome: Outcome, res: Response): ChangeOutcome {
+function outcomeOf(outcome: HandlerResult, res: Response): ChangeOutcome {
   if (outcome.status === 'sent') return { status: res.statusCode };
   const { status, body } = outcome;
   return { status, ...('id' in body && typeof body.id === 'string' ? { target: body.id } : {}) };

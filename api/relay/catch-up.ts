@@ -1,5 +1,5 @@
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import type { HandOn } from './hand-on.ts';
 import { isOpen } from './open-reader.ts';
 import type { OpenReader, ReaderGroup } from './open-reader.ts';

@@ -2,7 +2,7 @@ import { decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { ChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { createCatchUp } from './catch-up.ts';

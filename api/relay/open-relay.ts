@@ -3,7 +3,7 @@ import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';

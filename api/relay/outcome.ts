@@ -38,10 +38,10 @@ export function brokenOff(error: ServiceError): ServiceError {
 }
 
 /** How a request ended, as its look-up shows it: with an answer, as JSON text, or with an error. */
-export type Outcome = { responseJson: string } | { error: ErrorObject };
+export type EndedAs = { responseJson: string } | { error: ErrorObject };
 
 /** `entries`: the whole stream so far. Undefined: it has not ended. */
-export function outcomeOf(head: AnswerHead, entries: readonly StreamEntry[]): Outcome | undefined {
+export function outcomeOf(head: AnswerHead, entries: readonly StreamEntry[]): EndedAs | undefined {
   const terminal = entries.at(-1)?.terminal;
   if (terminal === undefined) return undefined;
   const literals = entries.flatMap((entry) => entry.deltas);

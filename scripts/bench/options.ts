@@ -116,7 +116,7 @@ export function parseBenchOptions(args: string[]): BenchOptions {
     other,
     rows: readNumber('rows', values.rows, ROWS_MAX),
     rivals: {
-      cases: readList('cases', values.cases, RIVAL_CASES, (kase) => kase.name),
+      cases: readList('cases', values.cases, RIVAL_CASES, (benchCase) => benchCase.name),
       systems: readSystems(SYSTEMS, other === 'stateful' ? undefined : values.systems),
       targets,
       rounds,

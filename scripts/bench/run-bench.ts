@@ -111,9 +111,9 @@ async function measureCases(
   const runs: RunResult[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     const order = round % 2 === 1 ? systems : systems.toReversed();
-    for (const kase of cases) {
+    for (const benchCase of cases) {
       for (const system of order) {
-        const run = await runCase(bench, system, { ...kase, round, seconds });
+        const run = await runCase(bench, system, { ...benchCase, round, seconds });
         runs.push(run);
         print(progressLine(run, runs.length, rounds * cases.length * systems.length));
       }

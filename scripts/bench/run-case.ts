@@ -60,8 +60,8 @@ function assertAnswered({ name }: Pick<Answerer, 'name'>, result: LoadResult): L
   throw new Error(`${name} answered no request: ${Object.keys(result.errors).join(', ')}.`);
 }
 
-async function runLoad(bench: Bench, system: System, kase: Case, until: LoadSpec['until']): Promise<LoadResult> {
-  const result = await bench.generator.run(specFor(system, kase, until));
+async function runLoad(bench: Bench, system: System, benchCase: Case, until: LoadSpec['until']): Promise<LoadResult> {
+  const result = await bench.generator.run(specFor(system, benchCase, until));
   bench.onLoad(system.name, result);
   return result;
 }
@@ -70,11 +70,11 @@ async function runLoad(bench: Bench, system: System, kase: Case, until: LoadSpec
 export async function runCase(
   bench: Bench,
   system: System,
-  { round, seconds, ...kase }: Case & { round: number; seconds: number },
+  { round, seconds, ...benchCase }: Case & { round: number; seconds: number },
 ): Promise<RunResult> {
-  const load = (forSeconds: number) => runLoad(bench, system, kase, { seconds: forSeconds });
+  const load = (forSeconds: number) => runLoad(bench, system, benchCase, { seconds: forSeconds });
   const usage = await measureLoad(bench, system, load, { warmSeconds: WARM_SECONDS, seconds });
-  return { system: system.name, ...kase, round, ...figuresOf(usage, Object.keys(system.pids)) };
+  return { system: system.name, ...benchCase, round, ...figuresOf(usage, Object.keys(system.pids)) };
 }
 
 function figuresOf(
@@ -122,12 +122,12 @@ export interface RedisCost {
  * limits' windows would leave meanwhile and make the difference too small.
  */
 export async function measureRedis(bench: Bench, system: System, mode: Mode): Promise<RedisCost> {
-  const kase = { mode, clients: MEMORY_CLIENTS };
+  const benchCase = { mode, clients: MEMORY_CLIENTS };
   const until = { requests: MEMORY_REQUESTS };
-  assertAnswered(system, await runLoad(bench, system, kase, until));
+  assertAnswered(system, await runLoad(bench, system, benchCase, until));
   await system.settled();
   const [memoryBefore, callsBefore] = [await usedMemory(system), await commandCalls(system)];
-  const { answered } = assertAnswered(system, await runLoad(bench, system, kase, until));
+  const { answered } = assertAnswered(system, await runLoad(bench, system, benchCase, until));
   const [memoryAfter, callsAfter] = [await usedMemory(system), await commandCalls(system)];
   await system.settled();
   const calls = [...callsAfter]

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Supervisor } from '../harness/supervisor.ts';
 import { startProgram } from './start-program.ts';
@@ -69,7 +69,7 @@ export async function openChromium(supervisor: Supervisor, program: string, data
   const portFile = join(profile, 'DevToolsActivePort');
   for (let tries = 0; !existsSync(portFile); tries += 1) {
     if (tries > 300) throw new Error('Chromium did not start within 30 s.');
-    await sleep(100);
+    await pause(100);
   }
   const [port = '', path = ''] = readFileSync(portFile, 'utf8').split('\n');
   const send = await connect(`ws://127.0.0.1:${port}${path}`);
@@ -82,10 +82,10 @@ export async function openChromium(supervisor: Supervisor, program: string, data
     await page('Network.setExtraHTTPHeaders', { headers });
     await page('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false });
     await page('Page.navigate', { url });
-    await sleep(settleMs);
+    await pause(settleMs);
     if (script !== undefined) {
       await page('Runtime.evaluate', { expression: script });
-      await sleep(settleMs / 2);
+      await pause(settleMs / 2);
     }
     const { data } = await page('Page.captureScreenshot', { format: 'png' });
     await writeFile(file, Buffer.from(String(data), 'base64'));

@@ -3,7 +3,7 @@ import { endOf, outageOf } from '../domain/requests/outage.ts';
 import type { AnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
 import type { FailedIntents } from '../infra/mongo/requests/failed-intents.ts';
 import type { RequestIntent, RequestIntents } from '../infra/mongo/requests/request-intents.ts';
-import type { AnswerCache } from '../infra/redis/requests/stored-answers.ts';
+import type { AnswerCache } from '../infra/redis/requests/answer-cache.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface ConcludeIntentDeps {

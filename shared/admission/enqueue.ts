@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { LOST } from '../contracts/events.ts';
 import { queueOf } from '../contracts/jobs.ts';
@@ -12,9 +12,9 @@ import type { LineStore } from '../infra/redis/requests/line-store.ts';
 import { inTime } from '../infra/redis/timing.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
-export interface EnqueueDeps {
+export interface EnqueuerDeps {
   line: Pick<LineStore, 'enqueue'>;
-  store: Pick<AdmissionStore, 'voidTold' | 'disown'>;
+  store: Pick<AdmissionStore, 'voidForGood' | 'disown'>;
   clock: Clock;
   log: Logger;
   /** After this long an admission is left to the sweep. */
@@ -25,7 +25,7 @@ export interface EnqueueDeps {
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
 
-export interface Enqueue {
+export interface Enqueuer {
   /**
    * Puts a request into line that was admitted without its body. Throws `model_unavailable`, but only once the admission has
    * been taken back.
@@ -42,7 +42,7 @@ const RETRY_MS = 250;
 /** States that an admission was found in and does not have any longer, as void.lua names them. */
 const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped']);
 
-export function createEnqueue(deps: EnqueueDeps): Enqueue {
+export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
   const { line, store, clock, log, giveUpAfterMs, recentWrites, refund } = deps;
 
   /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
@@ -65,7 +65,7 @@ export function createEnqueue(deps: EnqueueDeps): Enqueue {
       try {
         return await takeBack();
       } catch {
-        await delay(RETRY_MS);
+        await pause(RETRY_MS);
       }
     }
     log.error('An admission could not be taken back in time; the sweep will end it.', { requestId });
@@ -81,7 +81,7 @@ export function createEnqueue(deps: EnqueueDeps): Enqueue {
         if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
-        const state = await untilConfirmed(() => store.voidTold(requestId, principal, LOST), requestId);
+        const state = await untilConfirmed(() => store.voidForGood(requestId, principal, LOST), requestId);
         if (state === 'running' || state === 'done') return;
         noteTaken(state, requestId, principal);
         log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });

@@ -39,7 +39,7 @@ export interface RecoverRequestDeps {
   line: Pick<LineStore, 'enqueue'>;
   replays: Pick<ReplayStore, 'requeue'>;
   /** Takes back what must not run. */
-  admissions: Pick<AdmissionStore, 'voidTold'>;
+  admissions: Pick<AdmissionStore, 'voidForGood'>;
   /** Stores past the gate. */
   answers: Pick<AnswerRepository, 'find' | 'store'>;
   gate: Pick<ErasureGate, 'isErased'>;
@@ -95,7 +95,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     // A deletion that was done while this process slept knew nothing of a request that Redis had lost; one that sets its mark
     // later finds what is written by then.
     if (await gate.isErased(envelope, request.entityId, seqAt(acceptedAt))) {
-      await admissions.voidTold(requestId, { shard, tenantId, keyId }, LOST);
+      await admissions.voidForGood(requestId, { shard, tenantId, keyId }, LOST);
       return { kind: 'ended' };
     }
     // The worker in which it failed may still live.

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../contracts/jobs.ts';
+import type { ChatRoute } from '../contracts/jobs.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../errors/service-error.ts';
@@ -9,7 +9,7 @@ export type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'load'>;
 
 interface RefusalMessage {
   code: ErrorCode;
-  message: (principal: Principal, endpoint: Endpoint) => string;
+  message: (principal: Principal, endpoint: ChatRoute) => string;
   /** The same call is admitted after the time that the script gave. */
   waits: boolean;
   reason?: string;
@@ -143,7 +143,7 @@ export function admissionUnanswered(cause: unknown): ServiceError {
 export function toRefusal(
   admission: Pick<Admission, 'retryAfterMs'> & { verdict: Refusal },
   principal: Principal,
-  endpoint: Endpoint,
+  endpoint: ChatRoute,
 ): ServiceError {
   const { code, message, waits, reason } = MESSAGES[admission.verdict];
   return new ServiceError(code, message(principal, endpoint), {

@@ -3,7 +3,7 @@ import Joi from 'joi';
 import type { ErrorCode } from '../errors/codes.ts';
 import type { Tier } from './chat-request.ts';
 import type { FinishReason, Usage } from './events.ts';
-import type { Endpoint } from './jobs.ts';
+import type { ChatRoute } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
 /** The end of a request that webhooks hear of although nothing is booked: a failure, or a flag of moderation. */
@@ -13,7 +13,7 @@ export interface FinishedNotice {
   keyId: string;
   mode: KeyMode;
   tier: Tier;
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   entityId?: string;
   /** Place in the order of acceptance. */
   seq: number;

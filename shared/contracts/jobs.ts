@@ -7,8 +7,8 @@ import type { KeyMode } from './space.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 
 /** Which public route a request came through; its throttle, its queue and its row in the ledger follow from it. */
-export const ENDPOINTS = ['chat', 'chat.stream', 'batch'] as const;
-export type Endpoint = (typeof ENDPOINTS)[number];
+export const CHAT_ROUTES = ['chat', 'chat.stream', 'batch'] as const;
+export type ChatRoute = (typeof CHAT_ROUTES)[number];
 
 /** What stands for an Idempotency-Key and the body it came with; see api/admission/idempotency.ts. */
 export interface IdempotencyName {
@@ -25,7 +25,7 @@ export interface RequestEnvelope {
   tenantId: string;
   keyId: string;
   mode: KeyMode;
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   tier: Tier;
   /** The caller reads the answer as a stream, so the provider is asked for one. */
   stream: boolean;
@@ -66,7 +66,7 @@ export interface ChatJob {
 /** What a kept job shows of its request: for operators, so nothing that a tenant wrote and no entity. */
 export interface JobFacts extends ChatJob {
   tier: Tier;
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   finishReason: FinishReason;
   /** '' where nobody was asked. */
   provider: string;
@@ -170,6 +170,6 @@ export const WEBHOOK_QUEUE_NAMES = ['webhooks', 'webhooks-slow'] as const satisf
 export type WebhookQueueName = (typeof WEBHOOK_QUEUE_NAMES)[number];
 
 /** The queue that requests of a route take. */
-export function queueOf(endpoint: Endpoint): QueueName {
+export function queueOf(endpoint: ChatRoute): QueueName {
   return endpoint === 'batch' ? 'batch' : 'interactive';
 }

@@ -4,6 +4,11 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { CHAT_MESSAGES } from './chat-request.ts';
 
+/** Whether a parsed value is an object with fields. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** `['messages', 3, 'content']` → `messages[3].content`. */
 function formatPath(path: readonly (string | number)[]): string {
   let text = '';

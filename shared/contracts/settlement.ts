@@ -2,7 +2,7 @@ import Joi from 'joi';
 
 import type { Tier } from './chat-request.ts';
 import type { FinishReason } from './events.ts';
-import type { Endpoint } from './jobs.ts';
+import type { ChatRoute } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
 /** What a finished request owes the book: one outbox entry, at most one ledger entry. */
@@ -12,7 +12,7 @@ export interface SettlementRecord {
   keyId: string;
   mode: KeyMode;
   tier: Tier;
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   entityId?: string;
   provider: string;
   model: string;

@@ -2,7 +2,7 @@ import Joi from 'joi';
 
 import { ROLES, TIERS } from './chat-request.ts';
 import type { ChatRequest } from './chat-request.ts';
-import { ENDPOINTS } from './jobs.ts';
+import { CHAT_ROUTES } from './jobs.ts';
 import { KEY_MODES } from './space.ts';
 import type { RequestEnvelope } from './jobs.ts';
 
@@ -52,7 +52,7 @@ const storedEnvelope = Joi.object({
   tenantId: required,
   keyId: required,
   mode: Joi.valid(...KEY_MODES).required(),
-  endpoint: Joi.valid(...ENDPOINTS).required(),
+  endpoint: Joi.valid(...CHAT_ROUTES).required(),
   tier: Joi.valid(...TIERS).required(),
   stream: flag,
   acceptedAt: count,
@@ -69,7 +69,7 @@ const storedEnvelope = Joi.object({
   .unknown(true)
   .prefs({ convert: false });
 
-const ENDPOINT_NAMES: ReadonlySet<unknown> = new Set(ENDPOINTS);
+const CHAT_ROUTE_NAMES: ReadonlySet<unknown> = new Set(CHAT_ROUTES);
 const TIER_NAMES: ReadonlySet<unknown> = new Set(TIERS);
 const MODE_NAMES: ReadonlySet<unknown> = new Set(KEY_MODES);
 
@@ -120,7 +120,7 @@ export function isPlainEnvelope(value: unknown): boolean {
     typeof tenantId === 'string' &&
     typeof keyId === 'string' &&
     MODE_NAMES.has(mode) &&
-    ENDPOINT_NAMES.has(endpoint) &&
+    CHAT_ROUTE_NAMES.has(endpoint) &&
     TIER_NAMES.has(tier) &&
     typeof stream === 'boolean' &&
     isCount(acceptedAt) &&

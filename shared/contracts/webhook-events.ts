@@ -1,7 +1,7 @@
 import type { BatchStatus } from './batches.ts';
 import type { Tier } from './chat-request.ts';
 import type { FinishReason } from './events.ts';
-import type { Endpoint } from './jobs.ts';
+import type { ChatRoute } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
 /** Of what a request was about: never a word of the conversation. */
@@ -10,7 +10,7 @@ interface ChatEventData {
   key_id: string;
   mode: KeyMode;
   model: Tier;
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   entity_id: string | null;
 }
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { bucketOf, emptyTally } from '../../shared/domain/queues/job-tally.ts';
 import { createQueueHistory, DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/infra/redis/queues/queue-history.ts';
-import type { QueuePlace } from '../../shared/infra/redis/queues/queue-history.ts';
+import type { HistoryKey } from '../../shared/infra/redis/queues/queue-history.ts';
 import { chatOf, postChat } from '../support/chat.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useAdmin, useService } from '../support/use-service.ts';
@@ -23,7 +23,7 @@ describe('the charts of the board', () => {
     admin.clock.advance(200 * DAY_MS);
     await Promise.resolve();
   });
-  const place = (): QueuePlace => ({ prefix: admin.keyspace.shard(1).tag, queue: 'interactive' });
+  const place = (): HistoryKey => ({ prefix: admin.keyspace.shard(1).tag, queue: 'interactive' });
   const add = (ago: number, ended: { completed?: number; failed?: number; waitedMs?: number; ranMs?: number }) => {
     const { completed = 0, failed = 0, waitedMs = 1, ranMs = 1 } = ended;
     const count = completed + failed;

@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { endLines, ran, STOP } from '../support/ended-lines.ts';

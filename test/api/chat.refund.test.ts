@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { createRefund } from '../../api/admission/refund.ts';
-import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import { createEnqueuer } from '../../shared/admission/enqueue.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
 import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
@@ -44,11 +44,11 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const refund = openRefund(service);
     await new Promise<void>((resolve) => {
       const store = createAdmissionStore(redis, keyspace, settings);
-      const { takeBack: takeBackOnce } = createEnqueue({
+      const { takeBack: takeBackOnce } = createEnqueuer({
         ...common,
         line: createLineStore(redis, keyspace, TIMEOUT_MS),
         store: {
-          voidTold: store.voidTold,
+          voidForGood: store.voidForGood,
           async disown(...call) {
             const state = await store.disown(...call);
             if (state !== 'gone') resolve();

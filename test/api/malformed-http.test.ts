@@ -6,8 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../scripts/embedded/ports.ts';
+import { closeUnread } from '../../api/http/close-unread.ts';
 import { registerAnswers } from '../../api/http/open-answers.ts';
-import { closeUnread, refuseMalformed, serve } from '../../api/http/serve.ts';
+import { refuseMalformed } from '../../api/http/refuse-malformed.ts';
+import { serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
 import { useService } from '../support/use-service.ts';

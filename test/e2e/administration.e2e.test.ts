@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
@@ -95,7 +95,7 @@ async function expectEverywhere(
     const until = Date.now() + limitMs;
     let found = await look(at);
     while (found !== wanted && Date.now() < until) {
-      await delay(25);
+      await pause(25);
       found = await look(at);
     }
     expect([what, found]).toEqual([what, wanted]);
@@ -194,7 +194,7 @@ it('what two ingresses acknowledge to administrators holds on both, beside traff
       const answer = await api(chance.pick(apis), 'POST', '/chat', chance.pick([root, ...keys]).value, chat);
       if (answer.status === 200) traffic.served += 1;
       else if (answer.status >= 500) traffic.faults.push(answer);
-      await delay(20);
+      await pause(20);
     }
   });
   const names = Object.keys(OPERATIONS);

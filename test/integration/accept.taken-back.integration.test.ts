@@ -65,10 +65,15 @@ describe('a call that repeats an Idempotency-Key', () => {
       ...{ clock: systemClock, log: createRecordingLog() },
     });
     return createAccept({
-      ...{ admit, hub, enqueue: { enqueue: nobody, takeBack: () => undefined } },
+      ...{ admit, hub, enqueuer: { enqueue: nobody, takeBack: () => undefined } },
       records: createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS }),
       recall: { byId: () => Promise.resolve(false), byName: () => Promise.resolve() },
-      keepIntent: { beforeAnswer: nobody, byOther: nobody, besides: () => undefined, forget: () => undefined },
+      intentKeeper: {
+        storeBeforeAnswer: nobody,
+        waitUntilStored: nobody,
+        storeInBackground: () => undefined,
+        remove: () => undefined,
+      },
       retention: { ordinaryMs: RETENTION_MS, storedAnswerMs: RETENTION_MS },
       follow: () => undefined,
       events: createEventBus<AdmissionEvents>(() => undefined),

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
@@ -199,14 +199,14 @@ describe('a full line', () => {
       const tenant = tenants[index % tenants.length];
       const first = await tenant?.admit({ body: BODY });
       if (first?.verdict !== 'lane') return;
-      await delay(Math.ceil(first.retryAfterMs / 1000) * 1000);
+      await pause(Math.ceil(first.retryAfterMs / 1000) * 1000);
       back.push((await tenant?.admit({ body: BODY }))?.verdict ?? '');
     }
     const calls: Promise<void>[] = [];
     for (let index = 0; index < CALLERS; index += 1) {
       calls.push(call(index));
       // Twice as many as can be served.
-      await delay(PACE_MS / 2);
+      await pause(PACE_MS / 2);
     }
     await Promise.all(calls);
     clearInterval(draining);

@@ -8,7 +8,7 @@ import { startRedis } from '../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
 import { createAdmission } from '../../shared/admission/admission.ts';
 import type { AdmissionDeps } from '../../shared/admission/admission.ts';
-import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import { createEnqueuer } from '../../shared/admission/enqueue.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
@@ -44,7 +44,7 @@ describe('an admission that is sent again into a Redis that is full by then', ()
     key = await lab.key();
     const common = { clock: systemClock, log: createRecordingLog() };
     const line = createLineStore(lab.redis, lab.keyspace, TIMEOUT_MS);
-    const { takeBack } = createEnqueue({ ...common, line, store: lab.store, giveUpAfterMs: 10_000 });
+    const { takeBack } = createEnqueuer({ ...common, line, store: lab.store, giveUpAfterMs: 10_000 });
     admit = createAdmission({
       ...{ ...common, takeBack, store: lab.store, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
       accountStore: createAccountStore(lab.redis, lab.keyspace),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { decodeEntry, encodeEntry } from '../../shared/contracts/events.ts';
-import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createStreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import { waitFor } from '../support/chat.ts';
 import { openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';

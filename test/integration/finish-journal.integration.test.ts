@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
-import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import { createEnqueuer } from '../../shared/admission/enqueue.ts';
 import { LOST } from '../../shared/contracts/events.ts';
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
@@ -98,7 +98,7 @@ it.each([
 });
 
 it('stops a request again whose caller was told that nothing was accepted while a worker had it', async () => {
-  const { takeBack } = createEnqueue({
+  const { takeBack } = createEnqueuer({
     line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
     store: lab.admissions,
     giveUpAfterMs: 10_000,
@@ -127,10 +127,10 @@ it('leaves what goes on for the next try under its Idempotency-Key, and what Red
   const named = await lab.admit({ idempotency });
   await lab.run(named, 1);
   const found: string[] = [];
-  const { takeBack } = createEnqueue({
+  const { takeBack } = createEnqueuer({
     line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
     store: {
-      voidTold: lab.admissions.voidTold,
+      voidForGood: lab.admissions.voidForGood,
       async disown(...call) {
         const state = await lab.admissions.disown(...call);
         found.push(state);

@@ -6,7 +6,7 @@ import { dayOf, monthOf } from '../../shared/domain/pricing/pricing.ts';
 import { createErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { createEraseDeleted } from '../../workers/compliance/erase-deleted.ts';
 import { ENTITY_HASH, IDEMPOTENCY, usePutBackLab } from '../support/put-back-lab.ts';
 import { endingOf, FAILED, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
@@ -203,7 +203,7 @@ describe('its end', () => {
     const principal = await lab.tenant(100 * RATE);
     const { request, repeat } = await puts.ended(principal);
     await puts.rollBack();
-    expect(await lab.admissions.voidTold(request.requestId, principal, LOST)).toBe('missing');
+    expect(await lab.admissions.voidForGood(request.requestId, principal, LOST)).toBe('missing');
 
     expect(await repeat()).toBe('superseded');
 

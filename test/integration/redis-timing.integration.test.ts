@@ -4,7 +4,7 @@ import { createAccountStore } from '../../shared/infra/redis/accounts/account-st
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createStreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import { inTime } from '../../shared/infra/redis/timing.ts';
 import { openRequestLab, principalOf, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';

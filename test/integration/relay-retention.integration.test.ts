@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
@@ -51,7 +51,7 @@ describe('an answer whose time is over', () => {
 
     await request.endAndForget();
     // Two renewals of its reader, by which it might be given up.
-    await delay(11_000);
+    await pause(11_000);
     socket.resume();
 
     expectWhole(await ended);
@@ -64,7 +64,7 @@ describe('an answer whose time is over', () => {
     await request.leave();
     await request.finish('', SHORT_MS);
     expect((await request.attach())?.state).toBe('done');
-    await delay(2 * SHORT_MS);
+    await pause(2 * SHORT_MS);
 
     const { ended } = await serve(requestId, { existing: true });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import { createEnqueuer } from '../../shared/admission/enqueue.ts';
 import { LOST } from '../../shared/contracts/events.ts';
 import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
@@ -57,7 +57,7 @@ describe('a request of which nobody knows whether it is in line', () => {
     const { lab } = relay;
     const request = await lab.admit({ withoutBody: true });
     const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
-    const { enqueue } = createEnqueue({
+    const { enqueue } = createEnqueuer({
       line: {
         async enqueue(...call) {
           await line.enqueue(...call);

@@ -7,7 +7,7 @@ import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
-import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createStreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';

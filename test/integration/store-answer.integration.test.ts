@@ -8,7 +8,7 @@ import type { StoredAnswer } from '../../shared/contracts/stored-answer.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createStoreAnswer } from '../../workers/pipeline/store-answer.ts';

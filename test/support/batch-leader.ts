@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
@@ -103,7 +103,7 @@ export async function openLeader(
           isOver = false;
           ended = dispatcher.dispatchShard(0).finally(() => (isOver = true));
         }
-        await delay(LOOK_MS);
+        await pause(LOOK_MS);
       }
       const letGo = () => {
         gate = undefined;
@@ -117,7 +117,7 @@ export async function openLeader(
         await dispatcher.dispatchShard(0);
         const requestId = lost;
         if (requestId === undefined) {
-          await delay(LOOK_MS);
+          await pause(LOOK_MS);
           continue;
         }
         loses = false;

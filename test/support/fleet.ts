@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -66,7 +66,7 @@ async function callJson(method: string, url: string, body?: object, tries = TRIE
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   if (response.status === 503 && tries > 0) {
-    await delay(500);
+    await pause(500);
     return callJson(method, url, body, tries - 1);
   }
   const text = await response.text();

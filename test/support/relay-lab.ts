@@ -7,7 +7,7 @@ import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { RequestRecord } from '../../shared/infra/redis/requests/record-store.ts';
 import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
-import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createStreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
 import { createRecordingLog } from './recording-log.ts';

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Express } from 'express';
 import request from 'supertest';
@@ -139,7 +139,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     for (let tries = 0; ; tries += 1) {
       const answer = await admin(method, path, body);
       if (answer.status !== 503 || tries === SET_UP_TRIES) return answer;
-      await delay(500);
+      await pause(500);
     }
   };
   async function setProvider(settings: object, name = 'simulated'): Promise<void> {

@@ -1,7 +1,7 @@
 import { encodeEntry, eventsOf, FAULT } from '../../shared/contracts/events.ts';
 import type { Terminal } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/stored-answer.ts';
-import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { LineRetry } from '../../shared/infra/mongo/batches/batch-lines.ts';
 import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
@@ -49,6 +49,17 @@ interface EndedTry {
  */
 function hasOnlyWaited({ terminal }: EndedTry['end']): boolean {
   return terminal?.error?.code === 'timeout' && (terminal.trace?.attempts ?? []).length === 0;
+}
+
+function learnTokens({ tokens }: OpenBatch, tries: readonly EndedTry[]): void {
+  for (const { line, end } of tries)
+    if (end.terminal !== undefined && end.hasText && line.promptTokens !== undefined)
+      tokens.note(tokensOf(end.terminal) - line.promptTokens);
+}
+
+/** Ended requests give back the tokens that they were counted with beyond what they took. */
+function trySoon(batch: OpenBatch): void {
+  if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, performance.now() + SOON_MS);
 }
 
 /** Replaces an answer that cannot be decoded. Stored as it is, it would make all of the batch's results unreadable. */
@@ -116,12 +127,14 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     batch.later.push({ index: line.index, ...next });
   }
 
-  async function take(batch: OpenBatch, group: readonly SentLine[]): Promise<void> {
-    const { shard } = batch.row;
-    const tries = (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
+  async function readAll(shard: number, group: readonly SentLine[]): Promise<EndedTry[]> {
+    return (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
+  }
+
+  /** While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage. */
+  function noteOnce(tries: readonly EndedTry[]): void {
     for (const { line, answer, end } of tries) {
       if (end.terminal === undefined || line.isNoted === true) continue;
-      // While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage.
       line.isNoted = true;
       watch.noteEnd(
         answer.fields['tier'] ?? '',
@@ -129,6 +142,10 @@ export function createCollectEnds(deps: CollectEndsDeps) {
         outageOf(end) !== undefined && !hasOnlyWaited(end),
       );
     }
+  }
+
+  /** Puts back the lines that are tried again. Resolves with the ends of the others. */
+  async function putBackFailed(batch: OpenBatch, tries: readonly EndedTry[]): Promise<LineEnd[]> {
     const ends: LineEnd[] = [];
     const again: Promise<void>[] = [];
     for (const one of tries) {
@@ -137,20 +154,33 @@ export function createCollectEnds(deps: CollectEndsDeps) {
       else again.push(putBack(batch, one, retry));
     }
     await Promise.all(again);
-    await endAll(batch, ends);
-    // After the write for the same reason: an end that could not be written is read again.
+    return ends;
+  }
+
+  function noteFailed({ row }: OpenBatch, tries: readonly EndedTry[]): void {
     for (const { line, answer, end } of tries)
-      if (answer.fields['status'] !== 'completed' && !end.hasText) failedTries.note(batch.row, line.requestId);
-    for (const { line, end } of tries)
-      if (end.terminal !== undefined && end.hasText && line.promptTokens !== undefined)
-        batch.tokens.note(tokensOf(end.terminal) - line.promptTokens);
-    // Ended requests give back the tokens that they were counted with beyond what they took.
-    if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, performance.now() + SOON_MS);
+      if (answer.fields['status'] !== 'completed' && !end.hasText) failedTries.note(row, line.requestId);
+  }
+
+  async function shortenAll(shard: number, tries: readonly EndedTry[]): Promise<void> {
     await Promise.all(
       tries.map(({ line: { requestId }, answer: { fields } }) =>
         answers.shorten(shard, { requestId, fields }, retentionMs),
       ),
     );
+  }
+
+  async function take(batch: OpenBatch, group: readonly SentLine[]): Promise<void> {
+    const { shard } = batch.row;
+    const tries = await readAll(shard, group);
+    noteOnce(tries);
+    const ends = await putBackFailed(batch, tries);
+    await endAll(batch, ends);
+    // After the write, because an end that could not be written is read again.
+    noteFailed(batch, tries);
+    learnTokens(batch, tries);
+    trySoon(batch);
+    await shortenAll(shard, tries);
   }
 
   return async (batch: OpenBatch): Promise<void> => {

@@ -1,6 +1,6 @@
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { createBatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';

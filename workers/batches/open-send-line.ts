@@ -1,6 +1,6 @@
 import { createAdmission } from '../../shared/admission/admission.ts';
 import type { AdmissionDeps } from '../../shared/admission/admission.ts';
-import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import { createEnqueuer } from '../../shared/admission/enqueue.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
@@ -31,10 +31,10 @@ export interface OpenSendLineDeps extends Pick<
 /** Puts together what admits and enqueues lines. */
 export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): SendLine {
   const { mongo, redis, keyspace, admissions, recentWrites, requestTimeoutMs, clock, log } = deps;
-  const enqueue = createEnqueue({
+  const enqueuer = createEnqueuer({
     line: createLineStore(redis, keyspace, requestTimeoutMs),
     // Nobody was told that a line was not accepted: one that a worker has runs on, and is found as sent.
-    store: { voidTold: admissions.void, disown: admissions.void },
+    store: { voidForGood: admissions.void, disown: admissions.void },
     giveUpAfterMs: requestTimeoutMs,
     recentWrites,
     clock,
@@ -46,8 +46,8 @@ export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): Send
     accounts: createAccountRepository(mongo),
     takeBack: (requestId, principal, isRefused) => {
       // A line that a full Redis refuses is sent again under its id, which finds it where it was let in before.
-      if (!isRefused) enqueue.takeBack(requestId, principal);
+      if (!isRefused) enqueuer.takeBack(requestId, principal);
     },
   });
-  return createSendLine({ admit, enqueue, watch, leaderId: deps.workerId, log });
+  return createSendLine({ admit, enqueuer, watch, leaderId: deps.workerId, log });
 }

@@ -1,6 +1,6 @@
 import { estimatePromptTokens, promptTokensAbove } from '../../shared/admission/admission.ts';
 import type { createAdmission } from '../../shared/admission/admission.ts';
-import type { Enqueue } from '../../shared/admission/enqueue.ts';
+import type { Enqueuer } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { Refusal } from '../../shared/admission/refusals.ts';
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
@@ -18,7 +18,7 @@ import type { LineTokens } from './line-tokens.ts';
 import type { OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 
-export type Sent =
+export type LineSendResult =
   | { kind: 'sent'; promptTokens?: number }
   /** The line is to be sent again after `ms` milliseconds, as it was refused for a reason that passes. */
   | { kind: 'wait'; waitFor: BatchWait | null; ms: number }
@@ -29,7 +29,7 @@ export type Sent =
 
 export interface SendLineDeps {
   admit: ReturnType<typeof createAdmission>;
-  enqueue: Enqueue;
+  enqueuer: Enqueuer;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
   /** The name under which this process holds the lease of the shard's batches. Redis admits lines of the leader only. */
   leaderId: string;
@@ -70,12 +70,12 @@ function roomOf({ limits, ceilings }: Principal, promptTokens: number): number {
 }
 
 /** Sends a line through admission, like any request, and enqueues it. Safe to repeat, as a line's request id is fixed. */
-export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLineDeps) {
+export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLineDeps) {
   return async (
     line: SendableLine & Pick<OpenLine, 'isProbe'>,
     principal: Principal,
     { batchId, tokens, isOverdue }: { batchId: string; tokens: Pick<LineTokens, 'next'>; isOverdue: boolean },
-  ): Promise<Sent> => {
+  ): Promise<LineSendResult> => {
     // Admission knows a suspension by a flag in Redis only, and Redis may have lost it.
     if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
     try {
@@ -105,7 +105,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         retentionMs: STORED_ANSWER_MS,
       });
       if (outcome.kind === 'admitted') {
-        if (!outcome.isQueued) await enqueue.enqueue(outcome.envelope, principal);
+        if (!outcome.isQueued) await enqueuer.enqueue(outcome.envelope, principal);
         return { kind: 'sent', promptTokens };
       }
       // It was sent before, or another process leads, or it was voided: the next look at lines in flight finds out.

@@ -56,7 +56,7 @@ function createSweepJobs({ jobs, queue, leases, clock }: SweepJobsDeps): () => P
   };
 }
 
-export interface ComplianceDeps {
+export interface StartComplianceDeps {
   mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
@@ -79,7 +79,7 @@ const QUIET_MS = 2_000;
 /** A running job is stopped at once, and another worker begins it again. */
 const CLOSING_MS = 5_000;
 
-function eraseRequestsOf(deps: ComplianceDeps) {
+function eraseRequestsOf(deps: StartComplianceDeps) {
   const { mongo, redis, keyspace, queues, pseudonyms, recentWrites, retentionMs } = deps;
   return createEraseRequests({
     traces: createRequestEraser(redis, keyspace),
@@ -98,7 +98,7 @@ function eraseRequestsOf(deps: ComplianceDeps) {
   });
 }
 
-function runDeletionOf(deps: ComplianceDeps) {
+function runDeletionOf(deps: StartComplianceDeps) {
   const { mongo, redis, keyspace, pseudonyms, erasures, clock } = deps;
   return createRunDeletion({
     jobs: createComplianceWorkRepository(mongo),
@@ -116,7 +116,7 @@ function runDeletionOf(deps: ComplianceDeps) {
 }
 
 /** Starts what a worker does for exports and deletions: their queue and its sweep. */
-export function startCompliance(deps: ComplianceDeps): void {
+export function startCompliance(deps: StartComplianceDeps): void {
   const { mongo, redis, keyspace, events, leases, clock, closer, log } = deps;
   const jobs = createComplianceWorkRepository(mongo);
   const queue = createComplianceQueue(redis, keyspace, (error) => {

@@ -1,3 +1,4 @@
+import { isRecord } from '../../shared/contracts/parse.ts';
 import { collectText, createEndpoint } from '../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
@@ -6,7 +7,7 @@ import { endpointUrl, postToProvider } from '../providers/http/call-provider.ts'
 import { ProviderError } from '../providers/provider.ts';
 import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator.ts';
 import type { Moderator } from './moderator.ts';
-import { isRecord, parseObject } from '../providers/http/parse-json.ts';
+import { parseObject } from '../providers/http/parse-json.ts';
 
 /**
  * In UTF-16 units: the longest message there may be (docs/spec/interface.md section 8) goes in one piece, an answer in

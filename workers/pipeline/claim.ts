@@ -15,7 +15,7 @@ import type {
   Unreadable,
 } from '../../shared/infra/redis/requests/running-request.ts';
 import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import type { AnswerSoFar, Claimed, Delivery, Lease } from './stage.ts';
 

@@ -1,4 +1,4 @@
-import { outOfTime, ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
+import { outOfTime, ServiceError, toRetrySeconds, unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -33,7 +33,7 @@ function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): Servic
     return new ServiceError(
       'tpm_exceeded',
       "The rest of the daily token allowance for the tenant's test keys does not cover this request; shorten it, or wait for midnight UTC.",
-      { retryAfterSeconds: Math.ceil(untilMidnightMs / 1000) },
+      { retryAfterSeconds: toRetrySeconds(untilMidnightMs) },
     );
   }
   return new ServiceError(

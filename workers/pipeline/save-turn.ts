@@ -22,7 +22,7 @@ const AGAIN_MS = 500;
  */
 export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Stage<Generated, Generated> {
   /** Tries again while MongoDB is away: stored after the end of the answer, a turn would be missing in the next one. */
-  async function patiently(store: () => Promise<void>, { signal }: Claimed['lease']): Promise<void> {
+  async function retryWhileMongoIsAway(store: () => Promise<void>, { signal }: Claimed['lease']): Promise<void> {
     const until = clock.now() + AWAY_MS;
     for (;;) {
       try {
@@ -48,7 +48,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
     try {
       const { rowId } = entity;
       const options = { create: rowId === undefined, now: clock.now(), rowId };
-      await patiently(() => conversations.saveTurn(envelope, entityId, turn, options), run.lease);
+      await retryWhileMongoIsAway(() => conversations.saveTurn(envelope, entityId, turn, options), run.lease);
     } catch (error) {
       // The answer exists and is charged: the caller gets it, and the operator hears that the turn is missing.
       log.error('A turn could not be stored in its entity.', {

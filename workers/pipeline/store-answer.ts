@@ -4,7 +4,7 @@ import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
 import type { EndedAnswer } from '../../shared/contracts/stored-answer.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
-import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Claimed } from './stage.ts';
 

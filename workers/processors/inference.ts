@@ -114,20 +114,19 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     startedAt: number,
   ): Promise<JobFacts | undefined> {
     const handed = backend.handed(job.token ?? '');
-    let endsWithRequest = false;
+    const lock = { endsWithRequest: false };
     const ended = await runPipeline({
       ...delivery,
       job: {
         claim: handed?.claim,
         lockToEnd(claimed, outcome) {
-          endsWithRequest = !history.keeps(claimed, outcome);
-          return endsWithRequest ? handed?.lock : undefined;
+          lock.endsWithRequest = !history.keeps(claimed, outcome);
+          return lock.endsWithRequest ? handed?.lock : undefined;
         },
       },
     });
     if (ended === undefined) return undefined;
-    // `lockToEnd` has set it, which the type checker cannot see.
-    if (!(endsWithRequest as boolean)) return history.conclude(job, ended, performance.now() - startedAt);
+    if (!lock.endsWithRequest) return history.conclude(job, ended, performance.now() - startedAt);
     if (handed !== undefined) handed.isEnded = true;
     return undefined;
   }

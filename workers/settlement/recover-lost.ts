@@ -9,7 +9,7 @@ import { createFailedIntents } from '../../shared/infra/mongo/requests/failed-in
 import { createRequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { DueIntent, RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { RequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 

@@ -22,7 +22,7 @@ import type { ChatEvents } from './chat-events.ts';
 import { createDeliverNext } from './deliver.ts';
 import { createServeWebhook } from './serve-webhook.ts';
 
-export interface WebhooksDeps extends OpenPublishingDeps {
+export interface StartWebhooksDeps extends OpenPublishingDeps {
   config: Pick<Config, 'webhooks'>;
   cipher: CredentialCipher;
   leases: LeaderLease;
@@ -38,7 +38,7 @@ const KEYS_LOOK_MS = 30_000;
 const CLOSING_MS = 17_000;
 
 /** Opens what a worker needs for webhooks and starts it: events of requests, deliveries, their sweep, expiring keys. */
-export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: EventSink } & ChatEvents> {
+export async function startWebhooks(deps: StartWebhooksDeps): Promise<{ events: EventSink } & ChatEvents> {
   const { config, mongo, redis, keyspace, leases, telemetry, clock, closer, log } = deps;
   const { webhooks, deliveries, queue, events, watchAccount } = await openPublishing(deps);
   const chatEvents = createChatEvents({ events, gate: deps.gate, watchAccount, clock, log });

@@ -7,17 +7,12 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
-import {
-  assertProviderName,
-  findProvider,
-  providerSchema as providerBodySchema,
-  toProviderSettings,
-} from './provider-settings.ts';
+import { assertProviderName, findProvider, providerSchema, toProviderSettings } from './provider-settings.ts';
 import {
   deletedProviderSchema,
   PROVIDER_EXAMPLE,
   providerListSchema,
-  providerSchema,
+  providerResourceSchema,
   toProviderResource,
 } from './providers-resource.ts';
 
@@ -53,7 +48,7 @@ const getProvider = defineAdminEndpoint({
   path: '/providers/:provider',
   tag: 'Routing',
   summary: 'Retrieve a provider',
-  answers: { 200: json('The provider.', providerSchema) },
+  answers: { 200: json('The provider.', providerResourceSchema) },
   examples: { one: { status: 200, answer: PROVIDER_EXAMPLE } },
   async handle({ params }, deps: ProvidersDeps) {
     const provider = await findProvider(deps.providers, params.provider);
@@ -68,10 +63,10 @@ const putProvider = defineAdminEndpoint({
   summary: 'Create or replace a provider',
   description:
     'Without `api_key` a provider keeps its key; null removes it. Where `kind` or the origin of `base_url` changes, `api_key` must be given again, or as null. Plain http is for private hosts.',
-  body: jsonBody('ProviderSettings', providerBodySchema),
+  body: jsonBody('ProviderSettings', providerSchema),
   answers: {
-    200: json('The replaced provider.', providerSchema),
-    201: json('The created provider.', providerSchema),
+    200: json('The replaced provider.', providerResourceSchema),
+    201: json('The created provider.', providerResourceSchema),
   },
   examples: {
     replace: {

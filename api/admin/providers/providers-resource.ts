@@ -40,8 +40,8 @@ const fields = {
   breaker_state: nullable(oneOf(['closed', 'open', 'half_open'], 'Null while Redis cannot be reached.')),
   updated_at: time('Time of the latest change'),
 };
-export const providerSchema = named('Provider', object(fields));
-export const providerListSchema = named('ProviderList', pageSchema(providerSchema));
+export const providerResourceSchema = named('Provider', object(fields));
+export const providerListSchema = named('ProviderList', pageSchema(providerResourceSchema));
 export const deletedProviderSchema = named('DeletedProvider', deletedSchema('provider', text()));
 
 /** The credential is never among the fields. */

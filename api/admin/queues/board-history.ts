@@ -4,7 +4,7 @@ import type { MetricsHistoryProvider } from '@bull-board/api/typings/app';
 import { countOf, percentileMs, sumTallies } from '../../../shared/domain/queues/job-tally.ts';
 import type { JobTally } from '../../../shared/domain/queues/job-tally.ts';
 import { DAY_MS, DAYS_KEPT, HOUR_MS, MINUTE_MS } from '../../../shared/infra/redis/queues/queue-history.ts';
-import type { QueueHistory, QueuePlace } from '../../../shared/infra/redis/queues/queue-history.ts';
+import type { HistoryKey, QueueHistory } from '../../../shared/infra/redis/queues/queue-history.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 
 type Provider = Required<Pick<MetricsHistoryProvider, 'getHistory' | 'getLatency'>>;
@@ -23,7 +23,7 @@ const sumOf = (hours: Iterable<[number, JobTally]>) => sumTallies([...hours].map
 
 /** Bull Board's charts of days: what ended, and how long it had waited and ran. `places`: queues by the board's name. */
 export function createBoardHistory(
-  places: ReadonlyMap<string, QueuePlace>,
+  places: ReadonlyMap<string, HistoryKey>,
   history: Pick<QueueHistory, 'hours'>,
   clock: Clock,
 ): Provider {
@@ -75,7 +75,7 @@ const MINUTES = 60;
 /** The last hour as BullMQ's own metrics say it: minutes, newest first, beside what the running minute has so far. */
 export async function readMinutes(
   history: Pick<QueueHistory, 'minutes'>,
-  place: QueuePlace,
+  place: HistoryKey,
   what: 'completed' | 'failed',
   now: number,
 ): Promise<QueueMetrics> {

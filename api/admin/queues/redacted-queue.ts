@@ -1,10 +1,10 @@
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
-import { ENDPOINTS } from '../../../shared/contracts/jobs.ts';
+import { CHAT_ROUTES } from '../../../shared/contracts/jobs.ts';
 import type { JobFacts } from '../../../shared/contracts/jobs.ts';
 import { isErrorCode } from '../../../shared/errors/codes.ts';
-import type { QueueHistory, QueuePlace } from '../../../shared/infra/redis/queues/queue-history.ts';
+import type { HistoryKey, QueueHistory } from '../../../shared/infra/redis/queues/queue-history.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { readMinutes } from './board-history.ts';
 import { shardOfQueue } from './queues-endpoints.ts';
@@ -30,7 +30,7 @@ const isOneOf =
 /** What a kept job says of its request, and what each of it looks like. Its ids are shown in any case. */
 const FACTS: Readonly<Record<Exclude<keyof JobFacts, 'tenantId'>, IsFact>> = {
   tier: isOneOf(TIERS),
-  endpoint: isOneOf(ENDPOINTS),
+  endpoint: isOneOf(CHAT_ROUTES),
   finishReason: isOneOf(['stop', 'length', 'content_filter', 'cancelled', 'error']),
   provider: isName,
   model: isName,
@@ -83,7 +83,7 @@ export interface QueueWatch {
 
 /** A queue as the board may see it: counts, times, states and ids, nothing that a tenant wrote. */
 export class RedactedQueue extends BullMQAdapter {
-  readonly place: QueuePlace;
+  readonly place: HistoryKey;
   readonly #watch: QueueWatch;
 
   constructor(

@@ -15,7 +15,7 @@ import { createPrincipalRepository } from '../../../shared/infra/mongo/tenants/p
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
 import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
-import { createAnswerCache } from '../../../shared/infra/redis/requests/stored-answers.ts';
+import { createAnswerCache } from '../../../shared/infra/redis/requests/answer-cache.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { createReplayLine } from './replay-line.ts';
 import { createReplayFailed } from './replay-failed.ts';

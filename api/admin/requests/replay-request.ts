@@ -12,7 +12,7 @@ import type { FailedIntent, FailedIntents } from '../../../shared/infra/mongo/re
 import type { PrincipalRepository } from '../../../shared/infra/mongo/tenants/principal-repository.ts';
 import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { ReplayStore } from '../../../shared/infra/redis/requests/replay-store.ts';
-import type { AnswerCache } from '../../../shared/infra/redis/requests/stored-answers.ts';
+import type { AnswerCache } from '../../../shared/infra/redis/requests/answer-cache.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { ReplayChecks } from './replay-checks.ts';
 import { REPLAYED, skip } from './replay-outcome.ts';

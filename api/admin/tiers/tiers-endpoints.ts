@@ -15,7 +15,7 @@ import {
   TIER_EXAMPLE,
   TIER_VERSION_EXAMPLE,
   tierListSchema,
-  tierSchema,
+  tierResourceSchema,
   tierVersionListSchema,
   toTierResource,
   toTierVersionResource,
@@ -130,7 +130,7 @@ const getTier = defineAdminEndpoint({
   path: '/tiers/:tier',
   tag: 'Routing',
   summary: 'Retrieve a tier',
-  answers: { 200: json('The tier.', tierSchema) },
+  answers: { 200: json('The tier.', tierResourceSchema) },
   examples: { one: { status: 200, answer: TIER_EXAMPLE } },
   async handle({ params }, { tiers }: TiersDeps) {
     const tier = knownTier(params.tier);
@@ -145,7 +145,7 @@ const putTier = defineAdminEndpoint({
   summary: 'Replace a tier',
   description: 'Creates a new version, which applies to new requests at once.',
   body: jsonBody('TierSettings', tierBodySchema),
-  answers: { 200: json('The tier.', tierSchema) },
+  answers: { 200: json('The tier.', tierResourceSchema) },
   examples: {
     one_target: {
       body: { rates: TIER_EXAMPLE.rates, targets: [{ provider: 'openai', model: 'gpt-5-mini' }] },
@@ -189,7 +189,7 @@ const rollBackTier = defineAdminEndpoint({
   summary: 'Roll back a tier',
   description: 'Creates a new version with the content of an earlier one.',
   body: jsonBody('TierRollback', rollbackSchema),
-  answers: { 200: json('The tier.', tierSchema) },
+  answers: { 200: json('The tier.', tierResourceSchema) },
   errors: ['conflict'],
   examples: { first: { body: { version: 1 }, status: 200, answer: TIER_EXAMPLE } },
   async handle({ params, body }, deps: TiersDeps) {

@@ -53,8 +53,8 @@ const tierFields = {
   ...contentFields,
   updated_at: nullable(time('Time of the latest change')),
 };
-export const tierSchema = named('Tier', object(tierFields));
-export const tierListSchema = named('TierList', pageSchema(tierSchema));
+export const tierResourceSchema = named('Tier', object(tierFields));
+export const tierListSchema = named('TierList', pageSchema(tierResourceSchema));
 
 /** A tier that was never set is version 0: it has the default rates and no targets. */
 export function toTierResource(tier: Tier, row: TierRow | undefined) {

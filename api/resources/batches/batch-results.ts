@@ -15,7 +15,7 @@ import { DRAIN_MS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import { outcomeOf } from '../../relay/outcome.ts';
-import type { Outcome } from '../../relay/outcome.ts';
+import type { EndedAs } from '../../relay/outcome.ts';
 import { completionSchema } from '../chat/completion-schemas.ts';
 
 const resultSchema = named(
@@ -47,7 +47,7 @@ const RESULT_EXAMPLE = {
 /** Lines that are in memory at a time. Each may have a megabyte, and a page of them is read in one turn of the event loop. */
 const PAGE_LINES = 20;
 
-function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): Outcome {
+function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): EndedAs {
   if (error !== undefined) return { error: toErrorObject(error, requestId) };
   const head = answerHead({
     requestId,

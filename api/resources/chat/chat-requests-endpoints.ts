@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Response } from 'express';
 
@@ -6,9 +6,9 @@ import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import type { StreamEntry } from '../../../shared/contracts/events.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../../../shared/infra/redis/requests/stored-answers.ts';
+import type { StreamReader } from '../../../shared/infra/redis/requests/stream-reader.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import type { KeepIntent } from '../../admission/keep-intent.ts';
+import type { IntentKeeper } from '../../admission/keep-intent.ts';
 import type { Recall } from '../../admission/recall.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { Sent } from '../../contract/define-endpoint.ts';
@@ -25,7 +25,7 @@ export interface ChatRequestsDeps {
   streams: StreamReader;
   ledger: LedgerRepository;
   recall: Recall;
-  keepIntent: Pick<KeepIntent, 'forget'>;
+  intentKeeper: Pick<IntentKeeper, 'remove'>;
   clock: Clock;
   relayTimes: RelayTimes;
 }
@@ -58,7 +58,7 @@ async function untilDone(
   for (;;) {
     const record = await records.find(principal, requestId);
     if (record === undefined || record.state === 'done' || clock.now() > until) return record;
-    await delay(CANCEL_POLL_MS);
+    await pause(CANCEL_POLL_MS);
   }
 }
 
@@ -108,7 +108,7 @@ const cancelChatRequest = defineEndpoint({
       return ended === undefined ? undefined : { ...ended, isGone: false };
     });
     // A Redis that comes back without the cancelling would else bring the request back, and run it.
-    if (record.status === 'cancelled') deps.keepIntent.forget(requestId);
+    if (record.status === 'cancelled') deps.intentKeeper.remove(requestId);
     const entries = await deps.streams.readFrom(principal.shard, requestId, 1);
     return sendRequest(res, principal, { record, entries }, deps);
   },

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import Joi from 'joi';
 
@@ -58,6 +58,6 @@ export async function reached(
         `The stream has ${sentSeq} events so far, and none after event ${position}; send the same call again shortly.`,
         { retryAfterSeconds: 1 },
       );
-    await delay(REWRITE_POLL_MS);
+    await pause(REWRITE_POLL_MS);
   }
 }

@@ -1,6 +1,6 @@
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { FinishReason } from '../../../shared/contracts/events.ts';
-import type { Endpoint } from '../../../shared/contracts/jobs.ts';
+import type { ChatRoute } from '../../../shared/contracts/jobs.ts';
 import type { WebhookEventData, WebhookEventType } from '../../../shared/contracts/webhook-events.ts';
 import {
   id,
@@ -29,7 +29,7 @@ const chat = {
   key_id: id('key'),
   mode,
   model: oneOf(TIERS),
-  endpoint: oneOfType<Endpoint>({ chat: true, 'chat.stream': true, batch: true }),
+  endpoint: oneOfType<ChatRoute>({ chat: true, 'chat.stream': true, batch: true }),
   entity_id: nullable(text()),
 };
 const ended = {

@@ -55,7 +55,7 @@ export function rivalsCharts({ cases, summaries, rounds, seconds, machine }: Kep
       isLogarithmic,
       categories: shown.map(({ title: name }) => name),
       subtitle: `${unit}. Medians of ${rounds} rounds of ${seconds} s, ${machine}.`,
-      series: contenders.map((name) => ({ name, values: shown.map((kase) => valueOf(name, kase.name)) })),
+      series: contenders.map((name) => ({ name, values: shown.map((benchCase) => valueOf(name, benchCase.name)) })),
     });
     charts.set(`${file}.svg`, svg);
   }

@@ -23,7 +23,7 @@ export interface Contender {
   /** Empty where they are not ours to measure. */
   pids: Record<string, number>;
   /** How it is asked in this case. May have to prepare something first. */
-  prepare(kase: RivalCase, answer: string): Promise<Ask>;
+  prepare(benchCase: RivalCase, answer: string): Promise<Ask>;
   /** Resolves when nothing of the answered requests is left to do. */
   settled(): Promise<void>;
   /** Of Parley only. */
@@ -48,9 +48,9 @@ function openAiContender({ name, url, headers = {}, model }: Target, pids: Conte
     name,
     pids,
     settled: NOTHING_LEFT,
-    prepare: (kase, answer) => {
-      const messages = [...historyOf(kase.history ?? 0, answer), ...promptOf(kase)];
-      const body = { model: model ?? PROVIDER_MODEL, stream: kase.mode === 'stream', messages };
+    prepare: (benchCase, answer) => {
+      const messages = [...historyOf(benchCase.history ?? 0, answer), ...promptOf(benchCase)];
+      const body = { model: model ?? PROVIDER_MODEL, stream: benchCase.mode === 'stream', messages };
       return Promise.resolve({
         url: `${url}/chat/completions`,
         headers: { 'Content-Type': 'application/json', ...headers },
@@ -101,17 +101,17 @@ function contenderOf(name: string, system: System, parley?: Parley): Contender {
     pids,
     settled,
     ...(parley === undefined ? {} : { parley }),
-    async prepare(kase) {
-      const messages = promptOf(kase);
-      const path = kase.mode === 'stream' ? '/chat/stream' : '/chat';
-      const entities = kase.history === undefined ? [] : await fillMemory(system, kase);
+    async prepare(benchCase) {
+      const messages = promptOf(benchCase);
+      const path = benchCase.mode === 'stream' ? '/chat/stream' : '/chat';
+      const entities = benchCase.history === undefined ? [] : await fillMemory(system, benchCase);
       const bodies = entities.map((entity) => JSON.stringify({ model: 'mobius', messages, entity_id: entity }));
       return {
         url: url + path,
         headers,
         bodies: bodies.length > 0 ? bodies : [JSON.stringify({ model: 'mobius', messages })],
-        prepared: (entities.length * (kase.history ?? 0)) / 2,
-        ...(kase.isResumed === true
+        prepared: (entities.length * (benchCase.history ?? 0)) / 2,
+        ...(benchCase.isResumed === true
           ? { resume: { url: `${url}/chat/stream`, afterEvents: 5 }, keys: await makeKeys(parley) }
           : {}),
       };

@@ -32,9 +32,9 @@ export const RIVAL = 'portkey';
 
 export function renderRivals(result: RivalsResult): string {
   const { cases, summaries, rounds, seconds, isBooked, absent, failures } = result;
-  const sections = cases.map((kase) => {
-    const rows = summaries.filter((summary) => summary.kase === kase.name);
-    return [`${kase.title} (${kase.name})`, '', ...caseTable(rows), ...processLines(rows)].join('\n');
+  const sections = cases.map((benchCase) => {
+    const rows = summaries.filter((summary) => summary.kase === benchCase.name);
+    return [`${benchCase.title} (${benchCase.name})`, '', ...caseTable(rows), ...processLines(rows)].join('\n');
   });
   const errors = summaries.reduce((sum, summary) => sum + summary.errors, 0);
   const disturbed = summaries.filter(({ discarded }) => discarded > 0).length;

@@ -62,20 +62,20 @@ export async function runRivals(
   const failures: RivalsResult['failures'] = [];
   const warm = new Set<Contender>();
   for (let round = 1; round <= rounds; round += 1) {
-    for (const kase of cases) {
-      await slowDown(provider.url, kase);
-      const asked = contenders.filter(({ name }) => takesPart(name, kase));
+    for (const benchCase of cases) {
+      await slowDown(provider.url, benchCase);
+      const asked = contenders.filter(({ name }) => takesPart(name, benchCase));
       for (const contender of round % 2 === 1 ? asked : asked.toReversed()) {
         const first = warm.has(contender) ? WARM_SECONDS.firstRound : WARM_SECONDS.firstCase;
         const warmSeconds = round === 1 ? first : WARM_SECONDS.later;
         warm.add(contender);
         try {
-          runs.push(await runCase(lab, contender, { kase, seconds, warmSeconds, round }));
+          runs.push(await runCase(lab, contender, { benchCase, seconds, warmSeconds, round }));
         } catch (error) {
           supervisor.signal.throwIfAborted();
           const why = error instanceof Error ? error.message : String(error);
-          failures.push({ kase: kase.name, contender: contender.name, round, why });
-          log(`round ${round}, ${kase.name}, ${contender.name}: failed: ${why}`);
+          failures.push({ kase: benchCase.name, contender: contender.name, round, why });
+          log(`round ${round}, ${benchCase.name}, ${contender.name}: failed: ${why}`);
         }
       }
     }
@@ -122,13 +122,18 @@ async function isAllBooked(
 async function runCase(
   lab: Lab,
   contender: Contender,
-  { kase, seconds, warmSeconds, round }: { kase: RivalCase; seconds: number; warmSeconds: number; round: number },
+  {
+    benchCase,
+    seconds,
+    warmSeconds,
+    round,
+  }: { benchCase: RivalCase; seconds: number; warmSeconds: number; round: number },
 ): Promise<RivalRun> {
   const { generator, provider, print } = lab;
-  const ask = await contender.prepare(kase, ANSWER);
+  const ask = await contender.prepare(benchCase, ANSWER);
   note(lab, contender, ask.prepared ?? 0);
   const load = async (forSeconds: number): Promise<LoadResult> => {
-    const result = await generator.run(specOf(ask, kase, { seconds: forSeconds }));
+    const result = await generator.run(specOf(ask, benchCase, { seconds: forSeconds }));
     note(lab, contender, result.answered);
     return result;
   };
@@ -136,14 +141,16 @@ async function runCase(
   const usage = await measureLoad(bench, contender, load, { warmSeconds, seconds });
   const { answered, errors } = usage.result;
   const run: RivalRun = {
-    kase: kase.name,
+    kase: benchCase.name,
     contender: contender.name,
     answered,
     errors: Object.values(errors).reduce((sum, count) => sum + count, 0),
-    ...usageFigures(usage, contender, kase),
+    ...usageFigures(usage, contender, benchCase),
   };
   const { perSecond = 0, cpuMs: cost = NaN } = run.figures;
-  print(`round ${round}, ${kase.name}, ${contender.name}: ${perSecond.toFixed(0)} a second, ${cost.toFixed(2)} CPU-ms`);
+  print(
+    `round ${round}, ${benchCase.name}, ${contender.name}: ${perSecond.toFixed(0)} a second, ${cost.toFixed(2)} CPU-ms`,
+  );
   for (const [what, count] of Object.entries(errors)) print(`  ${count} times "${what}"`);
   return run;
 }

@@ -19,6 +19,7 @@ interface Spread {
 
 /** A contender in a case, over all rounds that count. */
 export interface RivalSummary {
+  /** The name of its case; kept runs call it this. */
   kase: string;
   contender: string;
   answered: number;

@@ -25,7 +25,7 @@ export function noteAttempt(slices: Slice[], reason: string | undefined, windowM
   else slice.failed[reason] = (slice.failed[reason] ?? 0) + 1;
 }
 
-export function addCounts(counts: Record<string, number>, more: Record<string, number>): Record<string, number> {
+export function addFailures(counts: Record<string, number>, more: Record<string, number>): Record<string, number> {
   const sum = { ...counts };
   for (const [reason, count] of Object.entries(more)) sum[reason] = (sum[reason] ?? 0) + count;
   return sum;
@@ -40,7 +40,7 @@ export function mergeSlices(slices: readonly Slice[], more: readonly Slice[], ol
     merged.set(slice.at, {
       at: slice.at,
       ok: before.ok + slice.ok,
-      failed: addCounts(before.failed, slice.failed),
+      failed: addFailures(before.failed, slice.failed),
     });
   }
   return [...merged.values()].sort((a, b) => a.at - b.at);
@@ -60,7 +60,7 @@ export function totalsOf(slices: readonly Slice[], oldest: number): Totals {
   for (const slice of slices) {
     if (slice.at < oldest) continue;
     ok += slice.ok;
-    errors = addCounts(errors, slice.failed);
+    errors = addFailures(errors, slice.failed);
   }
   const failures = Object.values(errors).reduce((sum, count) => sum + count, 0);
   return { attempts: ok + failures, failures, errors };

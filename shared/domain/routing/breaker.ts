@@ -1,5 +1,5 @@
 import { CLOCKS_APART_MS } from '../clocks.ts';
-import { addCounts, mainReason, mergeSlices, totalsOf } from './attempt-window.ts';
+import { addFailures, mainReason, mergeSlices, totalsOf } from './attempt-window.ts';
 import type { Slice } from './attempt-window.ts';
 
 /**
@@ -112,7 +112,8 @@ export function afterReport(
     oldest,
   );
   const { attempts, failures, errors } = totalsOf(slices, oldest);
-  if (refusal !== undefined) return opened(breaker, refusal, settings.openMs, addCounts(errors, { [refusal]: 1 }), now);
+  if (refusal !== undefined)
+    return opened(breaker, refusal, settings.openMs, addFailures(errors, { [refusal]: 1 }), now);
   const failingSince = failures === 0 ? null : Math.min(breaker.failingSince ?? now, now);
   const decides = failingSince !== null && now - failingSince >= GATHER_MS;
   if (decides && attempts >= settings.minAttempts && failures / attempts >= settings.failureRatio) {
@@ -175,7 +176,7 @@ export function afterProbe(
   if (result.kind === 'void') return { ...breaker, probe: null };
   if (result.kind === 'ok') return closed(breaker, 'probe_succeeded', now);
   const pauseMs = Math.min(Math.max(breaker.pauseMs * 2, settings.openMs), settings.maxOpenMs);
-  return opened(breaker, result.reason, pauseMs, addCounts(breaker.errors, { [result.reason]: 1 }), now);
+  return opened(breaker, result.reason, pauseMs, addFailures(breaker.errors, { [result.reason]: 1 }), now);
 }
 
 /** An administrator closes it: what was counted is forgotten. */

@@ -43,7 +43,7 @@ function tokensOf(counts: UsageCounts | undefined): number {
 }
 
 /** Adds to the counts of `sum`. */
-export function addCounts(sum: UsageCounts, more: UsageCounts): void {
+export function addUsageCounts(sum: UsageCounts, more: UsageCounts): void {
   for (const name of COUNTS) sum[name] += more[name];
 }
 
@@ -56,7 +56,7 @@ export function addGroups(one: readonly LedgerGroup[], other: readonly LedgerGro
     const sum = sums.get(nameOf(group));
     if (sum === undefined) sums.set(nameOf(group), { ...group });
     else {
-      addCounts(sum, group);
+      addUsageCounts(sum, group);
       sum.amountMicro += group.amountMicro;
     }
   }
@@ -73,7 +73,7 @@ export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): Usage
   const [first, ...more] = ledger.filter((group) => group.type === 'usage' && group.dayMs === dayMs);
   if (first === undefined) return undefined;
   const sum = { ...first };
-  for (const group of more) addCounts(sum, group);
+  for (const group of more) addUsageCounts(sum, group);
   return sum;
 }
 

@@ -1,5 +1,5 @@
 import type { Tier } from '../../contracts/chat-request.ts';
-import type { Endpoint } from '../../contracts/jobs.ts';
+import type { ChatRoute } from '../../contracts/jobs.ts';
 import type { KeyMode } from '../../contracts/space.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 
@@ -32,7 +32,7 @@ export interface RollUpKey {
   keyId: string;
   tier: Tier;
   mode: KeyMode;
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   scope: 'all' | 'entity';
   /** Empty where the request had none, and in scope `all`. */
   entityId: string;

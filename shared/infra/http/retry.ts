@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import pRetry from 'p-retry';
 
@@ -45,7 +45,7 @@ function retryAfter<T>(first: Error, attempt: (number: number) => Promise<T>, po
       policy.onRetry?.(error, attemptNumber);
       const wait = policy.askedWaitMs(error);
       // Where the signal ends the wait, p-retry rejects with the signal's own reason.
-      if (wait > 0) await delay(wait, undefined, { signal: policy.signal }).catch(() => undefined);
+      if (wait > 0) await pause(wait, undefined, { signal: policy.signal }).catch(() => undefined);
       return true;
     },
   });

@@ -5,7 +5,7 @@ import { gaugeChecks } from './check-gauge.ts';
 import type { CheckGauges } from './check-gauge.ts';
 import { gaugeQueues } from './queue-gauges.ts';
 import type { QueueGauges } from './queue-gauges.ts';
-import { SECONDS_BUCKETS, countBreakerChanges, createRegistry, fromZero, pageOf } from './registry.ts';
+import { SECONDS_BUCKETS, countBreakerChanges, createRegistry, fromZero, metricsPage } from './registry.ts';
 
 export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
 
@@ -37,7 +37,7 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, checks, ..
     },
   });
   return {
-    page: pageOf(registry),
+    page: metricsPage(registry),
     requests: new Counter({
       name: 'parley_http_requests_total',
       help: 'Answered HTTP requests by route and status.',

@@ -55,6 +55,6 @@ export function fromZero<Label extends string>(
   return counter;
 }
 
-export function pageOf(registry: Registry): MetricsPage {
+export function metricsPage(registry: Registry): MetricsPage {
   return { contentType: registry.contentType, render: () => registry.metrics() };
 }

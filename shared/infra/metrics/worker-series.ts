@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram } from 'prom-client';
 
 import { gaugeChecks } from './check-gauge.ts';
 import type { CheckGauges } from './check-gauge.ts';
-import { SECONDS_BUCKETS, countBreakerChanges, createRegistry, fromZero, pageOf } from './registry.ts';
+import { SECONDS_BUCKETS, countBreakerChanges, createRegistry, fromZero, metricsPage } from './registry.ts';
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
@@ -28,7 +28,7 @@ export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauge
   const count = (name: string, help: string, labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers });
   return {
-    page: pageOf(registry),
+    page: metricsPage(registry),
     requests: count('parley_requests_total', 'Ended requests by tier and finish reason or error code.', [
       'tier',
       'outcome',

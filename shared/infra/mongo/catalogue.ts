@@ -23,7 +23,7 @@ import { idempotencyModel } from './requests/idempotency-repository.ts';
 import { requestIntentModel } from './requests/request-intents.ts';
 import { providerModel } from './routing/provider-repository.ts';
 import { tierModel, tierVersionModel } from './routing/tier-repository.ts';
-import { faultOfServer } from './start-fault.ts';
+import { mongoServerFault } from './start-fault.ts';
 import { auditModel } from './tenants/audit-repository.ts';
 import { keyModel } from './tenants/key-repository.ts';
 import { tenantModel } from './tenants/tenant-repository.ts';
@@ -118,7 +118,7 @@ export async function prepareDatabase(uri: string, log: Pick<Logger, 'warn'>): P
     log.warn('MONGODB_URI names no database, so all data is in `test`; name one (mongodb://HOST:PORT/DATABASE).');
   const connection = await connectMongo(uri, { callTimeoutMs: INDEX_BUILD_MS });
   try {
-    const fault = faultOfServer(await connection.getClient().db().command({ hello: 1 }));
+    const fault = mongoServerFault(await connection.getClient().db().command({ hello: 1 }));
     if (fault !== undefined) throw new Error(fault);
     await ensureIndexes(connection);
   } finally {

@@ -1,7 +1,7 @@
 import mongoose from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import { faultOfAttempt } from './start-fault.ts';
+import { mongoStartFault } from './start-fault.ts';
 
 /** What every repository is made of. */
 export type MongoConnection = Connection;
@@ -43,7 +43,7 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
     return await connection.asPromise();
   } catch (cause) {
     await connection.close().catch(() => undefined);
-    throw new Error(faultOfAttempt(cause), { cause });
+    throw new Error(mongoStartFault(cause), { cause });
   }
 }
 

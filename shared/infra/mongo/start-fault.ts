@@ -50,7 +50,7 @@ function faultOfSet(error: unknown): string | undefined {
 }
 
 /** One sentence for the operator whose MongoDB could not be reached. No sentence shows the URI: it may have a password. */
-export function faultOfAttempt(error: unknown): string {
+export function mongoStartFault(error: unknown): string {
   if (error instanceof Error && OF_URIS.has(error.name)) return UNREADABLE;
   if (error instanceof mongoose.mongo.MongoServerError && AUTHENTICATION_FAILED.has(error.code)) return REFUSED;
   const text = textOf(error);
@@ -61,7 +61,7 @@ export function faultOfAttempt(error: unknown): string {
 }
 
 /** What `hello` says of a server that has no transactions; undefined: it has. */
-export function faultOfServer(hello: object): string | undefined {
+export function mongoServerFault(hello: object): string | undefined {
   const isRouter = 'msg' in hello && hello.msg === 'isdbgrid';
   return isRouter || 'setName' in hello
     ? undefined

@@ -11,7 +11,7 @@ import { corkTurns } from './cork-turns.ts';
 import type { Keyspace } from './keyspace.ts';
 import { parseRedisUrl } from './redis-target.ts';
 import type { Group, SentinelAccess, TlsFiles } from './redis-target.ts';
-import { faultOfAttempt, reasonOf } from './start-fault.ts';
+import { reasonOf, redisStartFault } from './start-fault.ts';
 import { assertSuitable } from './suitable-server.ts';
 
 /**
@@ -161,7 +161,7 @@ export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIME
   }
   // Goes on listening: what is under way may fail a moment later, and nobody else would hear of it.
   client.disconnect();
-  throw new Error(faultOfAttempt({ error: lastError, isEncrypted: isEncrypted(client) }), {
+  throw new Error(redisStartFault({ error: lastError, isEncrypted: isEncrypted(client) }), {
     cause: reasonOf(lastError),
   });
 }

@@ -71,6 +71,6 @@ async function untilTaken<Reply>(client: RedisClient, error: unknown, send: () =
  * Sends a call again for as long as its server refuses it, as ioredis does while the server is away: a worker then loses
  * nothing that it runs.
  */
-export function patiently<Reply>(client: RedisClient, send: () => Promise<Reply>): Promise<Reply> {
+export function retryWhileRefused<Reply>(client: RedisClient, send: () => Promise<Reply>): Promise<Reply> {
   return send().catch((error: unknown) => untilTaken(client, error, send));
 }

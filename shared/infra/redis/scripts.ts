@@ -6,7 +6,7 @@ import { Command, Redis } from 'ioredis';
 import { releaseBytes } from '../../lifecycle/release-bytes.ts';
 import type { RedisClient } from './connection.ts';
 import { linkParts } from './link-parts.ts';
-import { patiently } from './refused-calls.ts';
+import { retryWhileRefused } from './refused-calls.ts';
 import { inTime } from './timing.ts';
 
 /** A reply of a script: Redis has no other types. */
@@ -207,7 +207,7 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
       return (await client.eval(lua, keys.length, ...keys, ...args)) as ScriptReply;
     }
   };
-  return (keys, args) => patiently(client, () => run(keys, args));
+  return (keys, args) => retryWhileRefused(client, () => run(keys, args));
 }
 
 /** The same for callers that wait: a call without an answer fails soon. */

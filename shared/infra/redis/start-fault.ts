@@ -57,7 +57,7 @@ function textOf(error: unknown): string {
  * One sentence for the operator whose Redis could not be reached, each with the setting that is to be looked at. No sentence
  * shows the address: it may have a password.
  */
-export function faultOfAttempt({ error, isEncrypted }: Tried): string {
+export function redisStartFault({ error, isEncrypted }: Tried): string {
   const text = textOf(error);
   const known = FAULTS.find(([pattern]) => pattern.test(text));
   if (known !== undefined) return known[1];

@@ -8,7 +8,7 @@ import { lackOfRights } from './user-rights.ts';
 const MAJOR_VERSION_MIN = 7;
 
 /** What is wrong with a server, by its `INFO`; undefined: nothing. Source: docs/spec/contract.md section 1. */
-export function faultOfServer(info: string): string | undefined {
+export function redisServerFault(info: string): string | undefined {
   const version = /redis_version:(\S+)/.exec(info)?.[1];
   if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)
     return `Redis is version ${version}; it must be ${MAJOR_VERSION_MIN}.0 or newer.`;
@@ -81,7 +81,7 @@ export async function assertSuitable(client: Redis | Cluster, keyspace: Keyspace
     }),
   );
   const fault = found
-    .map((info) => (isSingle(client) ? faultOfSingle(info) : undefined) ?? faultOfServer(info))
+    .map((info) => (isSingle(client) ? faultOfSingle(info) : undefined) ?? redisServerFault(info))
     .find((each) => each !== undefined);
   if (fault !== undefined) throw new Error(fault);
   if (isSingle(client)) await selectOwn(client);

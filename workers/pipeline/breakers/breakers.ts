@@ -10,7 +10,7 @@ import { classifyFailure } from '../provider-call/classify-failure.ts';
 import { createCircuit } from './circuit.ts';
 import type { Circuit, CircuitDeps } from './circuit.ts';
 
-export interface BreakersDeps {
+export interface CreateBreakersDeps {
   store: Pick<BreakerStore, 'change' | 'readAll'>;
   /** Subscribes to the changes of all workers; `onMissed` says that something may have been lost. */
   listen(onChange: (provider: string, breaker: Breaker) => void, onMissed: () => void): Promise<void>;
@@ -63,7 +63,7 @@ function createCalls(callMs: number) {
   };
 }
 
-export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
+export async function createBreakers(deps: CreateBreakersDeps): Promise<Breakers> {
   const { store, listen, workerId, events, clock, log, callMs = CALL_MS } = deps;
   const circuits = new Map<string, Circuit>();
   const versions = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { createEndpoint } from '../../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
 import { callProvider, endpointUrl } from '../http/call-provider.ts';
-import type { StreamReader } from '../http/call-provider.ts';
+import type { ProviderStreamReader } from '../http/call-provider.ts';
 import { ProviderError, perProvider } from '../provider.ts';
 import type { ProviderAdapter, ProviderSink } from '../provider.ts';
 import { cutAtBlank, laterUsage, parseEvent, parseMessage, wholeUsage } from './response.ts';
@@ -12,7 +12,7 @@ function cutShort(): ProviderError {
   return new ProviderError('transient', 'The provider ended its stream before the end of its answer');
 }
 
-function openStream(sink: ProviderSink): StreamReader {
+function openStream(sink: ProviderSink): ProviderStreamReader {
   let finishReason: AnthropicFinish | undefined;
   let usage: AnthropicUsage = {};
   let model: string | undefined;

@@ -1,7 +1,8 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
+import { isRecord } from '../../../shared/contracts/parse.ts';
 import { EnoughError } from '../http/call-provider.ts';
 import { errorInAnswer } from '../http/error-reply.ts';
-import { isRecord, modelName, parseObject, tokenCount } from '../http/parse-json.ts';
+import { modelName, parseObject, tokenCount } from '../http/parse-json.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderSink } from '../provider.ts';
 

@@ -73,7 +73,7 @@ const STREAM_BYTES_MAX = ANSWER_BYTES_MAX * 4;
 const ERROR_BYTES_MAX = 64 * 1024;
 
 /** Reads the events of one stream. Both throw a ProviderError. */
-export interface StreamReader {
+export interface ProviderStreamReader {
   /** The `data` of an event. */
   read(data: string): void;
   /** The body is over. */
@@ -85,7 +85,7 @@ export interface ProviderExchange {
   endpoint: HttpEndpoint;
   body: string;
   /** Reads on to the end of the body when the answer is over, so that the connection can serve another call. */
-  openStream(sink: ProviderSink): StreamReader;
+  openStream(sink: ProviderSink): ProviderStreamReader;
   /** Throws a ProviderError. */
   readComplete(json: string, sink: ProviderSink): void;
 }

@@ -1,6 +1,6 @@
+import { isRecord } from '../../../shared/contracts/parse.ts';
 import { ProviderError, faultOfStatus } from '../provider.ts';
 import type { ProviderFault } from '../provider.ts';
-import { isRecord } from './parse-json.ts';
 
 /** What a provider's error says that may be logged and acted on. */
 export interface ErrorReply {

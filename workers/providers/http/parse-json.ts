@@ -1,8 +1,5 @@
+import { isRecord } from '../../../shared/contracts/parse.ts';
 import { ProviderError } from '../provider.ts';
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** Throws a transient ProviderError for anything but a JSON object. */
 export function parseObject(json: string): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import { createEndpoint } from '../../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
 import { callProvider, endpointUrl } from '../http/call-provider.ts';
-import type { StreamReader } from '../http/call-provider.ts';
+import type { ProviderStreamReader } from '../http/call-provider.ts';
 import { ProviderError, perProvider } from '../provider.ts';
 import type { ProviderAdapter, ProviderEvent, ProviderSink } from '../provider.ts';
 import { openAiHeaders, toChatCompletionBody } from './request.ts';
@@ -18,7 +18,7 @@ function endOf({ finishReason, usage, model, wantsTool }: Omit<Completion, 'text
   return { kind: 'end', finishReason, usage, model };
 }
 
-function openStream(sink: ProviderSink): StreamReader {
+function openStream(sink: ProviderSink): ProviderStreamReader {
   const end: Omit<Completion, 'text'> = {
     finishReason: undefined,
     usage: undefined,

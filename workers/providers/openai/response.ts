@@ -1,6 +1,7 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
+import { isRecord } from '../../../shared/contracts/parse.ts';
 import { errorInAnswer } from '../http/error-reply.ts';
-import { isRecord, modelName, parseObject, tokenCount } from '../http/parse-json.ts';
+import { modelName, parseObject, tokenCount } from '../http/parse-json.ts';
 import { ProviderError } from '../provider.ts';
 
 /** The parts of a chat completion, or of one chunk of it, that this service reads. */

@@ -3,7 +3,7 @@ import type { Connection } from 'mongoose';
 
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { FinishReason } from '../../../contracts/events.ts';
-import type { Endpoint } from '../../../contracts/jobs.ts';
+import type { ChatRoute } from '../../../contracts/jobs.ts';
 import type { KeyMode, SearchedSpace } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
@@ -27,7 +27,7 @@ export interface LedgerRow {
   requestId?: string;
   keyId?: string;
   mode?: KeyMode;
-  endpoint?: Endpoint;
+  endpoint?: ChatRoute;
   tier?: Tier;
   entityId?: string;
   provider?: string;

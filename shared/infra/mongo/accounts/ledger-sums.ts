@@ -1,6 +1,6 @@
 import type { ClientSession, Connection } from 'mongoose';
 
-import { addCounts } from '../../../domain/usage/compare-book.ts';
+import { addUsageCounts } from '../../../domain/usage/compare-book.ts';
 import type { LedgerGroup, RollUpGroup } from '../../../domain/usage/compare-book.ts';
 import { BUCKET_MS } from '../../../domain/usage/roll-up.ts';
 import type { BucketWidth, UsageCounts } from '../../../domain/usage/roll-up.ts';
@@ -105,7 +105,7 @@ export function createLedgerSums(connection: Connection): LedgerSums {
           const name = `${group.width} ${group.scope}`;
           const sum = sums.get(name);
           if (sum === undefined) sums.set(name, group);
-          else addCounts(sum, group);
+          else addUsageCounts(sum, group);
         }
       }
       return [...sums.values()];

@@ -3,7 +3,7 @@ import type { JobTally } from '../../../domain/queues/job-tally.ts';
 import type { RedisClient } from '../connection.ts';
 
 /** A queue of BullMQ: the prefix of its keys, which has the hash tag, and its name. */
-export interface QueuePlace {
+export interface HistoryKey {
   prefix: string;
   queue: string;
 }
@@ -15,10 +15,10 @@ export const DAY_MS = 24 * HOUR_MS;
 /** What ended in each queue: by the minute for the last hour, by the hour for as long as Bull Board can show. */
 export interface QueueHistory {
   /** Adds what ended at `time`. What a Redis that is away misses is in no chart. */
-  add(place: QueuePlace, time: number, tally: JobTally): Promise<void>;
+  add(place: HistoryKey, time: number, tally: JobTally): Promise<void>;
   /** Completed and failed jobs of each minute since `from`; a minute without any has no entry. */
-  minutes(place: QueuePlace, from: number, to: number): Promise<Map<number, JobTally>>;
-  hours(place: QueuePlace, from: number, to: number): Promise<Map<number, JobTally>>;
+  minutes(place: HistoryKey, from: number, to: number): Promise<Map<number, JobTally>>;
+  hours(place: HistoryKey, from: number, to: number): Promise<Map<number, JobTally>>;
 }
 
 const MINUTES_KEPT_SECONDS = 2 * 3_600;
@@ -27,9 +27,9 @@ export const DAYS_KEPT = 90;
 const HOURS_KEPT_SECONDS = (DAYS_KEPT + 1) * 86_400;
 
 /** Redis has a hash of the hour's minutes and one of the day's hours; a field is the time's beginning and what it counts. */
-const minutesKey = ({ prefix, queue }: QueuePlace, time: number) =>
+const minutesKey = ({ prefix, queue }: HistoryKey, time: number) =>
   `${prefix}:${queue}:history:minutes:${Math.floor(time / HOUR_MS)}`;
-const hoursKey = ({ prefix, queue }: QueuePlace, time: number) =>
+const hoursKey = ({ prefix, queue }: HistoryKey, time: number) =>
   `${prefix}:${queue}:history:hours:${Math.floor(time / DAY_MS)}`;
 
 /** `c` completed, `f` failed, `w3` waited as long as bucket 3 says, `r3` ran so long. */

@@ -33,7 +33,7 @@ export interface AdmissionStore {
    */
   void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
   /** As `void`, for a request whose caller is told that it failed, unless a worker has it: once voided, nobody puts it back. */
-  voidTold(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
+  voidForGood(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
   /**
    * As `void`, for a request whose caller was told 503: a worker that already has it stops, and nobody pays. `isRefused`:
    * nothing of it is under way, so a missing record needs no tombstone.
@@ -114,14 +114,14 @@ export function createAdmissionStore(
   async function voidAs(
     requestId: string,
     owner: RequestOwner,
-    { last, ...is }: { last?: Terminal; isUnheard?: boolean; isRefused?: boolean; isTold?: boolean },
+    { last, ...is }: { last?: Terminal; isDisowned?: boolean; isRefused?: boolean; isForGood?: boolean },
   ) {
-    const { isUnheard = false, isRefused = false, isTold = false } = is;
+    const { isDisowned = false, isRefused = false, isForGood = false } = is;
     const { cancelled } = keyspace.shard(owner.shard);
     const entry = last === undefined ? '' : encodeEntry([], last);
     const state = await takeBack(
       [...acceptedKeys(keyspace, requestId, owner), cancelled],
-      [requestId, TOMBSTONE_MS, entry, isUnheard ? 1 : 0, isRefused ? 1 : 0, isTold ? 1 : 0],
+      [requestId, TOMBSTONE_MS, entry, isDisowned ? 1 : 0, isRefused ? 1 : 0, isForGood ? 1 : 0],
     );
     return String(state);
   }
@@ -134,9 +134,9 @@ export function createAdmissionStore(
     },
 
     void: (requestId, owner, last) => voidAs(requestId, owner, last === undefined ? {} : { last }),
-    voidTold: (requestId, owner, last) => voidAs(requestId, owner, { last, isTold: true }),
+    voidForGood: (requestId, owner, last) => voidAs(requestId, owner, { last, isForGood: true }),
     disown: (requestId, owner, last, isRefused = false) =>
-      voidAs(requestId, owner, { last, isUnheard: true, isRefused }),
+      voidAs(requestId, owner, { last, isDisowned: true, isRefused }),
 
     count: (requestId, principal, takeOne, besides) => countIn(requestId, principal, 'rpm', takeOne, besides),
     countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),

@@ -1,6 +1,6 @@
 import { BATCH_LIMITS } from '../../../contracts/batches.ts';
 import type { Tier } from '../../../contracts/chat-request.ts';
-import type { Endpoint, IdempotencyName, QueueName } from '../../../contracts/jobs.ts';
+import type { ChatRoute, IdempotencyName, QueueName } from '../../../contracts/jobs.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
 import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
 import type { Rates } from '../../../domain/routing/routing.ts';
@@ -31,7 +31,7 @@ export interface AdmissionTerms {
 export interface AdmissionRequest extends AdmissionTerms {
   requestId: string;
   principal: Principal;
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   /** Channel of the ingress that waits for the answer; empty: nobody waits. */
   channel: string;
   /** Whether the request goes on when its last reader has gone. */

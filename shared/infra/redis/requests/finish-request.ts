@@ -81,8 +81,8 @@ export function createFinishRequest(
       const outcome = await endAgain(ref, sentSeq, again);
       if (hasEnded(outcome, ending)) return 'replayed';
       // Nobody pays for what a caller was told has failed.
-      const isTold = outcome === 'void' && marks.every((mark) => mark === null);
-      if (isTold || !isNowhere(outcome)) return 'superseded';
+      const isForGood = outcome === 'void' && marks.every((mark) => mark === null);
+      if (isForGood || !isNowhere(outcome)) return 'superseded';
       // What cannot be put back is charged all the same; the book takes a charge once.
       if (charge !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(charge));
       return 'replayed';

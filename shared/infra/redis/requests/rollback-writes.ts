@@ -54,7 +54,7 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
    * claims them for another worker, which gives them back at once (job-store.ts). Without patience a delivery that writes in
    * between would be refused, and its stream would end although its worker lives.
    */
-  async function patiently<Outcome>(
+  async function retryAfterReconnect<Outcome>(
     write: () => Promise<Outcome>,
     isRefused: (outcome: Outcome) => boolean,
   ): Promise<Outcome> {
@@ -117,10 +117,10 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
   }
 
   return {
-    append: (...call) => patiently(() => appendWhole(...call), isSuperseded),
-    end: (...call) => patiently(() => endWhole(...call), isSuperseded),
+    append: (...call) => retryAfterReconnect(() => appendWhole(...call), isSuperseded),
+    end: (...call) => retryAfterReconnect(() => endWhole(...call), isSuperseded),
     renew: (ref, send) =>
-      patiently(
+      retryAfterReconnect(
         async () => {
           const reply = await send();
           return isLost(reply[0]) && (await ownAgain(ref, reply[0])) ? send() : reply;

@@ -1,6 +1,6 @@
 import type { FinishReason, Terminal } from '../../../contracts/events.ts';
 import type { Tier } from '../../../contracts/chat-request.ts';
-import type { Endpoint, IdempotencyName, QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
+import type { ChatRoute, IdempotencyName, QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
 import type { KeyMode } from '../../../contracts/space.ts';
 import { parseEnvelope, UnreadableError } from '../../../contracts/stored-request.ts';
 import type { FinishedNotice } from '../../../contracts/finished-notice.ts';
@@ -101,7 +101,7 @@ type RecordTerms = Readonly<Record<'limit' | 'alone' | 'keep', string>>;
 export interface RecordFacts {
   tier: Tier;
   mode: KeyMode;
-  endpoint: Endpoint;
+  endpoint: ChatRoute;
   acceptedAt: number;
   startedAt: number;
   /** Place in the order of acceptance. */

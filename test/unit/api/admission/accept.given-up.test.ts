@@ -19,7 +19,7 @@ const TIMES = { ordinaryMs: 1, storedAnswerMs: 2 };
 
 interface Stores {
   /** What MongoDB and the queue say; they take everything by default. */
-  beforeAnswer?: () => Promise<void>;
+  storeBeforeAnswer?: () => Promise<void>;
   enqueue?: () => Promise<void>;
   /** Happens while the request is admitted. */
   meanwhile?: (res: Response) => void;
@@ -49,7 +49,7 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
       const envelope = { ...call, acceptedAt: 0, tier: 'mobius' };
       return Promise.resolve({ kind: 'admitted', figures: { verdict: 'admitted' }, envelope, isQueued: false });
     },
-    enqueue: { enqueue: stores.enqueue ?? note('enqueued'), takeBack: note('taken back') },
+    enqueuer: { enqueue: stores.enqueue ?? note('enqueued'), takeBack: note('taken back') },
     hub: {
       hasShard: () => true,
       channelOf: () => 'channel',
@@ -58,10 +58,10 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
     },
     records: { detach: note('detached') },
     recall: { byName: () => Promise.resolve() },
-    keepIntent: {
-      beforeAnswer: stores.beforeAnswer ?? note('kept'),
-      besides: note('kept besides'),
-      forget: note('forgotten'),
+    intentKeeper: {
+      storeBeforeAnswer: stores.storeBeforeAnswer ?? note('stored'),
+      storeInBackground: note('stored in background'),
+      remove: note('removed'),
     },
     retention: TIMES,
     follow: () => undefined,
@@ -84,21 +84,21 @@ it('a client that leaves while its request is admitted is detached: nobody could
 it('a client that does not wait for its answer is not detached', async () => {
   const { done } = await acceptWith({ meanwhile: leave }, { async: true });
 
-  expect(done).toEqual(['kept', 'enqueued']);
+  expect(done).toEqual(['stored', 'enqueued']);
 });
 
 it('a request that cannot be put into line leaves no relay and no intent', async () => {
   const { done, outcome } = await acceptWith({ enqueue: () => Promise.reject(AWAY) }, { idempotencyKey: 'order-1' });
 
   expect(outcome).toBe(AWAY);
-  expect(done).toEqual(['kept besides', 'relay closed', 'forgotten']);
+  expect(done).toEqual(['stored in background', 'relay closed', 'removed']);
 });
 
 it('a request whose caller cannot be promised anything is taken back', async () => {
-  const { done, outcome } = await acceptWith({ beforeAnswer: () => Promise.reject(AWAY) }, { async: true });
+  const { done, outcome } = await acceptWith({ storeBeforeAnswer: () => Promise.reject(AWAY) }, { async: true });
 
   expect(outcome).toBe(AWAY);
-  expect(done).toEqual(['taken back', 'relay closed', 'forgotten']);
+  expect(done).toEqual(['taken back', 'relay closed', 'removed']);
 });
 
 it('a request that Redis has lost is taken back: nothing of it can be asked for later', async () => {

@@ -10,9 +10,9 @@ import { endpointsOf, follow, pointerOf } from '../../../fuzz/read-document.ts';
 import type { ServedContent, ServedDocument } from '../../../fuzz/read-document.ts';
 import type { Endpoint } from '../../../../api/contract/define-endpoint.ts';
 import { ENDPOINTS } from '../../../../api/endpoints.ts';
+import { isRecord } from '../../../../shared/contracts/parse.ts';
 import { WEBHOOK_EVENT_TYPES } from '../../../../shared/contracts/webhook-events.ts';
 import { ERRORS } from '../../../../shared/errors/codes.ts';
-import { isRecord } from '../../../support/is-record.ts';
 
 interface Made {
   text: string;

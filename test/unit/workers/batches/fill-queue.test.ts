@@ -4,14 +4,14 @@ import { systemClock } from '../../../../shared/lifecycle/clock.ts';
 import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
 import { createFillQueue } from '../../../../workers/batches/fill-queue.ts';
 import { openBatch } from '../../../../workers/batches/open-batch.ts';
-import type { Sent } from '../../../../workers/batches/send-line.ts';
+import type { LineSendResult } from '../../../../workers/batches/send-line.ts';
 import { principalOf } from '../../../support/request-lab.ts';
 
 const ROW: BatchRow = {
   ...{ _id: 'batch_1', tenantId: 'ten_1', keyId: 'key_1', shard: 3, mode: 'live', status: 'in_progress' },
   ...{ waitingFor: null, total: 3, completed: 0, failed: 0, createdAt: 0, expiresAt: 1, removeAt: new Date(0) },
 };
-const WAIT: Sent = { kind: 'wait', waitFor: 'tpm', ms: 2_000 };
+const WAIT: LineSendResult = { kind: 'wait', waitFor: 'tpm', ms: 2_000 };
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -25,7 +25,7 @@ it('has tokens kept for the first line that has waited three minutes for them, a
   batch.isRead = true;
   batch.ready = [0, 1, 2].map((index) => ({ index, requestId: `req_${index}` }));
   let overdue: string[] = [];
-  let sent: Sent = WAIT;
+  let sent: LineSendResult = WAIT;
   const fillQueue = createFillQueue({
     work: {
       end: () => Promise.resolve(0),
@@ -121,7 +121,7 @@ it('reads few of the large requests that are refused, and rests for the time tha
 
 describe('two batches of a tenant', () => {
   /** Lines of 125,000 characters: a refusal of eight is worth a rest of half a second. */
-  function openTwo(lines: number, send: (id: string) => Sent) {
+  function openTwo(lines: number, send: (id: string) => LineSendResult) {
     const [older, younger] = ['older', 'younger'].map((_id) => {
       const batch = openBatch({ ...ROW, _id }, { completed: 0, failed: 0 });
       batch.isRead = true;
@@ -146,7 +146,7 @@ describe('two batches of a tenant', () => {
     return { older, younger, round: () => fillQueue(3, [older, younger], () => Promise.resolve()) };
   }
 
-  const SENT: Sent = { kind: 'sent', promptTokens: 1 };
+  const SENT: LineSendResult = { kind: 'sent', promptTokens: 1 };
 
   it('serves one that may send beside one that is refused again and again', async () => {
     const { older, younger, round } = openTwo(20, (id) => (id === 'younger' ? SENT : WAIT));

@@ -17,7 +17,7 @@ async function callOf(promptTokens: number, isOverdue = false): Promise<Admissio
       calls.push(call);
       return Promise.resolve({ kind: 'joined' } as AdmissionOutcome);
     },
-    enqueue: { enqueue: () => Promise.resolve(), takeBack: () => undefined },
+    enqueuer: { enqueue: () => Promise.resolve(), takeBack: () => undefined },
     watch: { isDown: () => false, takeProbe: () => false },
     leaderId: 'wrk_1',
     log: createRecordingLog(),

@@ -4,7 +4,7 @@ import { RIVAL_CASES, TWO_WORKERS, takesPart } from '../../../../../scripts/benc
 import { rivalsMarkdown } from '../../../../../scripts/bench/rivals/rivals-markdown.ts';
 
 const caseOf = (name: string) => {
-  const found = RIVAL_CASES.find((kase) => kase.name === name);
+  const found = RIVAL_CASES.find((benchCase) => benchCase.name === name);
   if (found === undefined) throw new Error(`There is no case ${name}.`);
   return found;
 };

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { faultOfAttempt } from '../../../../../shared/infra/redis/start-fault.ts';
+import { redisStartFault } from '../../../../../shared/infra/redis/start-fault.ts';
 
 it.each([
   ['self-signed certificate in certificate chain', 'REDIS_TLS_CA_FILE'],
@@ -13,7 +13,7 @@ it.each([
   ["Hostname/IP does not match certificate's altnames: IP: 10.0.0.1 is not in the cert's list", 'REDIS_URL'],
   ['certificate has expired', 'Renew'],
 ])('%s: the sentence names %s', (message, setting) => {
-  const fault = faultOfAttempt({ error: new Error(message), isEncrypted: true });
+  const fault = redisStartFault({ error: new Error(message), isEncrypted: true });
 
   expect(fault).toContain(setting);
   expect(fault).not.toContain('does not answer');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { adviceOnServer, faultOfServer, faultOfSingle } from '../../../../../shared/infra/redis/suitable-server.ts';
+import { adviceOnServer, faultOfSingle, redisServerFault } from '../../../../../shared/infra/redis/suitable-server.ts';
 
 describe('a Redis server', () => {
   it.each([
@@ -8,7 +8,7 @@ describe('a Redis server', () => {
     ['redis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\n', 'Redis is version 6.2.14; it must be 7.0 or newer.'],
     ['redis_version:8.0.0\r\nmaxmemory_policy:allkeys-lru\r\n', expect.stringContaining('set it to noeviction')],
   ])('is judged by what it says of itself: %j', (info, fault) => {
-    expect(faultOfServer(info)).toEqual(fault);
+    expect(redisServerFault(info)).toEqual(fault);
   });
 
   it.each([

@@ -1,0 +1,24 @@
+import type { OpenAnswers } from './open-answers.ts';
+import { LINGER_MS } from './refuse-malformed.ts';
+
+/** How long a client may go on sending a body that nobody reads, because its request was answered. */
+const UNREAD_MS = 5_000;
+
+/**
+ * Closes connections of requests that were answered before their body had arrived. What still arrives within `unreadMs`
+ * is discarded, and a client that has sent everything by then keeps its connection.
+ */
+export function closeUnread(answers: OpenAnswers, unreadMs = UNREAD_MS): void {
+  answers.onEnd(({ req, writableFinished }) => {
+    if (req.complete || !writableFinished) return;
+    const { socket } = req;
+    const closing = setTimeout(() => {
+      if (req.complete || socket.destroyed) return;
+      socket.end();
+      setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    }, unreadMs).unref();
+    req.once('close', () => {
+      clearTimeout(closing);
+    });
+  });
+}

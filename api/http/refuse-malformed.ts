@@ -1,0 +1,95 @@
+import { STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+import { toErrorObject } from '../../shared/errors/error-body.ts';
+import type { ErrorDetail } from '../../shared/errors/error-body.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+import { addressHeaders } from '../admission/limit-headers.ts';
+import type { OpenAnswers } from './open-answers.ts';
+
+/** How long a client may go on sending, so that it can read the refusal before the connection ends. */
+export const LINGER_MS = 1_000;
+
+/** Faults for which Node's parser has a status of its own. Every other fault is a 400. */
+const REFUSALS: Record<string, { status: number; message: string }> = {
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'The headers are too large; send fewer or shorter ones.' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, message: 'The chunk extensions are too large; send none.' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request took too long to arrive; send it again.' },
+};
+const MALFORMED = { status: 400, message: 'The request is not valid HTTP; check what sends it.' };
+
+/** An answer without Node's own, with which the connection ends. */
+function lastAnswer(status: number, detail: ErrorDetail, more: Readonly<Record<string, string>> = {}): string {
+  const requestId = newId('req');
+  const error = toErrorObject(detail, requestId);
+  const body = JSON.stringify({ error });
+  const headers = {
+    'X-Request-Id': requestId,
+    ...addressHeaders(),
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+    ...more,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
+}
+
+function answerTo(fault: string): string {
+  const { status, message } = REFUSALS[fault] ?? MALFORMED;
+  return lastAnswer(status, { code: 'invalid_request', message });
+}
+
+/**
+ * Answers what Node's parser refuses with the uniform error object (docs/spec/interface.md section 7), and closes. A
+ * fault ends nothing that came whole before it: the refusal follows the answers to that.
+ */
+export function refuseMalformed(server: Server, answers: OpenAnswers): void {
+  const refused = new WeakSet<Duplex>();
+
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // The parser also reports everything that follows the first fault.
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    const end = (words = '') => {
+      if (socket.writable) socket.end(words);
+      setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    };
+    const refuse = () => {
+      end(answerTo(error.code ?? ''));
+    };
+    const open = [...answers.of(socket)].filter((res) => !res.writableFinished);
+    // The fault may lie within the last request.
+    const before = open.findLast(({ req }) => req.complete);
+    const own = open.at(-1) === before ? undefined : open.at(-1);
+    // A client that ends its side loses the answers that are under way, within a request as behind one.
+    const hasLeft = error.code === 'ECONNRESET' || (error.code === 'HPE_INVALID_EOF_STATE' && before !== undefined);
+    if (!socket.writable || hasLeft) socket.destroy();
+    else if (before !== undefined) before.once('finish', refuse);
+    // It has its answer, whatever follows.
+    else if (own?.headersSent === true) own.once('finish', end);
+    else refuse();
+  });
+}
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
+/**
+ * Answers `CONNECT`, which asks for a tunnel (RFC 9110 section 9.3.6), and closes, behind the answers to what came before;
+ * Node would close without a word. Node gives such a connection up, with all its limits, so what is not through soon is cut.
+ */
+export function refuseTunnels(server: Server, answers: OpenAnswers): void {
+  server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
+    const refuse = () => {
+      const message = `This is no proxy; paths answer ${METHODS} only.`;
+      if (socket.writable) socket.end(lastAnswer(405, { code: 'method_not_allowed', message }, { Allow: METHODS }));
+    };
+    socket.on('error', () => socket.destroy()).resume();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    const before = [...answers.of(socket)].findLast((res) => !res.writableFinished);
+    if (before === undefined) refuse();
+    else before.once('finish', refuse);
+  });
+}
