@@ -85,10 +85,12 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
         orNothing(answers.findNamed(principal, name, now)),
         orNothing(intents.findNamed(principal, name, now)),
       ]);
-      if (answer !== undefined) await restore(shard, answer, now);
-      if (answer !== undefined || intent === undefined) return;
-      // Its answer may have been stored after the look above.
-      if ((await bringBack(intent)) === 'ended') await restoreById(principal, shard, intent.requestId);
+      if (answer !== undefined) {
+        await restore(shard, answer, now);
+      } else if (intent !== undefined && (await bringBack(intent)) === 'ended') {
+        // The answer was stored after the look above.
+        await restoreById(principal, shard, intent.requestId);
+      }
     },
   };
 }
