@@ -4,8 +4,8 @@ import { composeWorker } from './compose.ts';
 import type { WorkerProcess } from './compose.ts';
 import { createHealthServer } from './health-server.ts';
 
-/** Beyond the requests' own time limit: closing connections. */
-const CLOSING_MS = 10_000;
+/** Beyond the requests' own time limit: 17 s for attempts for webhooks, 8 s for all else that closes, and some to spare. */
+const CLOSING_MS = 30_000;
 
 await runProcess({
   kind: 'worker',

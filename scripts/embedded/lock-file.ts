@@ -10,6 +10,8 @@ interface Owner {
 }
 
 export interface LockFile {
+  /** Its owner before had ended without releasing it. */
+  isTakenOver: boolean;
   /** Makes another process the owner, without a moment in which the lock is free. */
   handTo(pid: number): Promise<void>;
   /** Safe to repeat: a second call leaves the lock of whoever has it by then. */
@@ -43,14 +45,15 @@ export class LockHeldError extends Error {
 export async function acquireLock(file: string): Promise<LockFile> {
   await mkdir(dirname(file), { recursive: true });
   const own = await writeOwner(file, process.pid);
+  let isTakenOver: boolean;
   try {
-    // `link` fails where the name exists, so a reader never sees a lock that is half written.
-    while (!(await linkUnlessExists(own, file)) && !(await replaceStale(file, own)));
+    isTakenOver = await claim(file, own);
   } finally {
     await unlink(own);
   }
   let isHeld = true;
   return {
+    isTakenOver,
     handTo: async (pid) => {
       await rename(await writeOwner(file, pid), file);
     },
@@ -60,6 +63,15 @@ export async function acquireLock(file: string): Promise<LockFile> {
       await rm(file, { force: true });
     },
   };
+}
+
+/** True: a dead owner had it. */
+async function claim(file: string, own: string): Promise<boolean> {
+  for (;;) {
+    // `link` fails where the name exists, so a reader never sees a lock that is half written.
+    if (await linkUnlessExists(own, file)) return false;
+    if (await replaceStale(file, own)) return true;
+  }
 }
 
 /** Waits for the lock instead of failing at once; a LockHeldError when the time is over. */

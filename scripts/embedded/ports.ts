@@ -92,19 +92,27 @@ export async function freePort(folder = RESERVED): Promise<number> {
   throw new Error(`No port from ${FIRST_PORT} to ${LAST_PORT} is free; ${folder} has what is reserved.`);
 }
 
+export interface PortFault {
+  sentence: string;
+  /** Something listens there, and may end. */
+  isInUse: boolean;
+}
+
 /** One sentence for each port that cannot be used, each saying what to do. */
-export async function findPortFaults(wanted: readonly WantedPort[]): Promise<string[]> {
-  const faults: string[] = [];
+export async function findPortFaults(wanted: readonly WantedPort[]): Promise<PortFault[]> {
+  const faults: PortFault[] = [];
   const seen = new Map<number, string>();
   for (const { setting, port, host } of wanted) {
     const other = seen.get(port);
     seen.set(port, setting);
     if (other !== undefined) {
-      faults.push(`${other} and ${setting} are both ${port}: set one of them to another port.`);
+      const sentence = `${other} and ${setting} are both ${port}: set one of them to another port.`;
+      faults.push({ sentence, isInUse: false });
       continue;
     }
     const result = await listenOnce(port, host);
-    if ('code' in result) faults.push(describeFault(setting, port, host, result.code));
+    if (!('code' in result)) continue;
+    faults.push({ sentence: describeFault(setting, port, host, result.code), isInUse: result.code === 'EADDRINUSE' });
   }
   return faults;
 }

@@ -10,6 +10,8 @@ import type { Supervisor } from '../harness/supervisor.ts';
 const READY_TIMEOUT_MS = 60_000;
 /** Beyond a process's own grace: it ends itself first, with a line that says why. */
 const STOP_MARGIN_MS = 12_000;
+/** workers/main.ts has 30 s for what closes. */
+const WORKER_STOP_MARGIN_MS = 32_000;
 const PROVIDER_STOP_MS = 5_000;
 
 interface Service {
@@ -95,7 +97,7 @@ export async function startServiceProcesses(
       env: { ...env, WORKER_PORT: String(port) },
       ready: () => (port === 0 ? Promise.resolve() : assertReady(`http://${reachable(host)}:${port}/health/ready`)),
       // A worker finishes what it runs, up to the request's time limit (docs/spec/contract.md section 1).
-      stopTimeoutMs: config.limits.requestTimeoutSeconds * 1000 + STOP_MARGIN_MS,
+      stopTimeoutMs: config.limits.requestTimeoutSeconds * 1000 + WORKER_STOP_MARGIN_MS,
       inspectPort: isWatched ? WORKER_INSPECT_PORT + index : undefined,
     };
     return supervisor.start('service', optionsFor(worker, print));

@@ -1,5 +1,6 @@
 import { chmod, mkdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Environment } from '../embedded/find-program.ts';
 import { acquireLock, LockHeldError } from '../embedded/lock-file.ts';
@@ -20,6 +21,9 @@ import type { End, Supervisor } from '../harness/supervisor.ts';
 
 /** When a stop takes longer than this, the user is told what it waits for. */
 const STOP_NOTICE_MS = 3_000;
+/** A guard waits 10 s for the end of what it ends. */
+const ORPHANS_MS = 12_000;
+const PORTS_LOOK_MS = 200;
 
 /** Everything that `npm start` does after its first line; resolves with the exit code when all has ended. */
 export async function runAll(given: Environment, args: string[], print: Log): Promise<number> {
@@ -49,8 +53,7 @@ async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log
     return lockDataDir(dataDir);
   });
   supervisor.defer('the lock', () => lock.release());
-  const faults = await findPortFaults(wantedPorts(settings));
-  if (faults.length > 0) throw new Error(faults.join('\n'));
+  await assertPorts(settings, { waits: lock.isTakenOver, signal: supervisor.signal, log });
 
   const stateFile = join(dataDir, 'start.json');
   const state = await usable(dataDir, async () => {
@@ -71,6 +74,26 @@ async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log
   if (settings.providerPort !== undefined) await startDemoProvider(supervisor, env, settings.providerPort, print);
   await startServiceProcesses(supervisor, settings, env, print);
   print(await prepareDemo(settings, state, stateFile, adminToken, log));
+}
+
+/**
+ * Rejects where a port cannot be used. `waits`: the start before was killed, and what it had started may still be ending.
+ * Guards end that (scripts/embedded/server-process.ts).
+ */
+async function assertPorts(
+  settings: StartSettings,
+  { waits, signal, log }: { waits: boolean; signal: AbortSignal; log: Log },
+): Promise<void> {
+  const deadline = performance.now() + ORPHANS_MS;
+  for (let isFirst = true; ; isFirst = false) {
+    const faults = await findPortFaults(wantedPorts(settings));
+    if (faults.length === 0) return;
+    if (!waits || !faults.every(({ isInUse }) => isInUse) || performance.now() > deadline)
+      throw new Error(faults.map(({ sentence }) => sentence).join('\n'));
+    if (isFirst)
+      log(`waiting up to ${ORPHANS_MS / 1000} s for ports that an npm start which was killed may still have`);
+    await pause(PORTS_LOOK_MS, undefined, { signal });
+  }
 }
 
 /** What the file system refuses is told with what to change. */

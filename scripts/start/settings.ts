@@ -47,6 +47,9 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
   const { workers, isWatched } = readArguments(args, faults);
   const usesSimulated = env['OPENAI_API_KEY'] === undefined && env['ANTHROPIC_API_KEY'] === undefined;
   const providerPort = readProviderPort(env['PROVIDER_PORT'] ?? PROVIDER_PORT_DEFAULT, faults);
+  for (const name of ['PORT', 'ADMIN_PORT'])
+    if (Number(env[name] ?? 1) === 0)
+      faults.push(`${name} must be a port, 1 to 65535: npm start has to know where the service is reached.`);
   const config = readConfig({ ...NOT_KNOWN_YET, ...env }, faults);
   if (config === undefined || faults.length > 0) throw new ConfigError(faults);
   const { host, port, adminHost, adminPort, workerPort, tls } = config.http;

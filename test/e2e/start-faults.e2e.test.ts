@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,9 @@ import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import { settingsFor } from '../support/fleet.ts';
 import { spawnProcess } from '../support/processes.ts';
+import type { TestProcess } from '../support/processes.ts';
 import { mongoUri, redisUrl } from '../support/stores.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 type Settings = Record<string, string>;
 
@@ -43,11 +45,16 @@ describe('a process that cannot start', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  /** Ends with exit code 1; resolves with what it said on stderr, by lines. */
-  async function fail(file: (typeof BOTH)[number] | 'scripts/start.ts', own: Settings): Promise<string[]> {
+  /** Ends with exit code 1; resolves with what it said on stderr, by lines. `during`: what happens while it starts. */
+  async function fail(
+    file: (typeof BOTH)[number] | 'scripts/start.ts',
+    own: Settings,
+    during?: (child: TestProcess) => Promise<void>,
+  ): Promise<string[]> {
     const base = settingsFor(redisUrl(), mongoUri('e2e-start-faults'));
     const ports: Settings = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()), WORKER_PORT: '0' };
     const child = spawnProcess(file, { ...base, ...ports, ...own });
+    await during?.(child);
     const overdue = setTimeout(() => void child.kill(), 50_000);
     const exit = await child.exited;
     clearTimeout(overdue);
@@ -150,5 +157,27 @@ describe('a process that cannot start', () => {
     expect((await fail('scripts/start.ts', { DATA_DIR: '/proc/parley/data' })).join('')).toMatch(
       /^\/proc\/parley\/data cannot be used \(ENOENT.*set DATA_DIR to a folder/,
     );
+  }, 60_000);
+
+  it('because of a port that a killed npm start still has waits for its end: npm start', async () => {
+    const left = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => left.once('listening', resolve));
+    // A TCP server that listens has such an address.
+    const { port } = left.address() as AddressInfo;
+    const killed = join(dataDir, 'killed');
+    await mkdir(killed);
+    await writeFile(join(killed, 'start.lock'), JSON.stringify({ pid: process.pid, startedAt: 'before' }));
+    // What it fails of behind the ports.
+    const redis = { REDIS_URL: `redis://127.0.0.1:${closedPort}` };
+    const own = { ...redis, DATA_DIR: killed, PORT: String(port), PROVIDER_PORT: String(await freePort()) };
+
+    const said = await fail('scripts/start.ts', own, async (child) => {
+      const waits = 'waiting up to 12 s for ports';
+      await waitFor(() => (child.stdout().includes(waits) ? true : undefined), 'the start to wait');
+      left.close();
+    });
+
+    expect(said.join('\n')).not.toContain('is in use');
+    expect(said.join('\n')).toContain('REDIS_URL');
   }, 60_000);
 });

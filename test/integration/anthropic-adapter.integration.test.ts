@@ -69,6 +69,7 @@ describe('the Messages API', () => {
     ['as documented', START + OPEN + PING + textEvent('H') + textEvent('i') + CLOSE + finish('end_turn') + STOP],
     ['with CRLF line ends', (START + textEvent('Hi') + finish('end_turn') + STOP).replaceAll('\n', '\r\n')],
     ['without event names', (START + textEvent('Hi') + finish('stop_sequence') + STOP).replaceAll(/event: .*\n/g, '')],
+    ['that ends with its stop reason, without message_stop', START + textEvent('Hi') + finish('end_turn')],
     ['with more after its end', START + textEvent('Hi') + finish('end_turn') + STOP + 'data: nonsense\n\n'],
     [
       'with zeros in its last event for what its first one has counted',
@@ -125,7 +126,6 @@ describe('the Messages API', () => {
 
   it.each([
     ['that ends before its stop reason', START + textEvent('Hi')],
-    ['that ends before message_stop', START + textEvent('Hi') + finish('end_turn')],
     ['with message_stop, but no stop reason', START + textEvent('Hi') + STOP],
     ['that is empty', ''],
     ['with an overload after some text', START + textEvent('Hi') + OVERLOADED],

@@ -24,6 +24,7 @@ describe('a lock file', () => {
   it('names the process that has it, until that process releases it', async () => {
     const file = join(folder.path, 'deep', 'a.lock');
     const lock = await acquireLock(file);
+    expect(lock.isTakenOver).toBe(false);
     await expect(acquireLock(file)).rejects.toMatchObject({ name: 'LockHeldError', pid: process.pid });
     expect(await lockHolder(file)).toBe(process.pid);
     await lock.release();
@@ -36,6 +37,7 @@ describe('a lock file', () => {
     await (await acquireLock(file)).handTo(await endedProcess());
     const lock = await acquireLock(file);
     expect(await lockHolder(file)).toBe(process.pid);
+    expect(lock.isTakenOver).toBe(true);
     await lock.release();
   });
 

@@ -38,9 +38,8 @@ describe('the check of ports', () => {
       { setting: 'PORT', port: taken, host: HOST },
       { setting: 'ADMIN_PORT', port: await freePort(), host: HOST },
     ]);
-    expect(faults).toEqual([
-      `Port ${taken} (PORT) is in use: stop the program that listens there or set PORT to another port.`,
-    ]);
+    const sentence = `Port ${taken} (PORT) is in use: stop the program that listens there or set PORT to another port.`;
+    expect(faults).toEqual([{ sentence, isInUse: true }]);
   });
 
   it('the check of ports finds two settings with the same port', async () => {
@@ -49,12 +48,13 @@ describe('the check of ports', () => {
       { setting: 'PORT', port, host: HOST },
       { setting: 'ADMIN_PORT', port, host: HOST },
     ]);
-    expect(faults).toEqual([`PORT and ADMIN_PORT are both ${port}: set one of them to another port.`]);
+    const sentence = `PORT and ADMIN_PORT are both ${port}: set one of them to another port.`;
+    expect(faults).toEqual([{ sentence, isInUse: false }]);
   });
 
   it('names HOST when the address is not one of this machine', async () => {
     const [fault] = await findPortFaults([{ setting: 'PORT', port: await freePort(), host: '192.0.2.1' }]);
-    expect(fault).toContain('set HOST to an address of this machine');
+    expect(fault?.sentence).toContain('set HOST to an address of this machine');
   });
 });
 

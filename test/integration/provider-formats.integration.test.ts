@@ -159,6 +159,21 @@ describe('an OpenAI-compatible server', () => {
     expect(await ask(true)).toEqual({ events: [text('Hi'), { ...end(), model: undefined }] });
   });
 
+  it.each([
+    ['data', sse(choice({ content: 'Hi' }), choice({}, 'stop', { usage: USAGE }), '[DONE]')],
+    ['a comment', `\n: wait\n\n${sse(choice({ content: 'Hi' }), choice({}, 'stop', { usage: USAGE }), '[DONE]')}`],
+    ['an event', `event: chunk\n${sse(choice({ content: 'Hi' }), choice({}, 'stop', { usage: USAGE }), '[DONE]')}`],
+  ])('streams although its headers say JSON: it begins with %s', async (_what, body) => {
+    server.answer((res) => {
+      res.writeHead(200, { 'content-type': 'application/json' });
+      // White space alone tells nothing.
+      res.write('\n');
+      setImmediate(() => res.end(body));
+    });
+
+    expect(await ask(true)).toEqual({ events: [text('Hi'), end()] });
+  });
+
   it('is reached at Azure’s address: the version stays behind the path, the key has a header of its own', async () => {
     answers(sse(choice({ content: 'Hi' }, 'stop'), '[DONE]'));
 

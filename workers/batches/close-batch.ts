@@ -10,7 +10,7 @@ import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.t
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import type { KeepLead } from './send-slice.ts';
-import { isAtRest, rewind } from './open-batch.ts';
+import { hasUnsent, isAtRest, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';
 
@@ -100,7 +100,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
       const closing = closingOf(batch);
       // Once is not always enough: a line that Redis lost or took back waits again, and after a fault of the batch its lines
       // have to be read again, which nothing else does for a closed batch.
-      const isToEnd = !batch.isClosed || !batch.isRead || batch.ready.length + batch.later.length > 0;
+      const isToEnd = !batch.isClosed || !batch.isRead || hasUnsent(batch);
       if (closing !== undefined && isToEnd) await endWaiting(batch, closing, keepLead);
       if (!isAtRest(batch)) return false;
       const hasEnded = await finish(batch, closing ?? 'completed');

@@ -124,7 +124,7 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     const isOwn = await work.renumber(tenantId, batchId, line, next);
     if (!isOwn) return lines.again(batch, line.index);
     batch.inFlight.delete(line.index);
-    batch.later.push({ index: line.index, ...next });
+    batch.later.push({ index: line.index, retry: next.retry });
   }
 
   async function readAll(shard: number, group: readonly SentLine[]): Promise<EndedTry[]> {

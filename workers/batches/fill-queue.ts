@@ -19,6 +19,8 @@ export interface FillQueueDeps extends Pick<SendSliceDeps, 'work' | 'sendLine'> 
 
 /** Jobs kept waiting in the queue: enough for the fleet until the next round, few enough not to delay a later tenant. */
 const WAITING_MAX = 128;
+/** How many lines whose tier is up again become ready at once. */
+const WOKEN = 100;
 /** How many lines of a tenant are sent before it is the next tenant's turn. */
 const SLICE = 8;
 
@@ -60,16 +62,19 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
   /** Makes waiting lines ready: their next try is due, their tier is up again, or one is to find out whether it is. */
   function wake(batch: OpenBatch): void {
     const now = clock.now();
+    const known = batch.ready.length;
     const later: OpenLine[] = [];
-    for (const line of batch.later) {
-      const { tier, retry } = line;
-      if (retry !== undefined && !isDue(retry, now)) later.push(line);
-      else if (tier === undefined || !watch.isDown(tier)) batch.ready.push(line);
-      else if (watch.takeProbe(tier)) batch.ready.push({ ...line, isProbe: true });
-      else later.push(line);
-    }
-    if (later.length < batch.later.length) batch.ready.sort((one, other) => one.index - other.index);
+    for (const line of batch.later)
+      if (line.retry !== undefined && !isDue(line.retry, now)) later.push(line);
+      else batch.ready.push(line);
     batch.later = later;
+    for (const [tier, indexes] of batch.held) {
+      const isDown = watch.isDown(tier);
+      const count = isDown ? Number(watch.takeProbe(tier)) : Math.max(0, WOKEN - batch.ready.length);
+      for (const index of indexes.splice(0, count)) batch.ready.push(isDown ? { index, isProbe: true } : { index });
+      if (indexes.length === 0) batch.held.delete(tier);
+    }
+    if (batch.ready.length > known) batch.ready.sort((one, other) => one.index - other.index);
   }
 
   /**

@@ -15,8 +15,8 @@ export type NoteProgress = (batch: OpenBatch, keepLead: KeepLead) => Promise<voi
 
 export function createNoteProgress({ work, watch, clock }: NoteProgressDeps): NoteProgress {
   /** Whether lines wait because their tier is down, or all lines that are left wait for their next try. */
-  function waitsForProvider({ ready, later, inFlight }: OpenBatch): boolean {
-    const isHeld = later.some(({ tier }) => tier !== undefined && watch.isDown(tier));
+  function waitsForProvider({ ready, later, held, inFlight }: OpenBatch): boolean {
+    const isHeld = [...held.keys()].some(watch.isDown);
     return isHeld || (later.length > 0 && ready.length === 0 && inFlight.size === 0);
   }
 

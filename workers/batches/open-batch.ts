@@ -5,10 +5,8 @@ import type { BatchCounts, WaitingLine } from '../../shared/infra/mongo/batches/
 import { createLineTokens } from './line-tokens.ts';
 import type { LineTokens } from './line-tokens.ts';
 
-/** A line that has yet to be sent, and what the leader knows of it beside its row. */
-export interface OpenLine extends WaitingLine {
-  /** Absent until its request has been read once. */
-  tier?: Tier;
+/** A line that has yet to be sent, and what the leader knows of it beside its row, which is read when it is sent. */
+export interface OpenLine extends Pick<WaitingLine, 'index' | 'retry'> {
   /** It is sent although its tier is down, to find out whether the tier answers again. */
   isProbe?: boolean;
   /** Length of its request as JSON, in characters; absent until the request has been read once. */
@@ -28,15 +26,20 @@ export interface SentLine extends WaitingLine {
 /**
  * What the leader knows of a batch that has not ended. All of it is in memory only, and the next leader reads it again.
  *
- * A line without a result is in one of three places. `ready`: it can be sent now. `later`: it waits for the time of its next
- * try, or for its tier to answer again. `inFlight`: its request waits in the queue or runs. Lines behind `cursor` have not
- * been read yet.
+ * A line without a result is in one of four places. `ready`: it can be sent now. `later`: it waits for the time of its next
+ * try. `held`: it waits for its tier to answer again. `inFlight`: its request waits in the queue or runs. Lines behind
+ * `cursor` have not been read yet.
  */
 export interface OpenBatch {
   row: BatchRow;
   /** In the order of their numbers. */
   ready: OpenLine[];
   later: OpenLine[];
+  /**
+   * Numbers of lines by their tier, which has at least one. Nothing else is kept of them: an outage of hours may hold all
+   * 10,000 lines of every batch, and each has to be read to learn its tier, as lines of another tier may stand behind it.
+   */
+  held: Map<Tier, number[]>;
   /** Number of the last line that was read; -1: none. */
   cursor: number;
   /** Every line has been read. */
@@ -63,6 +66,7 @@ export function openBatch(row: BatchRow, counts: BatchCounts): OpenBatch {
     row,
     ready: [],
     later: [],
+    held: new Map(),
     cursor: -1,
     isRead: false,
     inFlight: new Map(),
@@ -80,11 +84,17 @@ export function openBatch(row: BatchRow, counts: BatchCounts): OpenBatch {
 export function rewind(batch: OpenBatch): void {
   batch.ready = [];
   batch.later = [];
+  batch.held = new Map();
   batch.cursor = -1;
   batch.isRead = false;
 }
 
+/** Whether it has lines that are known and not sent. */
+export function hasUnsent({ ready, later, held }: OpenBatch): boolean {
+  return ready.length > 0 || later.length > 0 || held.size > 0;
+}
+
 /** Whether no line is left to read, to send or to wait for. */
-export function isAtRest({ ready, later, isRead, inFlight }: OpenBatch): boolean {
-  return isRead && ready.length === 0 && later.length === 0 && inFlight.size === 0;
+export function isAtRest(batch: OpenBatch): boolean {
+  return batch.isRead && !hasUnsent(batch) && batch.inFlight.size === 0;
 }

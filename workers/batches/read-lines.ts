@@ -13,7 +13,7 @@ export interface ReadLinesDeps {
 const PAGE = 100;
 /** More lines are read when fewer than this are ready. */
 const READY_MIN = 50;
-/** No more lines are read while so many wait in memory for a next try or a provider. */
+/** No more lines are read while so many wait for their next try. All of these are due within a minute or so. */
 const LATER_MAX = 500;
 
 /** Redis knows nothing of the line's request, or that it was taken back: it does not run. */
@@ -24,9 +24,9 @@ export const isUnsent = (state: string | undefined) => state === undefined || st
  * line is in flight and is not sent again.
  */
 export function createReadLines({ work, queue, failedTries }: ReadLinesDeps) {
-  function wait(batch: OpenBatch, line: WaitingLine): void {
-    if (line.retry === undefined) batch.ready.push(line);
-    else batch.later.push(line);
+  function wait(batch: OpenBatch, { index, retry }: WaitingLine): void {
+    if (retry === undefined) batch.ready.push({ index });
+    else batch.later.push({ index, retry });
   }
 
   /** An earlier leader saw these tries end. It may have died together with Redis, which has forgotten the ends. */

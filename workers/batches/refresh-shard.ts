@@ -6,6 +6,7 @@ import type { BatchFate, BatchQueue } from '../../shared/infra/redis/requests/qu
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { CloseBatch } from './close-batch.ts';
 import { openBatch } from './open-batch.ts';
+import type { OpenBatch } from './open-batch.ts';
 import type { DoForBatch, ShardBatches } from './shard-batches.ts';
 
 export interface RefreshShardDeps {
@@ -65,6 +66,12 @@ export function createRefreshShard({
     }
   }
 
+  async function goOnWith(batch: OpenBatch, row: BatchRow): Promise<void> {
+    // A line that had failed waits again. Counted as failed as well as by its next end, it would be one too many.
+    if (row.reopened !== batch.row.reopened) batch.counts = await work.count(row.tenantId, row._id);
+    batch.row = row;
+  }
+
   async function look(known: ShardBatches, row: BatchRow): Promise<void> {
     const batch = known.open.get(row._id);
     if (row.status === 'validating') {
@@ -73,7 +80,7 @@ export function createRefreshShard({
       known.open.delete(row._id);
       await doForBatch(known, row._id, () => closeBatch.publish({ row }));
     } else if (batch === undefined) await takeUp(known, row);
-    else batch.row = row;
+    else await goOnWith(batch, row);
   }
 
   return async (shard, known) => {

@@ -62,9 +62,9 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused }
 
   /** `isFirst`: the first line of the slice. Tokens are reserved for it alone. */
   async function send(batch: OpenBatch, line: ReadLine, principal: Principal, isFirst: boolean): Promise<LineEnd[]> {
-    const { index, requestId, tier, retry, waitsSince = performance.now() } = line;
+    const { index, requestId, retry, waitsSince = performance.now() } = line;
     const length = line.requestJson?.length ?? 0;
-    const open: OpenLine = { index, requestId, length, ...(tier && { tier }), ...(retry && { retry }) };
+    const open: OpenLine = { index, length, ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
     // The tenant was moved to another shard, whose leader goes on with the batch.
     if (principal.shard !== batch.row.shard) {
@@ -76,14 +76,18 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused }
     const sent = await sendLine(line, principal, { batchId: batch.row._id, tokens: batch.tokens, isOverdue });
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {
-      batch.inFlight.set(line.index, {
-        ...open,
+      batch.inFlight.set(index, {
+        index,
+        requestId,
+        ...(retry && { retry }),
         ...(sent.promptTokens !== undefined && { promptTokens: sent.promptTokens }),
       });
       return [];
     }
     if (sent.kind === 'held') {
-      batch.later.push({ ...open, tier: sent.tier });
+      const held = batch.held.get(sent.tier) ?? [];
+      held.push(index);
+      batch.held.set(sent.tier, held);
       return [];
     }
     batch.ready.push(sent.waitFor === 'tpm' ? { ...open, waitsSince } : open);

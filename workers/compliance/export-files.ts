@@ -1,7 +1,10 @@
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/stored-answer.ts';
 import { parseEnvelope } from '../../shared/contracts/stored-request.ts';
+import { ceilingsOf, DEFAULT_WEIGHT } from '../../shared/domain/limits/defaults.ts';
 import { timeOfSeq } from '../../shared/domain/requests/acceptance-order.ts';
+import { toErrorObject } from '../../shared/errors/error-body.ts';
 import type { ExportRows } from '../../shared/infra/mongo/compliance/export-rows.ts';
 import type { AnswerRow } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { RequestIntentRow } from '../../shared/infra/mongo/requests/request-intents.ts';
@@ -29,45 +32,81 @@ function only<Row extends object>(row: Row, names: readonly (keyof Row & string)
   return Object.fromEntries(present.map((name) => field(name, row[name])));
 }
 
-function contentOf(entries: EndedAnswer['entries'] = []): object {
-  const decoded = entries.map(({ lastSeq, payload }) => decodeEntry(lastSeq, payload));
-  // Each delta is a JSON string literal (shared/contracts/events.ts).
-  const content = decoded.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))).join('');
-  const { finishReason = null, usage = null, error = null } = decoded.at(-1)?.terminal ?? {};
-  const counts = usage === null ? null : only(usage, ['promptTokens', 'completionTokens']);
-  return { content, finish_reason: finishReason, usage: counts, error };
+/** When the last of earlier values ceases to hold; absent: there is none. */
+function endOfPrevious(name: string, previous: readonly { expiresAt: number }[] = []): object {
+  return previous.length === 0 ? {} : { [name]: seconds(Math.max(...previous.map(({ expiresAt }) => expiresAt))) };
 }
 
-function answerLine({ _id, entityId, fields, entries }: AnswerRow): object {
-  const { tier: model, status, metadata, acceptedAt } = fields;
+function requestOf({ sampling = {}, ...request }: ChatRequest): object {
   return {
-    request_id: _id,
-    entity_id: entityId ?? null,
-    model,
-    status,
-    accepted_at: seconds(Number(acceptedAt)),
-    metadata: metadata === undefined || metadata === '' ? null : (JSON.parse(metadata) as object),
-    ...contentOf(entries),
+    ...only(request, ['messages', 'maxTokens', 'subject', 'grade', 'metadataJson', 'jsonMode']),
+    ...only(sampling, ['temperature', 'topP', 'stop', 'seed', 'user']),
   };
 }
 
-function failedLine({ _id, entityId, envelopeJson, acceptedAt, failedAt = 0, failedCode }: RequestIntentRow): object {
-  const { tier: model, request } = parseEnvelope(envelopeJson);
+/** What a request's record says of it once it has ended. A field that a record does not have is empty text. */
+function recordOf({ tier: model, status, metadata = '', ...times }: EndedAnswer['fields']): object {
+  const at = (name: string) => {
+    const { [name]: time = '' } = times;
+    return time === '' ? null : seconds(Number(time));
+  };
+  return {
+    model,
+    status,
+    accepted_at: at('acceptedAt'),
+    started_at: at('startedAt'),
+    first_token_at: at('firstTokenAt'),
+    finished_at: at('finishedAt'),
+    metadata: metadata === '' ? null : (JSON.parse(metadata) as object),
+  };
+}
+
+function contentOf(requestId: string, entries: EndedAnswer['entries']): object {
+  const decoded = entries.map(({ lastSeq, payload }) => decodeEntry(lastSeq, payload));
+  // Each delta is a JSON string literal (shared/contracts/events.ts).
+  const content = decoded.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))).join('');
+  const { finishReason = null, usage = null, error } = decoded.at(-1)?.terminal ?? {};
+  const failure = error === undefined ? null : toErrorObject(error, requestId);
+  const counts = usage === null ? null : only(usage, ['promptTokens', 'completionTokens']);
+  return { content, finish_reason: finishReason, usage: counts, error: failure };
+}
+
+function answerLine({ _id, entityId, fields, entries }: AnswerRow): object {
+  return { request_id: _id, entity_id: entityId ?? null, ...recordOf(fields), ...contentOf(_id, entries) };
+}
+
+/** Of what failed in an outage and may be run again. */
+function failureOf({ failedAt, failedCode }: Pick<RequestIntentRow, 'failedAt' | 'failedCode'>): object {
+  return failedAt === undefined ? {} : { failed_at: seconds(failedAt), error_code: failedCode };
+}
+
+function failedLine(row: RequestIntentRow): object {
+  const { _id, entityId, acceptedAt, replays = 0 } = row;
+  const { tier: model, keyId, endpoint, request } = parseEnvelope(row.envelopeJson);
   return {
     request_id: _id,
     entity_id: entityId ?? null,
+    key_id: keyId,
+    endpoint,
     model,
     accepted_at: seconds(acceptedAt),
-    failed_at: seconds(failedAt),
-    error_code: failedCode,
-    ...only(request, ['messages', 'subject', 'grade', 'metadataJson']),
+    ...failureOf(row),
+    replays,
+    ...requestOf(request),
   };
 }
 
 function batchLine(row: BatchLineRow): object {
-  const named = only(row, ['batchId', 'index', 'customId', 'requestId', 'entityId', 'state', 'requestJson']);
-  const answer = row.entries === undefined ? {} : contentOf(row.entries);
-  return { ...named, ...answer, ...(row.error === undefined ? {} : { error: row.error }) };
+  const { requestId, requestJson, fields, entries, error } = row;
+  return {
+    ...only(row, ['batchId', 'index', 'customId', 'requestId', 'entityId', 'state']),
+    // Written by this service as a ChatRequest.
+    ...(requestJson === undefined ? {} : { request: requestOf(JSON.parse(requestJson) as ChatRequest) }),
+    ...(fields === undefined ? {} : recordOf(fields)),
+    ...(entries === undefined ? {} : contentOf(requestId, entries)),
+    ...(error === undefined ? {} : { error: toErrorObject(error, requestId) }),
+    ...failureOf(row),
+  };
 }
 
 function messageLines({ entityId, messages }: EntityRow): object[] {
@@ -93,8 +132,8 @@ const order = ['packageId', 'creditsMicro', 'amount', 'currency', 'payment', 'cr
 function tenantFiles({ tenant }: ExportRows): ExportFile[] {
   const limits = ['rpm', 'tpm', 'dailyRequests'] as const;
   return [
-    file('tenant', tenant.tenants, (row) =>
-      only(row, [
+    file('tenant', tenant.tenants, (row) => ({
+      ...only(row, [
         '_id',
         'name',
         'status',
@@ -107,13 +146,16 @@ function tenantFiles({ tenant }: ExportRows): ExportFile[] {
         'subject',
         'grade',
         'onDisconnect',
+        'retentionSeconds',
         'moderation',
         'createdAt',
       ]),
-    ),
+      ...only(ceilingsOf(row), ['tenantRpm', 'tenantTpm', 'maxInFlight']),
+      weight: row.weight ?? DEFAULT_WEIGHT,
+    })),
     file('account', tenant.accounts, (row) => only(row, ['_id', 'balanceMicro', 'tokensByMonth'])),
-    file('keys', tenant.keys, (row) =>
-      only(row, [
+    file('keys', tenant.keys, (row) => ({
+      ...only(row, [
         '_id',
         'name',
         'redactedValue',
@@ -125,13 +167,15 @@ function tenantFiles({ tenant }: ExportRows): ExportFile[] {
         'createdAt',
         'lastUsedAt',
       ]),
-    ),
+      ...endOfPrevious('previous_value_expires_at', row.previous),
+    })),
     file('batches', tenant.batches, (row) =>
       only(row, [
         '_id',
         'keyId',
         'mode',
         'status',
+        'waitingFor',
         'metadataJson',
         'total',
         'completed',
@@ -143,18 +187,21 @@ function tenantFiles({ tenant }: ExportRows): ExportFile[] {
         'expiresAt',
       ]),
     ),
-    file('webhooks', tenant.webhooks, (row) =>
-      only(row, ['_id', 'url', 'events', 'description', 'status', 'disabledReason', 'createdAt']),
-    ),
+    file('webhooks', tenant.webhooks, (row) => ({
+      ...only(row, ['_id', 'url', 'events', 'description', 'status', 'disabledReason', 'failingSince', 'createdAt']),
+      ...endOfPrevious('previous_secret_expires_at', row.previousSecrets),
+    })),
     file('webhook_deliveries', tenant.webhookDeliveries, (row) => ({
-      ...only(row, ['_id', 'webhookId', 'eventId', 'type', 'status', 'createdAt']),
+      ...only(row, ['_id', 'webhookId', 'eventId', 'type', 'status', 'nextAttemptAt', 'createdAt']),
       attempts: row.attempts.map(({ at: createdAt, ...attempt }) =>
         only({ createdAt, ...attempt }, ['createdAt', 'durationMs', 'status', 'error']),
       ),
     })),
-    file('checkouts', tenant.checkouts, (row) => only(row, ['_id', 'keyId', 'status', ...order, 'expiresAt'])),
+    file('checkouts', tenant.checkouts, (row) =>
+      only(row, ['_id', 'keyId', 'status', 'url', 'successUrl', 'cancelUrl', ...order, 'expiresAt']),
+    ),
     file('purchases', tenant.purchases, (row) =>
-      only(row, ['_id', 'checkoutId', 'transactionId', 'refundedAmount', 'refundedMicro', ...order]),
+      only(row, ['_id', 'checkoutId', 'transactionId', 'refundedAmount', 'refundedMicro', 'disputedMicro', ...order]),
     ),
   ];
 }
@@ -172,10 +219,13 @@ export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
     file('answers', rows.answers, answerLine),
     file('failed_requests', rows.failedRequests, failedLine),
     file('batch_lines', rows.batchLines, batchLine),
-    file('idempotency_records', rows.idempotency, (row) =>
-      only(row, ['status', 'bodyJson', 'location', 'entityId', 'claimedAt']),
+    file('idempotency_records', rows.idempotency, (row) => ({
+      request_id: row.owner,
+      ...only(row, ['status', 'bodyJson', 'location', 'entityId', 'claimedAt']),
+    })),
+    file('webhook_events', rows.webhookEvents, (row) =>
+      only(row, ['_id', 'type', 'entityId', 'bodyJson', 'createdAt']),
     ),
-    file('webhook_events', rows.webhookEvents, (row) => only(row, ['type', 'bodyJson', 'createdAt'])),
     file('ledger', rows.ledger, (row) =>
       only(row, [
         '_id',
@@ -198,15 +248,15 @@ export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
         'acceptedAt',
       ]),
     ),
-    file('usage', rows.usage, ({ startMs, ...row }) => ({
-      start_time: seconds(startMs),
+    file('usage', rows.usage, (row) => ({
+      start_time: seconds(row.startMs),
       ...only(row, ['keyId', 'tier', 'mode', 'endpoint', 'entityId', ...COUNTS]),
     })),
     file('audit_log', rows.audit, (row) =>
       only(row, ['_id', 'actor', 'action', 'target', 'requestId', 'details', 'createdAt']),
     ),
-    file('compliance_jobs', rows.complianceJobs, (row) =>
-      only(row, [
+    file('compliance_jobs', rows.complianceJobs, (row) => ({
+      ...only(row, [
         '_id',
         'kind',
         'scope',
@@ -219,6 +269,7 @@ export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
         'createdAt',
         'completedAt',
       ]),
-    ),
+      ...(row.archive === undefined ? {} : only(row.archive, ['expiresAt', 'bytes', 'sha256', 'files'])),
+    })),
   ];
 }

@@ -17,6 +17,12 @@ export interface ServeWebhookDeps {
 /** Delivers what is due for one webhook. */
 export type ServeWebhook = (name: WebhookQueueName, job: WebhookJob) => Promise<void>;
 
+export interface WebhookService {
+  serve: ServeWebhook;
+  /** Waits for the attempts that are under way. */
+  ended(): Promise<void>;
+}
+
 /** Deliveries to one receiver at the same time. */
 const PARALLEL = 4;
 /** After this time a job ends, so that other webhooks get its place; the sweep finds the deliveries that are left. */
@@ -28,7 +34,9 @@ const PLACES_PER_TENANT = 16;
  * A webhook whose receiver fails or is slow is handed on to the queue `webhooks-slow`, so that it holds nobody else up; so is
  * one whose tenant has all its places taken. If they are taken there, too, the job ends, and the sweep queues it again.
  */
-export function createServeWebhook({ webhooks, queue, deliverNext, clock, stopping }: ServeWebhookDeps): ServeWebhook {
+export function createServeWebhook(deps: ServeWebhookDeps): WebhookService {
+  const { webhooks, queue, deliverNext, clock, stopping } = deps;
+  const underWay = new Set<ReturnType<DeliverNext>>();
   const taken: Record<WebhookQueueName, Map<string, number>> = { webhooks: new Map(), 'webhooks-slow': new Map() };
 
   async function takeTurn({ tenantId, webhookId }: WebhookJob): Promise<void> {
@@ -36,13 +44,15 @@ export function createServeWebhook({ webhooks, queue, deliverNext, clock, stoppi
     let isAtEnd = false;
     async function deliverAll(): Promise<void> {
       while (!isAtEnd && !stopping.aborted && clock.now() < until) {
-        isAtEnd = (await deliverNext(tenantId, webhookId)) !== 'done';
+        const attempt = deliverNext(tenantId, webhookId);
+        underWay.add(attempt);
+        isAtEnd = (await attempt.finally(() => underWay.delete(attempt))) !== 'done';
       }
     }
     await Promise.all(Array.from({ length: PARALLEL }, deliverAll));
   }
 
-  return async (name, job) => {
+  const serve: ServeWebhook = async (name, job) => {
     const { tenantId, webhookId } = job;
     const places = taken[name];
     const webhook = await webhooks.find({ tenantId, mode: 'any' }, webhookId);
@@ -62,5 +72,12 @@ export function createServeWebhook({ webhooks, queue, deliverNext, clock, stoppi
       if (left === 0) places.delete(tenantId);
       else places.set(tenantId, left);
     }
+  };
+
+  return {
+    serve,
+    async ended() {
+      await Promise.allSettled(underWay);
+    },
   };
 }

@@ -7,7 +7,9 @@ import type { WebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
 import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
+import { withTimeLimit } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { openPublishing } from '../../shared/webhooks/open-publishing.ts';
@@ -34,8 +36,10 @@ export interface StartWebhooksDeps extends OpenPublishingDeps {
 const SWEEP_MS = 1_000;
 /** How often a worker asks whether it is its turn to look for expiring keys. */
 const KEYS_LOOK_MS = 30_000;
-/** An attempt that has begun takes up to 15 s. */
-const CLOSING_MS = 17_000;
+/** An attempt that has begun takes up to 15 s, and is then written down. */
+const ATTEMPT_MS = 17_000;
+/** For what closes once no attempt is under way. */
+const CLOSING_MS = 5_000;
 
 /** Opens what a worker needs for webhooks and starts it: events of requests, deliveries, their sweep, expiring keys. */
 export async function startWebhooks(deps: StartWebhooksDeps): Promise<{ events: EventSink } & ChatEvents> {
@@ -56,7 +60,7 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<{ events: 
     random: Math.random,
     telemetry,
   });
-  const serve = createServeWebhook({ webhooks, queue, deliverNext, clock, stopping: stopping.signal });
+  const { serve, ended } = createServeWebhook({ webhooks, queue, deliverNext, clock, stopping: stopping.signal });
   const workers = PROCESSORS.webhooks({ client: redis, keyspace, serve, recorder: deps.recorder, log });
   const warn = (what: string) => (error: unknown) => {
     log.warn(`${what} failed; the next round tries again.`, { error });
@@ -71,15 +75,29 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<{ events: 
     () => KEYS_LOOK_MS,
     warn('Looking for expiring keys'),
   );
-  closer.defer(
-    'webhook deliveries',
-    async () => {
-      stopping.abort();
-      await Promise.all([sweeping.stop(), watchingKeys.stop(), workers.close()]);
-    },
-    { limitMs: CLOSING_MS },
-  );
+  const close = () => Promise.all([sweeping.stop(), watchingKeys.stop(), workers.close()]);
+  deferClosing(closer, { stopping, ended, close });
   return { events, ...chatEvents };
+}
+
+interface ClosingParts {
+  stopping: AbortController;
+  /** Waits for the attempts that are under way. */
+  ended: () => Promise<void>;
+  close: () => Promise<unknown>;
+}
+
+/**
+ * An attempt that is cut before it is written down is made again: the receiver gets its event twice. So attempts have the
+ * time that they may take, beside what all steps share. Where no attempt is under way, a store that is away costs nothing here.
+ */
+export function deferClosing(closer: Pick<Closer, 'defer'>, { stopping, ended, close }: ClosingParts): void {
+  closer.defer('webhook deliveries', close, { limitMs: CLOSING_MS });
+  const attempts = async () => {
+    stopping.abort();
+    await withTimeLimit(ended(), ATTEMPT_MS, `It took longer than ${ATTEMPT_MS} ms.`);
+  };
+  closer.defer('attempts for webhooks', attempts, { limitMs: Infinity });
 }
 
 interface SweepDeliveriesDeps {

@@ -17,6 +17,12 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
   let usage: AnthropicUsage = {};
   let model: string | undefined;
   let ended = false;
+  function finish(): void {
+    if (ended) return;
+    if (finishReason === undefined) throw cutShort();
+    ended = true;
+    sink({ kind: 'end', finishReason, usage: wholeUsage(usage), model });
+  }
   return {
     read(data) {
       if (ended) return;
@@ -27,14 +33,10 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
         model ??= event.model;
         usage = laterUsage(usage, event.usage);
       }
-      if (event.kind !== 'stop') return;
-      if (finishReason === undefined) throw cutShort();
-      ended = true;
-      sink({ kind: 'end', finishReason, usage: wholeUsage(usage), model });
+      if (event.kind === 'stop') finish();
     },
-    end() {
-      if (!ended) throw cutShort();
-    },
+    // With its stop reason an answer is complete, although a server may close without `message_stop`.
+    end: finish,
   };
 }
 

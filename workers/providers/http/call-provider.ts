@@ -145,6 +145,22 @@ function isDocument({ header }: HttpHead): boolean {
   return header('content-type')?.trim().toLowerCase().startsWith('application/json') === true;
 }
 
+const WHITE_SPACE: ReadonlySet<number> = new Set(Buffer.from(' \t\r\n'));
+/** Of `data`, `event` and a comment. No JSON document begins like that. */
+const STREAM_BEGINS: ReadonlySet<number> = new Set(Buffer.from('de:'));
+
+/** Others send a stream and call it JSON. The first byte that is no white space tells which of the two it is. */
+function byBeginning(asDocument: TakePart, openAsStream: () => TakePart): TakePart {
+  let take: TakePart | undefined;
+  return (part) => {
+    if (take === undefined) {
+      const first = part.find((byte) => !WHITE_SPACE.has(byte));
+      if (first !== undefined) take = STREAM_BEGINS.has(first) ? openAsStream() : asDocument;
+    }
+    (take ?? asDocument)(part);
+  };
+}
+
 /** Makes one call over HTTP, in any protocol. The signal limits its time; sizes are limited here; failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
@@ -159,17 +175,18 @@ export async function callProvider(
   const call = { endpoint, headers, body, signal, readLater };
   try {
     await postToProvider(http, call, (head) => {
-      if (stream && !isDocument(head)) {
+      const openAsStream = () => {
         const joined = joinsText ? joinText(sink) : { sink, flush: () => undefined };
         const reader = openStream(joined.sink);
         end = reader.end;
         return readSse(reader.read, onBytes, joined.flush);
-      }
+      };
+      if (stream && !isDocument(head)) return openAsStream();
       const answer = collectText(ANSWER_BYTES_MAX);
       end = () => {
         readComplete(answer.text(), sink);
       };
-      return answer.take;
+      return stream ? byBeginning(answer.take, openAsStream) : answer.take;
     });
     end?.();
   } catch (error) {

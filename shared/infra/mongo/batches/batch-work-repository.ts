@@ -107,7 +107,7 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       batchLines
         .find(
           { _id: { $in: indexes.map((index) => batchLineId(batchId, index)) }, tenantId, state: 'waiting' },
-          { index: 1, requestId: 1, requestJson: 1 },
+          { index: 1, requestId: 1, requestJson: 1, retry: 1 },
         )
         .sort({ index: 1 })
         .lean(),

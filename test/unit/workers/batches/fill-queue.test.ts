@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { systemClock } from '../../../../shared/lifecycle/clock.ts';
 import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
 import { createFillQueue } from '../../../../workers/batches/fill-queue.ts';
-import { openBatch } from '../../../../workers/batches/open-batch.ts';
+import { isAtRest, openBatch } from '../../../../workers/batches/open-batch.ts';
+import { createReadLines } from '../../../../workers/batches/read-lines.ts';
 import type { LineSendResult } from '../../../../workers/batches/send-line.ts';
 import { principalOf } from '../../../support/request-lab.ts';
 
@@ -23,7 +24,7 @@ afterEach(() => {
 it('has tokens kept for the first line that has waited three minutes for them, and for no other', async () => {
   const batch = openBatch(ROW, { completed: 0, failed: 0 });
   batch.isRead = true;
-  batch.ready = [0, 1, 2].map((index) => ({ index, requestId: `req_${index}` }));
+  batch.ready = [0, 1, 2].map((index) => ({ index }));
   let overdue: string[] = [];
   let sent: LineSendResult = WAIT;
   const fillQueue = createFillQueue({
@@ -62,7 +63,7 @@ it('has tokens kept for the first line that has waited three minutes for them, a
 it('ends no line that was refused where another process may lead: that one may have sent it', async () => {
   const batch = openBatch(ROW, { completed: 0, failed: 0 });
   batch.isRead = true;
-  batch.ready = [{ index: 0, requestId: 'req_0' }];
+  batch.ready = [{ index: 0 }];
   const ended: number[] = [];
   const lead = { isLost: false };
   const fillQueue = createFillQueue({
@@ -90,7 +91,7 @@ it('ends no line that was refused where another process may lead: that one may h
 it('reads few of the large requests that are refused, and rests for the time that they take of others', async () => {
   const batch = openBatch(ROW, { completed: 0, failed: 0 });
   batch.isRead = true;
-  batch.ready = Array.from({ length: 20 }, (_, index) => ({ index, requestId: `req_${index}` }));
+  batch.ready = Array.from({ length: 20 }, (_, index) => ({ index }));
   const read: number[] = [];
   const fillQueue = createFillQueue({
     work: {
@@ -125,7 +126,7 @@ describe('two batches of a tenant', () => {
     const [older, younger] = ['older', 'younger'].map((_id) => {
       const batch = openBatch({ ...ROW, _id }, { completed: 0, failed: 0 });
       batch.isRead = true;
-      batch.ready = Array.from({ length: lines }, (_, index) => ({ index, requestId: `${_id}_${index}` }));
+      batch.ready = Array.from({ length: lines }, (_, index) => ({ index }));
       return batch;
     });
     if (older === undefined || younger === undefined) throw new Error('There are two.');
@@ -175,5 +176,78 @@ describe('two batches of a tenant', () => {
 
     expect(older.inFlight.size).toBeGreaterThan(0);
     expect(younger.inFlight.size).toBeGreaterThan(0);
+  });
+});
+
+describe('a batch of two tiers', () => {
+  const OLOID = 1_200;
+  const LINES = OLOID + 200;
+  const tierOf = (index: number) => (index < OLOID ? 'oloid' : 'mobius');
+
+  /** Its first lines are of `oloid`. Lines of a tier that is down are held. */
+  function openMixed() {
+    const batch = openBatch({ ...ROW, total: LINES }, { completed: 0, failed: 0 });
+    const down = new Set<string>(['oloid']);
+    const probes: number[] = [];
+    const lineOf = (index: number) => ({ index, requestId: `req_${index}` });
+    const isDown = (tier: string) => down.has(tier);
+    const fillQueue = createFillQueue({
+      work: {
+        end: () => Promise.resolve(0),
+        toSend: (_tenant, _batch, indexes) =>
+          Promise.resolve(indexes.map((index) => ({ ...lineOf(index), requestJson: '{}' }))),
+      },
+      queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
+      principals: { findByKey: () => Promise.resolve(principalOf({})) },
+      lines: createReadLines({
+        work: {
+          waiting: (_tenant, _batch, after, limit) =>
+            Promise.resolve(
+              Array.from({ length: LINES }, (_, index) => lineOf(index)).slice(after + 1, after + 1 + limit),
+            ),
+          waitingAt: () => Promise.resolve(undefined),
+          renumber: () => Promise.resolve(true),
+        },
+        queue: { states: (_shard, ids) => Promise.resolve(ids.map(() => undefined)) },
+        failedTries: { end: () => Promise.resolve() },
+      }),
+      sendLine: ({ index, isProbe }) => {
+        const tier = tierOf(index);
+        if (isProbe === true) probes.push(index);
+        return Promise.resolve(isProbe !== true && isDown(tier) ? { kind: 'held', tier } : { kind: 'sent' });
+      },
+      watch: { isDown, takeProbe: (tier) => isDown(tier) && probes.length === 0 && batch.inFlight.size > 0 },
+      clock: systemClock,
+    });
+    const rounds = async (count: number) => {
+      for (let round = 0; round < count; round += 1) {
+        await fillQueue(3, [batch], () => Promise.resolve());
+        jest.advanceTimersByTime(100);
+      }
+      return [...batch.inFlight.keys()].sort((one, other) => one - other);
+    };
+    return { batch, down, probes, rounds };
+  }
+
+  it('sends all lines of the tier that answers, however many of the other wait', async () => {
+    const { batch, probes, rounds } = openMixed();
+
+    const sent = await rounds(20);
+
+    expect(sent.filter((index) => tierOf(index) === 'mobius')).toHaveLength(LINES - OLOID);
+    expect(probes).toHaveLength(1);
+    expect(sent.filter((index) => tierOf(index) === 'oloid')).toEqual(probes);
+    expect(isAtRest({ ...batch, inFlight: new Map() })).toBe(false);
+  });
+
+  it('sends those that waited when their tier answers again', async () => {
+    const { batch, down, rounds } = openMixed();
+    await rounds(20);
+    down.clear();
+
+    const sent = await rounds(20);
+
+    expect(sent).toHaveLength(LINES);
+    expect(isAtRest({ ...batch, inFlight: new Map() })).toBe(true);
   });
 });
