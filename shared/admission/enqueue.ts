@@ -39,8 +39,11 @@ export interface Enqueue {
 }
 
 const RETRY_MS = 250;
-/** States that an admission was found in and does not have any longer, as void.lua names them. */
-const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped']);
+/**
+ * States of an admission that does not run any longer, as void.lua names them. `void`: an earlier try was done, and its answer
+ * was lost.
+ */
+const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped', 'void']);
 
 export function createEnqueue(deps: EnqueueDeps): Enqueue {
   const { line, store, clock, log, giveUpAfterMs, recentWrites, refund } = deps;
