@@ -2,6 +2,7 @@ import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { CheckGauges } from '../shared/infra/metrics/check-gauge.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/worker-series.ts';
+import { createAccountRepository } from '../shared/infra/mongo/accounts/account-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../shared/infra/queue/chat-queue.ts';
@@ -39,6 +40,7 @@ import { logWorker, measureWorker } from './worker-metrics.ts';
 import { traceQueue } from './worker-tracing.ts';
 import { createOpenQueueWorkers } from './processors/open-queue-workers.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
+import { createLoadBook } from './settlement/load-book.ts';
 import { openSettlement } from './settlement/open-settlement.ts';
 import { createPublishNotices } from './webhooks/publish-notices.ts';
 import { createNoticeStore } from '../shared/infra/redis/requests/notice-store.ts';
@@ -104,24 +106,25 @@ async function openBreakers(connections: WorkerConnections, telemetry: WorkerEve
 
 /** Requests in Redis, and what is written there again whenever it is back. */
 function openRequests(
-  { config, redis, keyspace, clock, closer, log }: WorkerConnections,
+  { config, redis, keyspace, mongo, clock, closer, log }: WorkerConnections,
   erasures: Pick<ErasureRepository, 'latest'>,
   times: RequestTimes,
 ) {
   const { hasReconnectedRecently, lastAwayMs, onReturn, stop } = watchOutages(redis);
   closer.defer('outage watch', stop);
+  const accountStore = createAccountStore(redis, keyspace);
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
     hasReconnectedRecently,
     lastAwayMs,
+    loadBook: createLoadBook({ accounts: createAccountRepository(mongo), accountStore, log }),
   });
   const recentWrites = createRecentWrites({ hasReconnectedRecently, clock, log });
   onReturn(() => void recentWrites.repeatAll());
   const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(redis, keyspace) });
   const journal = createFinishJournal({ requests, recentWrites, eraseDeleted, log });
   const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
-  const accountStore = createAccountStore(redis, keyspace);
   return { requests, recentWrites, journal, admissions, accountStore, hasReconnectedRecently, onReturn };
 }
 

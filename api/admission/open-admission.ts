@@ -22,6 +22,9 @@ interface AdmissionParts {
   events: Emitter<AdmissionEvents>;
 }
 
+/** With Redis away a caller is told 503 within 2 s (docs/architecture/facts.md section 3), of which its admission took some. */
+const TELL_MS = 1_800;
+
 /** The way of a chat request into the queue, or to the answer that an earlier call has made. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
@@ -54,6 +57,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     line: createLineStore(redis, keyspace, requestTimeoutMs),
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
+    tellWithinMs: TELL_MS,
     recentWrites,
     refund: createRefund({
       accounts,

@@ -4,6 +4,7 @@ import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { BYTES_PER_TOKEN } from '../domain/pricing/pricing.ts';
+import { timeOfSeq } from '../domain/requests/acceptance-order.ts';
 import { DEFAULT_RATES } from '../domain/routing/routing.ts';
 import type { Rates } from '../domain/routing/routing.ts';
 import { ServiceError } from '../errors/service-error.ts';
@@ -188,6 +189,8 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     if (verdict === 'joined')
       return { kind: 'joined', figures: admission, ...(joined ?? { requestId: '', fingerprint: '' }) };
     if (verdict !== 'admitted') return { kind: 'refused', figures: admission, verdict };
-    return { kind: 'admitted', figures: admission, envelope: { ...envelope, acceptedAt: admission.now }, isQueued };
+    // Of its first acceptance, as its record and its body say: the call may have been repeated.
+    const acceptedAt = Math.floor(timeOfSeq(admission.seq));
+    return { kind: 'admitted', figures: admission, envelope: { ...envelope, acceptedAt }, isQueued };
   };
 }

@@ -19,6 +19,8 @@ export interface EnqueuerDeps {
   log: Logger;
   /** After this long an admission is left to the sweep. */
   giveUpAfterMs: number;
+  /** A caller waits, who is told within this time that nothing was accepted. Absent: nobody waits. */
+  tellWithinMs?: number;
   /** Absent: what was taken back may run if Redis comes back without that. */
   recentWrites?: Pick<RecentWrites, 'note'>;
   /** For a request that was charged although its caller was told 503. */
@@ -27,8 +29,8 @@ export interface EnqueuerDeps {
 
 export interface Enqueuer {
   /**
-   * Puts a request into line that was admitted without its body. Throws `model_unavailable`, but only once the admission has
-   * been taken back.
+   * Puts a request into line that was admitted without its body. Throws `model_unavailable` once the admission has been taken
+   * back, or where a caller waits and Redis does not say so in time: then it is taken back as by `takeBack`.
    */
   enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void>;
   /**
@@ -39,11 +41,14 @@ export interface Enqueuer {
 }
 
 const RETRY_MS = 250;
-/** States that an admission was found in and does not have any longer, as void.lua names them. */
-const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped']);
+/**
+ * States of an admission that does not run any longer, as void.lua names them. `void`: an earlier try was done, and its answer
+ * was lost.
+ */
+const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped', 'void']);
 
 export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
-  const { line, store, clock, log, giveUpAfterMs, recentWrites, refund } = deps;
+  const { line, store, clock, log, giveUpAfterMs, tellWithinMs, recentWrites, refund } = deps;
 
   /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
   function noteTaken(state: string | undefined, requestId: string, principal: Principal): void {
@@ -59,32 +64,57 @@ export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
   }
 
   /** Returns the state in which the record was found. Undefined: Redis did not answer in time. */
-  async function untilConfirmed(takeBack: () => Promise<string>, requestId: string): Promise<string | undefined> {
-    const until = clock.now() + giveUpAfterMs;
+  async function tryUntil(until: number, write: () => Promise<string>): Promise<string | undefined> {
     while (clock.now() < until) {
       try {
-        return await takeBack();
+        return await write();
       } catch {
         await pause(RETRY_MS);
       }
     }
-    log.error('An admission could not be taken back in time; the sweep will end it.', { requestId });
     return undefined;
+  }
+
+  async function untilConfirmed(write: () => Promise<string>, requestId: string): Promise<string | undefined> {
+    const state = await tryUntil(clock.now() + giveUpAfterMs, write);
+    if (state === undefined)
+      log.error('An admission could not be taken back in time; the sweep will end it.', { requestId });
+    return state;
+  }
+
+  function takeBack(requestId: string, principal: Principal, isRefused = false): void {
+    // LOST is for a call that has joined the request under its Idempotency-Key.
+    void untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId).then((state) => {
+      if (!isRefused) noteTaken(state, requestId, principal);
+      return state === 'gone' ? refund?.(requestId, principal) : undefined;
+    });
+  }
+
+  /** The state in which the record was found, before anybody is told. Undefined: whoever waits is told all the same. */
+  async function beforeTelling(tellAt: number, requestId: string, principal: Principal): Promise<string | undefined> {
+    const write = () => store.voidForGood(requestId, principal, LOST);
+    if (tellWithinMs === undefined) return untilConfirmed(write, requestId);
+    const trying = inTime(tryUntil(tellAt, write), Math.max(0, tellAt - clock.now()));
+    const state = await trying.catch(() => undefined);
+    // From then on its caller is told, so a worker that has it stops.
+    if (state === undefined) takeBack(requestId, principal);
+    return state;
   }
 
   return {
     async enqueue(envelope, principal) {
       const { requestId, tenantId, endpoint } = envelope;
+      const tellAt = clock.now() + (tellWithinMs ?? 0);
       try {
         const body = JSON.stringify(envelope);
         const state = await inTime(line.enqueue(principal.shard, queueOf(endpoint), { requestId, tenantId, body }));
         if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
-        const state = await untilConfirmed(() => store.voidForGood(requestId, principal, LOST), requestId);
+        const state = await beforeTelling(tellAt, requestId, principal);
         if (state === 'running' || state === 'done') return;
         noteTaken(state, requestId, principal);
-        log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });
+        log.warn('A request could not be enqueued and was, or is being, taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
           cause,
           retryAfterSeconds: 1,
@@ -92,12 +122,6 @@ export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
       }
     },
 
-    takeBack(requestId, principal, isRefused = false) {
-      // LOST is for a call that has joined the request under its Idempotency-Key.
-      void untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId).then((state) => {
-        if (!isRefused) noteTaken(state, requestId, principal);
-        return state === 'gone' ? refund?.(requestId, principal) : undefined;
-      });
-    },
+    takeBack,
   };
 }

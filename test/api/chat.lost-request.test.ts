@@ -56,20 +56,26 @@ describe('a request that Redis has lost', () => {
   describe('that runs', () => {
     const other = useService();
 
-    async function begin() {
+    async function begin(prompt = 'A long story') {
       const { tenantId: tenant, key: otherKey } = await other.startTenant();
-      const stream = await openLiveStream(other.url, otherKey, chatOf('A long story'));
+      const stream = await openLiveStream(other.url, otherKey, chatOf(prompt));
       await waitFor(() => (stream.read.text.length > 0 ? true : undefined), 'the first text');
       return { ...stream, tenant };
     }
 
     it('goes on as if nothing had happened, and is charged once', async () => {
       other.provider.change({ chunks: 60, chunk_ms: 50, tokens: 60 });
-      const { read, ended, requestId, tenant } = await begin();
-      const { tag } = other.keyspace.shard(0);
-      // Its record, body, text and job.
-      await other.redis.del(...(await other.redis.keys(`${tag}*${requestId}`)));
+      // More than a request may take beyond its tenant's credits.
+      const { read, ended, requestId, tenant } = await begin('A long story. '.repeat(100));
+      const { tag, account, cancelled } = other.keyspace.shard(0);
+      // Its record, body, text and job, and the book of its tenant.
+      await other.redis.del(account(tenant), ...(await other.redis.keys(`${tag}*${requestId}`)));
 
+      // Its worker renews its lease at once.
+      await other.redis.publish(cancelled, requestId);
+      const version = async () => (await other.redis.hget(account(tenant), 'version')) ?? undefined;
+      // That of its grant: its charge would make it the second.
+      expect(await waitFor(version, 'the book')).toBe('1');
       await ended;
 
       expect(read).toMatchObject({ finishReason: 'stop', isDone: true });

@@ -141,6 +141,21 @@ describe('a request whose caller was told 503 and that had ended', () => {
     expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant', 'usage']);
   });
 
+  it('leaves its Idempotency-Key, so that the next try runs and is charged', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    const post = () => postChat(service.app, tenant.key, chatOf('Hi')).set('Idempotency-Key', 'once');
+    const first = await post();
+    expect((await post()).status).toBe(410);
+
+    await takeBack(tenant, requestIdOf(first));
+
+    const second = await post();
+    expect([second.status, second.headers['idempotent-replayed']]).toEqual([200, undefined]);
+    const types = async () => (await entriesOf(tenant)).map(({ type }) => type);
+    await waitFor(async () => ((await types()).length > 3 ? true : undefined), 'the charge of the second');
+    expect(await types()).toEqual(['grant', 'usage', 'adjustment', 'usage']);
+  });
+
   it('is not given back what it was never charged', async () => {
     const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
     service.provider.change({ fail: 'status', status: 500 });

@@ -58,6 +58,25 @@ describe('what an ingress has told a Redis that comes back without its last seco
     expect(await direct.zcard(service.keyspace.shard(0).line('interactive'))).toBe(0);
   });
 
+  it('is told in time that an asynchronous request is not in line, and takes it back later', async () => {
+    const { key } = await service.startTenant();
+    // Its text reaches Redis behind the admission only.
+    void proxy.loseNextReply('Cut off').then(() => {
+      proxy.setDown(true);
+    });
+    const start = performance.now();
+
+    const refused = await postChat(service.app, key, chatOf('Cut off')).set('Prefer', 'respond-async').timeout(5_000);
+
+    // 2 s, and what this machine takes beside it.
+    expect([refused.status, performance.now() - start < 2_500]).toEqual([503, true]);
+    const requestId = requestIdOf(refused);
+    expect(await stateOf(requestId)).toBe('accepted');
+    proxy.setDown(false);
+    await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'its end');
+    expect(await direct.zscore(service.keyspace.shard(0).line('interactive'), requestId)).toBeNull();
+  });
+
   it('is told again of credits that were granted', async () => {
     const { tenantId } = await service.startTenant({ credits: 100 });
     const book = () => direct.hget(service.keyspace.shard(0).account(tenantId), 'book');

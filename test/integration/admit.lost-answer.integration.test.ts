@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { createAdmission } from '../../shared/admission/admission.ts';
+import type { AdmissionDeps } from '../../shared/admission/admission.ts';
+import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { openAdmissionLab } from '../support/admission-lab.ts';
 import type { AdmissionLab, LabKey } from '../support/admission-lab.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
 import { FAILED, RETENTION_MS } from '../support/request-lab.ts';
 import { openTestRedis, redisUrl } from '../support/stores.ts';
 
@@ -64,6 +69,31 @@ describe('an admission whose answer was lost', () => {
     ['was cancelled in line', (requestId) => others.cancel(requestId)],
   ])('is an admission for the caller who waits for a request that %s', async (_what, meanwhile) => {
     expect(await admitTwice(meanwhile)).toBe('admitted');
+  });
+
+  it('was accepted when it was first: a stream that is read again begins with the same time', async () => {
+    const requestId = newId('req');
+    const admit = createAdmission({
+      ...{ store: lab.store, takeBack: () => undefined, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
+      ...{ clock: systemClock, log: createRecordingLog() },
+      accountStore: createAccountStore(lab.redis, lab.keyspace),
+      // Its book is in Redis, and its tier has the usual rates.
+      accounts: {} as unknown as AdmissionDeps['accounts'],
+      routing: { current: () => ({ tiers: {} }) } as unknown as AdmissionDeps['routing'],
+    });
+    // The client waits 50 ms before it connects again.
+    void proxy.loseNextReply(requestId);
+
+    const outcome = await admit({
+      ...{ requestId, principal: key.principal, endpoint: 'chat.stream', stream: true, channel: 'ingress' },
+      request: { messages: [{ role: 'user', content: 'Hi' }], maxTokens: 10, jsonMode: false },
+      ...{ idempotency: undefined, onDisconnect: 'finish', answerStorage: undefined },
+      ...{ isEnqueuedAtOnce: true, retentionMs: RETENTION_MS },
+    });
+
+    const acceptedAt = Number(await lab.redis.hget(lab.keys.record(requestId), 'acceptedAt'));
+    expect(outcome).toMatchObject({ kind: 'admitted', envelope: { acceptedAt } });
+    expect(outcome.figures.now).toBeGreaterThan(acceptedAt);
   });
 
   it('is none where the request was taken back, nor for whoever does not wait and finds that it runs', async () => {

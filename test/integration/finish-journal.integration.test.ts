@@ -122,6 +122,35 @@ it('stops a request again whose caller was told that nothing was accepted while 
   expect(await settlements()).toEqual([]);
 });
 
+it('takes a request back again of which only the second try to take it back was answered', async () => {
+  const { requestId, principal } = await lab.admit();
+  const before = await lab.snapshot();
+  const found: string[] = [];
+  const { takeBack } = createEnqueuer({
+    line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
+    store: {
+      voidForGood: lab.admissions.voidForGood,
+      async disown(...call) {
+        found.push(await lab.admissions.disown(...call));
+        if (found.length === 1) throw new Error('Command timed out');
+        return found.at(-1) ?? '';
+      },
+    },
+    giveUpAfterMs: 10_000,
+    recentWrites,
+    clock: systemClock,
+    log: createRecordingLog(),
+  });
+  takeBack(requestId, principal);
+  await waitFor(() => found[1], 'the second try');
+  await rollBackTo(lab, before);
+
+  await recentWrites.repeatAll();
+
+  expect(found.slice(0, 2)).toEqual(['accepted', 'void']);
+  expect(await lab.redis.hget(lab.keys.record(requestId), 'state')).toBe('void');
+});
+
 it('leaves what goes on for the next try under its Idempotency-Key, and what Redis brings back of it', async () => {
   const idempotency = { name: 'a key', fingerprint: 'a print' };
   const named = await lab.admit({ idempotency });

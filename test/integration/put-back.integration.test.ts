@@ -210,6 +210,21 @@ describe('its end', () => {
     expect(await puts.charges()).toEqual([]);
   });
 
+  it.each(['voidForGood', 'disown'] as const)(
+    'is not charged where its caller was told (%s) behind a sweep that told nobody',
+    async (tell) => {
+      const principal = await lab.tenant(100 * RATE);
+      const { request, repeat } = await puts.ended(principal);
+      await puts.rollBack();
+      expect(await lab.admissions.void(request.requestId, principal, LOST)).toBe('missing');
+      expect(await lab.admissions[tell](request.requestId, principal, LOST)).toBe('void');
+
+      expect(await repeat()).toBe('superseded');
+
+      expect(await puts.charges()).toEqual([]);
+    },
+  );
+
   it('is refunded where its caller had been told that it failed, and a worker put it back before anybody said so', async () => {
     const principal = await lab.tenant(100 * RATE);
     const request = await lab.admit({ principal });

@@ -61,6 +61,40 @@ describe('while it runs', () => {
     expect(await lab.requests.renew(lease, needs(40))).toMatchObject({ held: { tokens: 25 } });
   });
 
+  describe('and Redis lacks the book of its tenant', () => {
+    /** `balance`: credits for so many tokens. */
+    async function bookless(balance: number, loadBook?: (shard: number, tenantId: string) => Promise<void>) {
+      const principal = await lab.tenant(balance * RATE);
+      const { request, ref } = await puts.running(principal);
+      await puts.clear();
+      const settings = { leaseMs: LEASE_MS, disconnectGraceMs: 30_000, ...(loadBook && { loadBook }) };
+      const { renew } = createRequestStore(lab.redis, lab.keyspace, settings);
+      const ahead = { micro: 5_000 * RATE, tokens: 5_000 };
+      const ask = (tokens: number) => renew({ ...ref, envelope: request.envelope }, needs(tokens, { ahead }));
+      return { principal, request, ask };
+    }
+
+    it('it is granted what it needs and nothing ahead, as nobody knows what is left', async () => {
+      const { request, ask } = await bookless(1_000);
+
+      expect(await ask(200)).toMatchObject({ outcome: 'ok', held: { micro: 200 * RATE } });
+      expect(await ask(400)).toMatchObject({ outcome: 'ok', held: { micro: 400 * RATE } });
+
+      // Nor does whoever takes it over hold its longest answer at once.
+      expect(await lab.run(request, 2)).toMatchObject({ held: { micro: 400 * RATE } });
+    });
+
+    it('it is bounded by the book again before it is granted anything', async () => {
+      const publish = (shard: number, tenantId: string) =>
+        lab.accounts.publishBook(shard, tenantId, { version: 1, balanceMicro: 130 * RATE, tokensByMonth: {} });
+      const { principal, ask } = await bookless(130, publish);
+
+      expect(await ask(200)).toMatchObject({ outcome: 'ok', held: { micro: 130 * RATE } });
+
+      expect(await lab.figures(principal)).toMatchObject({ bookMicro: 130 * RATE, heldMicro: 130 * RATE });
+    });
+  });
+
   it('another worker can take it over', async () => {
     const { request, ref } = await lost();
     await WRITES.renew(ref);

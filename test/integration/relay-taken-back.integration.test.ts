@@ -77,6 +77,33 @@ describe('a request of which nobody knows whether it is in line', () => {
   });
 });
 
+describe('a request whose caller was told 503 before Redis said whether it is in line', () => {
+  it('stops where a worker has it, and nobody pays', async () => {
+    const { lab } = relay;
+    const request = await lab.admit({ withoutBody: true });
+    const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
+    const { enqueue } = createEnqueuer({
+      line: {
+        async enqueue(...call) {
+          await line.enqueue(...call);
+          await lab.run(request, 1);
+          throw new Error('Command timed out');
+        },
+      },
+      store: { voidForGood: () => new Promise(() => undefined), disown: lab.admissions.disown },
+      clock: systemClock,
+      log: createRecordingLog(),
+      tellWithinMs: 50,
+      giveUpAfterMs: 5_000,
+    });
+
+    await expect(enqueue(request.envelope, request.principal)).rejects.toMatchObject({ code: 'model_unavailable' });
+
+    const marks = () => lab.redis.hmget(lab.keys.record(request.requestId), 'cancel', 'unheard');
+    await waitFor(async () => ((await marks()).every((mark) => mark === '1') ? true : undefined), 'the word to stop');
+  });
+});
+
 describe('an outage of Redis that is longer than readers are missed for', () => {
   it('ends nothing, as long as their ingress may just be coming back', async () => {
     const { lab } = relay;

@@ -32,10 +32,15 @@ export interface RequestStoreSettings {
   hasReconnectedRecently?: (withinMs: number) => boolean;
   /** For how long Redis was away before it came back a moment ago; milliseconds. */
   lastAwayMs?: () => number;
+  /** Brings a tenant's book to a Redis that has lost it; never rejects. Without it what runs goes on until the book is there. */
+  loadBook?: (shard: number, tenantId: string) => Promise<void>;
 }
 
 /** Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later. */
 const READERS_BACK_MS = 20_000;
+
+/** What put-back-running.lua returns where Redis lacks the tenant's book, too. */
+const BOOKLESS = 2;
 
 /** By how much a clock is put back now and then. */
 const CLOCK_MS = 5_000;
@@ -45,7 +50,7 @@ export function createRequestStore(
   keyspace: Keyspace,
   settings: RequestStoreSettings,
 ): RequestStore {
-  const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false, lastAwayMs = () => 0 } = settings;
+  const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false, lastAwayMs = () => 0, loadBook } = settings;
   const claiming = createClaimRequest(client, keyspace, leaseMs);
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
   const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'] as const;
@@ -58,9 +63,10 @@ export function createRequestStore(
     async putBack(ref) {
       const { facts, envelope } = ref;
       if (facts === undefined || envelope === undefined) return false;
-      return (
-        (await putBack(...toPutBackRunning(keyspace, ref, { facts, envelope, leaseMs, awayMs: lastAwayMs() }))) === 1
-      );
+      const known = { facts, envelope, leaseMs, awayMs: lastAwayMs() };
+      const reply = await putBack(...toPutBackRunning(keyspace, ref, known));
+      if (reply === BOOKLESS && facts.mode === 'live') await loadBook?.(ref.shard, ref.tenantId);
+      return reply !== 0;
     },
     hasReconnectedRecently,
   });

@@ -53,12 +53,13 @@ local function more_of(left, must, ahead, over)
 end
 
 -- What bounds the holds of a tenant's requests, for more_held. A script reads it once for all requests of the tenant.
+-- `left` is false if Redis lacks the book.
 local function read_owed(account, month)
   local reserved = 'ht:' .. month
   local values = redis.call('HMGET', account, 'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, reserved)
   return {
     account = account, month = month, reserved = reserved, is_changed = false,
-    left = number_of(values[1]) - number_of(values[2]), held = number_of(values[3]),
+    left = values[1] and number_of(values[1]) - number_of(values[2]), held = number_of(values[3]),
     used_tokens = number_of(values[4]) + number_of(values[5]), held_tokens = number_of(values[6]),
   }
 end
@@ -83,8 +84,10 @@ end
 -- `ahead` are totals: what it must hold, and would like to. If no other request holds anything it may exceed a bound by
 -- `over`, because a positive balance always admits one request. Returns what it holds then.
 local function more_held(owed, micro, tokens, limit, must, ahead, over)
-  local more_micro = more_of(owed.left - owed.held, math.max(0, must.micro - micro), math.max(0, ahead.micro - micro),
-    owed.held <= micro and over.micro or 0)
+  -- Redis came back without the book, and nobody knows what is left: no reason to end what runs, nor to hold ahead of need.
+  if not owed.left then ahead = must end
+  local more_micro = more_of(owed.left and owed.left - owed.held or UNLIMITED, math.max(0, must.micro - micro),
+    math.max(0, ahead.micro - micro), owed.held <= micro and over.micro or 0)
   local left = limit and limit - owed.used_tokens - owed.held_tokens or UNLIMITED
   local more_tokens = more_of(left, math.max(0, must.tokens - tokens), math.max(0, ahead.tokens - tokens),
     owed.held_tokens <= tokens and over.tokens or 0)

@@ -1,7 +1,7 @@
 -- Puts a running request back of which Redis has lost everything: its delivery goes on.
 -- KEYS 1 to 9 those of put_back (the last is the account), 10 body, 11 inflight, 12 open requests of the tenant
 -- ARGV 1 short texts, each followed by a NUL: see the locals below, 2 body, then what put_back knows
--- Returns 1, also if another call of this delivery was quicker; 0 if Redis knows the request otherwise, or another one under
+-- Returns 1, also if another call of this delivery was quicker; 2 if Redis lacks the tenant's book, too; 0 if Redis knows the request otherwise, or another one under
 -- its Idempotency-Key, or if it was accepted longer ago than any Redis loses: then it was there, has ended, and its time is over.
 local LOST_MS = 10000
 
@@ -9,8 +9,12 @@ local LOST_MS = 10000
 -- how many ms Redis has just been away: nobody could end a request meanwhile.
 local id, fence, owner, lease, life, retention, lane, accepted_at, seq, away = struct.unpack('ssssssssss', ARGV[1])
 local now = now_ms()
+local function put_back_reply()
+  return redis.call('HEXISTS', KEYS[9], 'book') == 1 and 1 or 2
+end
+
 local known_fence, known_owner = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner'))
-if known_owner and known_owner == owner and known_fence == fence then return 1 end
+if known_owner and known_owner == owner and known_fence == fence then return put_back_reply() end
 if redis.call('EXISTS', KEYS[1]) == 1 or now - accepted_at > LOST_MS + away then return 0 end
 -- Its caller has sent it again, under the same key.
 local first = ARGV[3] ~= '' and redis.call('GET', KEYS[4])
@@ -25,4 +29,4 @@ if lane ~= 'batch' then
   -- What Redis knows of their number may be too low now: the next admission counts them.
   redis.call('HDEL', KEYS[9], 'open')
 end
-return 1
+return put_back_reply()

@@ -7,7 +7,7 @@
 --      6 1 if its caller is told unless a worker has it
 -- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'stopped': it was running,
 -- and its worker was told to stop. 'gone': the request has ended and was charged, its caller was told 503, and nobody can read
--- the answer any more, or knows of it.
+-- the answer any more, or knows of it; its Idempotency-Key is free.
 local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retention, was_put_back =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined', 'keep',
     'reader:' .. unknown_reader(KEYS[1])))
@@ -25,7 +25,13 @@ end
 local has_text = (first_token_at or '') ~= ''
 -- Redis had lost it when its caller was told, and its worker has put it back since.
 local is_in_vain = is_gone or was_put_back and not idempotency
-if state == 'done' and is_told_503 and is_in_vain and has_text and not is_unheard and not is_joined then return 'gone' end
+if state == 'done' and is_told_503 and is_in_vain and has_text and not is_unheard and not is_joined then
+  forget_idempotency(KEYS[1], ARGV[1])
+  return 'gone'
+end
+-- A tombstone of the sweep, which tells nobody, or of a try to take it back.
+local is_told = is_told_503 or ARGV[6] == '1'
+if state == 'void' and is_told then redis.call('HDEL', KEYS[1], 'untold') end
 if state and state ~= 'accepted' then return state end
 if state then
   drop_accepted(ARGV[1])
@@ -39,6 +45,6 @@ redis.call('HDEL', KEYS[1], 'metadata')
 redis.call('HSET', KEYS[1], 'state', 'void')
 -- Redis may have come back without the end of the request. Whoever has it may put it back while nobody was told that there is
 -- none (restore-answer.lua).
-if not is_told_503 and ARGV[6] ~= '1' then redis.call('HSET', KEYS[1], 'untold', '1') end
+if not is_told then redis.call('HSET', KEYS[1], 'untold', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return state or 'missing'
