@@ -91,6 +91,20 @@ describe('a costly body', () => {
     expect((await postChat(service.app, key, chatOf('Hi', { max_tokens: 1 }))).status).toBe(200);
   });
 
+  it('joins the request of its Idempotency-Key, although another one was refused for its tokens meanwhile', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 100, tpm: 2_000 } });
+    const first = await sendGzip(key, large).set('Idempotency-Key', 'known');
+    expect(first.status).toBe(200);
+    expect((await sendGzip(key, large)).status).toBe(429);
+
+    const again = await sendGzip(key, large).set('Idempotency-Key', 'known');
+
+    expect(again.body).toEqual(first.body);
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    const unknown = ['Content-Length: 300000', 'Content-Encoding: gzip', 'Idempotency-Key: unknown'];
+    expect(await answerToHead(key, unknown)).toMatch(/^HTTP\/1\.1 429 /);
+  });
+
   it('is not refused for the limit of another endpoint', async () => {
     const { key } = await service.startTenant();
     const upload = () =>
