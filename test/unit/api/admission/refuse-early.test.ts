@@ -36,10 +36,10 @@ function startCalls() {
   );
   const principal = principalOf({});
 
-  /** The refusal of a call with a body of so many bytes; undefined: its body is read. */
-  async function call(bytes: number, idempotencyKey?: string) {
+  /** The refusal of a call with a body of so many bytes; undefined: its body is read, up to its limit. */
+  async function call(bytes: number | 'chunked', idempotencyKey?: string) {
     const req = new IncomingMessage(new Socket());
-    req.headers['content-length'] = String(bytes);
+    req.headers[bytes === 'chunked' ? 'transfer-encoding' : 'content-length'] = String(bytes);
     // Of what Express adds, nothing else is used here.
     Object.assign(req, { route: { path: '/chat' }, get: () => idempotencyKey });
     const res = new ServerResponse(req) as Response;
@@ -57,7 +57,7 @@ function startCalls() {
     const refuse = (error: ServiceError) => {
       early.note(error, res);
     };
-    return { refusal, refuse };
+    return { refusal, refuse, limit: contextOf(res).bodyLimit };
   }
 
   return {
@@ -96,6 +96,18 @@ describe('a costly body behind one that was refused for its tokens', () => {
     (await call(MEGABYTE)).refuse(overTokens());
     pass(1_000);
     (await call(100)).refuse(overTokens());
+
+    expect((await call(MEGABYTE)).refusal).toBeDefined();
+  });
+
+  it('is refused all the same when one of unknown length that was small was refused meanwhile', async () => {
+    const { call } = startCalls();
+    (await call(MEGABYTE)).refuse(overTokens());
+
+    const chunked = await call('chunked');
+    expect(chunked.refusal).toBeUndefined();
+    expect(chunked.limit).toMatchObject({ bytes: MEGABYTE / 4 });
+    chunked.refuse(overTokens());
 
     expect((await call(MEGABYTE)).refusal).toBeDefined();
   });
