@@ -6,7 +6,7 @@ import request from 'supertest';
 
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
-import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
+import { chatOf, errorOf, postChat, requestIdOf } from '../support/chat.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { endLines, ran, STOP } from '../support/ended-lines.ts';
 import type { Ended } from '../support/ended-lines.ts';
@@ -194,4 +194,16 @@ describe('a reader of results', () => {
     expect((await apiOf(service, tenant.key)('get', '/batches')).status).toBe(200);
     expect(service.log.errors()).toEqual([]);
   });
+});
+
+it('an error in place of results is JSON, and says so', async () => {
+  const id = await makeBatch(1);
+  await end(id, ran(0, ['Hi']));
+  await service.models.batchLines.updateOne({ batchId: id }, { $set: { entries: [] } });
+
+  const response = await apiOf(service, tenant.key)('get', `/batches/${id}/results`);
+
+  expect(response.status).toBe(500);
+  expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(errorOf(response)).toMatchObject({ code: expect.any(String) });
 });
