@@ -196,14 +196,27 @@ describe('a reader of results', () => {
   });
 });
 
-it('an error in place of results is JSON, and says so', async () => {
-  const id = await makeBatch(1);
-  await end(id, ran(0, ['Hi']));
-  await service.models.batchLines.updateOne({ batchId: id }, { $set: { entries: [] } });
+describe('a batch with a line that cannot be read', () => {
+  async function makeUnreadable(): Promise<string> {
+    const id = await makeBatch(1);
+    await end(id, ran(0, ['Hi']));
+    await service.models.batchLines.updateOne({ batchId: id }, { $set: { entries: [] } });
+    return `/batches/${id}/results`;
+  }
 
-  const response = await apiOf(service, tenant.key)('get', `/batches/${id}/results`);
+  it('has an error in place of results, which is JSON and says so', async () => {
+    const response = await apiOf(service, tenant.key)('get', await makeUnreadable());
 
-  expect(response.status).toBe(500);
-  expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
-  expect(errorOf(response)).toMatchObject({ code: expect.any(String) });
+    expect(response.status).toBe(500);
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(errorOf(response)).toMatchObject({ code: expect.any(String) });
+  });
+
+  it('is all the same to whoever asks for the head of its results: no line is read', async () => {
+    const path = await makeUnreadable();
+
+    const head = await request(service.app).head(`/platform/v1${path}`).auth(tenant.key, { type: 'bearer' });
+
+    expect([head.status, head.headers['content-type']]).toEqual([200, 'application/x-ndjson']);
+  });
 });
