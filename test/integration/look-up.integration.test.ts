@@ -48,7 +48,8 @@ async function answerOf(name: 'getChatRequest' | 'cancelChatRequest', request: L
     lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', { prompt: 1, completion: 1 })),
   );
   // Of what Express adds, nothing else is used here.
-  const req = Object.assign(new IncomingMessage(new Socket()), { params: { requestId } }) as unknown as Request;
+  const more = { params: { requestId }, get: () => undefined };
+  const req = Object.assign(new IncomingMessage(new Socket()), more) as unknown as Request;
   let answered: unknown;
   const json = (body: unknown) => (answered = body);
   const res = Object.assign(new ServerResponse(req), { json }) as unknown as Response;

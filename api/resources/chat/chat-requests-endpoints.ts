@@ -8,6 +8,7 @@ import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledg
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { StreamReader } from '../../../shared/infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import type { KeepIntent } from '../../admission/keep-intent.ts';
 import type { Recall } from '../../admission/recall.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
@@ -106,8 +107,10 @@ const cancelChatRequest = defineEndpoint({
   answers: { 200: json('The request.', requestSchema) },
   errors: ['gone'],
   examples: { ended: { summary: 'A request that has ended', status: 200, answer: REQUEST_EXAMPLE } },
-  async handle({ res, principal, params }, deps: ChatRequestsDeps) {
+  async handle({ req, res, principal, params }, deps: ChatRequestsDeps) {
     const { requestId } = params;
+    // Cancelling can be repeated without a key. A malformed one is the caller's fault here as on any POST.
+    idempotencyKeyOf(req);
     let record = await findRequest(deps, principal, requestId, async () => {
       const known = await deps.records.cancel(principal, requestId);
       const ended = known ? await untilDone(deps, principal, requestId) : undefined;
