@@ -9,6 +9,7 @@ import type { ErrorCode } from '../shared/errors/codes.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
+import { RESPONSE_HEADERS, TOKEN_HEADERS, UNIFORM_HEADERS } from './contract/headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
 import { createBodyBudget } from './http/body-budget.ts';
@@ -46,18 +47,8 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps
   tracing: Tracing | undefined;
 }
 
-/** Headers a page of another origin may read. */
-const EXPOSED_HEADERS = [
-  'X-Request-Id',
-  'X-Ignored-Fields',
-  'Retry-After',
-  'X-Should-Retry',
-  'Location',
-  'Allow',
-  'WWW-Authenticate',
-  'Idempotent-Replayed',
-  ...['Limit', 'Remaining', 'Reset'].flatMap((part) => [`X-RateLimit-${part}-Requests`, `X-RateLimit-${part}-Tokens`]),
-];
+/** Headers a page of another origin may read: all that mean something to a client. */
+const EXPOSED_HEADERS = ['Allow', ...[UNIFORM_HEADERS, TOKEN_HEADERS, RESPONSE_HEADERS].flatMap(Object.keys)];
 
 /** A preflight has no key and ends in `cors`. It names the limit like every answer, without a look-up. */
 const describePreflight: RequestHandler = (req, res, next) => {

@@ -11,6 +11,7 @@ import type { IngressMetrics } from '../shared/infra/metrics/ingress-series.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
 import { createQueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
+import { createAnswerCache } from '../shared/infra/redis/requests/answer-cache.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
@@ -122,8 +123,13 @@ async function openRelayAndMetrics(connections: Connections, stores: Stores, rea
 }
 
 /** What counts a key's requests, and refuses those over its limits. */
-function openCounters({ clock }: Connections, { admissionStore }: Stores, guard: AddressGuard, follow: FollowMove) {
-  const early = createEarlyRefusal(admissionStore, clock);
+function openCounters(
+  { clock, redis, keyspace }: Connections,
+  { admissionStore }: Stores,
+  guard: AddressGuard,
+  follow: FollowMove,
+) {
+  const early = createEarlyRefusal(admissionStore, createAnswerCache(redis, keyspace), clock);
   return {
     countRefusal: createRefusalCounter(admissionStore, guard, follow, early.note),
     refuseEarly: early.refuse,

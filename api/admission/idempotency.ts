@@ -25,17 +25,22 @@ function hash(...parts: readonly string[]): string {
 
 const fingerprintOf = (body: object) => hash(JSON.stringify(body));
 
+/** What stands for a key in Redis; it does not depend on the body. */
+export function idempotencyNameOf({ tenantId, mode }: Space, family: string, key: string): string {
+  return hash(tenantId, mode, family, key);
+}
+
 /**
  * What stands for a key and a body in Redis. Keys count per tenant, mode and route family; the two chat routes and the
  * OpenAI-compatible one are one family, so a call may join from any of them (`isOfRequest`).
  */
 export function idempotencyOf(
-  { tenantId, mode }: Space,
+  space: Space,
   family: string,
   key: string,
   body: object,
 ): { name: string; fingerprint: string } {
-  return { name: hash(tenantId, mode, family, key), fingerprint: fingerprintOf(body) };
+  return { name: idempotencyNameOf(space, family, key), fingerprint: fingerprintOf(body) };
 }
 
 /** Whether a fingerprint is of this request, by whichever chat route it came: each writes its fields in an order of its own. */

@@ -4,9 +4,11 @@ import { admissionUnanswered, toRefusal } from '../../shared/admission/refusals.
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { contextOf, principalOf } from '../http/request-context.ts';
 import type { Guard } from '../http/request-context.ts';
+import { idempotencyKeyOf, idempotencyNameOf } from './idempotency.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import { putNewest } from './put-newest.ts';
 
@@ -34,14 +36,20 @@ function sentBytesOf({ headers }: Request): number {
   return headers['content-length'] === undefined ? Infinity : Number(headers['content-length']);
 }
 
+function isEncoded({ headers }: Request): boolean {
+  return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
+}
+
 /** A body that is large or may turn out to be: compressed, or of unknown length. */
 function isCostly(req: Request): boolean {
-  const isEncoded = (req.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
-  return isEncoded || sentBytesOf(req) > COSTLY_BYTES;
+  return isEncoded(req) || sentBytesOf(req) > COSTLY_BYTES;
 }
 
 export interface EarlyRefusal {
-  /** Refuses a chat request before its body is read, where the body would not change the answer. */
+  /**
+   * Refuses a chat request before its body is read, where the body would not change the answer, or once that has turned out
+   * to be costly.
+   */
   refuse: Guard;
   /** Hears of every refusal, and remembers 429s of chat requests. */
   note(error: ServiceError, res: Response): void;
@@ -51,9 +59,14 @@ export interface EarlyRefusal {
  * A 429 takes nothing, so a caller over its limit could make the service read bodies without end. For a key that was
  * refused lately, or that sends a costly body, Redis is asked first: over its requests a minute the key gets its 429
  * before the body is read. Limits that depend on the body (tokens, days) refuse a costly body for some seconds after one
- * of similar size was refused.
+ * of similar size was refused, and one of unknown length as soon as it is no small one. They are none to a call that joins
+ * the request of its Idempotency-Key, whose body is read: joining counts as a request, so it cannot be done without end.
  */
-export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: Clock): EarlyRefusal {
+export function createEarlyRefusal(
+  { count }: Pick<AdmissionStore, 'count'>,
+  { isNamed }: Pick<AnswerCache, 'isNamed'>,
+  clock: Clock,
+): EarlyRefusal {
   const held = new Map<string, HeldRefusal>();
   const repeated = new WeakSet<ServiceError>();
 
@@ -64,12 +77,20 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
     return undefined;
   }
 
-  async function look(res: Response): Promise<Admission> {
+  async function answered<Reply>(asking: Promise<Reply>): Promise<Reply> {
     try {
-      return await store.count(contextOf(res).requestId, principalOf(res), false);
+      return await asking;
     } catch (cause) {
       throw admissionUnanswered(cause);
     }
+  }
+
+  /** Whether an earlier call has made the request that this one asks for. */
+  async function isJoining(req: Request, res: Response): Promise<boolean> {
+    const key = idempotencyKeyOf(req);
+    if (key === undefined) return false;
+    const principal = principalOf(res);
+    return answered(isNamed(principal.shard, idempotencyNameOf(principal, 'chat', key)));
   }
 
   function again({ code, message, retryAt }: HeldRefusal): ServiceError {
@@ -91,11 +112,18 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
   }
 
   async function lookAndRefuse(req: Request, res: Response, last: HeldRefusal | undefined): Promise<void> {
-    const found = await look(res);
-    const refusal = refusalOf(req, res, found, last);
+    const found = await answered(count(contextOf(res).requestId, principalOf(res), false));
+    let refusal = refusalOf(req, res, found, last);
+    if (refusal !== undefined && repeated.has(refusal) && (await isJoining(req, res)))
+      refusal = refusalOf(req, res, found, undefined);
     if (refusal === undefined) return;
-    setKeyHeaders(res, principalOf(res), found);
-    throw refusal;
+    const fault = () => {
+      setKeyHeaders(res, principalOf(res), found);
+      return refusal;
+    };
+    const mayBeSmall = found.verdict !== 'rpm' && !isEncoded(req) && sentBytesOf(req) === Infinity;
+    if (!mayBeSmall) throw fault();
+    contextOf(res).bodyLimit = { bytes: COSTLY_BYTES, fault };
   }
 
   return {
@@ -110,11 +138,12 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
 
     note(error, res) {
       const { code, message, retryAfterSeconds = 1 } = error;
-      const { chatName: name } = contextOf(res);
+      const { chatName: name, bodyLimit } = contextOf(res);
       if (name === undefined || repeated.has(error)) return;
       if (code !== 'rpm_exceeded' && code !== 'tpm_exceeded') return;
       const now = clock.now();
-      const costlyBytes = isCostly(res.req) ? sentBytesOf(res.req) : undefined;
+      // Within its own limit a body is no costly one.
+      const costlyBytes = isCostly(res.req) && bodyLimit === undefined ? sentBytesOf(res.req) : undefined;
       if (costlyBytes === undefined && heldOf(name, now)?.costlyBytes !== undefined) return;
       const waitMs = retryAfterSeconds * 1_000;
       held.delete(name);

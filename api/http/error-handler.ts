@@ -145,6 +145,10 @@ export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): Erro
         code: error.code,
         error: error.cause,
       });
-    res.status(status).json({ error: toErrorObject(toErrorDetail(error), contextOf(res).requestId) });
+    // The handler may have set the type of the answer that it could not give.
+    res
+      .status(status)
+      .type('json')
+      .json({ error: toErrorObject(toErrorDetail(error), contextOf(res).requestId) });
   };
 }

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 
+import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
 import type { BodyBudget } from './body-budget.ts';
@@ -149,10 +150,10 @@ async function readJson(
   }
 }
 
-/** On the chat routes every fault of a body has one code. */
+/** On the chat routes every fault of a body has one code. What refuses a body without one, 429 and 503, is no fault of it. */
 function asFaultOf(family: BodyRules['family'], cause: unknown): unknown {
-  const isRefusal = cause instanceof ServiceError && cause.code !== 'model_unavailable';
-  if (family !== 'chat' || !isRefusal) return cause;
+  const isFault = cause instanceof ServiceError && ![429, 503].includes(ERRORS[cause.code].status);
+  if (family !== 'chat' || !isFault) return cause;
   return new ServiceError('invalid_request', cause.message, { cause });
 }
 
@@ -169,7 +170,7 @@ export function readJsonBody(rules: BodyRules, deps: BodyDeps): Guard {
       assertJsonType(req, rules);
       const tenantId = contextOf(res).principal?.tenantId ?? '';
       try {
-        req.body = await readJson(req, tenantId, rules, limit, deps);
+        req.body = await readJson(req, tenantId, rules, contextOf(res).bodyLimit ?? limit, deps);
       } catch (cause) {
         throw asFaultOf(rules.family, cause);
       }

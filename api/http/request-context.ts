@@ -4,6 +4,7 @@ import type { AdminToken } from '../../shared/config/secret-settings.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { derivedId, newId } from '../../shared/lifecycle/ids.ts';
 import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
+import type { BodyLimit } from './inflate-body.ts';
 
 /** A run under an `Idempotency-Key`; one that fails or dies may be followed by another. */
 interface KeyedRun {
@@ -28,6 +29,8 @@ export interface RequestContext {
   run?: KeyedRun;
   /** Set on chat paths: key and path, under which refusals are remembered; see refuse-early.ts. */
   chatName?: string;
+  /** Set if the body may be no larger than a small one; see refuse-early.ts. */
+  bodyLimit?: BodyLimit;
   /** How often the call has followed its tenant to another shard; see follow-move.ts. */
   hops?: number;
   /** Set if the call is traced; see trace-request.ts. */

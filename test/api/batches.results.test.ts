@@ -6,7 +6,7 @@ import request from 'supertest';
 
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
-import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
+import { chatOf, errorOf, postChat, requestIdOf } from '../support/chat.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { endLines, ran, STOP } from '../support/ended-lines.ts';
 import type { Ended } from '../support/ended-lines.ts';
@@ -193,5 +193,30 @@ describe('a reader of results', () => {
 
     expect((await apiOf(service, tenant.key)('get', '/batches')).status).toBe(200);
     expect(service.log.errors()).toEqual([]);
+  });
+});
+
+describe('a batch with a line that cannot be read', () => {
+  async function makeUnreadable(): Promise<string> {
+    const id = await makeBatch(1);
+    await end(id, ran(0, ['Hi']));
+    await service.models.batchLines.updateOne({ batchId: id }, { $set: { entries: [] } });
+    return `/batches/${id}/results`;
+  }
+
+  it('has an error in place of results, which is JSON and says so', async () => {
+    const response = await apiOf(service, tenant.key)('get', await makeUnreadable());
+
+    expect(response.status).toBe(500);
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(errorOf(response)).toMatchObject({ code: expect.any(String) });
+  });
+
+  it('is all the same to whoever asks for the head of its results: no line is read', async () => {
+    const path = await makeUnreadable();
+
+    const head = await request(service.app).head(`/platform/v1${path}`).auth(tenant.key, { type: 'bearer' });
+
+    expect([head.status, head.headers['content-type']]).toEqual([200, 'application/x-ndjson']);
   });
 });

@@ -31,6 +31,14 @@ const sendGzip = (key: string, body: object) =>
     .serialize((sent: unknown) => sent as string)
     .send(gzipSync(JSON.stringify(body)) as unknown as string);
 
+const sendChunked = (key: string, body: object) =>
+  fetch(service.url + PATH, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: new Blob([JSON.stringify(body)]).stream(),
+    duplex: 'half',
+  });
+
 describe('a key over its requests a minute', () => {
   it.each([
     ['large', 'Content-Length: 20000000'],
@@ -89,6 +97,33 @@ describe('a costly body', () => {
     expect(head).toMatch(/^HTTP\/1\.1 429 /);
     expect(head).toContain(first.message);
     expect((await postChat(service.app, key, chatOf('Hi', { max_tokens: 1 }))).status).toBe(200);
+  });
+
+  it('joins the request of its Idempotency-Key, although another one was refused for its tokens meanwhile', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 100, tpm: 2_000 } });
+    const first = await sendGzip(key, large).set('Idempotency-Key', 'known');
+    expect(first.status).toBe(200);
+    expect((await sendGzip(key, large)).status).toBe(429);
+
+    const again = await sendGzip(key, large).set('Idempotency-Key', 'known');
+
+    expect(again.body).toEqual(first.body);
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    const unknown = ['Content-Length: 300000', 'Content-Encoding: gzip', 'Idempotency-Key: unknown'];
+    expect(await answerToHead(key, unknown)).toMatch(/^HTTP\/1\.1 429 /);
+  });
+
+  it('does not stand for one of unknown length, which may be small: that is read as far as a small one goes', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 100, tpm: 2_000 } });
+    const small = chatOf('Hi', { max_tokens: 1 });
+    expect((await postChat(service.app, key, small)).status).toBe(200);
+    const first = refusalOf(await sendGzip(key, large));
+
+    const refused = await sendChunked(key, large);
+
+    expect([refused.status, await refused.json()]).toMatchObject([429, { error: { message: first.message } }]);
+    expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('99');
+    expect((await sendChunked(key, small)).status).toBe(200);
   });
 
   it('is not refused for the limit of another endpoint', async () => {

@@ -31,9 +31,9 @@ async function ask(subject: object): Promise<string> {
   return String(body.id);
 }
 
-function download(id: string): request.Test {
+function download(id: string, method: 'get' | 'head' = 'get'): request.Test {
   return request(service.app)
-    .get(`/platform/v1/compliance/exports/${id}/download`)
+    [method](`/platform/v1/compliance/exports/${id}/download`)
     .auth(tenant.key, { type: 'bearer' })
     .buffer(true)
     .parse((res, callback) => {
@@ -186,6 +186,17 @@ describe('the file of an export', () => {
     } finally {
       await idle.close();
     }
+  });
+
+  it('is not downloaded by who asks for its head, and the audit log does not say so', async () => {
+    const id = await ask({ scope: 'entity', entity_id: 'pupil-7' });
+    const { bytes } = await jobOf(api, 'exports', id);
+
+    const { status, headers } = await download(id, 'head');
+
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({ 'content-type': 'application/zip', 'content-length': String(bytes) });
+    expect((await api('get', '/compliance/audit_log')).text).not.toContain('export_downloaded');
   });
 
   it('is made again when its worker died halfway, and nothing of the first attempt stays', async () => {

@@ -48,7 +48,7 @@ describe('the history of an entity', () => {
     expect(body).toMatchObject({ object: 'list', has_more: false });
     expect(body.data).toEqual(
       ['user', 'assistant', 'user', 'assistant'].map((role, index) => ({
-        id: `${String(ids[index]).replace('req_', 'msg_')}_${index % 2}`,
+        id: `${String(ids[index]).replace('req_', 'msg_')}_${1 - (index % 2)}`,
         object: 'entity.message',
         created_at: expect.any(Number),
         role,

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
+import { RESPONSE_HEADERS } from '../../api/contract/headers.ts';
 import { serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { chatOf, postChat } from '../support/chat.ts';
@@ -220,7 +221,7 @@ describe('CORS_ORIGINS', () => {
     const exposed = String(refused.headers['access-control-expose-headers']).split(',');
     for (const name of ['X-Request-Id', 'X-RateLimit-Remaining-Requests', 'WWW-Authenticate'])
       expect([exposed.includes(name), refused.headers[name.toLowerCase()]]).toEqual([true, expect.any(String)]);
-    for (const name of ['Retry-After', 'X-Should-Retry', 'Allow', 'Location']) expect(exposed).toContain(name);
+    for (const name of ['Allow', ...Object.keys(RESPONSE_HEADERS)]) expect(exposed).toContain(name);
   });
 
   it('allows no other origin, and never credentials', async () => {

@@ -170,10 +170,11 @@ describe('a POST with an Idempotency-Key', () => {
   });
 
   it.each(['', 'x'.repeat(256)])('a POST with an Idempotency-Key is 400 when it is no such key: %j', async (key) => {
-    expect(refusalOf(await api('post', '/keys', {}, { 'Idempotency-Key': key }))).toMatchObject({
-      status: 400,
-      param: 'Idempotency-Key',
-    });
+    // Cancelling can be repeated without one, and still takes no other.
+    for (const path of ['/keys', `/chat/req_${'x'.repeat(24)}/cancel`]) {
+      const refused = refusalOf(await api('post', path, {}, { 'Idempotency-Key': key }));
+      expect(refused).toMatchObject({ status: 400, param: 'Idempotency-Key' });
+    }
   });
 
   it('a POST with an Idempotency-Key counts one towards the limit each time', async () => {

@@ -69,6 +69,8 @@ function toResultLine(line: BatchLineRow): string {
   return `{"custom_id":${JSON.stringify(line.customId)},"request_id":"${line.requestId}",${outcome}}\n`;
 }
 
+const RESULTS_TYPE = 'application/x-ndjson';
+
 /**
  * Sends what has ended of a batch as NDJSON, in the order of its lines, no faster than the client reads. Throws before
  * the first byte what can be an HTTP error; a fault after it cuts the connection.
@@ -80,7 +82,7 @@ async function sendResults(
 ): Promise<void> {
   const pageAfter = (after: number) => batches.results(tenantId, batchId, after, PAGE_LINES);
   let page = await pageAfter(-1);
-  res.type('application/x-ndjson');
+  res.type(RESULTS_TYPE);
   for (let next = PAGE_LINES; ; next += PAGE_LINES) {
     for (const line of page) {
       if (!res.write(toResultLine(line)) && !(await untilDrained(res, drainMs))) return;
@@ -107,10 +109,15 @@ export const getBatchResults = defineEndpoint({
   tag: 'Batches',
   summary: 'Retrieve the results of a batch',
   description: `One result a line, in the order of the requests, with \`response\` or \`error\`. Results can be read while other requests are in progress. They are kept for ${DAYS_KEPT} days.`,
-  answers: { 200: { description: 'Lines of JSON.', content: { 'application/x-ndjson': resultSchema } } },
+  answers: { 200: { description: 'Lines of JSON.', content: { [RESULTS_TYPE]: resultSchema } } },
   examples: { ended: { status: 200, answer: `${JSON.stringify(RESULT_EXAMPLE)}\n` } },
-  async handle({ res, principal, params }, { batches, readerPlaces, relayTimes }: BatchResultsDeps) {
+  async handle({ req, res, principal, params }, { batches, readerPlaces, relayTimes }: BatchResultsDeps) {
     const batch = found(await batches.find(principal, params.batchId), 'batchId');
+    // Who asks for the head alone has no line read.
+    if (req.method === 'HEAD') {
+      res.type(RESULTS_TYPE).end();
+      return SENT;
+    }
     readerPlaces.enterDownload(res, principal);
     await sendResults(res, batch, { batches, drainMs: relayTimes.drainMs ?? DRAIN_MS });
     return SENT;

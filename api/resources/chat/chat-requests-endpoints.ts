@@ -8,6 +8,7 @@ import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledg
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { StreamReader } from '../../../shared/infra/redis/requests/stream-reader.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import type { IntentKeeper } from '../../admission/keep-intent.ts';
 import type { Recall } from '../../admission/recall.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
@@ -21,10 +22,10 @@ import { answerGone, findRequest, LOOKUP_TEXT } from './find-request.ts';
 import { resumeChatStream } from './resume-chat-stream.ts';
 
 export interface ChatRequestsDeps {
-  records: RecordStore;
+  records: Pick<RecordStore, 'find' | 'place' | 'cancel'>;
   streams: StreamReader;
-  ledger: LedgerRepository;
-  recall: Recall;
+  ledger: Pick<LedgerRepository, 'settledAt'>;
+  recall: Pick<Recall, 'byId'>;
   intentKeeper: Pick<IntentKeeper, 'remove'>;
   clock: Clock;
   relayTimes: RelayTimes;
@@ -47,6 +48,11 @@ async function sendRequest(
   res.json(toRequestResource(record, entries, { settledAt, place }));
   dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
   return SENT;
+}
+
+/** Whether a request has ended between the reading of its record and that of its events: the record is an old one then. */
+function hasEndedMeanwhile({ state }: RequestRecord, entries: readonly StreamEntry[]): boolean {
+  return state !== 'done' && entries.at(-1)?.terminal !== undefined;
 }
 
 async function untilDone(
@@ -75,9 +81,11 @@ const getChatRequest = defineEndpoint({
   examples: { ended: { status: 200, answer: REQUEST_EXAMPLE } },
   async handle({ res, principal, params }, deps: ChatRequestsDeps) {
     const { requestId } = params;
-    const record = await findRequest(deps, principal, requestId, () => deps.records.find(principal, requestId));
+    const find = () => findRequest(deps, principal, requestId, () => deps.records.find(principal, requestId));
+    let record = await find();
     const read = () => deps.streams.readFrom(principal.shard, requestId, 1);
     let entries = await read();
+    if (hasEndedMeanwhile(record, entries)) record = await find();
     if (record.state === 'done' && entries.length === 0) {
       // Redis has let them go since their record was read, or before it.
       if (await deps.recall.byId(principal, requestId)) entries = await read();
@@ -99,17 +107,26 @@ const cancelChatRequest = defineEndpoint({
   answers: { 200: json('The request.', requestSchema) },
   errors: ['gone'],
   examples: { ended: { summary: 'A request that has ended', status: 200, answer: REQUEST_EXAMPLE } },
-  async handle({ res, principal, params }, deps: ChatRequestsDeps) {
+  async handle({ req, res, principal, params }, deps: ChatRequestsDeps) {
     const { requestId } = params;
-    const record = await findRequest(deps, principal, requestId, async () => {
+    // Cancelling can be repeated without a key. A malformed one is the caller's fault here as on any POST.
+    idempotencyKeyOf(req);
+    let record = await findRequest(deps, principal, requestId, async () => {
       const known = await deps.records.cancel(principal, requestId);
       const ended = known ? await untilDone(deps, principal, requestId) : undefined;
       // Who cancels hears that it has ended, even where nothing else of it is kept.
       return ended === undefined ? undefined : { ...ended, isGone: false };
     });
     // A Redis that comes back without the cancelling would else bring the request back, and run it.
-    if (record.status === 'cancelled') deps.intentKeeper.remove(requestId);
+    const forgetCancelled = () => {
+      if (record.status === 'cancelled') deps.intentKeeper.remove(requestId);
+    };
+    forgetCancelled();
     const entries = await deps.streams.readFrom(principal.shard, requestId, 1);
+    if (hasEndedMeanwhile(record, entries)) {
+      record = (await deps.records.find(principal, requestId)) ?? record;
+      forgetCancelled();
+    }
     return sendRequest(res, principal, { record, entries }, deps);
   },
 });

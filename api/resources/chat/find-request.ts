@@ -9,7 +9,7 @@ import type { RequestRecord } from '../../../shared/infra/redis/requests/record-
 
 export interface FindRequestDeps {
   ledger: Pick<LedgerRepository, 'settledAt'>;
-  recall: Recall;
+  recall: Pick<Recall, 'byId'>;
 }
 
 const HOURS_KEPT = STORED_ANSWER_MS / 3_600_000;

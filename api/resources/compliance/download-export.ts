@@ -30,6 +30,16 @@ function archiveOf({ status, archive, archiveGone }: ComplianceJobRow, now: numb
   return archive;
 }
 
+function headOf({ _id: exportId }: ComplianceJobRow, { bytes, sha256 }: ExportArchive) {
+  return {
+    'Content-Type': 'application/zip',
+    'Content-Length': bytes,
+    'Content-Disposition': `attachment; filename="parley-${exportId}.zip"`,
+    'Cache-Control': 'private, no-store',
+    'Repr-Digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
+  };
+}
+
 /** Sends the archive chunk by chunk, no faster than the client reads. Throws only before the first byte. */
 async function sendArchive(
   res: Response,
@@ -51,13 +61,7 @@ async function sendArchive(
     }
   }
 
-  res.writeHead(200, {
-    'Content-Type': 'application/zip',
-    'Content-Length': archive.bytes,
-    'Content-Disposition': `attachment; filename="parley-${job._id}.zip"`,
-    'Cache-Control': 'private, no-store',
-    'Repr-Digest': `sha-256=:${Buffer.from(archive.sha256, 'hex').toString('base64')}:`,
-  });
+  res.writeHead(200, headOf(job, archive));
   dropUnread(res, drainMs);
   // `pipeline` has already cut the connection when the client leaves or the archive is deleted.
   await pipeline(Readable.from(chunks(), { objectMode: false }), res).catch(() => undefined);
@@ -79,10 +83,15 @@ export const downloadExport = defineEndpoint({
   },
   errors: ['conflict', 'gone'],
   examples: {},
-  async handle({ res, principal, params, actor }, deps: ComplianceDeps) {
+  async handle({ req, res, principal, params, actor }, deps: ComplianceDeps) {
     const { compliance, events, readerPlaces, relayTimes, clock } = deps;
     const job = await findJob(deps, principal, 'export', params.exportId);
     const archive = archiveOf(job, clock.now());
+    // Who asks for the head alone downloads nothing.
+    if (req.method === 'HEAD') {
+      res.writeHead(200, headOf(job, archive)).end();
+      return SENT;
+    }
     readerPlaces.enterDownload(res, principal);
     await events.emit(actor, 'compliance.export_downloaded', job._id);
     const { archives } = compliance;

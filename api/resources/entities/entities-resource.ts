@@ -63,14 +63,18 @@ export const deletedHistorySchema = named('DeletedEntityHistory', deletedSchema(
 
 export type NumberedMessage = StoredMessage & { id: string };
 
-/** Gives each message an id of its own: its request's, and its place in what that request has stored. */
+/**
+ * Gives each message an id of its own: its request's, and its place in what that request has stored. The reply, the last,
+ * is 0: a full history forgets the beginning of a turn first, and what stays must keep its id.
+ */
 export function numberMessages(messages: readonly StoredMessage[]): NumberedMessage[] {
   const counts = new Map<string, number>();
-  return messages.map((message) => {
+  const numbered = messages.toReversed().map((message) => {
     const place = counts.get(message.requestId) ?? 0;
     counts.set(message.requestId, place + 1);
     return { ...message, id: `${message.requestId.replace(/^req_/, 'msg_')}_${place}` };
   });
+  return numbered.reverse();
 }
 
 export function toMessageResource({ id, seq, role, content, requestId }: NumberedMessage) {
@@ -96,7 +100,7 @@ export const ENTITY_EXAMPLE: ReturnType<typeof toEntityResource> = {
 };
 
 export const MESSAGE_EXAMPLE: ReturnType<typeof toMessageResource> = {
-  id: 'msg_4fK2mZ8sQ1xY7bN3vC6tR9wE_0',
+  id: 'msg_4fK2mZ8sQ1xY7bN3vC6tR9wE_1',
   object: 'entity.message',
   created_at: 1_795_255_200,
   role: 'user',

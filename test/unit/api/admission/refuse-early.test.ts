@@ -24,18 +24,24 @@ const FREE: Admission = {
 const MEGABYTE = 1024 * 1024;
 const overTokens = () => new ServiceError('tpm_exceeded', 'too many tokens', { retryAfterSeconds: 60 });
 
-/** Calls of one key whose requests a minute are free, at a time of the test's. */
+/** Calls of one key, at a time of the test's. Its requests a minute are free unless the test says otherwise. */
 function startCalls() {
   let now = 0;
-  const early = createEarlyRefusal({ count: () => Promise.resolve(FREE) }, { now: () => now });
+  let found = FREE;
+  let hasName = false;
+  const early = createEarlyRefusal(
+    { count: () => Promise.resolve(found) },
+    { isNamed: () => Promise.resolve(hasName) },
+    { now: () => now },
+  );
   const principal = principalOf({});
 
-  /** The refusal of a call with a body of so many bytes; undefined: its body is read. */
-  async function call(bytes: number) {
+  /** The refusal of a call with a body of so many bytes; undefined: its body is read, up to its limit. */
+  async function call(bytes: number | 'chunked', idempotencyKey?: string) {
     const req = new IncomingMessage(new Socket());
-    req.headers['content-length'] = String(bytes);
-    Object.assign(req, { route: { path: '/chat' } });
-    // Express adds methods that nothing here uses.
+    req.headers[bytes === 'chunked' ? 'transfer-encoding' : 'content-length'] = String(bytes);
+    // Of what Express adds, nothing else is used here.
+    Object.assign(req, { route: { path: '/chat' }, get: () => idempotencyKey });
     const res = new ServerResponse(req) as Response;
     assignRequestId(req as Request, res);
     contextOf(res).principal = principal;
@@ -51,10 +57,15 @@ function startCalls() {
     const refuse = (error: ServiceError) => {
       early.note(error, res);
     };
-    return { refusal, refuse };
+    return { refusal, refuse, limit: contextOf(res).bodyLimit };
   }
 
-  return { call, pass: (ms: number) => (now += ms) };
+  return {
+    call,
+    pass: (ms: number) => (now += ms),
+    fillMinute: () => (found = { ...FREE, verdict: 'rpm', retryAfterMs: 20_000 }),
+    know: () => (hasName = true),
+  };
 }
 
 describe('a costly body behind one that was refused for its tokens', () => {
@@ -87,5 +98,40 @@ describe('a costly body behind one that was refused for its tokens', () => {
     (await call(100)).refuse(overTokens());
 
     expect((await call(MEGABYTE)).refusal).toBeDefined();
+  });
+
+  it('is refused all the same when one of unknown length that was small was refused meanwhile', async () => {
+    const { call } = startCalls();
+    (await call(MEGABYTE)).refuse(overTokens());
+
+    const chunked = await call('chunked');
+    expect(chunked.refusal).toBeUndefined();
+    expect(chunked.limit).toMatchObject({ bytes: MEGABYTE / 4 });
+    chunked.refuse(overTokens());
+
+    expect((await call(MEGABYTE)).refusal).toBeDefined();
+  });
+});
+
+describe('a call whose Idempotency-Key is known', () => {
+  it('is read whatever an earlier call was refused for; one whose key is unknown is not', async () => {
+    const { call, know } = startCalls();
+    (await call(MEGABYTE)).refuse(overTokens());
+    expect((await call(MEGABYTE, 'K')).refusal).toBeDefined();
+
+    know();
+
+    expect((await call(MEGABYTE, 'K')).refusal).toBeUndefined();
+    expect((await call(MEGABYTE)).refusal).toBeDefined();
+  });
+
+  it('waits for the minute, which it counts in, and not for the day', async () => {
+    const { call, fillMinute, know } = startCalls();
+    (await call(100)).refuse(new ServiceError('rpm_exceeded', 'too many a day', { retryAfterSeconds: 3_600 }));
+    fillMinute();
+    know();
+
+    expect((await call(100)).refusal).toMatchObject({ retryAfterSeconds: 3_600 });
+    expect((await call(100, 'K')).refusal).toMatchObject({ code: 'rpm_exceeded', retryAfterSeconds: 20 });
   });
 });
