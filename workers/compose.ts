@@ -108,7 +108,7 @@ function openRequests(
   erasures: Pick<ErasureRepository, 'latest'>,
   times: RequestTimes,
 ) {
-  const { hasReconnectedRecently, lastAwayMs, onReturn, stop } = watchOutages(redis);
+  const { hasReconnectedRecently, lastAwayMs, onReturn, stop } = watchOutages(redis, keyspace);
   closer.defer('outage watch', stop);
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
@@ -117,7 +117,7 @@ function openRequests(
     lastAwayMs,
   });
   const recentWrites = createRecentWrites({ hasReconnectedRecently, clock, log });
-  onReturn(() => void recentWrites.repeatAll());
+  onReturn((isBack) => void recentWrites.repeatAll(isBack));
   const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(redis, keyspace) });
   const journal = createFinishJournal({ requests, recentWrites, eraseDeleted, log });
   const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
@@ -195,6 +195,7 @@ export async function composeWorker(
   const supervisor = await startSupervisor(
     {
       ...settlement,
+      hasReconnectedRecently,
       directory: createShardDirectory(mongo, config.queue.shards),
       log,
       listen: (shard) => cancelChannel.subscribe(shard),
@@ -202,7 +203,7 @@ export async function composeWorker(
         ...common,
         queues,
         runPipeline,
-        claims: { leaseMs: LEASE_MS, areAllowed: () => !hasReconnectedRecently(REPLAYED_MS) },
+        claims: { leaseMs: LEASE_MS, areAllowed: (shard) => !hasReconnectedRecently(shard, REPLAYED_MS) },
         onLockLost: pipeline.checkNow,
       }),
       dispatcher: openDispatcher({ ...common, ...requestParts, isFull: memory.isFull, events }),

@@ -28,10 +28,10 @@ export interface RequestStoreSettings {
   leaseMs: number;
   /** How long a client that left may take to come back. */
   disconnectGraceMs: number;
-  /** Whether Redis is away, or came back within this time. */
-  hasReconnectedRecently?: (withinMs: number) => boolean;
-  /** For how long Redis was away before it came back a moment ago; milliseconds. */
-  lastAwayMs?: () => number;
+  /** Whether the shard's Redis is away, or came back within this time. */
+  hasReconnectedRecently?: (shard: number, withinMs: number) => boolean;
+  /** For how long the shard's Redis was away before it came back a moment ago; milliseconds. */
+  lastAwayMs?: (shard: number) => number;
 }
 
 /** Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later. */
@@ -58,9 +58,8 @@ export function createRequestStore(
     async putBack(ref) {
       const { facts, envelope } = ref;
       if (facts === undefined || envelope === undefined) return false;
-      return (
-        (await putBack(...toPutBackRunning(keyspace, ref, { facts, envelope, leaseMs, awayMs: lastAwayMs() }))) === 1
-      );
+      const awayMs = lastAwayMs(ref.shard);
+      return (await putBack(...toPutBackRunning(keyspace, ref, { facts, envelope, leaseMs, awayMs }))) === 1;
     },
     hasReconnectedRecently,
   });
@@ -104,7 +103,7 @@ export function createRequestStore(
       if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
       if (outcome !== 'abandoned') return { outcome: 'superseded' };
       // Asked after the answer has come: ioredis may have repeated the command after a reconnect.
-      return { outcome: hasReconnectedRecently(READERS_BACK_MS) ? 'ok' : 'cancelled', held };
+      return { outcome: hasReconnectedRecently(ref.shard, READERS_BACK_MS) ? 'ok' : 'cancelled', held };
     },
   };
 }
