@@ -94,10 +94,10 @@ export async function openConnections(
   closer.defer('memory watch', () => {
     memory.stop();
   });
-  const { hasReconnectedRecently, onReturn, stop } = watchOutages(redis);
+  const { hasReconnectedRecently, onReturn, stop } = watchOutages(redis, keyspace);
   closer.defer('outage watch', stop);
   const recentWrites = createRecentWrites({ hasReconnectedRecently, clock: systemClock, log });
-  onReturn(() => void recentWrites.repeatAll());
+  onReturn((isBack) => void recentWrites.repeatAll(isBack));
 
   async function connect(name: string, callTimeoutMs: number): Promise<MongoConnection> {
     const connection = await connectMongo(config.mongodbUri, { callTimeoutMs });
@@ -129,7 +129,8 @@ export async function openConnections(
 function withRecent(store: AccountStore, recentWrites: RecentWrites): AccountStore {
   return {
     ...store,
-    publishBook: (...book) => recentWrites.perform(() => store.publishBook(...book), { tenantId: book[1] }),
+    publishBook: (shard, tenantId, book) =>
+      recentWrites.perform(() => store.publishBook(shard, tenantId, book), { shard, tenantId }),
   };
 }
 

@@ -110,7 +110,7 @@ function openRequests(
   erasures: Pick<ErasureRepository, 'latest'>,
   times: RequestTimes,
 ) {
-  const { hasReconnectedRecently, lastAwayMs, onReturn, stop } = watchOutages(redis);
+  const { hasReconnectedRecently, lastAwayMs, onReturn, stop } = watchOutages(redis, keyspace);
   closer.defer('outage watch', stop);
   const accountStore = createAccountStore(redis, keyspace);
   const requests = createRequestStore(redis, keyspace, {
@@ -121,7 +121,7 @@ function openRequests(
     loadBook: createLoadBook({ accounts: createAccountRepository(mongo), accountStore, log }),
   });
   const recentWrites = createRecentWrites({ hasReconnectedRecently, clock, log });
-  onReturn(() => void recentWrites.repeatAll());
+  onReturn((isBack) => void recentWrites.repeatAll(isBack));
   const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(redis, keyspace) });
   const journal = createFinishJournal({ requests, recentWrites, eraseDeleted, log });
   const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
@@ -198,6 +198,7 @@ export async function composeWorker(
   const supervisor = await startSupervisor(
     {
       ...settlement,
+      hasReconnectedRecently,
       directory: createShardDirectory(mongo, config.queue.shards),
       log,
       listen: (shard) => cancelChannel.subscribe(shard),
@@ -205,7 +206,7 @@ export async function composeWorker(
         ...common,
         queues,
         runPipeline,
-        claims: { leaseMs: LEASE_MS, areAllowed: () => !hasReconnectedRecently(REPLAYED_MS) },
+        claims: { leaseMs: LEASE_MS, areAllowed: (shard) => !hasReconnectedRecently(shard, REPLAYED_MS) },
         onLockLost: pipeline.checkNow,
       }),
       dispatcher: openDispatcher({ ...common, ...requestParts, isFull: memory.isFull, events }),

@@ -56,7 +56,7 @@ export interface OpenPipelineDeps {
   telemetry: WorkerEmitter;
   /** Undefined: nothing is traced. */
   tracing: Tracing | undefined;
-  hasReconnectedRecently: (withinMs?: number) => boolean;
+  hasReconnectedRecently: (shard: number, withinMs?: number) => boolean;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
   retentionMs: number;
@@ -70,8 +70,8 @@ export interface Pipeline {
   checkNow(requestId: string): void;
   /** As `checkNow`, of a request that was cancelled: one that is about to run here stops, too. */
   hearCancel(requestId: string): void;
-  /** Has all requests that run here say so, to a Redis that may have come back without their claims. */
-  checkAll(): void;
+  /** Has all requests of some shards that run here say so, to a Redis that may have come back without their claims. */
+  checkAll(isOf: (shard: number) => boolean): void;
 }
 
 /** Puts the stages together with what each of them uses; run-pipeline.ts has their order. */
@@ -130,8 +130,8 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
 
   return {
     runPipeline,
-    checkAll() {
-      void openLeases.checkAll();
+    checkAll(isOf) {
+      void openLeases.checkAll(isOf);
     },
     checkNow(requestId) {
       openLeases.check(requestId).catch(warn(requestId));

@@ -5,6 +5,7 @@ import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
 import { createQueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
 import type { HistoryKey, QueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
+import { inTime } from '../shared/infra/redis/timing.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { repeat } from '../shared/lifecycle/repeat.ts';
@@ -42,7 +43,10 @@ function createQueueRecorder(history: Pick<QueueHistory, 'add'>, clock: Clock): 
     async flush() {
       const all = [...counted.values()];
       counted = new Map();
-      await Promise.all(all.map(({ place, tally }) => history.add(place, clock.now(), tally)));
+      const adding = all.map(({ place, tally }) => inTime(history.add(place, clock.now(), tally)));
+      // The queues of a shard that is away keep those of no other waiting.
+      const failed = (await Promise.allSettled(adding)).find(({ status }) => status === 'rejected');
+      if (failed?.status === 'rejected') throw failed.reason;
     },
   };
 }

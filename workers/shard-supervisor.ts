@@ -20,6 +20,8 @@ export interface ShardSupervisorDeps {
   reconcile: (shard: number) => Promise<void>;
   publishNotices: (shard: number) => Promise<void>;
   measureOutbox: (shard: number) => Promise<void>;
+  /** The shard's Redis is away, or came back within this time. */
+  hasReconnectedRecently: (shard: number, withinMs: number) => boolean;
   log: Logger;
 }
 
@@ -50,6 +52,8 @@ const SETTLE_AGAIN_MS = 1_000;
 const RECONCILE_LOOK_MS = 30_000;
 /** Three canaries may get lost. */
 const QUIET_MAX_MS = 45_000;
+/** After a return of Redis the second canary comes through at the latest. */
+const CANARY_BACK_MS = 20_000;
 
 /** `read`: how many records the last round read; undefined: it failed. */
 function settlePauseMs(read: number | undefined): number {
@@ -70,8 +74,8 @@ interface ShardTasks {
 
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
 export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSupervisor {
-  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, publishNotices, measureOutbox, log } =
-    deps;
+  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, publishNotices } = deps;
+  const { measureOutbox, hasReconnectedRecently, log } = deps;
   const shards = new Map<number, ShardTasks>();
   let directoryWatch: Repeating | undefined;
 
@@ -151,7 +155,8 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
     assertWorking() {
       for (const [shard, { workers }] of shards) {
         const quietMs = Math.max(...workers.map((worker) => worker.quietMs()));
-        if (quietMs > QUIET_MAX_MS)
+        // Without the shard's Redis nobody is given anything, and the worker of the other shards works.
+        if (quietMs > QUIET_MAX_MS && !hasReconnectedRecently(shard, CANARY_BACK_MS))
           return Promise.reject(new Error(`shard ${shard} has taken nothing for ${Math.round(quietMs / 1000)} s`));
       }
       return Promise.resolve();

@@ -53,13 +53,13 @@ export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
   /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
   function noteTaken(state: string | undefined, requestId: string, principal: Principal): void {
     if (!TAKEN_BACK.has(state)) return;
-    const { tenantId } = principal;
+    const { shard, tenantId } = principal;
     recentWrites?.note(
       async () => {
         // It came back, ended and was charged: nobody can read its answer, or knows of it.
         if ((await store.disown(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
       },
-      { requestId, tenantId },
+      { shard, requestId, tenantId },
     );
   }
 

@@ -9,6 +9,7 @@ import type {
 } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { Subscriber, WebhookRow } from '../infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookQueue } from '../infra/queue/webhook-queue.ts';
+import { createBriefCalls } from '../infra/redis/timing.ts';
 import { derivedId } from '../lifecycle/ids.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
@@ -85,10 +86,15 @@ function toDeliveryRow(
 }
 
 export function createEventSink({ subscriptions, deliveries, queue, log }: EventSinkDeps): EventSink {
+  // The queue may be on a master that is away, while what is published is of tenants on the others.
+  const calls = createBriefCalls();
+
   /** A webhook that cannot be queued now is found by the sweep. */
   async function enqueue(rows: readonly WebhookDeliveryRow[]): Promise<void> {
     const jobs = new Map(rows.map(({ tenantId, webhookId }) => [webhookId, { tenantId, webhookId }]));
-    const added = await Promise.allSettled([...jobs.values()].map((job) => queue.add('webhooks', job)));
+    const added = await Promise.allSettled(
+      [...jobs.values()].map((job) => calls.make(() => queue.add('webhooks', job))),
+    );
     const failed = added.filter(({ status }) => status === 'rejected').length;
     if (failed > 0) log.warn('Webhooks could not be queued; the sweep finds them.', { count: failed });
   }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { watchOutages } from '../../shared/infra/redis/outages.ts';
 import type { Outages } from '../../shared/infra/redis/outages.ts';
 import { proxyTo } from '../support/store-proxy.ts';
@@ -21,7 +22,7 @@ describe.each(['worker', 'producer'] as const)('the outages of a Redis that hang
     client = createRedis(proxy.url, role);
     client.on('error', () => undefined);
     await connectRedis(client);
-    outages = watchOutages(client);
+    outages = watchOutages(client, createKeyspace());
     outages.onReturn(() => (returns += 1));
   });
   afterAll(async () => {
@@ -30,10 +31,10 @@ describe.each(['worker', 'producer'] as const)('the outages of a Redis that hang
     await proxy.close();
   });
 
-  const isAway = () => (outages.hasReconnectedRecently() ? true : undefined);
+  const isAway = () => (outages.hasReconnectedRecently(0) ? true : undefined);
 
   it('begin when it has not answered for some seconds, and end once with its next answer', async () => {
-    expect([isAway(), outages.lastAwayMs()]).toEqual([undefined, 0]);
+    expect([isAway(), outages.lastAwayMs(0)]).toEqual([undefined, 0]);
     proxy.stall();
     expect(await waitFor(isAway, 'the outage')).toBe(true);
     expect(returns).toBe(0);
@@ -41,8 +42,8 @@ describe.each(['worker', 'producer'] as const)('the outages of a Redis that hang
     proxy.restore();
 
     await waitFor(() => (returns > 0 ? true : undefined), 'the return');
-    expect(outages.hasReconnectedRecently()).toBe(true);
-    expect(outages.lastAwayMs()).toBeGreaterThanOrEqual(3_000);
+    expect(outages.hasReconnectedRecently(0)).toBe(true);
+    expect(outages.lastAwayMs(0)).toBeGreaterThanOrEqual(3_000);
     await pause(2_500);
     expect(returns).toBe(1);
   });

@@ -100,13 +100,16 @@ export interface ServiceOptions {
   betweenTokensMs?: number;
   /** Where Stripe's API is. */
   stripeApiUrl?: string;
+  /** Of the keys in Redis, and the database; by default a new one. `isSetUp`: another service has set its providers and tiers. */
+  namespace?: string;
+  isSetUp?: boolean;
 }
 
 const SET_UP_TRIES = 5;
 
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   const { env = {}, workers = 1, relayTimes = {}, betweenTokensMs, stripeApiUrl } = options;
-  const name = uniqueName('t');
+  const name = options.namespace ?? uniqueName('t');
   const config = configOf(name, env);
   const log = createRecordingLog();
   const closer = createCloser((step, error) => {
@@ -155,10 +158,9 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     });
     if (status !== 200 && status !== 201) throw new Error(`The tier was refused: ${text}`);
   }
-  await setProvider({});
+  if (options.isSetUp !== true) await setProvider({});
   const targets = [{ provider: 'simulated', model: 'sim', context_window: 128_000 }];
-  await setTargets('mobius', targets);
-  await setTargets('oloid', targets);
+  if (options.isSetUp !== true) for (const tier of ['mobius', 'oloid'] as const) await setTargets(tier, targets);
 
   const running = new Set<RunningWorker>();
   async function startWorker(own: Record<string, string> = {}): Promise<RunningWorker> {

@@ -72,7 +72,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
     for (const [index, requestId] of takenOut) {
       batch.inFlight.delete(index);
       // If Redis later loses this void, it would run the line, whose result says that it did not run.
-      const about = { requestId, tenantId, batchId };
+      const about = { shard, requestId, tenantId, batchId };
       recentWrites.note(async () => {
         if ((await admissions.disown(requestId, owner, LOST)) === 'done')
           log.error('A line has ended of which its result says that it did not run; it may be charged.', about);

@@ -23,8 +23,8 @@ export interface DispatcherDeps {
   queue: Pick<BatchQueue, 'decide'>;
   watch: Pick<ProviderWatch, 'isDown'>;
   leases: Pick<LeaderLease, 'hold' | 'renew' | 'release'>;
-  /** Redis came back a moment ago, and workers may still be replaying what it had lost. */
-  hasReconnectedRecently: () => boolean;
+  /** The shard's Redis came back a moment ago, and workers may still be replaying what it had lost. */
+  hasReconnectedRecently: (shard: number) => boolean;
   clock: Clock;
   log: Logger;
 }
@@ -70,7 +70,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   async function assertLead(shard: number): Promise<void> {
     if (!(await leases.renew(shard, BATCH_LEASE))) throw new LeadLost('The lease ran out');
     // An answer that is about to be replayed would be taken as lost: its line would be sent again, or ended without it.
-    if (hasReconnectedRecently()) throw new LeadLost('Redis was away');
+    if (hasReconnectedRecently(shard)) throw new LeadLost('Redis was away');
   }
 
   async function closeWhatHasEnded(state: ShardBatches, keepLead: KeepLead): Promise<void> {
@@ -96,7 +96,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   return {
     async dispatchShard(shard) {
-      if (hasReconnectedRecently()) return IDLE_MS;
+      if (hasReconnectedRecently(shard)) return IDLE_MS;
       const state = await lead(shard);
       if (state === undefined) return IDLE_MS;
       try {

@@ -31,8 +31,8 @@ export function createFailedTries({ admissions, recentWrites }: FailedTriesDeps)
   return {
     end,
     note(batch, requestId) {
-      const { _id: batchId, tenantId } = batch;
-      recentWrites.note(() => end(batch, requestId), { requestId, tenantId, batchId });
+      const { _id: batchId, shard, tenantId } = batch;
+      recentWrites.note(() => end(batch, requestId), { shard, requestId, tenantId, batchId });
     },
   };
 }

@@ -24,7 +24,7 @@ interface OpenWatchDeps extends Omit<ProviderWatchDeps, 'now'> {
 export interface OpenDispatcherDeps extends OpenSendLineDeps, Omit<OpenWatchDeps, 'routing'> {
   leases: LeaderLease;
   events: Pick<EventSink, 'publish'>;
-  hasReconnectedRecently: () => boolean;
+  hasReconnectedRecently: (shard: number) => boolean;
   /** How long an answer is kept for its reader. */
   retentionMs: number;
 }

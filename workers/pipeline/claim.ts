@@ -25,8 +25,8 @@ export const REPLAYED_MS = 1_500;
 
 export interface MayClaimDeps {
   requests: Pick<RequestStore, 'leaseLeftMs'>;
-  /** Whether Redis has just come back: a lease that ran out meanwhile does not mean that its worker is dead. */
-  hasReconnectedRecently: (withinMs?: number) => boolean;
+  /** Whether a shard's Redis has just come back: a lease that ran out meanwhile does not mean that its worker is dead. */
+  hasReconnectedRecently: (shard: number, withinMs?: number) => boolean;
 }
 
 export interface ClaimDeps extends MayClaimDeps {
@@ -50,7 +50,7 @@ export async function mayClaim(
   { shard, requestId, fence }: Delivery,
 ): Promise<boolean> {
   const isFirst = fence === 1;
-  while (hasReconnectedRecently(isFirst ? REPLAYED_MS : undefined)) await pause(POLL_MS);
+  while (hasReconnectedRecently(shard, isFirst ? REPLAYED_MS : undefined)) await pause(POLL_MS);
   return isFirst || (await requests.leaseLeftMs(shard, requestId)) === 0;
 }
 

@@ -18,6 +18,7 @@ export interface CanaryDeps {
  */
 export function startCanary({ queue, workerId, everyMs, onPaused }: CanaryDeps): () => void {
   let sent = 0;
+  let isSending = false;
 
   async function send(): Promise<void> {
     if (await queue.isPaused()) {
@@ -33,7 +34,12 @@ export function startCanary({ queue, workerId, everyMs, onPaused }: CanaryDeps):
   }
 
   const timer = setInterval(() => {
-    send().catch(() => undefined);
+    // One that waits for Redis is sent once Redis is back: more of them would only add up.
+    if (isSending) return;
+    isSending = true;
+    send()
+      .catch(() => undefined)
+      .finally(() => (isSending = false));
   }, everyMs);
   timer.unref();
   return () => {

@@ -34,11 +34,11 @@ export function createFinishJournal({ requests, recentWrites, eraseDeleted, log 
   return {
     async finish(ref, sentSeq, ending) {
       const finished = await requests.finish(ref, sentSeq, ending);
-      const { requestId, tenantId } = ref;
+      const { shard, requestId, tenantId } = ref;
       // Without the body, which may be large, and which nobody needs any more.
       const kept = { ...ref, envelope: undefined };
       // Even without a charge: otherwise the request could run again although its caller was told that it failed.
-      if (finished) recentWrites.note(() => replay(kept, sentSeq, ending), { requestId, tenantId });
+      if (finished) recentWrites.note(() => replay(kept, sentSeq, ending), { shard, requestId, tenantId });
       return finished;
     },
   };

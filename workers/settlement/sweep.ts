@@ -20,8 +20,8 @@ export interface SweepDeps {
   recoverLost: RecoverLost;
   /** How long the end of a request is kept for its reader. */
   retentionMs: number;
-  /** Redis has just come back: leases have run out although their workers live. */
-  hasReconnectedRecently: () => boolean;
+  /** The shard's Redis has just come back: leases have run out although their workers live. */
+  hasReconnectedRecently: (shard: number) => boolean;
   /** Redis's memory is used up, so the queue can hand out no job: the sweep runs what waits. */
   isExhausted: () => boolean;
   log: Logger;
@@ -131,7 +131,7 @@ export function createSweep(deps: SweepDeps): Sweep {
 
   return {
     async sweepShard(shard) {
-      if (hasReconnectedRecently()) return;
+      if (hasReconnectedRecently(shard)) return;
       if (!(await leases.hold(shard, TASK))) return inflight.watchClock(shard);
       const round: Round = { hasLookedForLost: true };
       // If MongoDB is away the sweep goes on: dead leases must not wait.

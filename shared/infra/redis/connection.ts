@@ -60,6 +60,8 @@ export type RedisClient = Redis | Cluster;
  */
 const COMMAND_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** A client asks the servers of a cluster in turn, and one that hangs, or whose machine is gone, takes `SILENT_MS`. */
+const CONNECT_CLUSTER_MS = 12_000;
 /** ioredis's own back-off grows to 5 s; streams should be back sooner. */
 const RECONNECT_MAX_MS = 1_000;
 
@@ -143,7 +145,10 @@ function isEncrypted(client: RedisClient): boolean {
  * (docs/architecture/facts.md section 5). Rejects with one sentence, which says what is wrong where that can be told, when Redis
  * cannot be reached within `timeoutMs`.
  */
-export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIMEOUT_MS): Promise<void> {
+export async function connectRedis(
+  client: RedisClient,
+  timeoutMs = client.isCluster ? CONNECT_CLUSTER_MS : CONNECT_TIMEOUT_MS,
+): Promise<void> {
   let lastError: unknown;
   const remember = (error: unknown) => (lastError = error);
   client.on('error', remember);

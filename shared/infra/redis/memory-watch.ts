@@ -5,7 +5,7 @@ import { repeat } from '../../lifecycle/repeat.ts';
 import type { RedisClient } from './connection.ts';
 import { inTime } from './timing.ts';
 
-/** How full Redis is; on a cluster, the fullest of its nodes. */
+/** How full Redis is; on a cluster, the fullest of its masters that answer. */
 export interface MemoryWatch {
   /** Memory in use as a part of `maxmemory`; 0 where Redis has no limit. */
   ratio(): number;
@@ -36,9 +36,11 @@ export function watchMemory(client: RedisClient, log: Logger): MemoryWatch {
 
   async function look(): Promise<void> {
     const nodes = client instanceof Cluster ? client.nodes('master') : [client];
-    const infos = await inTime(Promise.all(nodes.map((node) => node.info('memory'))));
+    const asked = await Promise.allSettled(nodes.map((node) => inTime(node.info('memory'))));
+    const ratios = asked.flatMap((answer) => (answer.status === 'fulfilled' ? [ratioOf(answer.value)] : []));
+    if (ratios.length === 0) return;
     const was = ratio;
-    ratio = Math.max(0, ...infos.map(ratioOf));
+    ratio = Math.max(...ratios);
     if (ratio > FULL_RATIO && was <= FULL_RATIO) log.error('Redis is full; new requests wait until it has room.');
     if (ratio <= FULL_RATIO && was > FULL_RATIO) log.info('Redis has room again.');
   }

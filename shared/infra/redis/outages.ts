@@ -1,73 +1,102 @@
 import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
 
-import { repeat } from '../../lifecycle/repeat.ts';
-import type { Repeating } from '../../lifecycle/repeat.ts';
+import { slotOf } from './cluster-slots.ts';
 import type { RedisClient } from './connection.ts';
+import type { Keyspace } from './keyspace.ts';
+import { watchMasters } from './master-outages.ts';
 import { isRefusing, onTaken } from './refused-calls.ts';
-import { inTime } from './timing.ts';
 
 /** More than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/lease/lease.ts). */
 const BACK_MS = 5_000;
 /** By then whoever missed something in Redis has said so. */
 const REMEMBERED_MS = 30_000;
-const LOOK_EVERY_MS = 250;
-const ANSWER_MS = 1_000;
 /** A single server is asked so often, and is away when so many times in a row it has not answered yet. */
 const ASK_EVERY_MS = 1_000;
 const UNANSWERED_MAX = 3;
 
-/** Knows when Redis, or one master of a cluster, is or was away. */
+/**
+ * Knows when Redis is or was away. On a cluster each shard has its own outages, those of the master of its slot; where no shard
+ * is named, any of them counts.
+ */
 export interface Outages {
   /** Whether Redis came back a moment ago, or is away. */
-  hasReconnectedRecently(withinMs?: number): boolean;
+  hasReconnectedRecently(shard: number | undefined, withinMs?: number): boolean;
   /** For how long Redis was away before it came back, within the last half minute; else 0. Milliseconds, rounded up. */
-  lastAwayMs(): number;
-  /** Called whenever Redis is back: it may have lost its last writes. */
-  onReturn(listener: () => void): void;
+  lastAwayMs(shard: number): number;
+  /** Called whenever Redis is back, with what tells for which shards: it may have lost their last writes. */
+  onReturn(listener: (isBack: IsBack) => void): void;
   stop(): void;
+}
+
+/** Always true where no shard is named. */
+export type IsBack = (shard: number | undefined) => boolean;
+
+interface Return {
+  at: number;
+  awayMs: number;
+  /** Undefined: all of them. */
+  slots: ReadonlySet<number> | undefined;
 }
 
 /** `client` is connected already; only what follows is an outage. */
-export function watchOutages(client: RedisClient): Outages {
-  let backAt = -Infinity;
-  let awayMs = 0;
-  const listeners: (() => void)[] = [];
-  const announce = () => {
-    backAt = performance.now();
-    awayMs = Math.ceil(outage.lastedMs());
-    for (const listener of listeners) listener();
-  };
+export function watchOutages(client: RedisClient, keyspace: Keyspace): Outages {
+  /** Those of the last half minute, the latest first. */
+  let returns: Return[] = [];
+  const listeners: ((isBack: IsBack) => void)[] = [];
+  const slots = new Map<number, number>();
+
+  function slotOfShard(shard: number): number {
+    const slot = slots.get(shard) ?? slotOf(keyspace.shard(shard).tag);
+    slots.set(shard, slot);
+    return slot;
+  }
+
+  const isOf = ({ slots: back }: Return, shard: number | undefined) =>
+    shard === undefined || back === undefined || back.has(slotOfShard(shard));
+
+  function announce(back: Return['slots'], awayMs: number): void {
+    const at = performance.now();
+    const latest = { at, awayMs: Math.ceil(awayMs), slots: back };
+    returns = [latest, ...returns.filter((each) => at - each.at < REMEMBERED_MS)];
+    for (const listener of listeners) listener((shard) => isOf(latest, shard));
+  }
+
+  const returnsOf = (shard: number | undefined, withinMs: number) =>
+    returns.filter((each) => performance.now() - each.at < withinMs && isOf(each, shard));
+
   const outage = client instanceof Cluster ? watchMasters(client, announce) : watchConnection(client, announce);
-  // Leases and locks run out while a server refuses writes, as they do while it is away. One master of a cluster may do so
-  // for hours, and the others go on.
-  onTaken(client, announce);
-  const isAway = () => outage.isAway() || (!(client instanceof Cluster) && isRefusing(client));
+  // Leases and locks run out while a server refuses writes, as they do while it is away.
+  onTaken(client, (slot, refusedMs) => {
+    announce(client instanceof Cluster ? new Set([slot]) : undefined, refusedMs);
+  });
+
+  function isAway(shard: number | undefined): boolean {
+    const slot = shard === undefined || !(client instanceof Cluster) ? undefined : slotOfShard(shard);
+    return outage.isAway(slot) || isRefusing(client, slot);
+  }
+
   return {
-    hasReconnectedRecently: (withinMs = BACK_MS) => isAway() || performance.now() - backAt < withinMs,
-    lastAwayMs: () => (performance.now() - backAt < REMEMBERED_MS ? awayMs : 0),
+    hasReconnectedRecently: (shard, withinMs = BACK_MS) => isAway(shard) || returnsOf(shard, withinMs).length > 0,
+    // It may have come back to refuse what it was sent: it was away twice.
+    lastAwayMs: (shard) => returnsOf(shard, REMEMBERED_MS).reduce((sum, { awayMs }) => sum + awayMs, 0),
     onReturn: (listener) => listeners.push(listener),
     stop: outage.stop,
   };
-}
-
-interface Outage {
-  isAway(): boolean;
-  /** How long the outage that is just over has lasted, at the most. */
-  lastedMs(): number;
-  stop(): void;
 }
 
 /**
  * A server that hangs closes nothing: it is away once it has answered nothing for a while. Nobody could renew a lease
  * meanwhile, as if its connections had broken.
  */
-function watchConnection(client: Redis, announce: () => void): Outage {
+function watchConnection(client: Redis, announce: (slots: undefined, awayMs: number) => void) {
   let isAsking = false;
   /** Counted, not timed: a process that slept itself has missed no answer. */
   let unanswered = 0;
-  let missed = 0;
   const isSilent = () => unanswered >= UNANSWERED_MAX;
+  const back = (missed: number) => {
+    announce(undefined, (missed + 1) * ASK_EVERY_MS);
+  };
 
   async function ask(): Promise<void> {
     if (isAsking) {
@@ -80,73 +109,22 @@ function watchConnection(client: Redis, announce: () => void): Outage {
       () => false,
     );
     isAsking = false;
-    const wasSilent = isSilent();
-    missed = unanswered;
-    unanswered = hasAnswered ? 0 : unanswered + 1;
-    if (wasSilent && hasAnswered) announce();
+    const missed = unanswered;
+    unanswered = hasAnswered ? 0 : missed + 1;
+    if (missed >= UNANSWERED_MAX && hasAnswered) back(missed);
   }
 
   client.on('ready', () => {
-    missed = unanswered;
+    const missed = unanswered;
     unanswered = 0;
-    announce();
+    back(missed);
   });
   const asking = setInterval(() => void ask(), ASK_EVERY_MS);
   asking.unref();
   return {
     isAway: () => client.status !== 'ready' || isSilent(),
-    lastedMs: () => (missed + 1) * ASK_EVERY_MS,
     stop() {
       clearInterval(asking);
-    },
-  };
-}
-
-/**
- * A cluster client stays `ready` while one of its masters is replaced. The master is away from the moment its connection
- * ends, and back when every slot has a master that answers.
- */
-function watchMasters(cluster: Cluster, announce: () => void): Outage {
-  let looking: Repeating | undefined;
-  let stopped = false;
-  let goneAt = performance.now();
-
-  function end(): void {
-    void looking?.stop();
-    looking = undefined;
-  }
-
-  async function look(): Promise<void> {
-    const names = new Set(cluster.slots.map(([master]) => master));
-    const masters = cluster.nodes('master').filter(({ options }) => names.has(`${options.host}:${options.port}`));
-    if (cluster.status === 'ready' && masters.length === names.size) {
-      const replies = await inTime(Promise.all(masters.map((master) => master.info('replication'))), ANSWER_MS);
-      if (looking !== undefined && replies.every((reply) => reply.includes('role:master'))) {
-        end();
-        announce();
-        return;
-      }
-    }
-    cluster.refreshSlotsCache();
-  }
-
-  cluster.on('-node', (node: Redis) => {
-    if (node.options.readOnly === true || looking !== undefined || stopped) return;
-    goneAt = performance.now();
-    looking = repeat(
-      look,
-      () => LOOK_EVERY_MS,
-      () => {
-        cluster.refreshSlotsCache();
-      },
-    );
-  });
-  return {
-    isAway: () => looking !== undefined || cluster.status !== 'ready',
-    lastedMs: () => performance.now() - goneAt,
-    stop() {
-      stopped = true;
-      end();
     },
   };
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { LogFields, Logger } from '../logging/logger.ts';
 import type { Clock } from '../../lifecycle/clock.ts';
+import type { IsBack } from './outages.ts';
 import { isBadKey } from './scripts.ts';
 
 type Write = () => Promise<unknown>;
@@ -12,22 +13,22 @@ type Write = () => Promise<unknown>;
  */
 export interface RecentWrites {
   /**
-   * Remembers a write that has been done, or has failed, and that is safe to repeat. `about`: for the log, if it cannot be
-   * repeated.
+   * Remembers a write that has been done, or has failed, and that is safe to repeat. `about`: the shard whose keys it writes,
+   * where it is one's, and the rest for the log, if it cannot be repeated.
    */
   note(write: Write, about: LogFields): void;
   /** Remembers a write as `note` does, also if it fails, and does it. Rejects as it does. */
   perform<Result>(write: () => Promise<Result>, about: LogFields): Promise<Result>;
   /**
-   * Repeats them, the latest first: Redis has surely lost those, if any. One that fails is tried again for a while. If Redis
-   * comes back once more meanwhile, all are repeated again; a write is never under way twice.
+   * Repeats those of the shards that are back, the latest first: Redis has surely lost those, if any. One that fails is tried
+   * again for a while. If Redis comes back once more meanwhile, all are repeated again; a write is never under way twice.
    */
-  repeatAll(): Promise<void>;
+  repeatAll(isBack?: IsBack): Promise<void>;
 }
 
 export interface RecentWritesDeps {
-  /** Redis, or one master of a cluster, is away or was a moment ago. */
-  hasReconnectedRecently: () => boolean;
+  /** Redis is away, or was a moment ago; on a cluster, the master of the shard. */
+  hasReconnectedRecently: (shard: number | undefined) => boolean;
   clock: Clock;
   log: Logger;
 }
@@ -38,7 +39,7 @@ const KEPT_MS = 10_000;
 const KEPT_MAX = 5_000;
 /**
  * One after the other would take a way to Redis and back each, and thousands of those take longer than workers wait before
- * they run anything again (REPLAYED_MS in workers/pipeline/claim.ts).
+ * they run anything again (REPLAYED_MS in workers/pipeline/claim.ts). The shards share this number.
  */
 const AT_ONCE = 100;
 /** A server that has just become the master may refuse writes until it has a replica. */
@@ -51,7 +52,23 @@ interface Kept {
   about: LogFields;
 }
 
-export function createRecentWrites({ hasReconnectedRecently, clock, log }: RecentWritesDeps): RecentWrites {
+interface ShardWrites {
+  keep(write: Write, about: LogFields): void;
+  /** Drops those that nobody needs any more. */
+  dropOlder(now: number): void;
+  repeatAll(): Promise<void>;
+}
+
+interface ShardWritesDeps extends Pick<RecentWritesDeps, 'clock' | 'log'> {
+  hasReconnectedRecently: () => boolean;
+  atOnce: () => number;
+}
+
+/**
+ * Those of one shard. Each has its own, as one master of a cluster may stay away: what waits for it must keep no write of the
+ * others waiting, and is not pushed out by theirs.
+ */
+function createShardWrites({ hasReconnectedRecently, atOnce, clock, log }: ShardWritesDeps): ShardWrites {
   let kept: Kept[] = [];
   let first = 0;
   /** What is left to be repeated, the latest last. Until then it does not grow old. */
@@ -59,22 +76,19 @@ export function createRecentWrites({ hasReconnectedRecently, clock, log }: Recen
   let returns = 0;
   const runners = new Set<Promise<void>>();
 
-  /**
-   * Drops old ones, but none for its age while Redis is away: it needs those of the last seconds before it went. (On a
-   * cluster the other masters go on meanwhile.)
-   */
+  /** No write is dropped for its age while Redis is away: it needs those of the last seconds before it went. */
+  const isOver = (now: number) =>
+    kept.length - first > KEPT_MAX || ((kept[first]?.at ?? now) < now - KEPT_MS && !hasReconnectedRecently());
+
   function dropOlder(now: number): void {
-    const oldest = hasReconnectedRecently() ? -Infinity : now - KEPT_MS;
-    while (first < kept.length && (kept.length - first > KEPT_MAX || (kept[first]?.at ?? now) < oldest)) first += 1;
-    if (first * 2 < kept.length) return;
+    while (isOver(now)) first += 1;
+    if (first === 0 || first * 2 < kept.length) return;
     kept = kept.slice(first);
     first = 0;
   }
 
   function keep(write: Write, about: LogFields): void {
-    const now = clock.now();
-    kept.push({ at: now, write, about });
-    dropOlder(now);
+    kept.push({ at: clock.now(), write, about });
   }
 
   /** Until it is done, since the latest return of Redis, or cannot be. */
@@ -107,6 +121,42 @@ export function createRecentWrites({ hasReconnectedRecently, clock, log }: Recen
   }
 
   return {
+    keep,
+    dropOlder,
+
+    async repeatAll() {
+      returns += 1;
+      due = [...due, ...kept.slice(first)];
+      kept = [];
+      first = 0;
+      while (due.length > 0 && runners.size < atOnce()) {
+        const runner: Promise<void> = repeatDue().finally(() => runners.delete(runner));
+        runners.add(runner);
+      }
+      await Promise.all(runners);
+    },
+  };
+}
+
+export function createRecentWrites({ hasReconnectedRecently, clock, log }: RecentWritesDeps): RecentWrites {
+  const shards = new Map<number | undefined, ShardWrites>();
+  const atOnce = () => Math.ceil(AT_ONCE / shards.size);
+
+  function writesOf(shard: number | undefined): ShardWrites {
+    const known = shards.get(shard);
+    if (known !== undefined) return known;
+    const own = createShardWrites({ hasReconnectedRecently: () => hasReconnectedRecently(shard), atOnce, clock, log });
+    shards.set(shard, own);
+    return own;
+  }
+
+  function keep(write: Write, about: LogFields): void {
+    writesOf(about.shard).keep(write, about);
+    const now = clock.now();
+    for (const each of shards.values()) each.dropOlder(now);
+  }
+
+  return {
     note: keep,
 
     perform(write, about) {
@@ -114,16 +164,8 @@ export function createRecentWrites({ hasReconnectedRecently, clock, log }: Recen
       return write();
     },
 
-    async repeatAll() {
-      returns += 1;
-      due = [...due, ...kept.slice(first)];
-      kept = [];
-      first = 0;
-      while (due.length > 0 && runners.size < AT_ONCE) {
-        const runner: Promise<void> = repeatDue().finally(() => runners.delete(runner));
-        runners.add(runner);
-      }
-      await Promise.all(runners);
+    async repeatAll(isBack = () => true) {
+      await Promise.all([...shards].map(async ([shard, writes]) => isBack(shard) && writes.repeatAll()));
     },
   };
 }

@@ -207,7 +207,7 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
       return (await client.eval(lua, keys.length, ...keys, ...args)) as ScriptReply;
     }
   };
-  return (keys, args) => retryWhileRefused(client, () => run(keys, args));
+  return (keys, args) => retryWhileRefused(client, keys[0] ?? '', () => run(keys, args));
 }
 
 /** The same for callers that wait: a call without an answer fails soon. */

@@ -1,6 +1,8 @@
 import { Redis } from 'ioredis';
 import type { Cluster } from 'ioredis';
 
+import { withTimeLimit } from '../../lifecycle/clock.ts';
+import { nameOf } from './cluster-slots.ts';
 import type { Keyspace } from './keyspace.ts';
 import { lackOfRights } from './user-rights.ts';
 
@@ -38,6 +40,12 @@ export function adviceOnServer(info: string): string[] {
   return advice;
 }
 
+function adviceOnSilent(name: string): string {
+  return `The Redis master ${name} does not answer and could not be judged; its tenants wait until it is back or replaced.`;
+}
+
+/** A master that hangs, or whose machine is gone, refuses nothing. */
+const ANSWER_MS = 3_000;
 const SECTIONS = ['server', 'memory', 'replication', 'persistence', 'cluster'];
 
 /**
@@ -70,20 +78,46 @@ function isSingle(client: Redis | Cluster): client is Redis {
   return client instanceof Redis && (client.options.sentinels ?? null) === null;
 }
 
+/** What a server says of itself. Throws where its user may not do what this service does. */
+async function infoOf(server: Redis, keyspace: Keyspace, isCluster: boolean): Promise<string> {
+  const fault = await lackOfRights(server, keyspace, isCluster);
+  if (fault !== undefined) throw new Error(fault);
+  return (await Promise.all(SECTIONS.map((section) => server.info(section)))).join('\n');
+}
+
+/**
+ * What the masters of a cluster say that answer, one at least, and who does not: the tenants of the others go on, so a process
+ * starts without it.
+ */
+async function infosOf(cluster: Cluster, keyspace: Keyspace): Promise<{ infos: string[]; silent: string[] }> {
+  const silent: { name: string; error: unknown }[] = [];
+  async function ask(server: Redis): Promise<string[]> {
+    try {
+      await withTimeLimit(server.ping(), ANSWER_MS, 'Redis does not answer');
+    } catch (error) {
+      // A refusal is an answer, and `infoOf` says what it is about.
+      if (!(error instanceof Error && error.name === 'ReplyError')) {
+        silent.push({ name: nameOf(server), error });
+        return [];
+      }
+    }
+    return [await infoOf(server, keyspace, true)];
+  }
+  const infos = (await Promise.all(cluster.nodes('master').map(ask))).flat();
+  if (infos.length === 0) throw new Error('No master of the Redis Cluster answers.', { cause: silent[0]?.error });
+  return { infos, silent: silent.map(({ name }) => name) };
+}
+
 /** Throws where a server is not one that this service can run on. Returns what the operator should know, each once. */
 export async function assertSuitable(client: Redis | Cluster, keyspace: Keyspace): Promise<string[]> {
-  const servers = client instanceof Redis ? [client] : client.nodes('master');
-  const found = await Promise.all(
-    servers.map(async (server) => {
-      const fault = await lackOfRights(server, keyspace, !(client instanceof Redis));
-      if (fault !== undefined) throw new Error(fault);
-      return (await Promise.all(SECTIONS.map((section) => server.info(section)))).join('\n');
-    }),
-  );
-  const fault = found
+  const { infos, silent } =
+    client instanceof Redis
+      ? { infos: [await infoOf(client, keyspace, false)], silent: [] }
+      : await infosOf(client, keyspace);
+  const fault = infos
     .map((info) => (isSingle(client) ? faultOfSingle(info) : undefined) ?? redisServerFault(info))
     .find((each) => each !== undefined);
   if (fault !== undefined) throw new Error(fault);
   if (isSingle(client)) await selectOwn(client);
-  return [...new Set(found.flatMap(adviceOnServer))];
+  return [...new Set([...infos.flatMap(adviceOnServer), ...silent.map(adviceOnSilent)])];
 }

@@ -27,3 +27,26 @@ export function inTime<Result>(call: Promise<Result>, timeoutMs = CALL_MS): Prom
   // The words of ioredis's own time limit.
   return withTimeLimit(call, timeoutMs, 'Command timed out');
 }
+
+/**
+ * Waits for an answer of Redis for a moment. While one is missing nothing more is asked: it would wait behind, and all of it
+ * is sent again and again to a server that takes no writes for hours.
+ */
+export function createBriefCalls(callMs = CALL_MS) {
+  let unanswered = 0;
+  return {
+    isWaiting: () => unanswered > 0,
+    async make<T>(send: () => Promise<T>): Promise<T> {
+      if (unanswered > 0) throw new Error('Redis has not answered an earlier call');
+      const call = send();
+      try {
+        return await inTime(call, callMs);
+      } catch (error) {
+        unanswered += 1;
+        const settle = () => (unanswered -= 1);
+        call.then(settle, settle);
+        throw error;
+      }
+    },
+  };
+}

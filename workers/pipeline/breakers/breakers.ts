@@ -3,7 +3,7 @@ import { NEW_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
-import { inTime } from '../../../shared/infra/redis/timing.ts';
+import { createBriefCalls, inTime } from '../../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { repeat } from '../../../shared/lifecycle/repeat.ts';
 import { classifyFailure } from '../provider-call/classify-failure.ts';
@@ -40,29 +40,6 @@ const READ_MS = 900;
 /** Requests may wait for these calls. Without an answer this worker decides alone. */
 const CALL_MS = 1_000;
 
-/**
- * Waits for an answer of Redis for a moment. While one is missing nothing more is asked: it would wait behind, and all of it
- * is sent again and again to a server that takes no writes for hours.
- */
-function createCalls(callMs: number) {
-  let unanswered = 0;
-  return {
-    isWaiting: () => unanswered > 0,
-    async make<T>(send: () => Promise<T>): Promise<T> {
-      if (unanswered > 0) throw new Error('Redis has not answered an earlier call');
-      const call = send();
-      try {
-        return await inTime(call, callMs);
-      } catch (error) {
-        unanswered += 1;
-        const settle = () => (unanswered -= 1);
-        call.then(settle, settle);
-        throw error;
-      }
-    },
-  };
-}
-
 export async function createBreakers(deps: CreateBreakersDeps): Promise<Breakers> {
   const { store, listen, workerId, events, clock, log, callMs = CALL_MS } = deps;
   const circuits = new Map<string, Circuit>();
@@ -70,7 +47,7 @@ export async function createBreakers(deps: CreateBreakersDeps): Promise<Breakers
   let offsetMs = 0;
   let probes = 0;
   let alone = false;
-  const [changes, reads] = [createCalls(callMs), createCalls(callMs)];
+  const [changes, reads] = [createBriefCalls(callMs), createBriefCalls(callMs)];
 
   const now = () => clock.now() + offsetMs;
 
@@ -127,7 +104,7 @@ export async function createBreakers(deps: CreateBreakersDeps): Promise<Breakers
     for (const [provider, breaker] of snapshot.breakers) adopt(provider, breaker);
   }
 
-  await listen(
+  const listening = listen(
     (provider, breaker) => {
       // Messages have their own connection, so this one may be older than what was read since.
       if (breaker.version > (versions.get(provider) ?? 0)) adopt(provider, breaker);
@@ -136,7 +113,8 @@ export async function createBreakers(deps: CreateBreakersDeps): Promise<Breakers
       read().catch(noteAlone);
     },
   );
-  await read();
+  // One master of a cluster may be away for long: until the breakers are there, this worker goes by its own.
+  await Promise.all([inTime(listening, callMs), read()]).catch(noteAlone);
   const reading = repeat(
     async () => {
       await read();

@@ -8,8 +8,8 @@ export interface OpenLeases {
   check(requestId: string): Promise<void>;
   /** A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is checked then. */
   hearCancel(requestId: string): Promise<void>;
-  /** Checks all leases at once, so that Redis knows what runs here. */
-  checkAll(): Promise<unknown>;
+  /** Checks all leases of some shards at once, so that Redis knows what runs here. */
+  checkAll(isOf: (shard: number) => boolean): Promise<unknown>;
 }
 
 /** By then a job that was taken has started, or was put back (shared/infra/queue/chat-backend.ts). */
@@ -37,20 +37,25 @@ function createCancelled() {
   };
 }
 
+interface Place {
+  shard: number;
+  lease: Lease | undefined;
+}
+
 export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
   /**
    * In boxes that are emptied when their requests end: a table that a map has outgrown keeps its values alive until V8's
    * next full collection.
    */
-  const running = new Map<string, { lease: Lease | undefined }>();
+  const running = new Map<string, Place>();
   const cancelled = createCancelled();
   return {
     open(options) {
-      const { requestId } = options.ref;
+      const { requestId, shard } = options.ref;
       const lease = create(options);
       // Redis knows whether this run was cancelled: an administrator may have started the request anew.
       if (cancelled.take(requestId)) lease.check().catch(() => undefined);
-      const place: { lease: Lease | undefined } = { lease };
+      const place: Place = { shard, lease };
       running.set(requestId, place);
       return {
         ...lease,
@@ -68,6 +73,9 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
       if (lease === undefined) cancelled.add(requestId);
       else await lease.check();
     },
-    checkAll: () => Promise.allSettled([...running.values()].map(({ lease }) => lease?.check() ?? Promise.resolve())),
+    checkAll(isOf) {
+      const places = [...running.values()].filter(({ shard }) => isOf(shard));
+      return Promise.allSettled(places.map(({ lease }) => lease?.check() ?? Promise.resolve()));
+    },
   };
 }

@@ -28,7 +28,7 @@ export interface JobStore {
 export interface ClaimSettings {
   leaseMs: number;
   /** Whether requests may be claimed while their jobs are taken. */
-  areAllowed: () => boolean;
+  areAllowed: (shard: number) => boolean;
 }
 
 /** The fields that a job has in Redis once it starts for the first time: take.lua need not read them. */
@@ -87,7 +87,7 @@ export function createJobStore(
   return {
     async take(most, lockMs) {
       const lock = randomBase62(12);
-      const leaseMs = claims?.areAllowed() === true ? claims.leaseMs : '';
+      const leaseMs = claims?.areAllowed(shard) === true ? claims.leaseMs : '';
       const breaksBefore = breaks;
       const now = Date.now();
       const reply = await take(taking, [most, lock, lockMs, now, leaseMs, lock, ...prefixes]);

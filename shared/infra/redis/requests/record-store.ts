@@ -190,7 +190,7 @@ export function createRecordStore(
       ] as const;
       const found = await cancel(...call);
       // One that runs is ended by its worker, which tells Redis so again itself.
-      if (found === 'accepted') recentWrites?.note(() => cancel(...call), { requestId, tenantId });
+      if (found === 'accepted') recentWrites?.note(() => cancel(...call), { shard, requestId, tenantId });
       return found !== '';
     },
   };

@@ -28,10 +28,10 @@ export interface RequestStoreSettings {
   leaseMs: number;
   /** How long a client that left may take to come back. */
   disconnectGraceMs: number;
-  /** Whether Redis is away, or came back within this time. */
-  hasReconnectedRecently?: (withinMs: number) => boolean;
-  /** For how long Redis was away before it came back a moment ago; milliseconds. */
-  lastAwayMs?: () => number;
+  /** Whether the shard's Redis is away, or came back within this time. */
+  hasReconnectedRecently?: (shard: number, withinMs: number) => boolean;
+  /** For how long the shard's Redis was away before it came back a moment ago; milliseconds. */
+  lastAwayMs?: (shard: number) => number;
   /** Brings a tenant's book to a Redis that has lost it; never rejects. Without it what runs goes on until the book is there. */
   loadBook?: (shard: number, tenantId: string) => Promise<void>;
 }
@@ -63,7 +63,7 @@ export function createRequestStore(
     async putBack(ref) {
       const { facts, envelope } = ref;
       if (facts === undefined || envelope === undefined) return false;
-      const known = { facts, envelope, leaseMs, awayMs: lastAwayMs() };
+      const known = { facts, envelope, leaseMs, awayMs: lastAwayMs(ref.shard) };
       const reply = await putBack(...toPutBackRunning(keyspace, ref, known));
       if (reply === BOOKLESS && facts.mode === 'live') await loadBook?.(ref.shard, ref.tenantId);
       return reply !== 0;
@@ -110,7 +110,7 @@ export function createRequestStore(
       if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
       if (outcome !== 'abandoned') return { outcome: 'superseded' };
       // Asked after the answer has come: ioredis may have repeated the command after a reconnect.
-      return { outcome: hasReconnectedRecently(READERS_BACK_MS) ? 'ok' : 'cancelled', held };
+      return { outcome: hasReconnectedRecently(ref.shard, READERS_BACK_MS) ? 'ok' : 'cancelled', held };
     },
   };
 }

@@ -30,7 +30,7 @@ export interface RollbackWritesDeps {
   claim: (ref: DeliveryRef, owner: string) => Promise<ScriptReply>;
   /** Puts a running request back that Redis has lost. False: it may have ended. */
   putBack: (ref: DeliveryRef) => Promise<boolean>;
-  hasReconnectedRecently: (withinMs: number) => boolean;
+  hasReconnectedRecently: (shard: number, withinMs: number) => boolean;
 }
 
 /** Redis may come back without claim and text, and again while these are repaired. */
@@ -38,7 +38,7 @@ const REPAIRS_MAX = 5;
 /** After a reconnect claims may be lost, or in the hands of a worker that gives them back, for this time. */
 const CLAIMS_BACK_MS = 1_500;
 const AGAIN_MS = 100;
-/** One of several masters may stay away, so this does not try for ever. */
+/** The master may have gone again, so this does not try for ever. */
 const TRIES_MAX = 20;
 
 const isSuperseded = (outcome: unknown) => outcome === 'superseded';
@@ -55,12 +55,13 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
    * between would be refused, and its stream would end although its worker lives.
    */
   async function retryAfterReconnect<Outcome>(
+    { shard }: DeliveryRef,
     write: () => Promise<Outcome>,
     isRefused: (outcome: Outcome) => boolean,
   ): Promise<Outcome> {
     for (let tries = 1; ; tries += 1) {
       const outcome = await write();
-      if (!isRefused(outcome) || tries === TRIES_MAX || !hasReconnectedRecently(CLAIMS_BACK_MS)) return outcome;
+      if (!isRefused(outcome) || tries === TRIES_MAX || !hasReconnectedRecently(shard, CLAIMS_BACK_MS)) return outcome;
       await pause(AGAIN_MS);
     }
   }
@@ -117,10 +118,11 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
   }
 
   return {
-    append: (...call) => retryAfterReconnect(() => appendWhole(...call), isSuperseded),
-    end: (...call) => retryAfterReconnect(() => endWhole(...call), isSuperseded),
+    append: (...call) => retryAfterReconnect(call[0], () => appendWhole(...call), isSuperseded),
+    end: (...call) => retryAfterReconnect(call[0], () => endWhole(...call), isSuperseded),
     renew: (ref, send) =>
       retryAfterReconnect(
+        ref,
         async () => {
           const reply = await send();
           return isLost(reply[0]) && (await ownAgain(ref, reply[0])) ? send() : reply;

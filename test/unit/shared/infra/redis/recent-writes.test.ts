@@ -149,3 +149,19 @@ it('repeats no more than the latest 5,000, which hold texts of answers', async (
 
   expect([done.length, done[0], done.at(-1)]).toEqual([5_000, 'req_5002', 'req_3']);
 });
+
+it('repeats the writes of the shards that are back, and none of them waits for those of a master that is away', async () => {
+  const gone = 0;
+  writes = createRecentWrites({ hasReconnectedRecently: (shard) => shard === gone, clock: systemClock, log });
+  for (let number = 0; number < COUNT; number += 1)
+    writes.note(() => new Promise(() => undefined), { shard: gone, requestId: `lost_${number}` });
+  void writes.repeatAll((shard) => shard === gone);
+  await jest.advanceTimersByTimeAsync(20_000);
+  let lost = 0;
+  writes.note(() => Promise.resolve((lost += 1)), { shard: gone });
+  writes.note(() => Promise.resolve(done.push('other')), { shard: 1 });
+
+  await writes.repeatAll((shard) => shard === 1);
+
+  expect([done, lost]).toEqual([['other'], 0]);
+});
