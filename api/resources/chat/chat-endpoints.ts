@@ -130,7 +130,10 @@ const streamChat = defineEndpoint({
   handle: ({ req, res, body }, { respond }: ChatDeps) => respond.stream(req, res, body),
 });
 
-/** By `stream` it stands for one of the other two, whose scope and limit it takes (docs/spec/contract.md section 3). */
+/**
+ * `stream` decides for which of the other two it stands; it takes that one's scope and limit (docs/spec/contract.md
+ * section 3).
+ */
 const createChatCompletion = defineEndpoint({
   method: 'POST',
   path: '/chat/completions',
