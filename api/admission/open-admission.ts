@@ -22,7 +22,7 @@ interface AdmissionParts {
   events: Emitter<AdmissionEvents>;
 }
 
-/** The way of a chat request into the queue, or to the answer that an earlier call has made. */
+/** Opens the path of a chat request into the queue, or to the answer of an earlier call. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
   const { accounts, accountStore, admissionStore, records, routingMark, tenants } = stores;

@@ -4,19 +4,19 @@ import type { HandOn } from './hand-on.ts';
 import { isOpen } from './open-reader.ts';
 import type { OpenReader, ReaderGroup } from './open-reader.ts';
 
-/** Readers are of one request. */
+/** All readers passed to a call are of one request. */
 export interface CatchUp {
-  /** Reads what the readers have not seen. */
+  /** Reads the events that the readers have not seen. */
   catchUp(...behind: readonly OpenReader[]): void;
-  /** The same where messages should have brought it. */
+  /** Like `catchUp`, for events that messages should have brought. */
   recover(...missing: readonly OpenReader[]): void;
-  /** Recovers all readers that have had no entry for this time. */
+  /** Recovers all readers without an entry for this time. */
   recoverQuiet(quietForMs: number): void;
-  /** Reads all that the stream has. False: another read is under way, or Redis does not answer. */
+  /** Reads the rest of the stream. False: another read is under way, or Redis does not answer. */
   readRest(group: ReaderGroup): Promise<boolean>;
 }
 
-/** Entries in one read. A slow client takes a few of them, and the rest is read again. */
+/** Entries per read. A slow client may take only a few of them; the rest is read again. */
 const PORTION = 64;
 
 /** Where a reader stood when a read began. */
@@ -26,7 +26,7 @@ interface ReadStart {
   hasGap: boolean;
 }
 
-/** Whether a read up to `lastSeq` found events that messages should have brought, and have not brought meanwhile. */
+/** Whether a read up to `lastSeq` found events that messages should have brought, but still have not. */
 function isFound({ reader, fromSeq, hasGap }: ReadStart, lastSeq: number): boolean {
   return hasGap && isOpen(reader) && reader.nextSeq === fromSeq && lastSeq >= fromSeq;
 }
@@ -44,7 +44,10 @@ export function createCatchUp(deps: {
   const { groups, streams, handOn, onGap, now, log } = deps;
   const { deliver, breakOff } = handOn;
 
-  /** Reads what readers of a request have not seen: one read at a time, for all of them. False: it has not read all. */
+  /**
+   * Reads what the readers of a request have not seen, one read at a time for all of them. False: not everything was
+   * read.
+   */
   async function fill(group: ReaderGroup): Promise<boolean> {
     if (group.isFilling) return false;
     group.isFilling = true;
@@ -53,7 +56,7 @@ export function createCatchUp(deps: {
       for (let behind = behindOf(); behind.length > 0; behind = behindOf()) await readFor(group, behind);
       return true;
     } catch (error) {
-      // What is no entry will never be one; anything else the next poll tries again.
+      // Malformed entries stay malformed; after any other error the next poll tries again.
       if (!(error instanceof SyntaxError))
         log.debug('A stream could not be read.', { requestId: group.requestId, error });
       else for (const reader of [...group.readers].filter(isOpen)) breakOff(reader, reader.nextSeq, error);
