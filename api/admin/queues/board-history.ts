@@ -46,7 +46,7 @@ export function createBoardHistory(
     async getHistory({ metric, granularity, ...query }) {
       const stepMs = STEP_MS[granularity];
       const steps = inSteps(await hoursOf(query), stepMs);
-      // The age of a queue is 0 in steps in which nothing ended.
+      // Steps in which nothing ended have no age, so they are left out.
       if (metric === 'queueage') {
         return [...steps].map(([ts, { waited }]) => ({ ts, value: percentileMs(waited, 100) }));
       }
