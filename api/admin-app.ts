@@ -65,8 +65,7 @@ function createAdminDocs(): Router {
 }
 
 /**
- * What `ADMIN_PORT` serves (docs/spec/contract.md sections 1 and 7): administration, Bull Board, metrics and deep
- * health.
+ * Served on `ADMIN_PORT` (docs/spec/contract.md sections 1 and 7): administration, Bull Board, metrics, deep health.
  */
 export function createAdminApp(deps: AdminDeps): Express {
   const { http, adminTokens: tokens, adminAccess: store, clock, log } = deps;

@@ -40,9 +40,7 @@ function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Gua
   };
 }
 
-/**
- * Counts a request that looks up, resumes or cancels another: it has its own limit and does not count against the rpm.
- */
+/** Counts a request that looks up, resumes or cancels another: it has its own limit and costs nothing of the rpm. */
 export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>, follow: FollowMove): Guard {
   return createCounter(store.countLookup, follow, ({ retryAfterMs }) => {
     const message = `The limit of ${LOOKUPS_PER_MINUTE} look-ups per minute and key is reached; wait as Retry-After says.`;

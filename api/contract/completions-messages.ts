@@ -31,10 +31,7 @@ const messageWithoutText = Joi.object({
   function_call: Joi.valid(null),
 }).unknown(true);
 
-/**
- * The messages as they come over the wire, for the document. At least one must have text, which a schema cannot
- * express.
- */
+/** The messages as they come over the wire, for the document. A schema cannot say that at least one must have text. */
 export const wireMessagesSchema = Joi.array()
   .max(CHAT_LIMITS.messagesMax)
   .min(1)
@@ -62,9 +59,7 @@ function refuseTools(param: string): never {
   );
 }
 
-/**
- * Without this, an answer with only tool calls would be dropped, and the model would not know what it had asked for.
- */
+/** Without this, an answer with only tool calls would be dropped, and the model would not know what it asked for. */
 function refuseToolCalls({ tool_calls: calls, function_call: call }: Record<string, unknown>, param: string): void {
   if (Array.isArray(calls) ? calls.length > 0 : (calls ?? null) !== null) refuseTools(`${param}.tool_calls`);
   if ((call ?? null) !== null) refuseTools(`${param}.function_call`);

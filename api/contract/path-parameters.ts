@@ -11,9 +11,7 @@ interface PathParameter {
   example: string;
   /** The message of `not_found` if nothing has this value. */
   unknown: string;
-  /**
-   * A value that cannot be an id gets the same answer as an unknown id, and never reaches a database. Absent: any text.
-   */
+  /** A value that cannot be an id is answered like an unknown id, and never reaches a database. Absent: any text. */
   pattern?: RegExp;
 }
 

@@ -59,10 +59,7 @@ function isForwarded({ headers }: Pick<Request, 'headers'>): boolean {
   return false;
 }
 
-/**
- * A shortcut: for a request that nobody forwarded, Express gets the same `secure` and `ip`, but checks every proxy
- * first.
- */
+/** A shortcut: if nothing was forwarded, Express gets the same `secure` and `ip`, but checks every proxy first. */
 function isPlainFromHere(req: Request): boolean {
   return !isForwarded(req) && !('encrypted' in req.socket) && isLoopback(req.socket.remoteAddress ?? '');
 }

@@ -19,9 +19,7 @@ type Plane = 'public' | 'admin';
 export interface RefusalWatch {
   /** `address` is the caller's. Other codes are ignored. */
   note(plane: Plane, code: ErrorCode, address: string): void;
-  /**
-   * Logs a line for each address that, since the last flush, was refused or looked for many things that do not exist.
-   */
+  /** Logs a line for each address that, since the last flush, was refused or looked for much that does not exist. */
   flush(): void;
 }
 

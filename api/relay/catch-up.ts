@@ -44,10 +44,7 @@ export function createCatchUp(deps: {
   const { groups, streams, handOn, onGap, now, log } = deps;
   const { deliver, breakOff } = handOn;
 
-  /**
-   * Reads what the readers of a request have not seen, one read at a time for all of them. False: not everything was
-   * read.
-   */
+  /** Reads what readers of a request have not seen: one read at a time, for all of them. False: it has not read all. */
   async function fill(group: ReaderGroup): Promise<boolean> {
     if (group.isFilling) return false;
     group.isFilling = true;

@@ -71,9 +71,7 @@ function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | 
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
   const { shard, requestId, existing, fromSeq = 1, timeoutMs } = options;
   const { drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
-  /**
-   * Settles `forward`: rejects on a failure before the status line, resolves when the stream ends or the client leaves.
-   */
+  /** Settles `forward`: rejects on a failure before the status line, resolves when stream or connection ends. */
   const done = Promise.withResolvers<undefined>();
   done.promise.catch(ignore);
   /** Entries that arrived before `forward` was called and set `write`. */

@@ -6,9 +6,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 /** Limits on resumed streams, per ingress (docs/spec/contract.md section 8, Readers and deletions). */
 const REQUEST_READERS_MAX = 4;
 const KEY_STREAMS_MAX = 200;
-/**
- * How many batch results and export archives a tenant may download at a time. Each has a page in memory as it is sent.
- */
+/** Batch results and export archives that a tenant may download at a time. Each holds a page of itself in memory. */
 const TENANT_DOWNLOADS_MAX = 8;
 
 /** A place becomes free when a stream ends or its client leaves, and nobody knows when that will be. */
@@ -18,9 +16,7 @@ const RETRY_SECONDS = 5;
 export interface ReaderPlaces {
   /** Throws `rpm_exceeded` if no place is free. The returned function gives the place back, once. */
   enter(requestId: string, reader: Pick<Principal, 'tenantId' | 'keyId'>): () => void;
-  /**
-   * Takes a tenant's place for a download until its connection has taken all of it or has closed. Throws like `enter`.
-   */
+  /** Takes a tenant's place for a download until its connection has taken all of it or closed. Throws like `enter`. */
   enterDownload(res: ServerResponse, reader: Pick<Principal, 'tenantId'>): void;
 }
 

@@ -18,9 +18,7 @@ export interface AdminAudit {
    * that nobody knows.
    */
   begin(req: Request, res: Response, changes: unknown): Promise<(outcome: AdminOutcome) => Promise<void>>;
-  /**
-   * Records something that has already happened; never rejects. `actor` is the token's name, if a valid one was sent.
-   */
+  /** Records something that has already happened; never rejects. `actor` is the token's name, if it was a valid one. */
   note(req: Request, res: Response, action: Exclude<AdminAction, 'change'>): Promise<void>;
 }
 

@@ -21,10 +21,7 @@ function inSteps(hours: ReadonlyMap<number, JobTally>, stepMs: number): Map<numb
 
 const sumOf = (hours: Iterable<[number, JobTally]>) => sumTallies([...hours].map(([, tally]) => tally));
 
-/**
- * Bull Board's charts over days: what ended, how long it waited and how long it ran. `places`: queues by the board's
- * name.
- */
+/** Bull Board's charts over days: what ended, how long it waited and ran. `places`: queues by the board's name. */
 export function createBoardHistory(
   places: ReadonlyMap<string, HistoryKey>,
   history: Pick<QueueHistory, 'hours'>,

@@ -17,9 +17,7 @@ export interface BoardQueues {
 }
 
 interface BoardQueuesDeps {
-  /**
-   * Must be ready: a queue on a connection that is not ready ends the process (docs/architecture/facts.md section 5).
-   */
+  /** Must be ready: a queue on a connection that is not ends the process (docs/architecture/facts.md section 5). */
   redis: RedisClient;
   keyspace: Keyspace;
   closer: Pick<Closer, 'defer'>;

@@ -54,9 +54,7 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/**
- * Bull Board answers any failure with 500 and logs nothing. Unavailable stores are passed to the usual error handler.
- */
+/** Bull Board answers any failure with 500 and logs nothing. Unavailable stores go to the usual error handler. */
 class BoardAdapter extends ExpressAdapter {
   override setErrorHandler(handler: Parameters<ExpressAdapter['setErrorHandler']>[0]): this {
     return super.setErrorHandler((error) => {

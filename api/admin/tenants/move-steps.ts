@@ -28,15 +28,12 @@ export interface MoveStepsDeps extends ApplyStatusDeps {
   log: Logger;
 }
 
-/**
- * A move has two halves, and the tenant's row shows which one is under way: `carry` ends by naming the new shard there.
- */
+/** A move has two halves, and the tenant's row shows which is under way: `carry` ends by naming the new shard there. */
 export interface MoveSteps {
   /** Closes both shards for the tenant and copies its data in Redis. Rejects with `Overtaken` if the move is over. */
   carry(tenantId: string, move: TenantMove): Promise<void>;
   /**
-   * The second half, once the tenant's row names the new shard. Safe to repeat; rejects with `Overtaken` if the move is
-   * over.
+   * The second half, once the row names the new shard. Safe to repeat; rejects with `Overtaken` if the move is over.
    */
   finish(tenantId: string, move: TenantMove): Promise<TenantRow>;
   /** Leaves the tenant on its old shard. False: it has already arrived, or another process is moving it. */

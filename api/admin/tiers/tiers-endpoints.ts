@@ -95,9 +95,7 @@ async function unknownProviderIn({ providers }: TiersDeps, { targets }: TierCont
   return targets.findIndex((target) => !names.has(target.provider));
 }
 
-/**
- * Stores the content, unless a target's provider does not exist: then throws what `refuse` makes of the target's index.
- */
+/** Stores the content. If a target's provider does not exist, throws what `refuse` makes of the target's index. */
 async function putContent(
   deps: TiersDeps,
   tier: Tier,

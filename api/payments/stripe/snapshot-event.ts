@@ -7,10 +7,7 @@ const text = Joi.string().required();
 const refund = Joi.object({ amount_refunded: amount });
 const dispute = Joi.object({ id: text, amount, currency: text });
 
-/**
- * The fields without which a reversal cannot be booked. A payment that lacks any matches no checkout:
- * payment-mismatch.ts.
- */
+/** The fields that a reversal needs. A payment that lacks a field matches no checkout: payment-mismatch.ts. */
 const OBJECTS: ReadonlyMap<string, Joi.ObjectSchema> = new Map([
   ['charge.refunded', refund],
   ['charge.dispute.funds_withdrawn', dispute],

@@ -61,9 +61,7 @@ function nextMonthStart(timeMs: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/**
- * Reads the figures by which requests are admitted from Redis, and the book from MongoDB if Redis has not loaded it.
- */
+/** Reads the figures that admission uses from Redis, and the book from MongoDB if Redis has not loaded it. */
 async function readStatus(
   { accounts, accountStore }: BillingStatusDeps,
   { tenantId, shard, monthlyTokenBudget: limit }: Principal,

@@ -60,9 +60,7 @@ export async function openCheckout(
   return letPay({ checkouts, payment }, row, origin);
 }
 
-/**
- * Opens a stored checkout with the payment, unless it is already open; a repeated call opens one whose answer was lost.
- */
+/** Opens a stored checkout with the payment, once; a repeated call opens one whose first answer was lost. */
 export async function letPay(
   { checkouts, payment }: { checkouts: CheckoutRepository; payment: Payment },
   row: CheckoutRow,

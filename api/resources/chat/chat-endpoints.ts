@@ -130,10 +130,7 @@ const streamChat = defineEndpoint({
   handle: ({ req, res, body }, { respond }: ChatDeps) => respond.stream(req, res, body),
 });
 
-/**
- * `stream` decides for which of the other two it stands; it takes that one's scope and limit (docs/spec/contract.md
- * section 3).
- */
+/** Stands for one of the other two, as `stream` says, with its scope and limit (docs/spec/contract.md section 3). */
 const createChatCompletion = defineEndpoint({
   method: 'POST',
   path: '/chat/completions',

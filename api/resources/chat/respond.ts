@@ -52,9 +52,7 @@ export function createRespond(deps: RespondDeps) {
     return SENT;
   }
 
-  /**
-   * Whether nothing is left to read after this position of a joined stream. If so, or on an error, closes the relay.
-   */
+  /** Whether nothing is left to read after this position of a joined stream. If so, or on error, closes the relay. */
   async function isReadWhole(res: Response, requestId: string, position: number, relay: Forwarder): Promise<boolean> {
     const look = async () => {
       const record = await records.find(principalOf(res), requestId);

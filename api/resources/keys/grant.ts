@@ -61,9 +61,7 @@ const MESSAGES: Record<GrantPart, string> = {
     'A key cannot grant more than its own limits; send `daily_requests` no higher than that of the key you call with (0 means unlimited).',
 };
 
-/**
- * Throws `endpoint_not_allowed` if a test key wants to manage a live key (docs/spec/contract.md section 8, Test keys).
- */
+/** Throws `endpoint_not_allowed` if a test key manages a live key (docs/spec/contract.md section 8, Test keys). */
 export function assertMayManage({ mode }: Pick<Principal, 'mode'>, key: Pick<KeyRow, 'mode'>): void {
   if (mode === 'live' || key.mode === 'test') return;
   throw new ServiceError(
