@@ -5,7 +5,7 @@ import { putNewest } from './put-newest.ts';
 /** docs/architecture/facts.md section 6. */
 const FRESH_MS = 10_000;
 const UNKNOWN_MS = 5_000;
-/** How long an entry may be used while MongoDB is unavailable. Revocations, whose flags are in Redis, still count. */
+/** How long an entry may be used while MongoDB is unavailable. Revocations (flags in Redis) still count at once. */
 const STALE_MS = 15 * 60_000;
 /** For this long after a failed call, stale entries are returned at once, without another time-out. */
 const AWAY_MS = 10_000;

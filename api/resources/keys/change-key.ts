@@ -40,7 +40,7 @@ export function ownTenant({ tenants }: Pick<ChangeKeyDeps, 'tenants'>, { tenantI
   return findTenant(tenants, tenantId);
 }
 
-/** Changes a key that is not revoked. Throws `not_found`, `conflict` or `endpoint_not_allowed`. */
+/** Changes a key that is not revoked, as `decide` says. Throws `not_found`, `conflict` or `endpoint_not_allowed`. */
 export async function changeKey(
   { keys }: Pick<ChangeKeyDeps, 'keys'>,
   principal: Principal,
