@@ -41,7 +41,7 @@ export interface ServerProcess {
 }
 
 /**
- * Starts a server and waits until it can be used. If that fails, rejects with its last lines and leaves nothing running.
+ * Starts a server and waits until it can be used. On failure, rejects with its last lines and leaves nothing running.
  *
  * The server has its own process group, so a terminal's Ctrl-C does not reach it before the processes that use it have
  * closed. If this process dies without stopping the server, even by `kill -9`, a guard stops it.
