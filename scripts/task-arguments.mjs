@@ -30,8 +30,7 @@ const WRONG = 2;
 export const isHelp = (args) => args.includes('--help') || args.includes('-h');
 
 /**
- * Handles `--help` and wrong arguments before anything is installed or run. Returns the exit code; undefined: run the
- * task.
+ * Handles `--help` and wrong arguments before installing or running. Returns the exit code; undefined: run the task.
  */
 export function answerArguments(task, args) {
   const usage = USAGES[task];

@@ -209,7 +209,7 @@ export function createAccept(deps: AcceptDeps) {
   }
 
   /**
-   * Undefined: try again, because the tenant has moved (the call's context has the new shard); or see `joinEarlier`.
+   * Undefined: try again, because the tenant has moved (the call's context has its new shard), or see `joinEarlier`.
    */
   async function acceptOnShard<R extends Relay>(call: Call<R>): Promise<Accepted<R> | undefined> {
     const { res, openRelay } = call;

@@ -32,10 +32,7 @@ function shorten(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
 }
 
-/**
- * Writes two files, named after the run's day and time: the result, and its tables to paste. Returns the first one's
- * name.
- */
+/** Writes two files named after the run's time: the result, and tables to paste. Returns the first one's name. */
 export async function saveResult(
   { kind, startedAt, isKept }: { kind: Kind; startedAt: Date; isKept: boolean },
   result: object,

@@ -15,10 +15,7 @@ export interface LoadSpec {
   until: { seconds: number } | { requests: number };
   /** Each stream is cut after this many events, and resumed at `url` followed by its id. */
   resume?: { url: string; afterEvents: number };
-  /**
-   * Keys that clients use in turn instead of the one in `headers`, because each may resume only some streams per
-   * minute.
-   */
+  /** Keys used in turn instead of the one in `headers`, because each may resume only some streams per minute. */
   keys?: readonly string[];
 }
 

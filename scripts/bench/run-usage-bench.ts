@@ -25,9 +25,7 @@ function lastMonth(now: number): { startMs: number; endMs: number } {
   return { startMs: monthStart(endMs - 1), endMs };
 }
 
-/**
- * Requests spread evenly over the month, with multipliers that share no factor with the counts: the same in every run.
- */
+/** Requests spread evenly over the month by multipliers that share no factor with the counts: the same every run. */
 function requestOf(index: number, tenantId: string, keys: readonly string[], startMs: number, spanMs: number) {
   const request: BookedRequest = {
     tenantId,

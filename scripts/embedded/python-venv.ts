@@ -71,9 +71,7 @@ export interface VenvCommand {
   args: string[];
 }
 
-/**
- * Creates the virtual environment once; several processes may call this at once. Rejects with an error of one sentence.
- */
+/** Creates the virtual environment once; several processes may call this at once. Rejects with one sentence. */
 export async function prepareVenv(wanted: PythonPackage, options: VenvOptions): Promise<VenvCommand> {
   const { requirement, name, subject } = wanted;
   const venv = join(options.cacheDir, wanted.folder);

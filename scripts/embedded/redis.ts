@@ -45,9 +45,7 @@ export interface EmbeddedRedis extends Pick<ServerProcess, 'pid' | 'exited' | 's
   describe: string;
 }
 
-/**
- * Starts `redis-server` on the loopback address; root installs it first if it is missing. Rejects with one sentence.
- */
+/** Starts `redis-server` on the loopback address; root installs it if it is missing. Rejects with one sentence. */
 export async function startRedis(options: RedisOptions): Promise<EmbeddedRedis> {
   const { log, env, signal } = options;
   const command = await findRedisServer(options);

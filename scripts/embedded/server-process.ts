@@ -57,10 +57,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   }
 }
 
-/**
- * After a `kill -9` of an earlier start, its guard may still be stopping the server that holds the lock: waits for
- * that.
- */
+/** After a `kill -9` of an earlier start, its guard may still be stopping the lock's holder: waits for that. */
 async function lockData({ name, lockFile, stopTimeoutMs, signal }: ServerOptions): Promise<LockFile | undefined> {
   if (lockFile === undefined) return undefined;
   try {

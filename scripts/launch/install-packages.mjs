@@ -29,10 +29,7 @@ export async function installIfDue() {
   }
 }
 
-/**
- * Undefined: this process now holds the file. Otherwise returns the holder; a file of a process that has ended is taken
- * over.
- */
+/** Undefined: this process now holds the file. Otherwise its holder; the file of an ended process is taken over. */
 function tryClaim(file) {
   for (;;) {
     try {

@@ -4,9 +4,7 @@ import { RequestError } from './request-error.ts';
 /** Parley's largest body, with its history and instruction, still fits. */
 const BODY_BYTES_MAX = 25 * 1024 * 1024;
 
-/**
- * Reads and parses a body. One that is too large is read to its end and dropped, so that its sender sees the answer.
- */
+/** Reads and parses a body. One that is too large is read to its end and dropped, so its sender sees the answer. */
 export async function readJson(req: IncomingMessage): Promise<unknown> {
   const text = await readBody(req);
   try {

@@ -31,9 +31,7 @@ export function breaksOff(failure: FailureMode): failure is 'reset' | 'stall' | 
   return failure === 'reset' || failure === 'stall' || failure === 'truncate' || failure === 'malformed';
 }
 
-/**
- * Leaves the caller without a status line. A stalled call, and with it its book, stays open until the caller leaves.
- */
+/** Leaves the caller without a status line. A stalled call, and its book, stay open until the caller leaves. */
 export function failBeforeHead({ res, failure, book }: Reply): void {
   if (failure === 'stall') return;
   book.end('failed');

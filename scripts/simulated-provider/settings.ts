@@ -56,9 +56,7 @@ export interface SettingsByName {
   echo: boolean;
   /** null: `stop`, or `length` if `max_tokens` cut the answer. */
   finish_reason: string | null;
-  /**
-   * What a request for JSON (`response_format`) gets; `invalid_once`: only on the first call, keyed like `fail_times`.
-   */
+  /** What a request for JSON (`response_format`) gets; `invalid_once`: only the first call, keyed like `fail_times`. */
   json: (typeof JSON_ANSWERS)[number];
   /** The status of `/v1/moderations`, and its delay. */
   moderation_status: number;

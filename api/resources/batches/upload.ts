@@ -109,7 +109,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
   }
 
   /**
-   * Asks the leader to remove the batch once MongoDB is back and it finds it. Resolves to `running` if it runs already.
+   * Asks the leader to remove the batch if it finds it once MongoDB is back. Resolves to `running` if it runs already.
    */
   const refuse = () => inTime(batchQueue.decide(batch.shard, batchId, 'refused'));
 

@@ -8,9 +8,7 @@ import type { KeptRivals } from './rivals-charts.ts';
 import { statefulCharts } from './stateful-charts.ts';
 import type { KeptStateful } from './stateful-charts.ts';
 
-/**
- * Each benchmark has a page of its name next to its runs. saveResult wrote the runs, so their kind implies their shape.
- */
+/** Each benchmark has a page next to its runs. saveResult wrote the runs, so their kind implies their shape. */
 const DRAW: Record<Kind, (run: unknown) => Map<string, string>> = {
   rivals: (run) => rivalsCharts(run as KeptRivals),
   stateful: (run) => statefulCharts(run as KeptStateful),

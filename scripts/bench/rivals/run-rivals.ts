@@ -37,10 +37,7 @@ interface Lab {
   answeredBy: Map<string, number>;
 }
 
-/**
- * Runs contenders in turns, case by case and round by round, so that a busy moment hits all of them. Returns the exit
- * code.
- */
+/** Runs contenders in turns, by case and round, so that a busy moment hits all of them. Returns the exit code. */
 export async function runRivals(
   { supervisor, dataDir }: SupervisedTask,
   options: BenchOptions,

@@ -69,9 +69,7 @@ export const balanceDrift: Measure = {
   },
 };
 
-/**
- * A broken answer has no usage from the provider, so whoever charges for it counts its tokens: this much may differ.
- */
+/** A broken answer has no usage from the provider, so whoever charges for it counts its tokens, within this margin. */
 const NEAR = 0.05;
 const isNear = (charged: number, produced: number) => Math.abs(charged - produced) <= NEAR * produced;
 
