@@ -44,7 +44,7 @@ function notReplayed({ requests }: Pick<ReplayReport, 'requests'>): ServiceError
   return new ServiceError('conflict', `A job of a request that has ended is not run again. ${reason}`);
 }
 
-/** Requests per page of a replay, and its most pages. */
+/** Requests per page of a replay, and its maximum number of pages. */
 const PAGE = 500;
 const PAGES_MAX = 10;
 

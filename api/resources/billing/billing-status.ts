@@ -9,7 +9,7 @@ import { constant, integer, named, nullable, number, object, time } from '../../
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { json } from '../../contract/operation.ts';
 
-/** A larger amount in micro-credits might not be an exact number. The rest up to 2^53 is left for usage. */
+/** Numbers of micro-credits are exact up to 2^53; the rest up to there is left for usage. */
 export const BALANCE_MICRO_MAX = 8_000_000_000_000_000;
 
 export interface Balance {
