@@ -28,7 +28,7 @@ import { BOARD_PATH, createQueuesBoard } from './admin/queues/board.ts';
 import type { BoardQueues } from './admin/queues/board-queues.ts';
 import { createAdminSignInRoute } from './admin/sign-in/sign-in-route.ts';
 
-/** Whose Idempotency-Keys of the administration are: nobody's tenant. */
+/** The owner of the administration's Idempotency-Keys: no real tenant. */
 const ADMINISTRATION = { tenantId: 'administration', mode: 'live' } as const;
 
 export type AdminDeps = AdminEndpointDeps & {
@@ -37,7 +37,7 @@ export type AdminDeps = AdminEndpointDeps & {
   adminTokens: readonly AdminToken[];
   adminAccess: AdminAccessStore;
   adminAudit: AdminAuditRepository;
-  /** Those that the board has beside `queues`. */
+  /** The queues that the board shows in addition to `queues`. */
   backgroundQueues: BoardQueues['background'];
   queueHistory: QueueHistory;
   metricsAccess: MetricsAccess;
@@ -64,7 +64,7 @@ function createAdminDocs(): Router {
   );
 }
 
-/** What `ADMIN_PORT` serves (docs/spec/contract.md sections 1 and 7): administration, Bull Board, metrics and deep health. */
+/** Served on `ADMIN_PORT` (docs/spec/contract.md sections 1 and 7): administration, board, metrics and deep health. */
 export function createAdminApp(deps: AdminDeps): Express {
   const { http, adminTokens: tokens, adminAccess: store, clock, log } = deps;
   const audit = createAdminAudit(deps);
@@ -80,7 +80,7 @@ export function createAdminApp(deps: AdminDeps): Express {
     if (http.requireHttps) requireHttps(req, res);
     next();
   };
-  /** Whoever needs no token of the administration sends none in clear, so plain HTTP will do. */
+  /** A caller that needs no administration token sends none in clear text, so plain HTTP is enough. */
   const mayWatch = Router().use(
     (req, _res, next) => {
       next(mayReadMetrics(req, deps.metricsAccess) ? 'router' : undefined);

@@ -50,7 +50,7 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps
 /** Headers a page of another origin may read: all that mean something to a client. */
 const EXPOSED_HEADERS = ['Allow', ...[UNIFORM_HEADERS, TOKEN_HEADERS, RESPONSE_HEADERS].flatMap(Object.keys)];
 
-/** A preflight has no key and ends in `cors`. It names the limit like every answer, without a look-up. */
+/** A preflight has no key and ends in `cors`. Like every answer it names the limit, but without a look-up. */
 const describePreflight: RequestHandler = (req, res, next) => {
   if (req.method === 'OPTIONS') setAddressHeaders(res);
   next();
@@ -61,18 +61,18 @@ const ignoreAnyMatch: Step = (req) => {
   if (req.headers['if-none-match']?.trim() === '*') delete req.headers['if-none-match'];
 };
 
-/** Answers contain what callers have sent, so no browser may take one for a page. */
+/** Answers echo what callers have sent, so no browser may take one for a page. */
 const forbidSniffing: Step = (_req, res) => {
   res.setHeader('X-Content-Type-Options', 'nosniff');
 };
 
-/** Sets the headers of a caller without a key. */
+/** Sets the limit headers of a caller without a key. */
 const describeAddress: RequestHandler = (_req, res, next) => {
   setAddressHeaders(res);
   next();
 };
 
-/** Counts and times every answer by its route's pattern; paths of no route share one label. */
+/** Counts and times every answer by its route's pattern; paths without a route share one label. */
 function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' | 'duration'>): Step {
   return (req, res) => {
     const stop = duration.startTimer();
@@ -85,7 +85,7 @@ function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' |
   };
 }
 
-/** The paths of the health route, as Express matches them. */
+/** Health paths, as Express matches them. */
 const HEALTH_PATH = /^\/health\/(live|ready)\/?$/i;
 
 /** Health checks may come over plain HTTP. */
@@ -114,7 +114,7 @@ function createHealthRoute(readiness: Readiness): Router {
   return router;
 }
 
-/** Express refuses a malformed escape in an id before any guard: who sent it is found out for the answer's headers. */
+/** Express refuses a malformed escape in an id before any guard runs; this identifies the caller for the headers. */
 function createIdentifyBadPath(identify: RequestHandler): ErrorRequestHandler {
   return (fault, req, res, next) => {
     const goOn = () => {
@@ -125,7 +125,7 @@ function createIdentifyBadPath(identify: RequestHandler): ErrorRequestHandler {
   };
 }
 
-/** The public side of the ingress. Opens nothing: everything it uses is handed in. */
+/** The public side of the ingress. It opens nothing: everything it uses is handed in. */
 export function createApp(deps: AppDeps): Express {
   const { http, authenticate, metrics, log } = deps;
   const app = express();
@@ -151,7 +151,7 @@ export function createApp(deps: AppDeps): Express {
     refuseEarly: deps.refuseEarly,
     bodies: createBodyDeps(budget),
   };
-  // The endpoints come first: each router that a request passes costs time.
+  // The endpoints come first, because every router that a request passes through costs time.
   const endpoints = serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) });
   app.use('/platform/v1', ...origins, endpoints);
 

@@ -40,7 +40,7 @@ export const ENDPOINTS = {
 
 export type EndpointName = keyof typeof ENDPOINTS;
 
-/** What their handlers use together. */
+/** What the handlers need, all together. */
 export type EndpointDeps = ChatDeps &
   ChatRequestsDeps &
   ResumeDeps &

@@ -4,9 +4,9 @@ import { composeIngress } from './compose.ts';
 import { servedDocument } from './resources/docs/docs-route.ts';
 import { serve } from './http/serve.ts';
 
-/** The part of the grace that is kept for closing the stores; half of a short grace. */
+/** The part of the shutdown grace reserved for closing the stores, or half the grace if it is short. */
 const CLOSING_MS = 3_000;
-/** Stores that hang may take this longer. */
+/** Extra time for stores that hang. */
 const HANGING_MS = 5_000;
 
 await runProcess({

@@ -2,7 +2,7 @@ import type { ComplianceScope } from '../shared/contracts/compliance.ts';
 import type { KeyMode, Space } from '../shared/contracts/space.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 
-/** Who did it: the id of an API key with its mode, or `administrator`, who is live, and in which request. */
+/** Who acted, and in which request: the id of an API key with its mode, or `administrator`, whose mode is live. */
 export interface Actor extends Space {
   id: string;
   requestId: string;
@@ -18,7 +18,7 @@ interface AboutEntity {
 type Nothing = Readonly<Record<string, never>>;
 type Money = { credits: number; amount: number; currency: string };
 
-/** What is done in a tenant's account, by its name in the audit log, with its details. They hold no secret. */
+/** What can happen in a tenant's account: names as in the audit log, with details. Details hold no secrets. */
 interface TenantEventDetails {
   'tenant.created': { credits: number };
   'tenant.updated': { fields: string[] };
@@ -47,7 +47,7 @@ interface TenantEventDetails {
 
 export type TenantEventType = keyof TenantEventDetails;
 
-/** Events that happen to their target once, however often a repeated call emits them. */
+/** Events that happen to a target only once, however often a repeated call emits them. */
 export const HAPPENS_ONCE: ReadonlySet<TenantEventType> = new Set<TenantEventType>([
   'key.created',
   'webhook.created',
@@ -59,7 +59,7 @@ export const HAPPENS_ONCE: ReadonlySet<TenantEventType> = new Set<TenantEventTyp
   'compliance.deletion_requested',
 ]);
 
-/** `target` is the id of what it was done to. */
+/** `target` is the id of the thing acted on. */
 export type TenantEvent = {
   [Type in TenantEventType]: { type: Type; by: Actor; target: string; details: TenantEventDetails[Type] };
 }[TenantEventType];
@@ -79,7 +79,7 @@ export interface TenantEvents {
   ): Promise<void>;
 }
 
-/** What a log line calls the target: an entity's id is personal, and a log outlives the entity's deletion. */
+/** What a log line calls the target. An entity's id is personal data, and a log outlives the entity's deletion. */
 export function targetInLog({ type, target }: Pick<TenantEvent, 'type' | 'target'>): string {
   return type.startsWith('entity.') ? 'an entity' : target;
 }
@@ -88,7 +88,7 @@ export function targetInLog({ type, target }: Pick<TenantEvent, 'type' | 'target
 export function createTenantEvents(listeners: readonly TenantEventListener[], log: Logger): TenantEvents {
   return {
     async emit(by, type, target, ...[details = {}]) {
-      // `details` has the shape that the signature ties to `type`.
+      // The signature ties the shape of `details` to `type`.
       const event = { by, type, target, details } as EventOf<typeof type>;
       for (const listener of listeners) {
         try {

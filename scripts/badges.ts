@@ -1,4 +1,4 @@
-/** `node scripts/badges.ts`: draws the README's badges into docs/assets from what package.json says. */
+/** `node scripts/badges.ts`: draws the README's badges into docs/assets from the data in package.json. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

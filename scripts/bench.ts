@@ -1,4 +1,4 @@
-/** `npm run bench`: Parley beside the floor (scripts/bench/floor-api.ts), with stores and processes of its own. */
+/** `npm run bench`: compares Parley with the floor (scripts/bench/floor-api.ts), on its own stores and processes. */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -65,13 +65,13 @@ function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: Pr
   }
 }
 
-/** A run that is kept is drawn, too. */
+/** Also draws a run that is kept. */
 async function withCharts({ isKept }: { isKept: boolean }, run: Promise<number>): Promise<number> {
   const exitCode = await run;
   return isKept ? Math.max(exitCode, await runCharts(print)) : exitCode;
 }
 
-/** The profile is written when its process ends. */
+/** Explains the profile that the process wrote when it ended. */
 async function explainProfile(file: string, fromMicros: number): Promise<void> {
   // Written by V8.
   const profile = JSON.parse(await readFile(file, 'utf8')) as CpuProfile;

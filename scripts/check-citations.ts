@@ -1,6 +1,6 @@
 /**
  * `node scripts/check-citations.ts`: every `docs/… section N` in comments and pages, and every relative link and anchor
- * of a page, must lead somewhere. Exit code 1 when one does not.
+ * of a page, must lead somewhere. Exit code 1 if one does not.
  */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ function filesBelow(folder: string): string[] {
 const atRoot = readdirSync(ROOT, { withFileTypes: true })
   .filter((entry) => entry.isFile() && READ.test(entry.name))
   .map(({ name }) => name);
-// The tests of this check cite what does not exist.
+// The tests of this check cite things that do not exist.
 const files = [...atRoot, ...FOLDERS.flatMap(filesBelow)].filter(
   (file) => !file.startsWith('test/unit/scripts/citations/'),
 );

@@ -1,7 +1,7 @@
 /**
  * Runs the tasks of package.json: `node scripts/launch.mjs TASK [ARGUMENTS]`.
  *
- * Plain JavaScript without a dependency, for Node.js 20 and up: it installs the packages where that is due, then runs
+ * Plain JavaScript without dependencies, for Node.js 20 and up: it installs the packages if that is due, then runs
  * the task with the Node.js of the `node` package (24), which runs TypeScript directly.
  */
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
@@ -13,13 +13,13 @@ import { answerArguments, isHelp } from './task-arguments.mjs';
 
 const PACKAGED_NODE = join(BIN, 'node');
 
-/** Type stripping is experimental by name in the oldest Node.js that can run this. */
+/** The oldest Node.js that can run this warns that type stripping is experimental. */
 const QUIET = '--disable-warning=ExperimentalWarning';
-/** The same as scripts/harness/program.ts, which says why; this file can import no TypeScript. */
+/** The same as in scripts/harness/program.ts, which explains them; this file cannot import TypeScript. */
 const SERVICE_OPTIONS = ['--max-semi-space-size=16'];
 const SERVICE_ENV = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 const SOURCES = ['api', 'workers', 'shared'];
-/** What the program reads beside its code: Redis scripts, and the phrases of the local moderation. */
+/** The files that the program reads besides its code: Redis scripts, and the phrases of the local moderation. */
 const DATA = ['.lua', '.txt'];
 
 const TASKS = {
@@ -30,7 +30,7 @@ const TASKS = {
   'provider:simulated': (args) => service('scripts/simulated-provider/main', args),
   test: (args) => script('scripts/test.ts', args),
   'test:providers': (args) => script('scripts/test-providers.ts', args),
-  // What users deploy is measured: compiled code takes less memory than sources that Node.js strips.
+  // The build is measured because users deploy it: compiled code takes less memory than sources that Node.js strips.
   bench: async (args) => (!isHelp(args) && (await build(['--noCheck']))) || script('scripts/bench.ts', args),
   'test:fault': (args) => script('test/fault/main.ts', args),
   'test:restore': (args) => script('test/fault/main.ts', ['R5', ...args]),
@@ -69,7 +69,7 @@ function script(file, args, { nodeArgs = [], ...options } = {}) {
   return run(findNode(), [QUIET, ...nodeArgs, file, ...args], options);
 }
 
-/** In production what `npm run build` made is run, where it was made. */
+/** In production, runs the output of `npm run build` if it exists. */
 function service(name, args) {
   const built = join('dist', `${name}.js`);
   const isBuilt = process.env.NODE_ENV === 'production' && existsSync(join(ROOT, built));
@@ -127,7 +127,7 @@ async function main([name, ...args]) {
   const answered = answerArguments(name, args);
   if (answered !== undefined) return answered;
   await installIfDue();
-  // An installation that was interrupted, or run by hand without scripts, has not got that far.
+  // The installation may have been interrupted before this step, or run by hand without scripts.
   if (!existsSync(PACKAGED_NODE) && !isNewEnough()) await fetchNode();
   return task(args);
 }

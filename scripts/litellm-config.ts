@@ -1,4 +1,4 @@
-/** Its proxy, as the tests of providers and the stateful benchmark install it. */
+/** LiteLLM's proxy, as the provider tests and the stateful benchmark install it. */
 export const LITELLM = {
   requirement: 'litellm[proxy]==1.106.2',
   name: 'LiteLLM',
@@ -8,7 +8,7 @@ export const LITELLM = {
   takes: '2 minutes',
 };
 
-/** What each model of the test answers; the tests know them by these names. */
+/** What each model of the tests answers, by the names that the tests use. */
 export const MODELS = {
   /** LiteLLM's own answer. */
   mock: { mock_response: 'Rivers run to the sea.' },
@@ -17,8 +17,8 @@ export const MODELS = {
 } as const;
 
 /**
- * LiteLLM's configuration. For each model `x` there is a `via-x`, which LiteLLM asks for by calling itself over HTTP: a
- * mock of its Messages API does not stream, but a server behind it is translated event by event.
+ * LiteLLM's configuration. Each model `x` has a `via-x`, for which LiteLLM calls itself over HTTP: a mock of its
+ * Messages API does not stream, but a server behind it is translated event by event.
  */
 export function liteLlmConfig(url: string, masterKey: string): object {
   const models = Object.entries(MODELS).flatMap(([name, params]) => [

@@ -1,8 +1,8 @@
 /**
- * `npm run reconcile [-- --check | --requeue-dead-letters]`: holds accounts, usage and Redis against the whole ledger
- * and repairs what differs; with `--check` nothing is repaired. `--requeue-dead-letters` puts settlement records that
- * could not be booked back into the outbox, and does nothing else. Without REDIS_URL and MONGODB_URI it takes those of
- * the running `npm start`. Exit code 1 when something is wrong in the end.
+ * `npm run reconcile [-- --check | --requeue-dead-letters]`: compares accounts, usage and Redis with the whole ledger
+ * and repairs differences; with `--check`, repairs nothing. `--requeue-dead-letters` only puts settlement records that
+ * could not be booked back into the outbox. Without REDIS_URL and MONGODB_URI, uses those of the running `npm start`.
+ * Exit code 1 if something is still wrong at the end.
  */
 import { parseArgs } from 'node:util';
 

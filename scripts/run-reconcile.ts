@@ -14,10 +14,10 @@ import { systemClock } from '../shared/lifecycle/clock.ts';
 import { createCloser } from '../shared/lifecycle/closer.ts';
 import { createReconciler, isDrifting } from '../workers/settlement/reconcile.ts';
 
-/** `requeue`: dead letters go back to the outbox. */
+/** `requeue`: puts dead letters back into the outbox. */
 export type ReconcileTask = 'check' | 'repair' | 'requeue';
 
-/** Dead letters that can be read get another try; those that cannot stay. */
+/** Gives readable dead letters another try; unreadable ones stay. */
 async function requeue(outbox: Outbox, shards: readonly number[]): Promise<number> {
   for (const shard of shards) {
     const { requeued, left } = await outbox.requeue(shard);
@@ -26,7 +26,7 @@ async function requeue(outbox: Outbox, shards: readonly number[]): Promise<numbe
   return 0;
 }
 
-/** Goes through every shard once and says what it found; returns the exit code. Safe beside a running service. */
+/** Checks every shard once and prints the findings; returns the exit code. Safe while the service is running. */
 export async function runReconcile(config: Config, task: ReconcileTask): Promise<number> {
   const closer = createCloser((name, error) => {
     console.error(`Closing ${name} failed: ${String(error)}`);
@@ -57,7 +57,7 @@ export async function runReconcile(config: Config, task: ReconcileTask): Promise
         onDrift: task === 'repair' ? 'repair' : 'report',
         full: true,
       });
-      // Workers show it as `parley_ledger_drift`.
+      // Workers export this value as `parley_ledger_drift`.
       if (task === 'repair') await lastDrift.keep(shard, { ...left });
       const verdict = isDrifting(found) ? (isDrifting(left) ? 'drift is left' : 'drift was repaired') : 'no drift';
       console.log(`shard ${shard}: ${tenants} tenants, ${verdict}`);

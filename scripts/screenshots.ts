@@ -1,7 +1,7 @@
 /**
- * `npx node scripts/screenshots.ts [PROGRAM]`: makes the pictures in docs/assets from a running service under load.
- * PROGRAM is Chromium's command, `chromium` by default. Everything runs on this machine; nothing is fetched from
- * elsewhere. The load lasts for minutes, so that the charts have some.
+ * `npx node scripts/screenshots.ts [PROGRAM]`: takes the pictures in docs/assets of a running service under load.
+ * PROGRAM is Chromium's command, `chromium` by default. Everything runs on this machine, and nothing is fetched from
+ * elsewhere. The load lasts for minutes, so that the charts have data.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,17 +24,17 @@ import { startProcesses } from './harness/start-processes.ts';
 import { superviseMongo, superviseRedis } from './harness/stores.ts';
 
 const ASSETS = join(ROOT, 'docs', 'assets');
-/** Slow enough that requests are seen running. */
+/** Slow enough that running requests are visible. */
 const MODEL = 'sim?first_token_ms=300&chunk_ms=150&chunks=80';
 const STREAMS = 48;
-/** Enough to wait until the last picture. */
+/** Enough that some still wait when the last picture is taken. */
 const LINES = 3_000;
-/** Short requests that come and go, so that the charts of the last hour move. */
+/** Short requests that come and go, so that the charts of the last hour show movement. */
 const QUICK = 'sim?first_token_ms=120&chunk_ms=20&chunks=10';
 const MOVING_SECONDS = 280;
 const PER_SECOND = 8;
 const WIDTH = 1280;
-/** A larger picture makes the page slow to open. */
+/** Larger pictures would make the page open slowly. */
 const BYTES_MAX = 300_000;
 
 const PAST_DAYS = 6;
@@ -50,18 +50,18 @@ function messagesOf(text: string) {
   return { messages: [{ role: 'user', content: text }] };
 }
 
-/** `oloid` leads to a provider that fails, `mobius` to one that answers as `model` says. */
+/** Routes `oloid` to a provider that fails, and `mobius` to one that answers as `model` says. */
 async function setModels(admin: AdminApi, model: string): Promise<void> {
   const target = { provider: 'simulated', weight: 1, priority: 1, context_window: 128_000 };
   const rates = { prompt: 1, completion: 1 };
   const failing = 'sim?fail=status&status=400';
   await admin.send('PUT', '/admin/v1/tiers/mobius', { rates, targets: [{ ...target, model }] });
   await admin.send('PUT', '/admin/v1/tiers/oloid', { rates, targets: [{ ...target, model: failing }] });
-  // Workers know new routes within seconds.
+  // Workers learn new routes within seconds.
   await pause(6_000);
 }
 
-/** A service that was started minutes ago has no days to show: these are made up. */
+/** A service that was started minutes ago has no past days to show, so these are made up. */
 async function addPastDays(redisUrl: string): Promise<void> {
   const client = createRedis(redisUrl, 'producer');
   await connectRedis(client);
@@ -90,14 +90,14 @@ async function addPastDays(redisUrl: string): Promise<void> {
 
 type Post = (path: string, body: object) => Promise<Response>;
 
-/** Streams that run and a batch that waits, for as long as the pictures take. */
+/** Starts streams, and a batch that waits, for as long as the pictures take. */
 async function fill(post: Post): Promise<void> {
   const requests = Array.from({ length: LINES }, (_, n) => ({ custom_id: `line-${n}`, body: messagesOf(`Line ${n}`) }));
   await (await post('/batches', { requests })).text();
   for (let n = 0; n < STREAMS; n += 1) void post('/chat/stream', messagesOf(`Stream ${n}`)).catch(() => undefined);
 }
 
-/** Requests in waves, and every so often one that fails at its provider. */
+/** Sends requests in waves, with an occasional one that fails at its provider. */
 async function move(post: Post): Promise<void> {
   for (let second = 0; second < MOVING_SECONDS; second += 1) {
     const count = Math.round(PER_SECOND * (1 + 0.7 * Math.sin(second / 30)));

@@ -5,7 +5,7 @@ const print = (line: string) => {
   process.stdout.write(`${line}\n`);
 };
 
-// The first line comes before the modules that take their time to load.
+// The first line comes before the modules that take a while to load.
 print('Starting Parley; Ctrl-C stops it.');
 const ENV_FILE = '.env';
 if (existsSync(ENV_FILE)) {
@@ -17,12 +17,12 @@ if (existsSync(ENV_FILE)) {
   }
   print(`start | Settings: those of ${ENV_FILE} where the environment has none`);
 }
-// Until those modules listen for signals, nothing runs that would have to be stopped.
+// Until those modules listen for signals, nothing is running that would have to be stopped.
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const endEarly = () => process.exit(0);
 for (const signal of SIGNALS) process.on(signal, endEarly);
 const { runAll } = await import('./start/run-all.ts');
 const ended = runAll(process.env, process.argv.slice(2), print);
-// Only after it listens itself: a signal between the two would be lost.
+// Only once `runAll` listens itself: a signal in between would be lost.
 for (const signal of SIGNALS) process.off(signal, endEarly);
 process.exit(await ended);

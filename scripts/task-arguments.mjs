@@ -1,4 +1,4 @@
-/** What the tasks take that read no arguments by themselves. The others print a usage of their own. */
+/** The usage of tasks that do not read their arguments themselves; the others print their own. */
 const CONFIGURATION = 'docs/guide/configuration.md';
 const USAGES = {
   start: `npm start [-- --workers N]
@@ -22,14 +22,16 @@ const USAGES = {
   audit: `npm run audit
   asks the registry for known weaknesses of the packages`,
 };
-/** How many arguments these take, and no options. */
+/** How many arguments these tasks take; they take no options. */
 const MOST = { 'start:api': 0, 'start:worker': 0, build: 0, check: 0, citations: 0, sbom: 1, audit: 0 };
-/** Wrong arguments, as in scripts/harness/read-arguments.ts. */
+/** Exit code for wrong arguments, as in scripts/harness/read-arguments.ts. */
 const WRONG = 2;
 
 export const isHelp = (args) => args.includes('--help') || args.includes('-h');
 
-/** Answers `--help` and wrong arguments, before anything is installed or run. Returns the exit code; undefined: run the task. */
+/**
+ * Handles `--help` and wrong arguments before installing or running. Returns the exit code; undefined: run the task.
+ */
 export function answerArguments(task, args) {
   const usage = USAGES[task];
   if (usage === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * `npm run test:providers`: the adapters of workers/providers against LiteLLM's proxy, a server that nobody here wrote.
- * Its first run installs it into the cache of DATA_DIR, which takes minutes. Arguments go to jest.
+ * `npm run test:providers`: tests the adapters of workers/providers against LiteLLM's proxy, a server written by
+ * others. The first run installs it into the cache of DATA_DIR, which takes minutes. Arguments go to jest.
  */
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { assertReady } from './harness/http.ts';
 
 const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
 const CACHE_DIR = join(resolve(ROOT, process.env['DATA_DIR'] ?? '.data'), 'cache');
-/** It imports for half a minute on a small machine. */
+/** Its imports take half a minute on a small machine. */
 const READY_TIMEOUT_MS = 5 * 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 const MASTER_KEY = 'sk-parley-provider-tests';
@@ -41,7 +41,7 @@ async function startLiteLlm({ supervisor, dataDir }: SupervisedTask): Promise<st
     command,
     args: [...args, '--config', configFile, '--host', '127.0.0.1', '--port', String(port), '--num_workers', '1'],
     cwd: dataDir,
-    // Its price list is part of the package; it need not be fetched, and no other setting of the user's counts.
+    // The price list comes from the package and need not be fetched, and the user's other settings do not apply.
     env: { PATH, LANG, HOME: dataDir, LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_TELEMETRY: 'False' },
     ready: () => assertReady(`${url}/health/liveliness`),
     readyTimeoutMs: READY_TIMEOUT_MS,

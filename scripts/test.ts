@@ -1,6 +1,6 @@
 /**
- * `npm test`: jest with stores of its own (test/support/start-stores.ts). Arguments go to jest. Fault experiments in small run
- * where an argument names them: `npm test -- test/fault/small`, `npm test -- --selectProjects faults`.
+ * `npm test`: jest with its own stores (test/support/start-stores.ts). Arguments go to jest. Small fault experiments
+ * run only if an argument names them: `npm test -- test/fault/small`, `npm test -- --selectProjects faults`.
  */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -15,8 +15,8 @@ const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
 const STORES_END_MS = 20_000;
 const POLL_MS = 100;
 /**
- * Tests make much that dies young. Of 73 files one run took 156 and 145 s of CPU time with V8's own sizes, 142 and 139 s with
- * these; jest's child processes are started with the same.
+ * Tests create many short-lived objects. With V8's default sizes, a run of 73 files took 156 and 145 s of CPU time,
+ * with these 142 and 139 s; jest's child processes are started with the same sizes.
  */
 const HEAP = ['--min-semi-space-size=16', '--max-semi-space-size=32'];
 
@@ -27,7 +27,7 @@ process.exitCode = await runJest(isAboutFaults ? given : [...given, '--ignorePro
 await untilStoresEnded();
 await rm(dataDir, { recursive: true, force: true });
 
-/** `node` of the PATH is not asked: jest's own child processes are started with the program that runs jest. */
+/** Does not use `node` from the PATH: jest starts its child processes with the program that runs jest. */
 function runJest(args: readonly string[]): Promise<number> {
   const nodeOptions = [process.env['NODE_OPTIONS'], '--disable-warning=ExperimentalWarning'];
   const jest = spawn(process.execPath, [...HEAP, JEST, ...args], {
@@ -47,10 +47,10 @@ function runJest(args: readonly string[]): Promise<number> {
   });
 }
 
-/** A jest that was interrupted has no teardown: its servers' guards end them, which takes a moment. */
+/** If jest was interrupted, there is no teardown: the servers' guards stop them, which takes a moment. */
 async function untilStoresEnded(): Promise<void> {
   const deadline = performance.now() + STORES_END_MS;
-  // jest's teardown has removed the folder where it was reached.
+  // If jest's teardown ran, it has removed the folder.
   for (const folder of await readdir(dataDir).catch(() => [])) {
     const lockFile = join(dataDir, folder, 'server.lock');
     while ((await lockHolder(lockFile)) !== undefined && performance.now() < deadline) await pause(POLL_MS);

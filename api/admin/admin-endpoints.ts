@@ -39,7 +39,7 @@ export const ADMIN_ENDPOINTS = {
   ...credentialsEndpoints,
 };
 
-/** What their handlers use together. */
+/** What the handlers need, all together. */
 export type AdminEndpointDeps = TenantsDeps &
   TenantKeysDeps &
   CreditsDeps &

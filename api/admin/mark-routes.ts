@@ -5,7 +5,7 @@ import type { TierRepository } from '../../shared/infra/mongo/routing/tier-repos
 import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import type { RoutingMark } from '../../shared/infra/redis/routing/routing-mark.ts';
 
-/** All that writes tiers and providers. */
+/** Everything that writes tiers and providers. */
 interface RoutingWriters {
   providers: ProviderRepository;
   tiers: TierRepository;
@@ -19,8 +19,8 @@ export interface MarkDeps {
 }
 
 /**
- * The same writers, which renew the mark of the routes after each change, so that every process reads them anew. A change
- * does not fail where Redis does not take the mark.
+ * Wraps the writers so that each change also renews the routes' mark, whereupon every process reads the routes again. A
+ * change does not fail if Redis cannot take the mark.
  */
 export function withMarkedRoutes(writers: RoutingWriters, { mark, recentWrites, log }: MarkDeps): RoutingWriters {
   async function renew(): Promise<void> {
@@ -33,7 +33,7 @@ export function withMarkedRoutes(writers: RoutingWriters, { mark, recentWrites, 
     }
   }
 
-  /** Also after a change that failed: MongoDB may have made it, and its answer was lost. */
+  /** The mark is also renewed after a failed change: MongoDB may have made it and only the answer was lost. */
   async function marked<Result>(change: Promise<Result>): Promise<Result> {
     try {
       return await change;

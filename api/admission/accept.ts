@@ -25,13 +25,13 @@ import type { RetentionSettings } from './retention.ts';
 /** docs/spec/contract.md section 2. */
 const IGNORED_FIELDS_BYTES_MAX = 512;
 
-/** The value of `X-Ignored-Fields`: the names, percent-encoded, without those for which there is no room. */
+/** The value of `X-Ignored-Fields`: the names, percent-encoded; names that do not fit are left out. */
 export function ignoredFieldsHeader(names: readonly string[]): string {
   let value = '';
   for (const name of names) {
-    // A name may have the length of a body; it does not grow shorter by being encoded.
+    // A name may be as long as a body, and encoding never makes it shorter.
     if (name.length > IGNORED_FIELDS_BYTES_MAX) continue;
-    // A lone surrogate has no UTF-8 form: it is written as the replacement character.
+    // A lone surrogate has no UTF-8 form, so it becomes the replacement character.
     const next = (value === '' ? '' : `${value}, `) + encodeURIComponent(name.toWellFormed());
     if (next.length <= IGNORED_FIELDS_BYTES_MAX) value = next;
   }
@@ -57,7 +57,7 @@ export interface AcceptDeps {
 /** What a route knows of a call, apart from its body. */
 export interface AcceptRoute {
   endpoint: ChatRoute;
-  /** The caller reads the answer as it grows. */
+  /** The caller reads the answer as it is generated. */
   stream: boolean;
   /** The caller does not wait for the answer (`Prefer: respond-async`). */
   async?: boolean;
@@ -68,18 +68,18 @@ export interface AcceptRoute {
 export interface Accepted<R> {
   head: AnswerHead;
   relay: R;
-  /** The request was made by an earlier call with the same Idempotency-Key. */
+  /** An earlier call with the same Idempotency-Key made the request. */
   replayed: boolean;
 }
 
 /** Brings the answer back to the caller. */
 export interface Relay {
   close(): void;
-  /** Closes the relay of a request that was not admitted, without a word to Redis. */
+  /** Closes the relay of a request that was not admitted, without notifying Redis. */
   abandon(): void;
 }
 
-/** `existing`: the request was sent by an earlier call, so its stream may have begun and is read from the start. */
+/** `existing`: an earlier call made the request, so its stream may have begun and is read from the start. */
 export type OpenRelay<R> = (shard: number, requestId: string, existing: boolean) => R;
 
 function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): AnswerHead {
@@ -95,11 +95,11 @@ interface Call<R> {
   route: AcceptRoute;
   body: ParsedChatBody;
   openRelay: OpenRelay<R>;
-  /** The request of an earlier call that the key named, and that was not found. */
+  /** The request of an earlier call that the Idempotency-Key named, but that was not found. */
   notFound: string | undefined;
 }
 
-/** What a call asks of admission, and what follows once it is admitted. */
+/** What a call asks of admission, and what has to happen once it is admitted. */
 interface Prepared {
   asked: AdmissionCall;
   /** The caller may ask for the answer later. */
@@ -108,8 +108,8 @@ interface Prepared {
 }
 
 /**
- * Whether MongoDB keeps the request until it has ended (see retention.ts), and how: an asynchronous caller is told 202 only
- * once the request is stored, for any other caller it is stored in the background.
+ * Whether and how MongoDB keeps the request until it has ended (see retention.ts): an asynchronous caller gets 202 only
+ * once the request is stored; for other callers it is stored in the background.
  */
 type Intent = 'none' | 'awaited' | 'background';
 
@@ -121,9 +121,9 @@ function intentOf(hasIntent: boolean, async: boolean): Intent {
 export type Accept = ReturnType<typeof createAccept>;
 
 /**
- * Brings a valid chat body into the queue, for every chat route: opens the relay, then admits the request. The relay opens
- * before the job exists, so that it misses no event. A call that repeats an Idempotency-Key joins the request of the first
- * call, running or ended, complete or streamed.
+ * Brings a valid chat body into the queue, for every chat route: opens the relay, then admits the request. The relay
+ * opens before the job exists, so that it misses no event. A call that repeats an Idempotency-Key joins the first
+ * call's request, whether that is running or has ended, and whether its answer is complete or streamed.
  */
 export function createAccept(deps: AcceptDeps) {
   const { admit, enqueuer, hub, records, recall, intentKeeper, retention, follow, events } = deps;
@@ -153,7 +153,7 @@ export function createAccept(deps: AcceptDeps) {
     }
   }
 
-  /** Undefined: the request that admission named was taken back meanwhile, and its key with it. Try again. */
+  /** Undefined: the request that admission named has been voided meanwhile, and its key with it; try again. */
   async function joinEarlier<R extends Relay>(
     call: Call<R>,
     joined: AdmissionOutcome & { kind: 'joined' },
@@ -162,7 +162,7 @@ export function createAccept(deps: AcceptDeps) {
     const { route, body, openRelay, notFound } = call;
     const record = await joinRequest(joined, body.request, principal, route.async ?? false);
     if (record === undefined) {
-      // The key names this request a second time, so it was not taken back: it has ended, and its answer is gone.
+      // The key names this request a second time, so it was not voided: it has ended, and its answer is gone.
       if (notFound === joined.requestId) throw noLongerKept();
       call.notFound = joined.requestId;
       return undefined;
@@ -197,10 +197,10 @@ export function createAccept(deps: AcceptDeps) {
     return { asked, callerMayReturn, hasIntent };
   }
 
-  /** Says what is to happen once the readers of an accepted request are gone, or Redis has lost it. */
+  /** Arranges what happens once the readers of an accepted request are gone, or Redis has lost it. */
   function watchReaders({ asked: { requestId, principal, answerStorage }, callerMayReturn }: Prepared): void {
     if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
-    // Nothing of it can be asked for later, so its worker may not put it back then and charge for it.
+    // Nobody can ask for this answer later, so a worker must not put the request back and charge for it.
     if (!callerMayReturn && answerStorage === undefined) {
       hub.whenLost(requestId, () => {
         enqueuer.takeBack(requestId, principal);
@@ -208,7 +208,9 @@ export function createAccept(deps: AcceptDeps) {
     }
   }
 
-  /** Undefined: try again. The tenant has moved, and the context of the call has its new shard; or see `joinEarlier`. */
+  /**
+   * Undefined: try again, because the tenant has moved (the call's context has its new shard), or see `joinEarlier`.
+   */
   async function acceptOnShard<R extends Relay>(call: Call<R>): Promise<Accepted<R> | undefined> {
     const { res, openRelay } = call;
     const { endpoint, async = false } = call.route;
@@ -217,7 +219,7 @@ export function createAccept(deps: AcceptDeps) {
     const { shard } = principal;
     if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
     if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
-    // A worker may begin before admission's answer arrives.
+    // A worker may begin before the result of the admission arrives.
     const relay = openRelay(shard, requestId, false);
     const admitted = await admit(prepared.asked).catch((error: unknown) => {
       relay.abandon();
@@ -230,7 +232,7 @@ export function createAccept(deps: AcceptDeps) {
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
     if (admitted.kind === 'joined') return joinEarlier(call, admitted, principal);
-    // The client may have left before the request existed, when it could not be detached yet.
+    // The client may have left before the request existed, too early to detach it.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
     watchReaders(prepared);
     await storeAndEnqueue(admitted, principal, relay, intentOf(prepared.hasIntent, async));

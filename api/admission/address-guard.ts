@@ -5,10 +5,10 @@ import type { WindowFigures } from '../../shared/infra/redis/requests/admission-
 import { putNewest } from './put-newest.ts';
 
 const MINUTE_MS = 60_000;
-/** Look-ups of unknown keys that an address has under way at a time, and that wait behind them. */
+/** How many look-ups of unknown keys an address may have under way at a time, and how many may wait behind them. */
 const CONCURRENT = 4;
 const WAITING_MAX = 1_000;
-/** An address over its limit has one look-up in this time: its next key may be a right one. */
+/** An address over its limit gets one look-up per this time, because its next key may be a valid one. */
 const TRICKLE_MS = 1_000;
 const ADDRESSES_MAX = 20_000;
 
@@ -28,16 +28,16 @@ export function tooManyFailures(retryAfterMs: number): ServiceError {
 interface Address {
   running: number;
   waiting: (() => void)[];
-  /** Times of look-ups that found nothing, of the last minute. */
+  /** When look-ups found nothing, within the last minute. */
   failedAt: number[];
   lastTryAt: number;
-  /** What Redis has said: until then the address is over its limit, and its window is empty. */
+  /** As Redis last reported: until when the address is over its limit, and when its window will be empty. */
   heldUntil: number;
   emptyAt: number;
 }
 
 export interface AddressGuard {
-  /** Looks a key up that is not known. Throws `rpm_exceeded` where too many keys of the address were unknown. */
+  /** Looks up an unknown key. Throws `rpm_exceeded` if too many keys of the address were unknown. */
   lookUp<T>(address: string, find: () => Promise<T | undefined>): Promise<T | undefined>;
   /** Remembers that Redis has found the address over its limit. */
   hold(address: string, figures: Pick<HeldAddress, 'requestsResetMs' | 'retryAfterMs'>): void;
@@ -46,8 +46,8 @@ export interface AddressGuard {
 }
 
 /**
- * Keeps floods of invented keys away from the stores: an address over its limit is answered from memory, but for one
- * look-up a second. Keys that this ingress knows do not come by here.
+ * Keeps floods of invented keys away from the stores: an address over its limit is answered from memory, except for one
+ * look-up per second. Keys that this ingress knows skip this guard.
  */
 export function createAddressGuard(clock: Clock): AddressGuard {
   const addresses = new Map<string, Address>();
@@ -71,7 +71,7 @@ export function createAddressGuard(clock: Clock): AddressGuard {
     address.lastTryAt = now;
   }
 
-  /** Hands the place on. */
+  /** Hands the place to the next look-up that waits. */
   function leave(address: Address): void {
     const next = address.waiting.shift();
     if (next === undefined) address.running -= 1;
@@ -100,7 +100,7 @@ export function createAddressGuard(clock: Clock): AddressGuard {
       const address = addressOf(name);
       await enter(address);
       try {
-        // Those before it in the line may have been unknown.
+        // The look-ups ahead of this one may have used up the limit.
         assertMayTry(address);
         const found = await find();
         if (found === undefined) address.failedAt.push(clock.now());

@@ -17,7 +17,7 @@ import { setAddressHeaders, setKeyHeaders } from './limit-headers.ts';
 type Count = (requestId: string, principal: Principal) => Promise<Admission>;
 type Refuse = (admission: Admission, principal: Principal) => ServiceError;
 
-/** Counts a call where its tenant is. */
+/** Counts a call on its tenant's shard, wherever the tenant has moved. */
 async function countOnShard(count: Count, follow: FollowMove, res: Response): Promise<Admission> {
   for (;;) {
     const admission = await count(contextOf(res).requestId, principalOf(res));
@@ -40,7 +40,7 @@ function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Gua
   };
 }
 
-/** Counts a request that looks up, resumes or cancels another: it has a limit of its own and takes nothing of the rpm. */
+/** Counts a request that looks up, resumes or cancels another: it has its own limit and costs nothing of the rpm. */
 export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>, follow: FollowMove): Guard {
   return createCounter(store.countLookup, follow, ({ retryAfterMs }) => {
     const message = `The limit of ${LOOKUPS_PER_MINUTE} look-ups per minute and key is reached; wait as Retry-After says.`;
@@ -50,9 +50,9 @@ export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>, fo
   });
 }
 
-/** The limit of one endpoint, as its definition says. */
+/** The limit of one endpoint, taken from its definition. */
 export interface EndpointLimit extends OwnLimit {
-  /** `POST /batches`. */
+  /** Such as `POST /batches`. */
   name: string;
 }
 
@@ -81,9 +81,9 @@ export function createCountRequest(
 const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key', 'invalid_api_key', 'expired_api_key']);
 
 /**
- * Counts a refused request against its key, or a failed authentication against its address, so that junk is limited, too.
- * Returns the error to send: beyond the limit a 429 in place of the refusal. If Redis does not answer the refusal stands,
- * and the headers name the limits only.
+ * Counts a refused request against its key, or a failed authentication against its address, so that junk is limited
+ * too. Returns the error to send: beyond the limit, a 429 instead of the refusal. If Redis does not answer, the refusal
+ * stands and the headers name only the limits.
  */
 export function createRefusalCounter(
   store: Pick<AdmissionStore, 'count' | 'countAddress'>,
@@ -122,15 +122,15 @@ export function createRefusalCounter(
   }
 
   async function counted(error: ServiceError, res: Response): Promise<ServiceError> {
-    // A response with these headers has been counted.
+    // A response with these headers has already been counted.
     if (res.hasHeader('X-RateLimit-Limit-Requests')) return error;
     const { principal } = contextOf(res);
     try {
       if (principal === undefined) return await countAddress(error, res);
       if (claimCount(res)) return await countKey(error, res);
-      // Another handler has tried to count the request and had no answer.
+      // Another handler has tried to count the request and got no answer.
     } catch {
-      // Redis is away.
+      // Redis is unavailable.
     }
     if (principal === undefined) setAddressHeaders(res);
     else setKeyHeaders(res, principal);

@@ -7,17 +7,17 @@ import { contextOf, principalOf } from '../http/request-context.ts';
 import type { PrincipalCache } from './principal-cache.ts';
 
 /**
- * Follows a tenant that was moved to another shard. If admission says so, returns the call's principal with the new shard:
- * the caller repeats its step with it. Undefined: nothing has changed.
+ * Follows a tenant that was moved to another shard. If admission reports a move, returns the call's principal with
+ * the new shard, and the caller repeats its step with that. Undefined: nothing has changed.
  *
- * Where admission keeps a tenant out that MongoDB does not, has Redis told what MongoDB says: it may have come back
- * without the last word about a suspension.
+ * If admission refuses a tenant as suspended that is active in MongoDB, has Redis updated from MongoDB: Redis may have
+ * come back without the latest change of the suspension.
  */
 export type FollowMove = (res: Response, figures: Pick<Admission, 'verdict' | 'movedTo'>) => Principal | undefined;
 
 export interface FollowMoveDeps {
   principals: Pick<PrincipalCache, 'relocate'>;
-  /** Completes a move whose process has died, and sets the suspension right. Costs little while that process lives. */
+  /** Completes a move whose process has died, and corrects the suspension. Costs little while that process lives. */
   recover: (tenantId: string) => Promise<void>;
   log: Logger;
 }
@@ -25,7 +25,7 @@ export interface FollowMoveDeps {
 /** No tenant moves more often during one call. */
 const HOPS_MAX = 3;
 
-/** The mark in Redis counts even if MongoDB is away and principals are 15 minutes old. */
+/** The mark in Redis counts even if MongoDB is unavailable and principals are 15 minutes old. */
 export function createFollowMove({ principals, recover, log }: FollowMoveDeps): FollowMove {
   const recovering = new Set<string>();
 
@@ -40,7 +40,7 @@ export function createFollowMove({ principals, recover, log }: FollowMoveDeps): 
   }
 
   return (res, { verdict, movedTo }) => {
-    // As for nearly every call.
+    // True for nearly every call.
     if (verdict === 'admitted') return undefined;
     const principal = principalOf(res);
     if (verdict === 'suspended' && principal.tenantStatus === 'active') recoverOnce(principal.tenantId);

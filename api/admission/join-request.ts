@@ -21,8 +21,8 @@ export function noLongerKept(): ServiceError {
 }
 
 /**
- * Joins a call to the request that an earlier call with its Idempotency-Key made. Throws `idempotency_mismatch` for another
- * body, and `gone` where the answer is no longer kept. Undefined: Redis does not know the request any more.
+ * Joins a call to the request that an earlier call with its Idempotency-Key made. Throws `idempotency_mismatch` for a
+ * different body, and `gone` if the answer is no longer kept. Undefined: Redis no longer knows the request.
  */
 export function createJoin({ hub, records, recall, intentKeeper }: JoinDeps) {
   return async (
@@ -43,7 +43,7 @@ export function createJoin({ hub, records, recall, intentKeeper }: JoinDeps) {
     if (record === undefined && (await recall.byId(principal, requestId))) record = await attach();
     if (record === undefined) return undefined;
     if (record.isGone) throw noLongerKept();
-    // The call that sent the request may still be refused.
+    // The earlier call may still be refused.
     if (async && record.state !== 'done')
       await intentKeeper.waitUntilStored(principal, record.requestId, async () => (await attach())?.state === 'done');
     return record;

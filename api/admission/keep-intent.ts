@@ -15,20 +15,20 @@ export interface IntentKeeperDeps {
 
 /** Keeps accepted requests in MongoDB until they end, in case Redis comes back without its last second. */
 export interface IntentKeeper {
-  /** Before a caller is told 202. Throws `model_unavailable` if the request cannot be kept. */
+  /** To be called before the caller gets 202. Throws `model_unavailable` if the request cannot be kept. */
   storeBeforeAnswer(shard: number, envelope: RequestEnvelope): Promise<void>;
   /**
-   * Before 202 for a request that another call sent: waits until that call has stored it, as it may still have to take the
-   * request back. `isOver`: whether it has ended and its answer is kept.
+   * To be called before 202 for a request that another call made: waits until that call has stored it, because until
+   * then it may void the request. `isOver`: whether the request has ended and its answer is kept.
    */
   waitUntilStored(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
-  /** For a caller that waits for the answer. Nothing waits for this, so it delays no first token. */
+  /** For a caller that waits for the answer. Nothing waits for the write, so it delays no first token. */
   storeInBackground(shard: number, envelope: RequestEnvelope): void;
-  /** The request was taken back, or cancelled. */
+  /** To be called when the request was taken back or cancelled. */
   remove(requestId: string): void;
 }
 
-/** How long the other call may take. */
+/** How long the other call may take to store it. */
 const OTHER_MS = 1_500;
 const OTHER_POLL_MS = 50;
 
@@ -44,7 +44,7 @@ export function createIntentKeeper({ intents, clock, log }: IntentKeeperDeps): I
   const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
 
   function remove(requestId: string): void {
-    // If this fails, the next recovery round deletes it: Redis knows what became of the request.
+    // If this fails, the next recovery round deletes the intent: Redis knows what became of the request.
     intents.forget([requestId]).catch((error: unknown) => {
       log.warn('The intent of a request that was taken back or cancelled could not be deleted.', { requestId, error });
     });

@@ -1,7 +1,7 @@
 import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 
-/** Often enough for people who look at `last_used_at`, seldom enough to cost nothing. */
+/** Often enough for people who look at `last_used_at`, rarely enough to cost nothing. */
 const FLUSH_MS = 5_000;
 
 export interface LastUsed {
@@ -21,7 +21,7 @@ export function createLastUsed(repository: Pick<PrincipalRepository, 'touch'>): 
     try {
       await repository.touch(batch);
     } catch {
-      // MongoDB is away: the newer time of either batch is kept for the next try.
+      // MongoDB is unavailable: keep the newer of both times for the next try.
       for (const [keyId, time] of batch) noted.set(keyId, Math.max(time, noted.get(keyId) ?? 0));
     }
   }

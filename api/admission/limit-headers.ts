@@ -4,7 +4,7 @@ import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import type { WindowFigures } from '../../shared/infra/redis/requests/admission-store.ts';
 
-/** Whole seconds until the window is empty, at least 1 while anything is in it (docs/spec/contract.md section 2). */
+/** Whole seconds until the window is empty, at least 1 while it is not (docs/spec/contract.md section 2). */
 function resetSeconds(resetMs: number): number {
   return Math.max(0, Math.ceil(resetMs / 1000));
 }
@@ -15,7 +15,7 @@ function remaining(limit: number, used: number): number {
 
 const UNKNOWN: WindowFigures = { requests: 0, requestsResetMs: 0, tokens: 0, tokensResetMs: 0 };
 
-/** Without `figures` (Redis is away) the headers name the limits as if nothing had been used. */
+/** Without `figures` (Redis is unavailable) the headers name the limits as if nothing had been used. */
 export function setKeyHeaders(res: Response, { limits }: Principal, figures: WindowFigures = UNKNOWN): void {
   res.setHeader('X-RateLimit-Limit-Requests', limits.rpm);
   res.setHeader('X-RateLimit-Remaining-Requests', remaining(limits.rpm, figures.requests));
@@ -27,7 +27,7 @@ export function setKeyHeaders(res: Response, { limits }: Principal, figures: Win
 
 type AddressFigures = Pick<WindowFigures, 'requests' | 'requestsResetMs'>;
 
-/** For a request without a valid key: the limit on failed authentications of its address. */
+/** For a request without a valid key: the limit on failed authentications from its address. */
 export function addressHeaders({ requests, requestsResetMs }: AddressFigures = UNKNOWN): Record<string, number> {
   return {
     'X-RateLimit-Limit-Requests': ADDRESS_FAILURES_PER_MINUTE,

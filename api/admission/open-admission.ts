@@ -25,7 +25,7 @@ interface AdmissionParts {
 /** With Redis away a caller is told 503 within 2 s (docs/architecture/facts.md section 3), of which its admission took some. */
 const TELL_MS = 1_800;
 
-/** The way of a chat request into the queue, or to the answer that an earlier call has made. */
+/** Opens the path of a chat request into the queue, or to the answer of an earlier call. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
   const { accounts, accountStore, admissionStore, records, routingMark, tenants } = stores;

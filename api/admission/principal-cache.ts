@@ -5,9 +5,9 @@ import { putNewest } from './put-newest.ts';
 /** docs/architecture/facts.md section 6. */
 const FRESH_MS = 10_000;
 const UNKNOWN_MS = 5_000;
-/** How long an entry may be used while MongoDB is away. Revocations count at once all the same: their flags are in Redis. */
+/** How long an entry may be used while MongoDB is unavailable. Revocations (flags in Redis) still count at once. */
 const STALE_MS = 15 * 60_000;
-/** For this long after a failed call stale entries are returned at once, without another time-out. */
+/** For this long after a failed call, stale entries are returned at once, without another time-out. */
 const AWAY_MS = 10_000;
 const ENTRIES_MAX = 20_000;
 const UNKNOWN_MAX = 10_000;
@@ -15,43 +15,43 @@ const UNKNOWN_MAX = 10_000;
 interface Entry {
   principal: Principal;
   loadedAt: number;
-  /** It may be out of date, so it lets nobody in. It still tells that the key is not an invented one. */
+  /** The entry may be out of date, so it lets nobody in. It still shows that the key is not an invented one. */
   isDoubtful?: boolean;
 }
 
-/** A look-up that is under way, and the invalidations since it began: its result may be older than they are. */
+/** A look-up under way, and the invalidations since it began, which its result may not reflect. */
 interface Load {
   announced: Set<string>;
-  /** Invalidations may have been missed. */
+  /** Some invalidations may have been missed. */
   isDoubtful: boolean;
 }
 
-/** Whether no invalidation concerns the result. A key that was not found may be any that was announced meanwhile. */
+/** Whether no invalidation concerns the result. A key that was not found may be any key announced meanwhile. */
 function isCertain({ announced, isDoubtful }: Load, read: Principal | undefined): boolean {
   if (isDoubtful) return false;
   return read === undefined ? announced.size === 0 : !announced.has(read.keyId) && !announced.has(read.tenantId);
 }
 
 export interface PrincipalCache {
-  /** Undefined: unknown key. Rejects when MongoDB is away and the key is not cached. */
+  /** Undefined: unknown key. Rejects if MongoDB is unavailable and the key is not cached. */
   find(hash: string, now: number): Promise<Principal | undefined>;
-  /** The principal, if `find` would not ask MongoDB for it. Undefined: call `find`. */
+  /** The principal, if `find` could return it without asking MongoDB. Undefined: call `find`. */
   fresh(hash: string, now: number): Principal | undefined;
   /** Whether the key was known within the last 15 minutes. */
   isKnown(hash: string, now: number): boolean;
-  /** Notes that the tenant is on this shard. */
+  /** Notes that the tenant is now on this shard. */
   relocate(tenantId: string, shard: number): void;
-  /** Discards what is known of a key or a tenant, by its id. */
+  /** Discards what is cached for a key or a tenant, by its id. */
   invalidate(id: string): void;
-  /** Puts everything in doubt, because invalidations may have been missed. */
+  /** Marks every entry as doubtful, because invalidations may have been missed. */
   clear(): void;
 }
 
 export function createPrincipalCache(repository: Pick<PrincipalRepository, 'findByHash'>): PrincipalCache {
   const entries = new Map<string, Entry>();
-  /** Hashes that are no key's, and when that was learned. Not in `entries`, where invented keys would push out real ones. */
+  /** Hashes that belong to no key, and when that was learned. In `entries`, invented keys would push out real ones. */
   const unknown = new Map<string, number>();
-  /** Look-ups that other calls may join. One that began before an invalidation is removed: it may bring what was just revoked. */
+  /** Look-ups that other calls may join. An invalidation removes them all: they may bring what was just revoked. */
   const loading = new Map<string, Promise<Principal | undefined>>();
   const underWay = new Set<Load>();
   let failedAt = -Infinity;
@@ -85,7 +85,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     return begun;
   }
 
-  /** `stale` is what to answer with when MongoDB is away. */
+  /** `stale` is the fallback if MongoDB is unavailable. */
   async function reload(hash: string, now: number, stale: Principal | undefined): Promise<Principal | undefined> {
     if (stale !== undefined && now - failedAt < AWAY_MS) return stale;
     try {
@@ -97,7 +97,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     }
   }
 
-  /** The entry of a key, unless it is in doubt. */
+  /** The entry of a key, unless it is doubtful. */
   function certain(hash: string): Entry | undefined {
     const entry = entries.get(hash);
     return entry?.isDoubtful === true ? undefined : entry;

@@ -19,12 +19,12 @@ import type { IntentKeeper } from './keep-intent.ts';
 
 /**
  * Brings back to Redis what MongoDB keeps and Redis has expired or lost: answers, and requests that have not ended. So
- * readers read from Redis only.
+ * readers need to read only from Redis.
  */
 export interface Recall {
   /** True: the request is in Redis again. */
   byId(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, requestId: string): Promise<boolean>;
-  /** Called before admission: a request must not run again because Redis has forgotten its Idempotency-Key. */
+  /** Called before admission: a request must not run again just because Redis has forgotten its Idempotency-Key. */
   byName(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, name: string): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ interface RecallDeps {
 }
 
 function createRecall({ answers, cache, intents, recover, retentionMs, clock, log }: RecallDeps): Recall {
-  /** If MongoDB is away, what Redis knows must do. */
+  /** If MongoDB is unavailable, what Redis knows has to do. */
   async function orNothing<Kept>(look: Promise<Kept | undefined>): Promise<Kept | undefined> {
     return look.catch((error: unknown) => {
       log.warn('Stored answers and requests cannot be read.', { error });
@@ -52,7 +52,7 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
     await cache.restore(shard, answer, { ttlMs: Math.min(retentionMs, namedMs), namedMs });
   }
 
-  /** Until a lost request is back, no other may run under its key. */
+  /** Until a lost request is back, no other request may run under its Idempotency-Key. */
   async function bringBack(intent: RequestIntent): Promise<'open' | 'ended'> {
     const recovery = await recover(intent);
     if (recovery.kind !== 'later') return recovery.kind;
@@ -88,7 +88,7 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
       if (answer !== undefined) {
         await restore(shard, answer, now);
       } else if (intent !== undefined && (await bringBack(intent)) === 'ended') {
-        // The answer was stored after the look above.
+        // The answer was stored after the look-up above.
         await restoreById(principal, shard, intent.requestId);
       }
     },
@@ -99,7 +99,7 @@ interface OpenRecallDeps extends Omit<OpenRecoveryDeps, 'limit'> {
   retentionMs: number;
 }
 
-/** Composes what keeps requests in MongoDB, and what brings them back. */
+/** Composes the parts that keep requests in MongoDB, and those that bring them back. */
 export function openRecall(deps: OpenRecallDeps): { recall: Recall; intentKeeper: IntentKeeper; recovery: Recovery } {
   const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
   const intents = createRequestIntents(mongo);

@@ -23,9 +23,9 @@ const RETRY_MS = 500;
 const REASON = 'Refund of a request that was answered with 503 and had ended.';
 
 /**
- * Refunds a request, credits and tokens of the budget, once: its caller was told 503, and its tenant keeps no answers or
- * Redis had lost it by then, so nobody has this one. The charge may not be booked yet, and MongoDB may be away, so it tries
- * for a while.
+ * Refunds the credits and budget tokens of a request, once. Its caller got 503, and nobody has the answer, because the
+ * tenant keeps none or Redis had lost the request by then. Tries for a while, because the charge may not be booked yet,
+ * or MongoDB may be unavailable.
  */
 export function createRefund({ ledger, accounts, accountStore, tenants, clock, log, giveUpAfterMs }: RefundDeps) {
   async function tryOnce(requestId: string, { tenantId, shard }: Principal): Promise<boolean> {
@@ -43,7 +43,7 @@ export function createRefund({ ledger, accounts, accountStore, tenants, clock, l
       now: clock.now(),
     } as const;
     const { book } = await accounts.book(entry);
-    // Read after the booking: a tenant that is moved meanwhile gets the book on the shard on which it ends.
+    // Read after the booking: if the tenant is being moved, the book must reach the shard on which the tenant ends up.
     const tenant = await tenants.find(tenantId);
     await accountStore.publishBook(tenant?.shard ?? shard, tenantId, book);
     log.warn('A request that was refused had ended; its charge was given back.', { requestId, tenantId });

@@ -1,7 +1,7 @@
 import type { AnswerStorage } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 
-/** How long Redis keeps an answer after its end, unless the tenant has a shorter time of its own. Milliseconds. */
+/** How long Redis keeps an answer after its end, unless the tenant has set a shorter time. Milliseconds. */
 export interface RetentionSettings {
   ordinaryMs: number;
   /** The answer of a request whose caller may come back for it. */
@@ -13,21 +13,21 @@ export interface RequestRetention {
   retentionMs: number;
   answerStorage: AnswerStorage | undefined;
   /**
-   * Until the request has ended, MongoDB keeps its body as well (an intent). So the request survives even if Redis loses its
-   * last second.
+   * Whether MongoDB also keeps the request's body until it has ended (an intent), so that the request survives even if
+   * Redis loses its last second.
    */
   hasIntent: boolean;
 }
 
-/** Whether nothing of the tenant's conversations outlives the answer (docs/spec/contract.md section 8, Retention). */
+/** Whether nothing of a tenant's conversations may outlive the answer (docs/spec/contract.md section 8, Retention). */
 export function keepsNothing({ retentionSeconds }: Pick<Principal, 'retentionSeconds'>): boolean {
   return retentionSeconds === 0;
 }
 
 /**
  * `callerMayReturn`: the call is asynchronous or has an Idempotency-Key, so its caller may ask for the answer later. A
- * tenant's own retention replaces the times of the service. Redis keeps no answer for longer than the service's times; if the
- * tenant's is longer, MongoDB keeps the answer.
+ * tenant's own retention replaces the service's times. Redis never keeps an answer for longer than the service's times;
+ * if the tenant's is longer, MongoDB keeps the answer.
  */
 export function retentionOf(
   { retentionSeconds }: Pick<Principal, 'retentionSeconds'>,
@@ -42,6 +42,6 @@ export function retentionOf(
   if (ownMs === 0) return { retentionMs: 0, answerStorage: undefined, hasIntent: false };
   if (ownMs <= ordinaryMs)
     return { retentionMs: ownMs, answerStorage: callerMayReturn ? { redisOnly: true } : undefined, hasIntent };
-  // Of a caller that may not return, Redis keeps the answer for its ordinary time: the tenant's own time is longer.
+  // If the caller may not return, Redis keeps the answer for its ordinary time, because the tenant's own is longer.
   return { retentionMs: Math.min(ownMs, serviceMs), answerStorage: { storedMs: ownMs }, hasIntent };
 }

@@ -5,7 +5,7 @@ import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** OpenAI's messages, as `POST /chat/completions` takes them beside the plain ones of the chat routes. */
+/** OpenAI's messages, which `POST /chat/completions` accepts in addition to the plain ones of the chat routes. */
 
 const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('').required() });
 
@@ -31,7 +31,7 @@ const messageWithoutText = Joi.object({
   function_call: Joi.valid(null),
 }).unknown(true);
 
-/** The messages as they may come over the wire, for the document: at least one has text, which it cannot say. */
+/** The messages as they come over the wire, for the document. A schema cannot say that at least one must have text. */
 export const wireMessagesSchema = Joi.array()
   .max(CHAT_LIMITS.messagesMax)
   .min(1)
@@ -59,15 +59,15 @@ function refuseTools(param: string): never {
   );
 }
 
-/** An answer that held calls of tools and no text would be left out whole: the model would miss what it had asked for. */
+/** Without this, an answer with only tool calls would be dropped, and the model would not know what it asked for. */
 function refuseToolCalls({ tool_calls: calls, function_call: call }: Record<string, unknown>, param: string): void {
   if (Array.isArray(calls) ? calls.length > 0 : (calls ?? null) !== null) refuseTools(`${param}.tool_calls`);
   if ((call ?? null) !== null) refuseTools(`${param}.function_call`);
 }
 
 /**
- * OpenAI's other ways to write a message: content in parts, `developer` for what used to be `system`, and an answer
- * without text, as this service gives it too: a client that keeps its conversation sends it back.
+ * Converts OpenAI's other ways to write a message: content in parts, `developer` for what used to be `system`, and an
+ * answer without text. This service gives such answers too, and clients that keep their conversation send them back.
  */
 export function plainMessage(message: unknown, index: number): unknown {
   if (!isRecord(message)) return message;
@@ -85,7 +85,7 @@ export function plainMessage(message: unknown, index: number): unknown {
   return { ...message, role: role === 'developer' ? 'system' : role, content };
 }
 
-/** The messages that the model gets. Throws `invalid_request` where none has text. */
+/** The messages that the model gets. Throws `invalid_request` if none has text. */
 export function messagesWithText(messages: readonly ChatMessage[]): ChatMessage[] {
   const spoken = messages.filter((message) => message !== WITHOUT_TEXT);
   if (spoken.length > 0) return spoken.map(({ role, content }) => ({ role, content }));

@@ -11,7 +11,7 @@ import type { ParamsOf, PathParam } from './path-parameters.ts';
 export interface Reply<Status extends number = number> {
   status: Status;
   body: object;
-  /** Where the resource that was accepted can be looked up. */
+  /** Where to look up the accepted resource. */
   location?: string;
 }
 
@@ -19,7 +19,7 @@ export const ok = (body: object): Reply<200> => ({ status: 200, body });
 export const created = (body: object): Reply<201> => ({ status: 201, body });
 export const accepted = (body: object, location: string): Reply<202> => ({ status: 202, body, location });
 
-/** What a handler returns that has written the response by itself: a stream, a download. */
+/** What a handler returns after writing the response itself: a stream, a download. */
 export interface Sent {
   status: 'sent';
 }
@@ -27,17 +27,17 @@ export const SENT: Sent = { status: 'sent' };
 
 export type HandlerResult<Status extends number = number> = Reply<Status> | Sent;
 
-/** A call behind the guards, before its parts are read. */
+/** A call that has passed the guards, before its parts are read. */
 interface RawCall {
   req: Request;
   res: Response;
   requestId: string;
 }
 
-/** A call of the public API: the key that sent it is known. */
+/** A call of the public API, with the key that sent it. */
 export interface RawKeyCall extends RawCall {
   principal: Principal;
-  /** The key, as audit log and webhooks name it. */
+  /** The key as the audit log and the webhooks name it. */
   actor: Actor;
 }
 
@@ -57,7 +57,7 @@ interface CallParts<Path extends string, Query, Body> {
 /** Serves a call; Express 5 passes what it throws to the error handler. */
 type Handle<Call, Deps> = (call: Call, deps: Deps) => HandlerResult | Promise<HandlerResult>;
 
-/** So many calls a minute, of a key or of all keys of a tenant together. */
+/** A number of calls per minute, for one key or for all keys of a tenant together. */
 export interface OwnLimit {
   perMinute: number;
   of: 'key' | 'tenant';
@@ -65,21 +65,21 @@ export interface OwnLimit {
 
 /** An endpoint that takes an API key, below `/platform/v1`. */
 export interface Endpoint<Deps = never> extends Operation {
-  /** A key needs one of them; `any`: every valid key may call. */
+  /** The key needs one of these; `any`: every valid key may call. */
   scopes: readonly Scope[] | 'any';
   /**
-   * Which limit a call takes from: `request`: one of the key's rpm; `admission`: the same, taken by admission; `lookup`:
-   * the limit of look-ups (docs/spec/contract.md section 3).
+   * Which limit a call counts against: `request`: the key's rpm; `admission`: the same, but admission counts it;
+   * `lookup`: the limit of look-ups (docs/spec/contract.md section 3).
    */
   counts: 'request' | 'admission' | 'lookup';
-  /** A limit of its own beside the key's rpm, for `request` alone. */
+  /** A limit of its own on top of the key's rpm; only with `request`. */
   ownLimit?: OwnLimit;
   handle: Handle<RawKeyCall, Deps>;
 }
 
 /** An endpoint that takes the administrator's token, below `/admin/v1`. */
 export interface AdminEndpoint<Deps = never> extends Operation {
-  /** Its success is given again to the same `Idempotency-Key`. */
+  /** A successful answer is replayed for the same `Idempotency-Key`. */
   isRemembered?: boolean;
   handle: Handle<RawAdminCall, Deps>;
 }
@@ -107,21 +107,21 @@ function reading<Path extends string, Query, Body, Status extends number, Call e
 }: Definition<Path, Query, Body, Status, Call, Deps>): Handle<Call, Deps> {
   const names = paramsOf(path);
   return (call, deps) => {
-    // `names` are those of the path, `Query` and `Body` are undefined where the definition has no rule.
+    // `names` are the path's own; `Query` and `Body` are undefined if the definition has no rule for them.
     const parts = {
       params: Object.fromEntries(names.map((name) => [name, readParam(call.req, name)])),
       query: query?.read(call.req.query),
       body: body?.read(call.req.body),
     } as CallParts<Path, Query, Body>;
-    // A stream may run for minutes, and what the body has beside its known fields may be large.
+    // A stream may run for minutes, and the unknown fields of its body may be large.
     call.req.body = undefined;
     return handle({ ...call, ...parts }, deps);
   };
 }
 
 /**
- * Defines an endpoint of the public API in one place. Guards, 405s, the OpenAPI document, its page and the test matrix
- * follow from the definition. It opens nothing: what a handler uses is handed to it with each call.
+ * Defines an endpoint of the public API in one place: guards, 405s, the OpenAPI document, its page and the test matrix
+ * follow from the definition. It opens nothing: each call hands the handler what it uses.
  */
 export function defineEndpoint<
   const Path extends string,
@@ -155,7 +155,7 @@ export function isIdempotent({ method, counts }: Pick<Endpoint, 'method' | 'coun
   return method === 'POST' && counts !== 'lookup';
 }
 
-/** The first segment of a path: an `Idempotency-Key` counts within it (docs/spec/contract.md section 3). */
+/** The first segment of a path: the scope of an `Idempotency-Key` (docs/spec/contract.md section 3). */
 export function familyOf({ path }: Pick<Operation, 'path'>): string {
   return path.split('/')[1] ?? '';
 }

@@ -2,7 +2,7 @@ import { ERRORS } from '../../shared/errors/codes.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { id, named, object, oneOf, text } from './json-schema.ts';
 
-// Object.keys forgets that the names are those of the table.
+// Object.keys loses the type of the table's names.
 export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];
 
 const codeSchema = named(

@@ -20,7 +20,7 @@ function rateLimit(what: 'Requests' | 'Tokens', limit: string) {
   };
 }
 
-/** On every answer, whatever it is (docs/spec/contract.md section 2). */
+/** On every answer, whatever its status (docs/spec/contract.md section 2). */
 export const UNIFORM_HEADERS: Readonly<Record<string, Header>> = {
   'X-Request-Id': {
     description: 'The id of the request; the same as `error.request_id`.',
@@ -66,7 +66,7 @@ export const RESPONSE_HEADERS = {
 } as const satisfies Record<string, Header>;
 export type ResponseHeaderName = keyof typeof RESPONSE_HEADERS;
 
-/** Headers of requests that mean something to an endpoint. */
+/** Request headers that an endpoint may use. */
 export const REQUEST_HEADERS = {
   'Idempotency-Key': {
     description:

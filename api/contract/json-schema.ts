@@ -1,7 +1,7 @@
-/** A schema's own name and content, beside the reference that stands for it. */
+/** A schema's own name and content, attached to the reference that stands for it. */
 const NAMED = Symbol('named schema');
 
-/** A schema of JSON Schema 2020-12, as OpenAPI 3.1 has them. */
+/** A schema of JSON Schema 2020-12, as used by OpenAPI 3.1. */
 export type JsonSchema = Readonly<Record<string, unknown>> & { readonly [NAMED]?: NamedSchema };
 
 interface NamedSchema {
@@ -10,14 +10,14 @@ interface NamedSchema {
 }
 
 /**
- * A schema that the document lists among its components. The result is a reference to it, which carries the schema
- * itself along, so that whoever refers to a schema also brings it into the document.
+ * A schema that the document lists among its components. The result is a reference that carries the schema itself
+ * along, so that referring to a schema also brings it into the document.
  */
 export function named(name: string, schema: JsonSchema): JsonSchema {
   return { $ref: `#/components/schemas/${name}`, [NAMED]: { name, schema } };
 }
 
-/** The schemas that a value refers to, and those that they refer to, by name. */
+/** All schemas that a value refers to, directly or through others, by name. */
 export function namedSchemasIn(value: unknown, found: Map<string, JsonSchema> = new Map()): Map<string, JsonSchema> {
   if (typeof value !== 'object' || value === null) return found;
   const definition = (value as JsonSchema)[NAMED];
@@ -29,10 +29,10 @@ export function namedSchemasIn(value: unknown, found: Map<string, JsonSchema> = 
   return found;
 }
 
-/** What an answer must have, by the fields of its schema: one that lacks a field does not compile. */
+/** The fields an answer must have, taken from its schema: an answer that lacks one does not compile. */
 export type FieldsOf<Fields> = Readonly<Record<keyof Fields, unknown>>;
 
-/** Every field is there in every answer, unless it is named in `optional`. */
+/** Every answer has every field, except those named in `optional`. */
 export function object(properties: Readonly<Record<string, JsonSchema>>, optional: readonly string[] = []): JsonSchema {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) };
@@ -58,7 +58,7 @@ export function boolean(description?: string): JsonSchema {
   return { type: 'boolean', ...(description === undefined ? {} : { description }) };
 }
 
-/** The one value that the field has: `object: 'list'`. */
+/** The only value that the field can have: `object: 'list'`. */
 export function constant(value: string | boolean): JsonSchema {
   return { type: typeof value, const: value };
 }
@@ -67,7 +67,7 @@ export function oneOf(values: readonly string[], description?: string): JsonSche
   return { type: 'string', enum: values, ...(description === undefined ? {} : { description }) };
 }
 
-/** One of a type's values: a record that lacks one does not compile. */
+/** One of a type's values: a record that lacks one of them does not compile. */
 export function oneOfType<Value extends string>(
   values: Readonly<Record<Value, true>>,
   description?: string,
@@ -126,7 +126,7 @@ export function toSeconds(timeMs: number): number {
   return Math.floor(timeMs / 1000);
 }
 
-/** The same for a time that may be missing. */
+/** Like `toSeconds`, for a time that may be missing. */
 export function toSecondsOrNull(timeMs: number | undefined): number | null {
   return timeMs === undefined ? null : toSeconds(timeMs);
 }

@@ -2,13 +2,13 @@ import type Joi from 'joi';
 
 import { numberBetween, wholeNumberBetween } from '../../shared/contracts/chat-request.ts';
 
-/** Each counted request is an entry of a sorted set in Redis, so a window has a size that memory can bear. */
+/** Every counted request is an entry of a sorted set in Redis, so the memory limits the size of a window. */
 const REQUESTS_PER_MINUTE_MAX = 1_000_000;
 const TOKENS_PER_MINUTE_MAX = 1_000_000_000;
 const REQUESTS_PER_DAY_MAX = 1_000_000_000;
 /** The last second of the year 9999. */
 const UNIX_SECONDS_MAX = 253_402_300_799;
-/** Micro-credits of a larger sum would leave the range in which a number is exact. */
+/** The micro-credits of a larger sum would exceed the range in which numbers are exact. */
 const CREDITS_MAX = 1_000_000_000;
 
 /** A whole number within bounds. */
@@ -25,7 +25,7 @@ export const unixSecondsSchema = (min: 0 | 1) => countSchema(min, UNIX_SECONDS_M
 export const atMostSixDecimals: Joi.CustomValidator<number> = (value, helpers) =>
   Number(value.toFixed(6)) === value ? value : helpers.message({ custom: '{{#label}} must have at most six decimals' });
 
-/** What `atMostSixDecimals` says in the document. */
+/** `atMostSixDecimals` in words, for the document. */
 export const SIX_DECIMALS_RULE = { rule: 'At most six decimals.' };
 
 /** An amount of credits on the wire, of either sign. */

@@ -15,26 +15,26 @@ export interface Answer {
   headers?: readonly ResponseHeaderName[];
 }
 
-/** JSON, as nearly every answer is. */
+/** A JSON answer, as nearly every answer is. */
 export function json(description: string, schema: JsonSchema, headers: readonly ResponseHeaderName[] = []): Answer {
   return { description, content: { 'application/json': schema }, ...(headers.length === 0 ? {} : { headers }) };
 }
 
 /**
- * A call that works as it stands, on a tenant of its own, and its answer. Both are in the document, and a test sends
- * the call. Path parameters have examples of their own.
+ * A call that works as it stands, on a tenant of its own, and its answer. Both appear in the document, and a test sends
+ * the call. Path parameters have their own examples.
  */
 export interface Example {
   summary?: string;
   query?: Readonly<Record<string, string | number | readonly string[]>>;
   headers?: Partial<Readonly<Record<RequestHeaderName, string>>>;
-  /** The body, of the first content type or of the one that `contentType` names. */
+  /** The body, in the first content type or in `contentType`. */
   body?: unknown;
   contentType?: string;
   status: number;
   /** A possible answer: ids, times and texts differ from call to call. */
   answer?: unknown;
-  /** Where the endpoint has several. */
+  /** The answer's content type, if the endpoint has several. */
   answerType?: string;
 }
 
@@ -57,12 +57,12 @@ export interface QueryRule<T> {
 export const listQuery: QueryRule<ListQuery> = { schemas: [listQuerySchema], read: parseListQuery };
 
 /**
- * `json`: a JSON body of at most 64 KiB; `optional-json`: the same, or none at all; `chat`: a JSON body of at most
- * 20 MiB; `batch`: JSON or NDJSON of at most 50 MiB, which is stored while it arrives.
+ * `json`: a JSON body of at most 64 KiB; `optional-json`: the same, or no body; `chat`: a JSON body of at most 20 MiB;
+ * `batch`: JSON or NDJSON of at most 50 MiB, which is stored while it arrives.
  */
 export type BodyKind = 'json' | 'optional-json' | 'chat' | 'batch';
 
-/** How a body is read, and its schema for the document: the very one that validates. */
+/** How a body is read, and its schema for the document: the same one that validates. */
 export interface BodyRule<T> {
   kind: BodyKind;
   /** Its name among the document's schemas. */
@@ -91,17 +91,17 @@ export function optionalJsonBody<T>(name: string, schema: Joi.ObjectSchema<T>): 
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What an endpoint is to its readers: the router, the document and the tests. */
+/** An endpoint as the router, the document and the tests see it. */
 export interface Operation {
   method: Method;
-  /** As Express reads it: `:name` stands for one segment. */
+  /** In Express's notation: `:name` stands for one segment. */
   path: string;
   /** Its group in the document. */
   tag: string;
   summary: string;
   description?: string;
   query?: Pick<QueryRule<unknown>, 'schemas'>;
-  /** Request headers that mean something to it; `Idempotency-Key` follows from the method. */
+  /** Request headers that the endpoint uses; `Idempotency-Key` follows from the method. */
   headers?: readonly RequestHeaderName[];
   body?: Omit<BodyRule<unknown>, 'read'>;
   answers: Readonly<Record<number, Answer>>;

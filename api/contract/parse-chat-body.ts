@@ -22,10 +22,10 @@ export interface ParsedChatBody {
   ignoredFields: string[];
 }
 
-/** More names than the header `X-Ignored-Fields` has room for. */
+/** More names than fit into the header `X-Ignored-Fields`. */
 const IGNORED_NAMES_MAX = 200;
 
-/** The names in `messages[]` and beside the known fields that the service does not read. */
+/** The unknown field names of the body and of its messages, which the service does not read. */
 export function ignoredIn(body: object, messages: readonly object[], known: ReadonlySet<string>): string[] {
   const ignored = new Set<string>();
   const note = (value: object, read: ReadonlySet<string>, prefix: string) => {
@@ -39,10 +39,10 @@ export function ignoredIn(body: object, messages: readonly object[], known: Read
   return [...ignored];
 }
 
-/** The named fields that a JSON object has itself; any other value as it is. */
+/** The named own fields of a JSON object; any other value is returned as it is. */
 function pick(value: unknown, names: ReadonlySet<string>): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  // A JSON object; its other fields, perhaps very many, are not looked at.
+  // The object's other fields, perhaps very many, are not visited.
   const fields = value as Readonly<Record<string, unknown>>;
   return Object.fromEntries(
     [...names].filter((name) => Object.hasOwn(fields, name)).map((name) => [name, fields[name]]),
@@ -50,8 +50,8 @@ function pick(value: unknown, names: ReadonlySet<string>): unknown {
 }
 
 /**
- * The part of a body that the schema checks: the known fields, and one message more than is allowed. joi spends
- * microseconds on every message and every unknown field, and a body may have very many.
+ * The part of a body that the schema checks: the known fields, and at most one message more than is allowed. joi spends
+ * microseconds on every message and every unknown field, and a body may have very many of both.
  */
 function readableOf(input: unknown, known: ReadonlySet<string>): unknown {
   const body = pick(input, known);
@@ -60,7 +60,7 @@ function readableOf(input: unknown, known: ReadonlySet<string>): unknown {
   return { ...body, messages: messages.map((message) => pick(message, MESSAGE_FIELDS)) };
 }
 
-/** Checks a body by its schema. The result has the schema's type, and may have unknown fields. */
+/** Checks a body against its schema. The result has the schema's type, and may still have unknown fields. */
 export function checkReadable<T>(
   schema: Joi.ObjectSchema<T>,
   input: unknown,
@@ -71,7 +71,7 @@ export function checkReadable<T>(
 
 const roles: ReadonlySet<unknown> = new Set(ROLES);
 const tiers: ReadonlySet<unknown> = new Set([undefined, ...TIERS]);
-/** Fields that few bodies have: joi looks at them. */
+/** Fields that few bodies have: a body with one of them is checked by joi. */
 const RARE_FIELDS = ['entity_id', 'subject', 'grade', 'metadata', 'json_mode'] as const;
 
 function isPlainMessage(message: unknown): boolean {
@@ -81,12 +81,12 @@ function isPlainMessage(message: unknown): boolean {
 }
 
 /**
- * Whether a body of JSON is as most are: messages, and perhaps a model and a length. joi would accept it, which takes it
- * ten times as long; it alone judges all other bodies.
+ * Whether a JSON body looks like most bodies do: messages, and perhaps a model and a length. joi would accept it, but
+ * takes ten times as long; all other bodies are checked by joi alone.
  */
 export function isPlainChatBody(input: unknown): input is ChatBody {
   if (typeof input !== 'object' || input === null || RARE_FIELDS.some((name) => name in input)) return false;
-  // A JSON object: any of its fields may be missing or be anything.
+  // In a JSON object, any of these fields may be missing or have any type.
   const { messages, model, max_tokens: maxTokens = 1 } = input as Readonly<Record<string, unknown>>;
   return (
     Array.isArray(messages) &&

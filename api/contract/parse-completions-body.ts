@@ -19,7 +19,7 @@ import { messagesWithText, plainMessage, wireMessagesSchema } from './completion
 import { checkReadable, ignoredIn, isPlainChatBody } from './parse-chat-body.ts';
 import type { ParsedChatBody } from './parse-chat-body.ts';
 
-/** What `POST /chat/completions` takes of OpenAI's API, and this service's own fields beside it. */
+/** What `POST /chat/completions` accepts of OpenAI's API, plus this service's own fields. */
 interface CompletionsBody {
   messages: ChatMessage[];
   model?: Tier;
@@ -38,7 +38,7 @@ interface CompletionsBody {
   grade?: string;
 }
 
-/** Code points of `user` and of each `stop`. */
+/** Maximum code points of `user` and of each `stop`. */
 const SHORT_TEXT_MAX = 256;
 
 const shortText = Joi.string().custom(codePoints(SHORT_TEXT_MAX));
@@ -74,8 +74,8 @@ const noneOffered = Joi.array().max(0).allow(null).description('Not supported: a
 const noneDemanded = Joi.valid('none', 'auto', null).description('Not supported: the model has no tools to choose.');
 
 /**
- * A request for something that this service cannot do must fail; ignoring the field would mislead the caller. Frameworks
- * send these fields also where their user has no tools: that asks for nothing.
+ * A request for something that this service cannot do must fail, because ignoring the field would mislead the caller.
+ * Frameworks send these fields even if their user has no tools; such values ask for nothing and are accepted.
  */
 const REFUSED_FIELDS = {
   tools: noneOffered,
@@ -87,8 +87,8 @@ const REFUSED_FIELDS = {
 const REFUSED_ENTRIES = Object.entries(REFUSED_FIELDS);
 
 /**
- * The body as it may come over the wire: `plainMessage` and `withoutNulls` make `bodySchema`'s of it. For the document
- * alone; a test compares it with what `parseCompletionsBody` takes.
+ * The body as it may come over the wire; `plainMessage` and `withoutNulls` turn it into one for `bodySchema`. Used only
+ * in the document; a test compares it with what `parseCompletionsBody` accepts.
  */
 export const completionsWireSchema = bodySchema.keys({
   ...Object.fromEntries(OPTIONAL_FIELDS.map(([name, schema]) => [name, schema.allow(null)])),
@@ -96,7 +96,7 @@ export const completionsWireSchema = bodySchema.keys({
   ...REFUSED_FIELDS,
 });
 
-/** The official client, and many that print objects as JSON, send `null` for what their user leaves open. */
+/** The official client, and many that print objects as JSON, send `null` for fields that their user leaves out. */
 function withoutNulls(body: unknown): unknown {
   if (!isRecord(body) || !OPTIONAL_FIELDS.some(([name]) => body[name] === null)) return body;
   return Object.fromEntries(
@@ -129,7 +129,7 @@ function toRequest(body: CompletionsBody): ChatRequest {
   };
 }
 
-/** Fields that few bodies have: joi looks at them. */
+/** Fields that few bodies have: a body with one of them is checked by joi. */
 const RARE_FIELDS = [
   'max_completion_tokens',
   'stream_options',
@@ -144,8 +144,8 @@ const RARE_FIELDS = [
 const isWithin = (value: unknown, most: number) => typeof value === 'number' && value >= 0 && value <= most;
 
 /**
- * Whether a body is as most clients send it: a plain one of the chat routes, and perhaps `stream`, `temperature` and
- * `top_p`. joi would accept it, which takes it ten times as long; it alone judges all other bodies.
+ * Whether a body looks like most clients' bodies: a plain one of the chat routes, and perhaps `stream`, `temperature`
+ * and `top_p`. joi would accept it, but takes ten times as long; all other bodies are checked by joi alone.
  */
 export function isPlainCompletionsBody(input: unknown): input is CompletionsBody {
   if (!isRecord(input) || !isPlainChatBody(input) || RARE_FIELDS.some((name) => name in input)) return false;
@@ -162,18 +162,18 @@ function refuseTools(body: Readonly<Record<string, unknown>>): void {
   }
 }
 
-/** Throws `invalid_request`, `message_too_long` or `too_many_messages`, as the chat routes do. */
+/** Throws `invalid_request`, `message_too_long` or `too_many_messages`, like the chat routes. */
 export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream: boolean } {
   if (isRecord(input)) refuseTools(input);
   const messages: unknown = isRecord(input) ? input['messages'] : undefined;
-  // Past the limit the messages are not looked at one by one: the schema refuses their number.
+  // Beyond the limit, messages are not converted one by one: the schema refuses their number.
   const mayMap = Array.isArray(messages) && messages.length <= CHAT_LIMITS.messagesMax;
   const plain: unknown = mayMap && isRecord(input) ? { ...input, messages: messages.map(plainMessage) } : input;
   const body = withoutNulls(plain);
   if (!isPlainCompletionsBody(body)) checkReadable(bodySchema, body, KNOWN_FIELDS);
   return {
     request: toRequest(body),
-    // As they were sent, with those that have no text; each is an object, or the body would have been refused.
+    // The messages as sent, including those without text; each is an object, or the body would have been refused.
     ignoredFields: ignoredIn(body, messages as readonly object[], KNOWN_FIELDS),
     stream: body.stream === true,
   };

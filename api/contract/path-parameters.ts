@@ -9,9 +9,9 @@ interface PathParameter {
   description: string;
   schema: JsonSchema;
   example: string;
-  /** The message of `not_found` where nothing has this value. */
+  /** The message of `not_found` if nothing has this value. */
   unknown: string;
-  /** What cannot be an id is as unknown as one that does not exist, and never reaches a database. Absent: any text. */
+  /** A value that cannot be an id is answered like an unknown id, and never reaches a database. Absent: any text. */
   pattern?: RegExp;
 }
 
@@ -70,7 +70,7 @@ function isPathParam(name: string): name is PathParam {
   return Object.hasOwn(PATH_PARAMETERS, name);
 }
 
-/** The names of a path's parameters, in order. Throws on one that the table lacks. */
+/** The names of a path's parameters, in order. Throws if the table lacks one of them. */
 export function paramsOf(path: string): PathParam[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
     if (!isPathParam(name)) throw new Error(`The table of path parameters lacks :${name}`);
@@ -87,18 +87,18 @@ export function readParam(req: Request, name: PathParam): string {
   return value;
 }
 
-/** What the path names. Throws `not_found` where there is none. */
+/** The thing that the path names. Throws `not_found` if it does not exist. */
 export function found<T>(value: T | undefined, param: PathParam): T {
   if (value === undefined) throw new ServiceError('not_found', PATH_PARAMETERS[param].unknown);
   return value;
 }
 
-/** As the wire writes names: `requestId` is `request_id`. */
+/** A name in wire notation: `requestId` becomes `request_id`. */
 export function wireName(param: string): string {
   return param.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** As OpenAPI writes paths: `/chat/{request_id}`. */
+/** A path in OpenAPI's notation: `/chat/{request_id}`. */
 export function templateOf(path: string): string {
   return path.replaceAll(/:(\w+)/g, (_whole, name: string) => `{${wireName(name)}}`);
 }

@@ -2,13 +2,14 @@ import { isIP } from 'node:net';
 
 import ipaddr from 'ipaddr.js';
 
-/** Some proxies write the port of the client into `X-Forwarded-For`, and set IPv6 addresses in brackets. */
+/** Some proxies write the client's port into `X-Forwarded-For`, and put IPv6 addresses in brackets. */
 const ADDRESS = /^(?:\[([^\]]*)\]|(\d[\d.]*))(?::\d+)?$/;
 
 /**
- * What failed authentications are counted by: an IPv4 address, or the /64 of an IPv6 address, which one customer has.
- * An IPv4 address that is mapped into IPv6 is that of IPv4. A port is none of it: each connection would count by itself.
- * All texts that are no address are `unknown`: a client whose proxy passes on what it says has one count for all it invents.
+ * The unit by which failed authentications are counted: an IPv4 address, or the /64 of an IPv6 address, which belongs
+ * to one customer. An IPv4-mapped IPv6 address counts as its IPv4 address. Ports are dropped, or each connection would
+ * have its own count. Any text that is not an address is `unknown`: a client whose proxy forwards invented ones has one
+ * count for all of them.
  */
 export function addressBlockOf(ip: string | undefined): string {
   const [, bracketed, plain] = ADDRESS.exec(ip ?? '') ?? [];

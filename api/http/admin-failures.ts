@@ -9,27 +9,27 @@ import { contextOf } from './request-context.ts';
 /** docs/spec/contract.md section 8: failed tokens of an address before it is kept out. */
 export const ADMIN_FAILURES_PER_MINUTE = 10;
 
-/** Keeps addresses out that guess tokens of the administration. */
+/** Keeps out addresses that guess administration tokens. */
 export interface AdminFailures {
-  /** Throws `rpm_exceeded` while the address is kept out, before its token is looked at. */
+  /** Throws `rpm_exceeded` while the address is kept out, before its token is checked. */
   assertMayTry(req: Request): void;
-  /** Counts a wrong token; throws `rpm_exceeded` where it was one too many. */
+  /** Counts a wrong token; throws `rpm_exceeded` if it was one too many. */
   count(req: Request, res: Response): Promise<void>;
 }
 
 export interface AdminFailuresDeps {
   store: Pick<AdminAccessStore, 'countFailure'>;
   clock: Clock;
-  /** Called once for each time that an address is kept out. */
+  /** Called once each time an address gets kept out. */
   onKeptOut: (req: Request, res: Response) => Promise<void>;
 }
 
-/** More addresses than this at once are a flood, which Redis counts all the same. */
+/** More addresses than this at once are a flood, and Redis still counts them. */
 const ADDRESSES_MAX = 10_000;
 
 /**
- * All ingresses count together in Redis. Each one remembers who is kept out, so that a right token costs no look-up and
- * works while Redis is away; failures are then refused without being counted.
+ * All ingresses count together in Redis. Each one remembers the addresses that are kept out, so that a valid token
+ * costs no look-up and works while Redis is unavailable; wrong tokens are then refused without being counted.
  */
 export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDeps): AdminFailures {
   const keptOut = new Map<string, number>();

@@ -13,12 +13,12 @@ const SESSION_SECONDS = 12 * 60 * 60;
 const NONCE_BYTES = 16;
 const FORM = /^(\d{1,12})\.([0-9a-f]{32})\.([0-9a-f]{64})$/;
 
-/** Sessions of browsers. The cookie holds no token: an expiry, a random name and their HMAC under the token. */
+/** Browser sessions. The cookie holds no token, only an expiry, a random name and their HMAC under the token. */
 export interface AdminSessions {
   start(req: Request, res: Response, token: AdminToken): void;
-  /** Whose session it is. None where it was ended, is over, or its token is not on the list any more. */
+  /** The token of the session. Undefined if the session was ended or has expired, or its token is no longer listed. */
   find(req: Request): Promise<AdminToken | undefined>;
-  /** Ends it everywhere, a copy of the cookie included. */
+  /** Ends the session everywhere, including copies of the cookie. */
   end(req: Request, res: Response): Promise<void>;
 }
 

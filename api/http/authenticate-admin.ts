@@ -10,14 +10,14 @@ import { contextOf } from './request-context.ts';
 export const SIGN_IN_PATH = '/admin/sign-in';
 
 export interface AdminAuthentication {
-  /** Undefined: the token is wrong. Throws `rpm_exceeded` where the address has sent too many wrong ones. */
+  /** Undefined: the token is wrong. Throws `rpm_exceeded` if the address has sent too many wrong ones. */
   findToken: (req: Request, res: Response, given: string) => Promise<AdminToken | undefined>;
   /**
-   * For the JSON interface: the token as a Bearer credential and nothing else, so no other site can use a session. A
-   * token that may only read is refused for every method but GET and HEAD.
+   * For the JSON interface: accepts only the token as a Bearer credential, so that no other site can use a session. A
+   * read-only token is refused for every method but GET and HEAD.
    */
   requireToken: RequestHandler;
-  /** For pages: the token or a session; a browser without either is sent to the sign-in form. */
+  /** For pages: accepts the token or a session; a browser without either is redirected to the sign-in form. */
   requirePageAccess: RequestHandler;
 }
 
@@ -30,8 +30,9 @@ export interface AdminAuthenticationDeps {
 const READING = new Set(['GET', 'HEAD']);
 
 /**
- * Throws for a call that a page of another origin has made its browser send. `SameSite=Strict` keeps other sites from using
- * a session; to it every port of this host is one site, and so is every subdomain. What is no browser sends neither header.
+ * Throws for a call that a page of another origin has made its browser send. `SameSite=Strict` keeps other sites from
+ * using a session, but counts every port and every subdomain of this host as the same site. Clients other than browsers
+ * send neither header.
  */
 function assertSameOrigin({ headers, host }: Pick<Request, 'headers' | 'host'>): void {
   const { origin, 'sec-fetch-site': site } = headers;
@@ -43,7 +44,7 @@ function assertSameOrigin({ headers, host }: Pick<Request, 'headers' | 'host'>):
 export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminAuthentication {
   const { tokens, failures, sessions } = deps;
 
-  /** Compares with every token, so that the time tells nothing about their order. */
+  /** Compares with every token, so that the time taken says nothing about their order. */
   async function findToken(req: Request, res: Response, given: string): Promise<AdminToken | undefined> {
     failures.assertMayTry(req);
     const [token] = tokens.filter((one) => isSameSecret(given, one.token));

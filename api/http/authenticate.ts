@@ -21,7 +21,7 @@ export interface AuthenticateDeps {
   onUse: (keyId: string, now: number) => void;
 }
 
-/** The token of `Authorization: Bearer <API_KEY>`; throws `missing_api_key` where there is none. */
+/** The token of `Authorization: Bearer <API_KEY>`; throws `missing_api_key` if there is none. */
 function tokenOf(header: string | undefined): string {
   const token = bearerTokenOf(header);
   if (token === '') {
@@ -57,7 +57,7 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
     onUse(principal.keyId, now);
   }
 
-  /** Failed keys of the same address do not hold up a known key. */
+  /** A known key is not held up by failed keys from the same address. */
   function find(hash: string, now: number, ip: string | undefined): Promise<Principal | undefined> {
     const look = () => principals.find(hash, now);
     return principals.isKnown(hash, now) ? look() : guard.lookUp(addressBlockOf(ip), look);
@@ -84,7 +84,7 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
   return (req, res) => {
     const token = tokenOf(req.headers.authorization);
     const now = clock.now();
-    // The checksum spares MongoDB look-ups of arbitrary text. A key that was found seconds ago needs none.
+    // The checksum spares MongoDB look-ups of arbitrary text. A key found seconds ago does not need it.
     const isLikely = token.length <= API_KEY_LENGTH_MAX && token.startsWith(ownKeys);
     const known = isLikely ? principals.fresh(hashApiKey(token), now) : undefined;
     if (known === undefined) return look(req, res, token, now);
@@ -95,15 +95,15 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
 }
 
 /**
- * For answers that do not depend on the key: an unknown path, a wrong method. A valid key is counted and described in
- * the headers; an invalid one is counted against its address.
+ * For answers that do not depend on the key: an unknown path, a wrong method. A valid key is counted and its limits go
+ * into the headers; an invalid one is counted against its address.
  */
 export function createIdentify(authenticate: Guard): RequestHandler {
   return async (req, res, next) => {
     try {
       if (req.headers.authorization !== undefined) await authenticate(req, res);
     } catch (fault) {
-      // A key that cannot be checked now has not failed.
+      // A key that cannot be checked at the moment has not failed.
       const isUnchecked = !(fault instanceof ServiceError) || fault.code === 'model_unavailable';
       contextOf(res).hasFailedKey = !isUnchecked;
     }

@@ -2,22 +2,22 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** What bodies that are being read may hold together (docs/spec/contract.md section 8, Bodies). */
+/** How much all bodies being read may hold together (docs/spec/contract.md section 8, Bodies). */
 const TENANT_BYTES_MAX = 64 * MEBIBYTE;
 const PROCESS_BYTES_MAX = 512 * MEBIBYTE;
 
-/** A body on the way takes seconds; a stalled one is given up after half a minute. */
+/** A body usually arrives within seconds; a stalled one is given up after half a minute. */
 const RETRY_SECONDS = 5;
 
-/** What one body holds of the budget. */
+/** One body's share of the budget. */
 export interface BodyShare {
-  /** The body holds so many bytes from now on. Throws `model_unavailable` where there is no room for them. */
+  /** From now on, the body holds this many bytes. Throws `model_unavailable` if there is no room for them. */
   hold(bytes: number): void;
   /** The body is no longer held. Safe to repeat. */
   close(): void;
 }
 
-/** The bytes that bodies hold while they are read, by tenant and in all. */
+/** The bytes that bodies hold while they are read, per tenant and in total. */
 export interface BodyBudget {
   open(tenantId: string): BodyShare;
 }
@@ -32,7 +32,7 @@ function noRoom(whose: string): ServiceError {
   );
 }
 
-/** A budget of the process: many bodies that arrive slowly, of one tenant or of many, cannot take its memory. */
+/** Keeps many slowly arriving bodies, of one tenant or of many, from using up the memory of the process. */
 export function createBodyBudget(tenantBytesMax = TENANT_BYTES_MAX, processBytesMax = PROCESS_BYTES_MAX): BodyBudget {
   const byTenant = new Map<string, number>();
   let all = 0;

@@ -1,34 +1,34 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** How many bodies may wait for their turn, and how much of the process they leave to others. */
+/** How many bodies may wait for their turn, and how much processing time they leave to other work. */
 export interface TurnRules {
   tenantWaitingMax: number;
   waitingMax: number;
-  /** A pause follows each body, so many times as long as its work. */
+  /** Each body is followed by a pause, this many times as long as its work took. */
   pauseRatio: number;
 }
 
-/** A turn takes some 0.1 s of the process. */
+/** A turn takes some 0.1 s of processing time. */
 export const LARGE_BODY_TURNS: TurnRules = { tenantWaitingMax: 16, waitingMax: 64, pauseRatio: 3 };
 /** Another thread does the work, mostly within a millisecond. */
 export const BROTLI_TURNS: TurnRules = { tenantWaitingMax: 256, waitingMax: 1_024, pauseRatio: 0 };
 
 const RETRY_SECONDS = 5;
-/** A machine that stood still for a while is no reason to stand still for longer. */
+/** Limits the pause: after the machine has stood still for a while, work should not stand still even longer. */
 const PAUSE_MS_MAX = 500;
 
-/** Work on bodies that take long to inflate or to parse. */
+/** Takes turns at work on bodies that take long to inflate or parse. */
 export interface BodyTurns {
-  /** Runs the work in the tenant's turn. Throws `model_unavailable` where too much waits already. */
+  /** Runs the work in the tenant's turn. Throws `model_unavailable` if too much is waiting already. */
   inTurn<T>(tenantId: string, work: () => Promise<T>): Promise<T>;
 }
 
 /**
- * One body at a time, tenants in turn, and a pause after each: however many large bodies come, they take a quarter of
- * the process's time at most, and the memory of a few.
+ * Handles one body at a time, tenants in turn, with a pause after each: however many large bodies come, they take at
+ * most a quarter of the process's time, and the memory of a few.
  */
 export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: TurnRules): BodyTurns {
-  /** Tenants in the order of their turns, with what waits. */
+  /** Tenants in the order of their turns, with their waiting work. */
   const waiting = new Map<string, (() => Promise<void>)[]>();
   let count = 0;
   let isRunning = false;

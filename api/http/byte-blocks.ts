@@ -1,9 +1,9 @@
 import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
 
-/** Bytes of a body that arrive in parts. */
+/** The bytes of a body that arrives in parts. */
 export interface ByteBlocks {
   readonly length: number;
-  /** Keeps a copy of the part's bytes. */
+  /** Stores a copy of the part's bytes. */
   add(part: Buffer): void;
   /** Returns all bytes and starts over. */
   take(): Buffer;
@@ -15,12 +15,12 @@ const BLOCK_MIN = 1_024;
 const BLOCK_MAX = 64 * 1024;
 
 /**
- * Copies what arrives into blocks of its own. The parts themselves are not kept: a client may send a byte a part, and a
- * Buffer takes some 380 bytes of memory, so that a body of 20 MiB would take 7 GB.
+ * Copies arriving parts into its own blocks. The parts themselves are not kept: a client may send one byte per part,
+ * and a Buffer takes some 380 bytes of memory, so a body of 20 MiB would take 7 GB.
  */
 export function createByteBlocks(): ByteBlocks {
   let blocks: Buffer[] = [];
-  /** Bytes in use in the last block. */
+  /** Unused bytes in the last block. */
   let free = 0;
   let length = 0;
 

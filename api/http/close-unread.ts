@@ -1,12 +1,12 @@
 import type { OpenAnswers } from './open-answers.ts';
 import { LINGER_MS } from './refuse-malformed.ts';
 
-/** How long a client may go on sending a body that nobody reads, because its request was answered. */
+/** How long a client may keep sending a body that nobody reads, because its request has been answered. */
 const UNREAD_MS = 5_000;
 
 /**
- * Closes connections of requests that were answered before their body had arrived. What still arrives within `unreadMs`
- * is discarded, and a client that has sent everything by then keeps its connection.
+ * Closes connections of requests that were answered before their body had arrived. Bytes that arrive within `unreadMs`
+ * are discarded, and a client that has sent everything by then keeps its connection.
  */
 export function closeUnread(answers: OpenAnswers, unreadMs = UNREAD_MS): void {
   answers.onEnd(({ req, writableFinished }) => {

@@ -7,16 +7,16 @@ import { askForBody } from './ask-for-body.ts';
 import { assertGrowth, DECODERS, encodingOf, unreadable } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
 
-/** What a decoder holds: brotli's window is 16 MiB, that of the others 32 KiB. */
+/** The memory that a decoder holds: brotli's window is 16 MiB, the others' 32 KiB. */
 const DECODER_BYTES = { gzip: 64 * 1024, deflate: 64 * 1024, br: 16 * 1024 * 1024 } as const;
 
-/** What reading a body takes beside the body. */
+/** The memory that reading a body takes on top of the body itself. */
 export function decoderBytes(req: Request): number {
   const encoding = encodingOf(req);
   return encoding === undefined ? 0 : DECODER_BYTES[encoding];
 }
 
-/** `pipe` passes on neither a broken connection nor that there is too much before it is decompressed. */
+/** `pipe` alone passes on neither a broken connection nor the limit on bytes before decompression. */
 function pipeInto(decoder: Transform, req: Request, limit: BodyLimit, onSent: (bytes: number) => void): Transform {
   let bytes = 0;
   req.on('data', (part: Buffer) => {
@@ -35,8 +35,8 @@ function decoderOf(encoding: Encoding): Transform | undefined {
 }
 
 /**
- * Yields a body in the parts in which it arrives, decompressed, and reads no faster than the caller takes them. Throws
- * a ServiceError where the body is too large, cannot be decompressed or breaks off. A caller that stops early can still
+ * Yields a decompressed body in the parts in which it arrives, and reads no faster than the caller takes them. Throws a
+ * ServiceError if the body is too large, cannot be decompressed or breaks off. A caller that stops early can still
  * answer: the rest of the body is discarded unread.
  */
 export async function* decodeBody(req: Request, limit: BodyLimit): AsyncGenerator<Buffer, void, undefined> {

@@ -5,17 +5,17 @@ import type { Request } from 'express';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Step } from './request-context.ts';
 
-/** Fields of which Node takes the first line, and what stands before it, a proxy for example, may have taken the last. */
+/** Headers of which Node uses the first line, while a proxy in front of it, for example, may have used the last. */
 const SINGLE: readonly string[] = ['host', 'authorization'];
 
-/** RFC 3986 section 3.2, without what no `Host` may have. Empty: the request names none. */
+/** RFC 3986 section 3.2, without the characters that no `Host` may contain. Empty: the request names no host. */
 const HOST = /^[\w.~!$&'()*+,;=:%[\]-]*$/;
 
 function repeatedIn(rawHeaders: readonly string[]): string | undefined {
   const seen = new Set<string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const { length } = rawHeaders[index] ?? '';
-    // Spares the other names.
+    // Skips names of other lengths cheaply.
     if (length !== 4 && length !== 13) continue;
     const name = rawHeaders[index]?.toLowerCase() ?? '';
     if (!SINGLE.includes(name)) continue;
@@ -25,22 +25,22 @@ function repeatedIn(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** What makes a head mean one thing here and another elsewhere; undefined: nothing does. */
+/** Why a head may mean different things here and elsewhere; undefined: it cannot. */
 function faultOfHead({ headers, httpVersion, rawHeaders }: Request): string | undefined {
   const { host, 'transfer-encoding': coding } = headers;
-  // RFC 9112 section 3.2. Node would refuse it by itself, without the uniform error object.
+  // RFC 9112 section 3.2. Node's own refusal would lack the uniform error object.
   if (host === undefined && httpVersion === '1.1') return 'The request has no Host header; HTTP/1.1 asks for one.';
   if (host !== undefined && !HOST.test(host)) return 'The Host header is no host; send one name or address.';
   const repeated = repeatedIn(rawHeaders);
   if (repeated !== undefined) return `The request has more than one ${repeated} header; send one.`;
   if (coding === undefined) return undefined;
-  // RFC 9112 section 6.1, both: where such a body ends is not sure, and no other coding is undone here.
+  // RFC 9112 section 6.1, for both: it is unclear where such a body ends, and no other coding is decoded here.
   if (httpVersion !== '1.1')
     return 'The request has a Transfer-Encoding, which is for HTTP/1.1; send a Content-Length.';
   return coding.toLowerCase() === 'chunked' ? undefined : 'The Transfer-Encoding must be chunked and nothing else.';
 }
 
-/** Refuses a head that a proxy may have understood otherwise, and closes the connection: so begins request smuggling. */
+/** Refuses a head that a proxy may have read differently, and closes the connection, to prevent request smuggling. */
 export const requireClearHead: Step = (req, res) => {
   const fault = faultOfHead(req);
   if (fault === undefined) return;
@@ -53,13 +53,13 @@ function isLoopback(address: string): boolean {
   return plain === '::1' || (plain.startsWith('127.') && isIP(plain) === 4);
 }
 
-/** A proxy on this machine passes on what others send: such a request does not come from here. */
+/** Whether a proxy on this machine has passed on somebody else's request. */
 function isForwarded({ headers }: Pick<Request, 'headers'>): boolean {
   for (const name in headers) if (name === 'forwarded' || name.startsWith('x-forwarded-')) return true;
   return false;
 }
 
-/** A shortcut: if nothing was forwarded, Express finds the same `secure` and `ip`, but asks about every proxy first. */
+/** A shortcut: if nothing was forwarded, Express gets the same `secure` and `ip`, but checks every proxy first. */
 function isPlainFromHere(req: Request): boolean {
   return !isForwarded(req) && !('encrypted' in req.socket) && isLoopback(req.socket.remoteAddress ?? '');
 }
@@ -69,12 +69,12 @@ const HSTS = 'max-age=31536000';
 
 /**
  * Refuses plain HTTP unless it comes from this machine (docs/spec/contract.md section 1). Express believes
- * `X-Forwarded-Proto` and `X-Forwarded-For` of trusted proxies only, so `secure` and `ip` can be relied on.
+ * `X-Forwarded-Proto` and `X-Forwarded-For` only from trusted proxies, so `secure` and `ip` are reliable.
  */
 export const requireHttps: Step = (req, res) => {
   if (isPlainFromHere(req)) return;
   if (!req.secure)
     throw new ServiceError('invalid_request', 'HTTPS is required; send the request to an https:// address.');
-  // RFC 6797 section 7.2: over HTTPS alone.
+  // RFC 6797 section 7.2: only over HTTPS.
   res.setHeader('Strict-Transport-Security', HSTS);
 };

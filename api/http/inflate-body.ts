@@ -5,7 +5,7 @@ import type { Request } from 'express';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
 
-/** How a body is compressed; undefined: not at all. */
+/** How a body is compressed; undefined: it is not. */
 export type Encoding = 'gzip' | 'deflate' | 'br' | undefined;
 
 /** Throws `unsupported_media_type`. */
@@ -14,7 +14,7 @@ export function encodingOf({ headers }: Pick<Request, 'headers'>): Encoding {
   switch (encoding) {
     case 'identity':
       return undefined;
-    // RFC 9110 section 8.4.1.3: an old name of the same.
+    // RFC 9110 section 8.4.1.3: an old name of gzip.
     case 'x-gzip':
       return 'gzip';
     case 'gzip':
@@ -28,20 +28,20 @@ export function encodingOf({ headers }: Pick<Request, 'headers'>): Encoding {
 
 /** The limits of a body. */
 export interface BodyLimit {
-  /** The limit counts bytes as they were sent, and again after decompression. */
+  /** Applies to the bytes as they were sent, and again after decompression. */
   bytes: number;
-  /** Makes the error for a larger body. */
+  /** Creates the error for a larger body. */
   fault: () => ServiceError;
 }
 
 /**
- * gzip and deflate grow to 1,032 times what was sent at most, so that no such body is refused for it. Brotli makes
- * 20 MiB of 40 bytes. The largest body of unescaped letters takes less than the free part.
+ * gzip and deflate expand at most 1,032 times, so this limit never refuses them. Brotli can turn 40 bytes into 20 MiB.
+ * The largest body of unescaped letters fits into the free part.
  */
 const GROWTH_MAX = 1_100;
 const GROWTH_FREE_BYTES = 2 * 1024 * 1024;
 
-/** Throws where `inflated` bytes are more than `sent` bytes of a compressed body may grow to. */
+/** Throws if `inflated` bytes are more than `sent` compressed bytes may grow to. */
 export function assertGrowth(sent: number, inflated: number, limit: BodyLimit): void {
   if (inflated > limit.bytes) throw limit.fault();
   if (inflated <= GROWTH_FREE_BYTES + GROWTH_MAX * sent) return;
@@ -51,13 +51,13 @@ export function assertGrowth(sent: number, inflated: number, limit: BodyLimit): 
   );
 }
 
-/** So much is decompressed at once, in less than a millisecond. */
+/** This much is decompressed synchronously, in less than a millisecond. */
 const SMALL_BYTES = 256 * 1024;
-/** Many may end so, one after the other, before their memory is collected. */
+/** Many bodies of this size may finish one after the other before their memory is collected. */
 const SMALL_BROTLI_BYTES = 128 * 1024;
 const SMALL_SENT_BYTES = 64 * 1024;
 
-/** Each part that comes out costs a turn of the event loop. */
+/** Each chunk of output costs a turn of the event loop. */
 const CHUNK_BYTES = 256 * 1024;
 const SMALL_CHUNK_BYTES = 32 * 1024;
 
@@ -67,13 +67,13 @@ function isTooLarge(fault: unknown): boolean {
   return fault instanceof Error && 'code' in fault && fault.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
-/** For a body that is not what its headers say: 400 `invalid_request`. */
+/** For a body that does not match its headers: 400 `invalid_request`. */
 export function unreadable(cause: unknown): ServiceError {
   const sentence = 'The request body could not be read; check Content-Length and Content-Encoding.';
   return new ServiceError('invalid_request', sentence, { cause });
 }
 
-/** Decompresses in another thread. Undefined: there is more than `most`. */
+/** Decompresses in another thread. Undefined: the result is larger than `most`. */
 function inflate(body: Buffer, encoding: keyof typeof DECODERS, most: number, chunkSize: number) {
   const decoder = DECODERS[encoding]({ chunkSize });
   return new Promise<Buffer | undefined>((resolve, reject) => {
@@ -89,14 +89,14 @@ function inflate(body: Buffer, encoding: keyof typeof DECODERS, most: number, ch
     });
     decoder.on('close', () => {
       resolve(length > most ? undefined : Buffer.concat(parts, length));
-      // The decoder writes to none that it has filled.
+      // The decoder no longer writes to a buffer that it has filled.
       parts.forEach(releaseBytes);
     });
     decoder.end(body);
   });
 }
 
-/** Undefined: it is large. */
+/** Undefined: the body is too large for this. */
 export function inflateSmall(body: Buffer, encoding: 'gzip' | 'deflate'): Buffer | undefined {
   if (body.length > SMALL_SENT_BYTES) return undefined;
   try {
@@ -107,15 +107,15 @@ export function inflateSmall(body: Buffer, encoding: 'gzip' | 'deflate'): Buffer
   }
 }
 
-/** The same in another thread: brotli fills its window, of 16 MiB perhaps, before it gives out anything. */
+/** The same in another thread, because brotli fills its window, perhaps 16 MiB, before it outputs anything. */
 export async function inflateSmallBrotli(body: Buffer): Promise<Buffer | undefined> {
   if (body.length > SMALL_SENT_BYTES) return undefined;
   return inflate(body, 'br', SMALL_BROTLI_BYTES, SMALL_CHUNK_BYTES);
 }
 
 /**
- * Decompresses in another thread; whoever has read the bytes releases them. Throws a ServiceError on a body that grows too
- * large or is not what it says.
+ * Decompresses in another thread; the caller releases the bytes once it has read them. Throws a ServiceError if the
+ * body grows too large or does not match its encoding.
  */
 export async function inflateLarge(
   body: Buffer,

@@ -2,23 +2,23 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 
 import type { OpenAnswers } from './open-answers.ts';
 
-/** Requests of a connection that may wait behind the one that runs. Clients that send ahead at all send a few. */
+/** How many requests of a connection may wait behind the running one. Clients that pipeline at all send only a few. */
 export const WAITING_MAX = 100;
 
-/** What waits is in memory. */
+/** Waiting requests are held in memory. */
 const ROOM: RoomRules = { connectionBytesMax: 1024 * 1024, processBytesMax: 64 * 1024 * 1024 };
 
-/** The most that Node.js takes of a body that nobody reads: its buffer of 64 KiB, and what it reads at once. */
+/** The most that Node.js buffers of an unread body: its buffer of 64 KiB, and what it reads at once. */
 const UNREAD_BODY_BYTES = 128 * 1024;
 
-/** How many bytes of heads and bodies may wait. */
+/** How many bytes of waiting heads and bodies are allowed. */
 export interface RoomRules {
   connectionBytesMax: number;
-  /** Of all connections of the server together. */
+  /** For all connections of the server together. */
   processBytesMax: number;
 }
 
-/** The most that a request takes while nobody reads it. */
+/** The most memory that a request takes while nobody reads it. */
 function bytesOf({ headers, rawHeaders, url = '' }: IncomingMessage): number {
   const isChunked = headers['transfer-encoding'] !== undefined;
   const body = isChunked ? Infinity : Number(headers['content-length'] ?? 0);
@@ -26,27 +26,28 @@ function bytesOf({ headers, rawHeaders, url = '' }: IncomingMessage): number {
 }
 
 /**
- * Runs the requests of one connection one after the other, as RFC 9112 section 9.3.2 asks for where they change things.
- * Node would run all that have come, and keep their answers until the client has read those before them: 3,000 requests
- * for a document, 100 KB that nobody paid for, made it hold 750 MB. What waits behind the last answer of a connection
- * does not run, so its client may send it again. A connection on which more than `WAITING_MAX` wait, or for which there is
- * no room, is cut: nobody knows yet whose bodies they are, so no other limit counts them.
+ * Runs the requests of a connection one after the other, as RFC 9112 section 9.3.2 demands for requests that change
+ * something. Node would start them all and keep their answers until the client has read the earlier ones: 3,000
+ * requests for a document, 100 KB that nobody paid for, made it hold 750 MB. Requests still waiting after the last
+ * answer of a connection never run, so the client may send them again. A connection with more than `WAITING_MAX`
+ * waiting requests, or without room for them, is cut: nobody knows yet who sent the bodies, so no other limit counts
+ * them.
  */
 export function oneAtATime(listener: RequestListener, answers: OpenAnswers, room: RoomRules = ROOM): RequestListener {
-  /** What each request that waits takes. */
+  /** The bytes that each waiting request takes. */
   const waiting = new Map<ServerResponse, number>();
   let allBytes = 0;
 
   function wait(res: ServerResponse): void {
     const { req } = res;
-    // The parser goes through what it has read, also of a connection that was cut.
+    // The parser finishes what it has read even if the connection was cut.
     if (req.socket.destroyed) return;
     const open = answers.of(req.socket);
     const bytes = bytesOf(req);
     let connectionBytes = bytes;
     for (const one of open) connectionBytes += waiting.get(one) ?? 0;
     const isFull =
-      // Beside the one that runs.
+      // Minus the running one.
       open.size - 1 > WAITING_MAX ||
       connectionBytes > room.connectionBytesMax ||
       allBytes + bytes > room.processBytesMax;
@@ -57,7 +58,7 @@ export function oneAtATime(listener: RequestListener, answers: OpenAnswers, room
     }
   }
 
-  /** Whether it waited. */
+  /** Returns whether the request was waiting. */
   function waitNoMore(res: ServerResponse): boolean {
     allBytes -= waiting.get(res) ?? 0;
     return waiting.delete(res);

@@ -1,19 +1,19 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** The answers of a server that have not ended. */
+/** The answers of a server that have not ended yet. */
 export interface OpenAnswers {
-  /** Those of one connection, in the order of their requests: the first one has the connection, the others wait. */
+  /** The open answers of one connection in request order: the first one has the connection, the others wait. */
   of(socket: Duplex): ReadonlySet<ServerResponse>;
   forEach(visit: (res: ServerResponse) => void): void;
-  /** `listener` is called behind each answer that has been sent, or that lost its connection. */
+  /** `listener` is called after each answer that has been sent, or has lost its connection. */
   onEnd(listener: (res: ServerResponse) => void): void;
 }
 
-/** A field of the socket, as the garbage collector visits entries of a WeakMap again and again. */
+/** A field of the socket, because the garbage collector visits the entries of a WeakMap again and again. */
 const ANSWERS = Symbol('answers');
 
-/** The types of Node do not know the field. */
+/** Node's types do not know the field. */
 type Connection = Duplex & { [ANSWERS]?: Set<ServerResponse> };
 
 const NONE: ReadonlySet<ServerResponse> = new Set();
@@ -22,7 +22,7 @@ export function registerAnswers(server: Server): OpenAnswers {
   const connections = new Set<Set<ServerResponse>>();
   const listeners: ((res: ServerResponse) => void)[] = [];
 
-  /** One function for all answers, so that no request makes a closure. */
+  /** One function for all answers, so that no request creates a closure. */
   function end(this: ServerResponse): void {
     const { socket }: { socket: Connection } = this.req;
     if (socket[ANSWERS]?.delete(this) === true) for (const listener of listeners) listener(this);
@@ -34,13 +34,13 @@ export function registerAnswers(server: Server): OpenAnswers {
     connections.add(answers);
     socket.once('close', () => {
       connections.delete(answers);
-      // Node.js 22 tells only the first of the answers that wait that their connection has ended.
+      // When a connection ends, Node.js 22 notifies only the first of the waiting answers.
       for (const res of answers) end.call(res);
     });
     return answers;
   }
 
-  // Before the app, which may ask for them.
+  // Registered before the app's listener, which may ask for the answers.
   server.prependListener('request', ({ socket }: { socket: Connection }, res) => {
     (socket[ANSWERS] ?? register(socket)).add(res);
     res.on('close', end);

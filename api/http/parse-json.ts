@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Throws on bytes that are not UTF-8: replacing them would change what the caller wrote. */
+/** Throws on bytes that are not UTF-8, because replacing them would change what the caller wrote. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * What a request may nest: metadata may be 5 levels deep, MongoDB keeps 100. Parsing is safe at any depth, writing JSON
- * again is not.
+ * How deeply a request may be nested: metadata may have 5 levels, MongoDB stores 100. Parsing is safe at any depth, but
+ * writing JSON again is not.
  */
 export const JSON_DEPTH_MAX = 100;
 
-/** A smaller text is parsed within some 40 ms, whatever it holds. */
+/** A smaller text is parsed within some 40 ms, whatever it contains. */
 const COUNTED_FROM_BYTES = 256 * 1024;
 
 const QUOTE = 0x22;
@@ -23,7 +23,7 @@ const CLOSING_BRACE = 0x7d;
 export type ParsedJson =
   { kind: 'value'; value: unknown } | { kind: 'not json' | 'not utf-8' | 'too many values' | 'too deep' };
 
-/** Where a string ends that begins at `start`: its closing quote has an even number of backslashes before it. */
+/** Where the string that begins at `start` ends: its closing quote has an even number of backslashes before it. */
 function endOfString(json: Buffer, start: number): number {
   for (let end = json.indexOf(QUOTE, start + 1); end !== -1; end = json.indexOf(QUOTE, end + 1)) {
     let escapes = 0;
@@ -35,8 +35,8 @@ function endOfString(json: Buffer, start: number): number {
 
 /**
  * Counts the commas outside of strings, each of which separates two values, and the opening brackets, because ten
- * million nested arrays without a comma take seconds to parse. The scan skips strings by `indexOf`: reading 20 MiB of
- * them byte by byte would take as long as parsing them.
+ * million nested arrays without a comma take seconds to parse. The scan skips strings with `indexOf`: reading 20 MiB of
+ * strings byte by byte would take as long as parsing them.
  */
 function excessOf(json: Buffer, valuesMax: number): 'too many values' | 'too deep' | undefined {
   let values = 0;
@@ -81,7 +81,7 @@ export function parseJson(json: Buffer, valuesMax = Infinity): ParsedJson {
   return excess === undefined ? parseText(decode(json)) : { kind: excess };
 }
 
-/** The same for a large text: each step takes tens of milliseconds, so other requests run in between. */
+/** Like `parseJson`, for a large text: each step takes tens of milliseconds, so other requests run in between. */
 export async function parseLargeJson(json: Buffer, valuesMax: number): Promise<ParsedJson> {
   await nextTurn();
   const excess = excessOf(json, valuesMax);

@@ -7,7 +7,7 @@ import type { BodyShare } from './body-budget.ts';
 import { createByteBlocks } from './byte-blocks.ts';
 import type { BodyLimit } from './inflate-body.ts';
 
-/** How long a body may take: the least time, and the rate at which it has to come after that. */
+/** How long a body may take: a minimum allowance, and the rate at which bytes have to come after that. */
 export interface BodyPace {
   leastMs: number;
   bytesPerSecond: number;
@@ -23,10 +23,10 @@ function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
   );
 }
 
-/** Smaller parts cost less until they are collected than it takes to give them back. */
+/** Smaller parts cost less until they are garbage-collected than releasing them does. */
 const RELEASED_FROM_BYTES = 4_096;
 
-/** Gathers the bytes as they were sent. An iterator would cost each body some turns of the event loop. */
+/** Gathers the bytes as they were sent. An async iterator would cost each body several turns of the event loop. */
 function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPace): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const bytes = createByteBlocks();
@@ -54,13 +54,13 @@ function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPac
         if (bytes.length + part.length > limit.bytes) throw limit.fault();
         share.hold(bytes.length + part.length);
         bytes.add(part);
-        // The server made it of this body alone.
+        // This buffer belongs to this body alone.
         if (part.length >= RELEASED_FROM_BYTES) releaseBytes(part);
       } catch (fault) {
         refuse(fault);
       }
     }
-    /** Looks again when the time is over that the bytes so far have earned. */
+    /** Checks again once the time earned by the bytes so far is up. */
     function watch(): void {
       const mayTakeMs = Math.max(pace.leastMs, (bytes.length / pace.bytesPerSecond) * 1_000);
       const leftMs = startedAt + mayTakeMs - performance.now();
@@ -77,26 +77,24 @@ function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPac
   });
 }
 
-/**
- * The body, where all of it has come already, as most do with their headers. Undefined: there is more to come.
- */
+/** The body, if it has arrived completely, as most do with their headers. Undefined: more is to come. */
 function wholeOf(req: Request, limit: BodyLimit, share: BodyShare): Buffer | undefined {
   const { readableLength: length } = req;
   const isWhole = req.complete || (length > 0 && length === Number(req.headers['content-length']));
   if (!isWhole || req.destroyed) return undefined;
   if (length > limit.bytes) throw limit.fault();
   share.hold(length);
-  // A request without an encoding yields bytes, and all that it has; null: it has none.
+  // Without an encoding set, `read` returns all available bytes; null: there are none.
   const bytes = req.read() as Buffer | null;
-  // So that it comes to its end.
+  // Lets the request reach its end.
   req.resume();
   return bytes ?? Buffer.alloc(0);
 }
 
-/** A refusal waits for the rest of the body no longer. */
+/** How long a refusal waits for the rest of the body. */
 const DISCARD_MS = 5_000;
 
-/** Discards the rest unread: many clients look for an answer only after they have sent everything. */
+/** Discards the rest of the body: many clients look for an answer only after they have sent everything. */
 async function discard(req: Request): Promise<void> {
   if (req.readableEnded || req.destroyed || isUnasked(req)) return;
   await new Promise<void>((resolve) => {
@@ -110,8 +108,8 @@ async function discard(req: Request): Promise<void> {
 }
 
 /**
- * Reads a body into memory as it was sent. The memory it takes depends on its bytes, not on the number of parts. Throws
- * a ServiceError where the body is too large, takes too long, has no room or breaks off.
+ * Reads a body into memory as it was sent. The memory it takes depends on its size, not on the number of parts. Throws
+ * a ServiceError if the body is too large, takes too long, has no room or breaks off.
  */
 export async function readBody(
   req: Request,

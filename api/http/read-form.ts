@@ -3,10 +3,10 @@ import type { RequestHandler } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** The forms of this service have one short field, and anyone can send them. */
+/** This service's forms have one short field, and anyone can send them. */
 const FORM_BYTES_MAX = 4_096;
 
-/** Reads a form of a page into `req.body`; one that cannot be read is 400 `invalid_request`. */
+/** Reads a page's form into `req.body`; an unreadable form gets 400 `invalid_request`. */
 export function readForm(): RequestHandler {
   const read: RequestHandler = express.urlencoded({ extended: false, limit: FORM_BYTES_MAX });
   return (req, res, next) => {

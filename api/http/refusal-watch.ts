@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { IngressMetrics } from '../../shared/infra/metrics/ingress-series.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 
-/** What a caller is refused for who is not known, or who asks for more than it may. */
+/** The error codes for callers that are unknown, or that ask for more than they may. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'missing_api_key',
   'invalid_api_key',
@@ -15,11 +15,11 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** The public API, or the administration. */
 type Plane = 'public' | 'admin';
 
-/** Tells operators of failed authentications, refused scopes and bursts of 404 without writing a line for each. */
+/** Informs operators of failed authentications, refused scopes and bursts of 404 without a log line for each. */
 export interface RefusalWatch {
-  /** `address`: the caller's. Other codes are ignored. */
+  /** `address` is the caller's. Other codes are ignored. */
   note(plane: Plane, code: ErrorCode, address: string): void;
-  /** Writes a line for each address that was refused since the last time, or looked for much that is not there. */
+  /** Logs a line for each address that, since the last flush, was refused or looked for much that does not exist. */
   flush(): void;
 }
 
@@ -30,10 +30,10 @@ interface Refused {
   errors: Record<string, number>;
 }
 
-/** A flood from many addresses fills neither the memory nor the log: the rest share one line. */
+/** A flood from many addresses must fill neither the memory nor the log: further addresses share one line. */
 const ADDRESSES_MAX = 100;
 const OTHERS = 'others';
-/** Anybody may ask for what is gone; whoever asks so often within a minute is looking for something. */
+/** Anybody may ask for what is gone; a caller that does so this often within a minute is searching. */
 const NOT_FOUND_MIN = 30;
 
 export interface RefusalWatchDeps {
@@ -54,7 +54,7 @@ function addTo(all: Map<string, Refused>, plane: Plane, code: ErrorCode, from: s
 
 export function createRefusalWatch({ count, countNotFound, log }: RefusalWatchDeps): RefusalWatch {
   let refused = new Map<string, Refused>();
-  // Apart, so that ordinary 404s take no refused address its place.
+  // Separate, so that ordinary 404s take no place from refused addresses.
   let lost = new Map<string, Refused>();
 
   return {
@@ -83,7 +83,7 @@ export function createRefusalWatch({ count, countNotFound, log }: RefusalWatchDe
 
 const REFUSALS_TOLD_MS = 60_000;
 
-/** Refused callers, counted at once and logged once a minute. */
+/** Counts refused callers at once, and logs them once a minute. */
 export function openRefusalWatch(
   { refusals, notFound }: Pick<IngressMetrics, 'refusals' | 'notFound'>,
   { closer, log }: { closer: Closer; log: Logger },

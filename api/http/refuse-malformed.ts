@@ -11,7 +11,7 @@ import type { OpenAnswers } from './open-answers.ts';
 /** How long a client may go on sending, so that it can read the refusal before the connection ends. */
 export const LINGER_MS = 1_000;
 
-/** Faults for which Node's parser has a status of its own. Every other fault is a 400. */
+/** Faults to which Node's parser gives a status of their own. Every other fault is a 400. */
 const REFUSALS: Record<string, { status: number; message: string }> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'The headers are too large; send fewer or shorter ones.' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, message: 'The chunk extensions are too large; send none.' },
@@ -19,7 +19,7 @@ const REFUSALS: Record<string, { status: number; message: string }> = {
 };
 const MALFORMED = { status: 400, message: 'The request is not valid HTTP; check what sends it.' };
 
-/** An answer without Node's own, with which the connection ends. */
+/** The text of an answer that is written without Node's help, and with which the connection ends. */
 function lastAnswer(status: number, detail: ErrorDetail, more: Readonly<Record<string, string>> = {}): string {
   const requestId = newId('req');
   const error = toErrorObject(detail, requestId);
@@ -43,8 +43,8 @@ function answerTo(fault: string): string {
 }
 
 /**
- * Answers what Node's parser refuses with the uniform error object (docs/spec/interface.md section 7), and closes. A
- * fault ends nothing that came whole before it: the refusal follows the answers to that.
+ * Answers what Node's parser refuses with the uniform error object (docs/spec/interface.md section 7), and closes the
+ * connection. A fault does not affect complete requests before it: the refusal follows their answers.
  */
 export function refuseMalformed(server: Server, answers: OpenAnswers): void {
   const refused = new WeakSet<Duplex>();
@@ -61,14 +61,14 @@ export function refuseMalformed(server: Server, answers: OpenAnswers): void {
       end(answerTo(error.code ?? ''));
     };
     const open = [...answers.of(socket)].filter((res) => !res.writableFinished);
-    // The fault may lie within the last request.
+    // The fault may lie within the last request, so that one is not complete.
     const before = open.findLast(({ req }) => req.complete);
     const own = open.at(-1) === before ? undefined : open.at(-1);
-    // A client that ends its side loses the answers that are under way, within a request as behind one.
+    // A client that ends its side loses the answers under way, whether it left within a request or after one.
     const hasLeft = error.code === 'ECONNRESET' || (error.code === 'HPE_INVALID_EOF_STATE' && before !== undefined);
     if (!socket.writable || hasLeft) socket.destroy();
     else if (before !== undefined) before.once('finish', refuse);
-    // It has its answer, whatever follows.
+    // This request already has its answer, whatever follows.
     else if (own?.headersSent === true) own.once('finish', end);
     else refuse();
   });
@@ -77,8 +77,9 @@ export function refuseMalformed(server: Server, answers: OpenAnswers): void {
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
 /**
- * Answers `CONNECT`, which asks for a tunnel (RFC 9110 section 9.3.6), and closes, behind the answers to what came before;
- * Node would close without a word. Node gives such a connection up, with all its limits, so what is not through soon is cut.
+ * Answers `CONNECT`, which asks for a tunnel (RFC 9110 section 9.3.6), after the answers to earlier requests, and
+ * closes; Node would close without an answer. Node stops watching such a connection, with all its limits, so it is cut
+ * soon even if the answers are not through.
  */
 export function refuseTunnels(server: Server, answers: OpenAnswers): void {
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {

@@ -21,14 +21,14 @@ export interface ReplayDeps {
   log: Logger;
 }
 
-/** Fields that are shown once; neither stored nor repeated. */
+/** Fields that are shown only once; they are neither stored nor replayed. */
 const SHOWN_ONCE: ReadonlySet<string> = new Set(['value', 'secret']);
 
 /** How long a second call waits for the first one under the same key. */
 const WAIT_MS = 3_000;
 const POLL_MS = 50;
 
-/** A third of the time after which a claim is over, and how long a handler may run at most. */
+/** A third of the time after which a claim lapses; below it, how long a handler may run at most. */
 const RENEW_MS = 15_000;
 const RUN_MS_MAX = 15 * 60_000;
 
@@ -37,13 +37,13 @@ function withoutSecrets(body: unknown): string {
   return JSON.stringify(Object.fromEntries(Object.entries(body).filter(([name]) => !SHOWN_ONCE.has(name))));
 }
 
-/** Whom a resource is about: when the entity is deleted, what is remembered of it has to go, too. */
+/** The entity that a resource is about: deleting the entity must also delete the stored answer. */
 function entityIdOf(body: unknown): string | undefined {
   const isEntity = typeof body === 'object' && body !== null && 'entity_id' in body;
   return isEntity && typeof body.entity_id === 'string' ? body.entity_id : undefined;
 }
 
-/** Has `settle` see the answer before the caller does. */
+/** Passes the answer to `settle` before the caller gets it. */
 function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): void {
   const send = res.json.bind(res);
   res.json = (body: unknown) => {
@@ -54,11 +54,11 @@ function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): 
 }
 
 /**
- * `Idempotency-Key` on the routes outside chat (docs/spec/contract.md section 3): a call runs once, and its success is given
- * again for 24 hours. Refusals (4xx) have changed nothing and are not remembered, so that a retry runs. What a 5xx has
- * changed is not known: the key stays claimed until the claim lapses, and then a retry runs that finds what the first
- * has created, by the id that both derive (`idForNew`). It goes behind the body's reader, and in front
- * of a handler that answers with `res.json`.
+ * `Idempotency-Key` on the routes outside chat (docs/spec/contract.md section 3): a call runs once, and its successful
+ * answer is replayed for 24 hours. Refusals (4xx) have changed nothing and are not stored, so a retry runs. What a 5xx
+ * has changed is unknown: the key stays claimed until the claim lapses; then a retry runs, and finds what the first
+ * call created by the id that both derive (`idForNew`). Mount it after the body's reader and before a handler that
+ * answers with `res.json`.
  */
 export function createReplay(
   { idempotency, clock, log }: ReplayDeps,
@@ -79,13 +79,13 @@ export function createReplay(
     res.status(status).type('json').send(bodyJson);
   }
 
-  /** Renews the claim until the function that it returns is called. */
+  /** Renews the claim until the returned function is called. */
   function renewClaim(tenantId: string, claimed: IdempotencyClaim): () => void {
     const end = clock.now() + RUN_MS_MAX;
     const timer = setInterval(() => {
       const now = clock.now();
       if (now > end) clearInterval(timer);
-      // A renewal that fails is tried again at the next interval.
+      // A failed renewal is repeated at the next interval.
       idempotency.renew(tenantId, claimed, now).catch(() => undefined);
     }, RENEW_MS).unref();
     return () => {
@@ -112,7 +112,7 @@ export function createReplay(
           await idempotency.storeAnswer(tenantId, claimed, answer);
         }
       } catch (error) {
-        // The work is done, so the caller gets its answer. A retry within the next minute will be a conflict.
+        // The work is done, so the caller gets its answer. A retry within the next minute will get a conflict.
         log.error('The answer under an Idempotency-Key could not be kept.', { requestId: claimed.owner, error });
       }
     });

@@ -21,14 +21,14 @@ export interface Guards {
   authenticate: Guard;
   /** For answers that do not depend on the key. */
   identify: RequestHandler;
-  /** Takes one of the rpm, and of the endpoint's own limit. */
+  /** Counts a request against the key's rpm, and against the endpoint's own limit. */
   countRequest: (own?: EndpointLimit) => Guard;
   countLookup: Guard;
-  /** Answers a repeated `Idempotency-Key` of a family of paths. */
+  /** Answers a repeated `Idempotency-Key` within a family of paths. */
   replay: (family: string) => RequestHandler;
   /** Reads the body of a batch. */
   receiveBatch: RequestHandler;
-  /** Refuses a chat request whose body need not be read for it. */
+  /** Refuses a chat request if its body is not needed for that. */
   refuseEarly: Guard;
   bodies: BodyDeps;
 }
@@ -63,7 +63,7 @@ function send(res: Response, outcome: HandlerResult): void {
   res.status(outcome.status).json(outcome.body);
 }
 
-/** One route a path, with the chain of each of its methods; any other method is 405. */
+/** One route per path with a handler chain for each of its methods; any other method gets 405. */
 function route<Definition extends Operation>(
   endpoints: Readonly<Record<string, Definition>>,
   chainOf: (endpoint: Definition) => RequestHandler[],
@@ -127,7 +127,7 @@ export function serveEndpoints<Deps>(
   return route(endpoints, chainOf, guards.identify);
 }
 
-/** Writes down what a call of the administration is about to change; see `createAdminAudit`. */
+/** Records what a call of the administration is about to change; see `createAdminAudit`. */
 export interface RecordChanges {
   begin(req: Request, res: Response, changes: unknown): Promise<(outcome: ChangeOutcome) => Promise<void>>;
 }
@@ -136,7 +136,7 @@ interface ChangeOutcome {
   target?: string;
 }
 
-/** A body that its schema refuses changes nothing and is not written down: nobody knows what it holds. */
+/** A body that its schema refuses changes nothing. It is not recorded, because nobody knows what it holds. */
 function isRefused(body: Operation['body'], input: unknown): boolean {
   return body?.schema.validate(input, { convert: false }).error !== undefined;
 }
@@ -147,7 +147,7 @@ function outcomeOf(outcome: HandlerResult, res: Response): ChangeOutcome {
   return { status, ...('id' in body && typeof body.id === 'string' ? { target: body.id } : {}) };
 }
 
-/** Serves the endpoints of the administration; the token and its role have been checked before. */
+/** Serves the endpoints of the administration; token and role have already been checked. */
 export function serveAdminEndpoints<Deps>(
   endpoints: Readonly<Record<string, AdminEndpoint<Deps>>>,
   deps: Deps,
@@ -167,7 +167,7 @@ export function serveAdminEndpoints<Deps>(
         await conclude?.(outcomeOf(outcome, res));
         send(res, outcome);
       } catch (error) {
-        // What another failure has left behind is not known.
+        // After any other failure nobody knows what has changed.
         if (error instanceof ServiceError) await conclude?.({ status: ERRORS[error.code].status });
         throw error;
       }

@@ -20,20 +20,20 @@ import type { StopOptions } from './stop-server.ts';
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_MS = 20_000;
-/** By itself Node looks every 30 s for requests that came too slowly. */
+/** By default Node checks for slow requests only every 30 s. */
 const CHECKS_A_LIMIT = 10;
-/** The largest chat body at its slowest; a batch of 50 MiB comes over a line that is hardly faster. */
+/** Enough for the largest chat body at the slowest allowed pace; a batch of 50 MiB rarely comes over a slower line. */
 const REQUEST_MS = HEADERS_MS + (CHAT_LIMITS.bodyBytesMax / PACE.bytesPerSecond) * 1_000;
 
 export interface ServeOptions extends StopOptions {
   port: number;
   host: string;
-  /** The setting that names the port, for the sentence when it is in use. */
+  /** The setting that names the port, for the error message when the port is in use. */
   setting: string;
   tls?: Config['http']['tls'];
-  /** Further connections are closed at once. */
+  /** Connections beyond this number are closed at once. */
   maxConnections?: number;
-  /** How long a head may take to arrive, and a tenth; milliseconds. */
+  /** How long a request's head may take to arrive, plus up to a tenth; milliseconds. */
   headersMs?: number;
 }
 

@@ -8,34 +8,34 @@ import { paramsOf } from '../contract/path-parameters.ts';
 import { describeErrorGroup, groupByStatus, nameOfGroup } from './error-responses.ts';
 import { fromJoi } from './from-joi.ts';
 
-/** An API to be described: the public one, or the administration. */
+/** An API to describe: the public one, or the administration. */
 export interface Api<Each extends Operation> {
   title: string;
   summary: string;
   description: string;
-  /** The path below which the endpoints are. */
+  /** The path under which the endpoints are served. */
   server: string;
-  /** Groups of endpoints, in the order of the document, with what they are about. */
+  /** The groups of endpoints in the document's order, with a description of each. */
   tags: Readonly<Record<string, string>>;
   /** By operation id. */
   endpoints: Readonly<Record<string, Each>>;
   /** Headers of answers, by name. */
   headers: Readonly<Record<string, Header>>;
-  /** Those that every answer of a status has. */
+  /** The headers that every answer with this status has. */
   headersOfStatus: (status: number) => readonly string[];
   errorsOf: (endpoint: Each) => readonly ErrorCode[];
   /** Whether an `Idempotency-Key` has an effect. */
   isIdempotent: (endpoint: Each) => boolean;
   securityOf: (endpoint: Each) => readonly object[];
   securitySchemes: Readonly<Record<string, object>>;
-  /** Paths beside the endpoints. */
+  /** Paths that are not endpoints. */
   otherPaths: Readonly<Record<string, object>>;
   webhooks: Readonly<Record<string, object>>;
 }
 
 type Named<T> = Readonly<Record<string, T>>;
 
-/** Examples by name, without those that lack the value. */
+/** The examples that have the value, by name. */
 function pick<T>(examples: Named<Example>, valueOf: (example: Example) => T | undefined) {
   const found = Object.entries(examples).flatMap(([name, example]) => {
     const value = valueOf(example);
@@ -57,11 +57,11 @@ function queryParameters({ query, examples }: Operation) {
   }));
 }
 
-/** The first example is what a page fills in by itself: no header. */
+/** Pages fill in the first example by themselves, so that one stands for no header. */
 const LEFT_OUT = { summary: 'Omitted', value: '' };
 
 function headerParameters(headers: readonly RequestHeaderName[], { examples }: Operation) {
-  // A header without an example of its own is described once, among the components.
+  // A header without its own example is described only once, among the components.
   return headers.map((name) => {
     const own = pick(examples, (example) => example.headers?.[name]);
     return own.examples === undefined
@@ -120,7 +120,7 @@ function describeAnswers<Each extends Operation>(api: Api<Each>, endpoint: Each)
   ]) as object;
 }
 
-/** An endpoint as the document has it. */
+/** An endpoint in the form of the document. */
 export function describeOperation<Each extends Operation>(api: Api<Each>, name: string, endpoint: Each) {
   const { tag, summary, description, path, headers = [] } = endpoint;
   const parameters = [

@@ -28,7 +28,7 @@ function exampleOf(type: WebhookEventType) {
   };
 }
 
-/** The `webhooks` of the document: what a tenant's receiver is sent (Standard Webhooks 1.0). */
+/** The document's `webhooks`: what a tenant's receiver gets (Standard Webhooks 1.0). */
 export function describeWebhookEvents() {
   return Object.fromEntries(
     WEBHOOK_EVENT_TYPES.map((type) => [

@@ -12,7 +12,7 @@ import type { ErrorGroup } from './error-responses.ts';
 
 type Components = Record<string, Record<string, object>>;
 
-/** An OpenAPI 3.1 document, as far as its readers here look into it. */
+/** The parts of an OpenAPI 3.1 document that this project reads. */
 export interface OpenApiDocument {
   openapi: string;
   info: object;
@@ -59,7 +59,7 @@ function errorExamples(groups: readonly ErrorGroup[]): Record<string, object> {
 
 const COMPONENT = /^#\/components\/([^/]+)\/(.+)$/;
 
-/** Adds to `kept` every component that `value` refers to, and those that they refer to. */
+/** Adds to `kept` all components that `value` refers to, directly or through others. */
 function keepReferred(value: unknown, components: Components, kept: Components): void {
   if (typeof value !== 'object' || value === null) return;
   if ('$ref' in value && typeof value.$ref === 'string') {
@@ -73,7 +73,7 @@ function keepReferred(value: unknown, components: Components, kept: Components):
   for (const part of Object.values(value)) keepReferred(part, components, kept);
 }
 
-/** Describes an API, always the same way. Throws on what it cannot describe (decision 0036). */
+/** Describes an API, always in the same way. Throws on anything it cannot describe (decision 0036). */
 export function describeApi<Each extends Operation>(api: Api<Each>): OpenApiDocument {
   const { title, summary, description, server, tags, webhooks, securitySchemes } = api;
   const paths = describePaths(api);

@@ -6,7 +6,7 @@ import { ERRORS } from '../../shared/errors/codes.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { headersOf } from '../contract/headers.ts';
 
-/** The errors that share a status; endpoints with the same ones share their description. */
+/** The errors that share a status; endpoints with the same group share its description. */
 export interface ErrorGroup {
   status: number;
   codes: readonly ErrorCode[];
@@ -39,7 +39,7 @@ const OF_CHAT: readonly ErrorCode[] = [
   'timeout',
 ];
 
-/** What follows from path and body, and the endpoint's own. */
+/** The errors that follow from path and body, plus those the endpoint names. */
 function ownErrors({ path, body, errors = [] }: Operation): readonly ErrorCode[] {
   return [
     ...(path.includes(':') ? (['not_found'] as const) : []),
@@ -48,7 +48,7 @@ function ownErrors({ path, body, errors = [] }: Operation): readonly ErrorCode[]
   ];
 }
 
-/** The errors that an endpoint of the public API can answer: those of its guards, and its own. */
+/** The errors with which an endpoint of the public API can answer: those of its guards, and its own. */
 export function errorsOfEndpoint(endpoint: Endpoint): ErrorCode[] {
   const { scopes, body } = endpoint;
   return inOrder([
@@ -61,7 +61,7 @@ export function errorsOfEndpoint(endpoint: Endpoint): ErrorCode[] {
   ]);
 }
 
-/** The same for an endpoint of the administration. */
+/** Like `errorsOfEndpoint`, for the administration. */
 export function errorsOfAdminEndpoint(endpoint: Operation): ErrorCode[] {
   return inOrder([
     ...ALWAYS,
@@ -75,12 +75,12 @@ export function groupByStatus(codes: readonly ErrorCode[]): ErrorGroup[] {
   return [...Map.groupBy(codes, (code) => ERRORS[code].status)].map(([status, group]) => ({ status, codes: group }));
 }
 
-/** Its name among the components. */
+/** The group's name among the components. */
 export function nameOfGroup({ status, codes }: ErrorGroup): string {
   return [status, ...codes].join('.');
 }
 
-/** All errors of a status: which ones, in words and in `x-error-codes`. */
+/** Describes all errors of a status, in words and in `x-error-codes`. */
 export function describeErrorGroup(
   { status, codes }: ErrorGroup,
   headersOfStatus: (status: number) => readonly string[],

@@ -4,7 +4,7 @@ import joiToJson from 'joi-to-json';
 import { codePointLimitOf } from '../../shared/contracts/chat-request.ts';
 import type { JsonSchema } from '../contract/json-schema.ts';
 
-/** The package's types name its function `parse`; what it exports is the function itself. */
+/** The package's types declare a `parse` function, but its export is that function itself. */
 const convert = joiToJson as unknown as typeof joiToJson.parse;
 
 interface Rule {
@@ -12,7 +12,7 @@ interface Rule {
   args?: Record<string, unknown>;
 }
 
-/** What `describe()` tells of a schema, as far as the schemas here use it. */
+/** The result of `describe()`, as far as the schemas here use it. */
 interface Description {
   type: string;
   flags?: { only?: boolean; presence?: string; description?: string; default?: unknown };
@@ -24,18 +24,18 @@ interface Description {
   matches?: { schema?: Description }[];
 }
 
-/** What a schema may declare by `.meta()` for the document. */
+/** What a schema may declare for the document with `.meta()`. */
 interface Meta {
-  /** The value that applies where the field is left out. */
+  /** The value that applies if the field is omitted. */
   default?: unknown;
-  /** A custom rule in words, where JSON Schema cannot say it. */
+  /** A custom rule in words, if JSON Schema cannot express it. */
   rule?: string;
-  /** The value that the text of a query parameter stands for. */
+  /** The type of value that the text of a query parameter stands for. */
   reads?: Description;
   format?: string;
 }
 
-/** An unknown rule would silently be missing from the document. */
+/** Anything not listed here is an error, because it would silently be missing from the document. */
 const KNOWN = new Set(['type', 'flags', 'rules', 'allow', 'metas', 'keys', 'items', 'matches', 'dependencies']);
 const KNOWN_BESIDE = new Set(['preferences', 'examples']);
 const KNOWN_RULES: Readonly<Record<string, readonly string[]>> = {
@@ -58,7 +58,7 @@ function metaOf({ metas = [] }: Description): Meta {
   return Object.assign({}, ...metas) as Meta;
 }
 
-/** Code points become a `max`, which JSON Schema counts so; any other custom rule must have been put into words. */
+/** Code points become a `max`, because JSON Schema counts them too; other custom rules must be described in words. */
 function plainRules(node: Description): Rule[] {
   return (node.rules ?? []).map((rule) => {
     if (rule.name !== 'custom') return rule;
@@ -69,7 +69,7 @@ function plainRules(node: Description): Rule[] {
   });
 }
 
-/** What joi refuses by default: an empty text, and a number that is not exact. */
+/** What joi refuses by default: empty strings and unsafe numbers. */
 function silentRules({ type, flags, allow = [] }: Description, rules: readonly Rule[]): Rule[] {
   const has = (name: string) => rules.some((rule) => rule.name === name);
   if (flags?.only === true) return [];
@@ -82,7 +82,7 @@ function silentRules({ type, flags, allow = [] }: Description, rules: readonly R
 
 const NULL: Description = { type: 'any', flags: { only: true }, allow: [null] };
 
-/** A description in the words that joi-to-json translates without loss. */
+/** Rewrites a description into a form that joi-to-json translates without loss. */
 function inPlainWords(given: Description): Description {
   assertKnown(given);
   const { default: value, rule, reads } = metaOf(given);
@@ -90,7 +90,7 @@ function inPlainWords(given: Description): Description {
   const { flags, allow, keys, items, matches, ...others } = node;
   const rules = plainRules(node);
   const description = [flags?.description, rule].filter((part) => part !== undefined).join(' ');
-  // joi-to-json would make an alternative that may be null one that has to be.
+  // joi-to-json would turn a nullable alternative into one that must be null.
   const isOptionalChoice = matches !== undefined && allow?.includes(null) === true;
   return {
     ...others,
@@ -117,17 +117,17 @@ function choices(matches: NonNullable<Description['matches']>, orNull: boolean):
   return [...schemas, ...(orNull ? [NULL] : [])].map((schema) => ({ schema }));
 }
 
-/** Exactly one of them; joi-to-json says the same at greater length. */
+/** Exactly one of the peers; joi-to-json's own translation says the same at greater length. */
 function exactlyOne(schema: { oneOf?: object[] }, { peers }: { peers: string[] }): void {
   schema.oneOf = peers.map((peer) => ({ required: [peer] }));
 }
 
 /**
- * The JSON Schema of what a joi schema lets through, as strictly as `checkAgainst` applies it: nothing is converted.
- * Throws on a rule that it cannot describe (decision 0036).
+ * The JSON Schema of the values that a joi schema accepts, as strictly as `checkAgainst` applies it: nothing is
+ * converted. Throws on a rule that it cannot describe (decision 0036).
  */
 export function fromJoi(schema: Joi.Schema): JsonSchema {
-  // `describe()` has this shape, and joi-to-json asks a schema for nothing else.
+  // `describe()` has this shape, and joi-to-json uses nothing else of a schema.
   const description = inPlainWords(schema.describe() as Description);
   const described = { describe: () => description } as unknown as Joi.Schema;
   return convert(described as never, 'open-api-3.1', {}, { logicalOpParser: { xor: exactlyOne } }) as JsonSchema;

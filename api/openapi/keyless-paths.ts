@@ -3,7 +3,7 @@ import type { ResponseHeaderName } from '../contract/headers.ts';
 import { constant, object, text } from '../contract/json-schema.ts';
 import type { JsonSchema } from '../contract/json-schema.ts';
 
-/** At the root of the host, beside the API. */
+/** Served at the root of the host, not below the API's path. */
 const AT_ROOT = [{ url: '/', description: 'The root of the host.' }];
 
 interface KeylessAnswer {
@@ -25,7 +25,7 @@ const checks: JsonSchema = {
   additionalProperties: text(),
 };
 
-/** Paths that need no key and are not among the endpoints; test/api/openapi.test.ts compares them with the app. */
+/** Paths that need no key and are not endpoints; test/api/openapi.test.ts compares them with the app. */
 const KEYLESS: Readonly<Record<string, KeylessOperation>> = {
   '/health/live': {
     operationId: 'getLiveness',
@@ -76,7 +76,7 @@ function describeAnswer({ description, schema, example, headers = [] }: KeylessA
   };
 }
 
-/** What is served without a key. */
+/** Describes what is served without a key. */
 export function describeKeylessPaths() {
   return Object.fromEntries(
     Object.entries(KEYLESS).map(([path, { operationId, summary, answers }]) => [

@@ -18,10 +18,10 @@ A request over plain HTTP, where HTTPS is required, and one that is not valid HT
 
 const SCOPE_NAMES = SCOPES.map((scope) => `\`${scope}\``).join(', ');
 
-/** What every answer to a valid key has; a call without one gets the limit of its address alone. */
+/** The headers of every answer to a valid key; a call without one gets only the limit of its address. */
 const KEY_HEADERS = [...Object.keys(UNIFORM_HEADERS), ...Object.keys(TOKEN_HEADERS)];
 
-/** Describes the public API; the same every time. */
+/** Describes the public API, always in the same way. */
 export function createDocument(): OpenApiDocument {
   const api: Api<Endpoint> = {
     title: 'Parley',

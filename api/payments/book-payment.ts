@@ -35,12 +35,12 @@ export interface BookPaymentDeps {
 
 /**
  * Books a payment notice exactly once, then writes the new book to Redis and publishes the tenant's webhook events. A
- * repeated notice repeats the last two steps, which is harmless: a call that failed after the booking is completed when
- * the payment sends its notice again. `requestId` is for the audit log.
+ * repeated notice repeats only the last two steps, which is harmless: so a call that failed after the booking is
+ * completed when the payment provider sends its notice again. `requestId` is for the audit log.
  */
 export interface BookPayment {
   complete(paid: PaidCheckout, requestId: string, notice?: PaymentNotice): Promise<void>;
-  /** `unpaid`: the payment must send the notice again later. `unknown`: the purchase was not made here. */
+  /** `unpaid`: the provider must send the notice again later. `unknown`: the purchase was not made here. */
   reverse(
     reference: PurchaseReference,
     reversal: Reversal,

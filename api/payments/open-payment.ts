@@ -12,8 +12,8 @@ import { createBookPayment } from './book-payment.ts';
 import type { BookPaymentDeps } from './book-payment.ts';
 
 /**
- * `PAYMENTS`; undefined: nothing is sold. `stripeApiUrl` is for tests. Stripe's package is loaded only where it is
- * used: its 271 modules would be a fifth of an ingress's start.
+ * Opens what `PAYMENTS` names; undefined: nothing is sold. `stripeApiUrl` is for tests. Stripe's package is loaded only
+ * if needed, because its 271 modules would take a fifth of an ingress's start.
  */
 export async function openPayment(
   { payments, stripe }: Pick<Config, 'payments' | 'stripe'>,
@@ -32,7 +32,7 @@ export async function openPayment(
 
 const NOTHING: PriceList = { currency: 'usd', pricePerMillion: null, packages: [] };
 
-/** Prices of the test page. For real money an administrator sets every price. */
+/** Prices of the test page. If real money is involved, an administrator sets every price. */
 const TEST_PRICES: PriceList = {
   currency: 'usd',
   pricePerMillion: 500,
@@ -42,7 +42,7 @@ const TEST_PRICES: PriceList = {
   ],
 };
 
-/** The prices of credits until an administrator sets them. */
+/** The prices that apply until an administrator sets them. */
 export function pricesUnset({ payments }: Pick<Config, 'payments'>): PriceList {
   return payments === 'test' ? TEST_PRICES : NOTHING;
 }

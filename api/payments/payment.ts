@@ -1,20 +1,20 @@
 import type { CheckoutRow, PaymentName } from '../../shared/infra/mongo/accounts/checkout-repository.ts';
 
-/** A checkout that the buyer can pay now. */
+/** A checkout that is ready to be paid. */
 interface OpenedCheckout {
   /** The page on which the buyer pays. */
   url: string;
   /** Milliseconds since the epoch. */
   expiresAt: number;
-  /** The payment's own id of it. */
+  /** The payment provider's own id of the checkout. */
   sessionId?: string;
 }
 
-/** Who takes the money: Stripe, or a page of this service that takes none. */
+/** Whoever takes the money: Stripe, or this service's test page, which takes none. */
 export interface Payment {
   name: PaymentName;
   /**
-   * Opens a checkout; `origin` is how the caller reaches this service. Repeating it opens no second one.
+   * Opens a checkout; `origin` is how the caller reaches this service. Safe to repeat: that opens no second checkout.
    * Throws a ServiceError.
    */
   open(checkout: CheckoutRow, origin: string): Promise<OpenedCheckout>;

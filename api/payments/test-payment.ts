@@ -18,7 +18,7 @@ import type { BookPayment } from './book-payment.ts';
 import { checkoutStatus } from '../resources/billing/billing-resource.ts';
 import { readParam } from '../contract/path-parameters.ts';
 
-/** Browsers apply `form-action` to the redirect behind the form, too. */
+/** Browsers also apply `form-action` to the redirect after the form. */
 function testPaymentPolicy({ successUrl, cancelUrl }: CheckoutRow): string {
   const origins = [successUrl, cancelUrl].map((url) => new URL(url).origin);
   return [
@@ -42,7 +42,7 @@ function escape(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** An amount of minor units as people write it: `$5.00`. */
+/** An amount in minor units as people write it: `$5.00`. */
 function priceText({ amount, currency }: CheckoutRow): string {
   const format = new Intl.NumberFormat('en', { style: 'currency', currency });
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
@@ -53,7 +53,7 @@ const FORM = `<form method="post">
 <button type="submit" name="action" value="cancel">Cancel</button>
 </form>`;
 
-/** The test payment page: plain HTML, no script, nothing from elsewhere. */
+/** The test payment page: plain HTML, no script, nothing loaded from elsewhere. */
 function renderTestPayment(checkout: CheckoutRow, status: CheckoutStatus): string {
   const credits = toCredits(checkout.creditsMicro).toLocaleString('en', { maximumFractionDigits: 6 });
   return `<!doctype html>
@@ -80,7 +80,7 @@ ${status === 'open' ? FORM : `<p role="status">${NOTICES[status]}</p>`}
 /** Below `/platform/v1`; followed by the checkout's id. */
 const TEST_PAYMENT_PATH = '/billing/test_payment';
 
-/** Takes no money: a page of this service stands for the payment (`PAYMENTS=test`). */
+/** Takes no money: a page of this service stands in for the payment provider (`PAYMENTS=test`). */
 export function createTestPayment(): Payment {
   return {
     name: 'test',
@@ -114,7 +114,7 @@ function sendPage(res: Response, checkout: CheckoutRow, status: CheckoutStatus, 
   res.status(code).type('html').send(renderTestPayment(checkout, status));
 }
 
-/** The page that pays or cancels a test payment, once. Its unguessable id is the permission. */
+/** The page that pays or cancels a test payment, once. Knowing its unguessable id is the permission. */
 export function createTestPaymentRoute({ checkouts, bookPayment, clock }: TestPaymentDeps): Router {
   async function find(req: Request): Promise<CheckoutRow> {
     const checkout = await checkouts.findAny(readParam(req, 'checkoutId'));
@@ -122,7 +122,7 @@ export function createTestPaymentRoute({ checkouts, bookPayment, clock }: TestPa
     throw new ServiceError('not_found', 'There is no checkout with this id.');
   }
 
-  /** Pressing the same button twice has the result of pressing it once. */
+  /** Pressing the same button twice has the same result as pressing it once. */
   async function act(checkout: CheckoutRow, action: 'pay' | 'cancel', requestId: string): Promise<boolean> {
     const checkoutId = checkout._id;
     if (action === 'pay') await bookPayment.complete({ checkoutId, onlyOpen: true }, requestId);

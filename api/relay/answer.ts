@@ -3,7 +3,7 @@ import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
 
-/** What is needed of a request to write its answer. */
+/** The parts of a request that its answer contains. */
 export interface AnswerHead {
   requestId: string;
   /** Unix seconds. */
@@ -13,7 +13,7 @@ export interface AnswerHead {
   metadataJson?: string;
 }
 
-/** The head of a request's answer, the same on every ingress and at any time. */
+/** The head of a request's answer: the same on every ingress and at any time. */
 export function answerHead(request: {
   requestId: string;
   acceptedAt: number;
@@ -34,8 +34,8 @@ function metadataOf({ metadataJson }: AnswerHead): string {
 }
 
 /**
- * Writes the events of a stream as SSE (docs/spec/interface.md section 6.1). The text depends on head, sequence number
- * and entry only, so every ingress writes the same bytes. `deltas` are JSON string literals and are not decoded.
+ * Writes the events of a stream as SSE (docs/spec/interface.md section 6.1). The text depends only on head, sequence
+ * number and entry, so every ingress writes the same bytes. `deltas` are JSON string literals and are not decoded.
  */
 export function createSseWriter(head: AnswerHead) {
   const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;
@@ -54,8 +54,8 @@ export function createSseWriter(head: AnswerHead) {
 
   return {
     /**
-     * The events of an entry from `fromSeq` on. An end is the final chunk, then `[DONE]`; a failed stream ends without
-     * it (docs/spec/contract.md section 3).
+     * The events of an entry from `fromSeq` on. A stream ends with the final chunk and then `[DONE]`; a failed one has
+     * no `[DONE]` (docs/spec/contract.md section 3).
      */
     events(entry: StreamEntry, fromSeq: number): string {
       let seq = firstSeqOf(entry);
@@ -74,12 +74,12 @@ export function createSseWriter(head: AnswerHead) {
 
 export const SSE_PING = ': ping\n\n';
 
-/** A comment of SSE, which is no event and has no number. */
+/** An SSE comment, which is not an event and has no number. */
 export function ssePlace({ position, waitMs }: QueuePlace): string {
   return `: queue position=${position} wait=${toWaitSeconds(waitMs)}\n\n`;
 }
 
-/** Whole seconds, as callers count them; at least 1. */
+/** Whole seconds as callers see them; at least 1. */
 export function toWaitSeconds(waitMs: number): number {
   return Math.max(1, Math.round(waitMs / 1000));
 }

@@ -4,19 +4,19 @@ import type { HandOn } from './hand-on.ts';
 import { isOpen } from './open-reader.ts';
 import type { OpenReader, ReaderGroup } from './open-reader.ts';
 
-/** Readers are of one request. */
+/** All readers passed to a call are of one request. */
 export interface CatchUp {
-  /** Reads what the readers have not seen. */
+  /** Reads the events that the readers have not seen. */
   catchUp(...behind: readonly OpenReader[]): void;
-  /** The same where messages should have brought it. */
+  /** Like `catchUp`, for events that messages should have brought. */
   recover(...missing: readonly OpenReader[]): void;
-  /** Recovers all readers that have had no entry for this time. */
+  /** Recovers all readers without an entry for this time. */
   recoverQuiet(quietForMs: number): void;
-  /** Reads all that the stream has. False: another read is under way, or Redis does not answer. */
+  /** Reads the rest of the stream. False: another read is under way, or Redis does not answer. */
   readRest(group: ReaderGroup): Promise<boolean>;
 }
 
-/** Entries in one read. A slow client takes a few of them, and the rest is read again. */
+/** Entries per read. A slow client may take only a few of them; the rest is read again. */
 const PORTION = 64;
 
 /** Where a reader stood when a read began. */
@@ -26,7 +26,7 @@ interface ReadStart {
   hasGap: boolean;
 }
 
-/** Whether a read up to `lastSeq` found events that messages should have brought, and have not brought meanwhile. */
+/** Whether a read up to `lastSeq` found events that messages should have brought, but still have not. */
 function isFound({ reader, fromSeq, hasGap }: ReadStart, lastSeq: number): boolean {
   return hasGap && isOpen(reader) && reader.nextSeq === fromSeq && lastSeq >= fromSeq;
 }
@@ -53,7 +53,7 @@ export function createCatchUp(deps: {
       for (let behind = behindOf(); behind.length > 0; behind = behindOf()) await readFor(group, behind);
       return true;
     } catch (error) {
-      // What is no entry will never be one; anything else the next poll tries again.
+      // Malformed entries stay malformed; after any other error the next poll tries again.
       if (!(error instanceof SyntaxError))
         log.debug('A stream could not be read.', { requestId: group.requestId, error });
       else for (const reader of [...group.readers].filter(isOpen)) breakOff(reader, reader.nextSeq, error);

@@ -13,7 +13,7 @@ interface Collected {
 }
 
 export interface Collector {
-  /** Resolves with the JSON text of the complete answer; throws what ended the request instead. */
+  /** Resolves with the JSON text of the complete answer, or throws the error that ended the request. */
   answer(head: AnswerHead): Promise<string>;
   close(): void;
   /** The request was not admitted. */
@@ -26,15 +26,15 @@ export interface CollectOptions {
   /** The stream may have begun. */
   existing?: boolean;
   timeoutMs: number;
-  /** Aborts when this ingress can wait no longer; the request itself goes on. */
+  /** Aborts when this ingress can no longer wait; the request itself goes on. */
   stopping: AbortSignal;
 }
 
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls `act` when `signal` aborts; returns a function that cancels it. The signal has one listener for all, as adding one
- * walks all that are there: 7 µs with 2,000 callers that wait.
+ * Calls `act` when `signal` aborts; returns a function that cancels this. All waiting callers share one listener,
+ * because adding one walks all that exist: 7 µs with 2,000 waiting callers.
  */
 function onAbort(signal: AbortSignal, act: () => void): () => void {
   let all = waiting.get(signal);
@@ -57,7 +57,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
   const collected = Promise.withResolvers<Collected>();
   collected.promise.catch(() => undefined);
   const onEntry = (entry: StreamEntry) => {
-    // One by one: a function takes some 100,000 arguments, and a provider may send more pieces.
+    // One by one: a call takes only some 100,000 arguments, and a provider may send more pieces.
     for (const literal of entry.deltas) literals.push(literal);
     if (entry.terminal !== undefined) collected.resolve({ literals, terminal: entry.terminal });
   };
@@ -83,7 +83,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     reader.close();
   };
   res.once('close', close);
-  // If the client has left already there is no event any more.
+  // If the client has already left, there is no more `close` event.
   if (res.closed) close();
 
   return {
@@ -96,7 +96,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
       reader.confirm();
       const { terminal } = await collected.promise;
       const error = errorOf(terminal, literals.length > 0);
-      // A request that was sent for a complete answer has none of its text when it fails.
+      // A request made for a complete answer has sent none of its text if it fails.
       if (error !== undefined) throw literals.length > 0 ? brokenOff(error) : error;
       return completeAnswer(head, literals, terminal);
     },

@@ -12,7 +12,7 @@ import { DEADLINE_MARGIN_MS, errorOf, timedOut } from './outcome.ts';
 import { startPings } from './pings.ts';
 import type { PingOptions } from './pings.ts';
 
-/** A client that reads nothing for this long is taken as gone (docs/architecture/facts.md section 4). */
+/** A client that reads nothing for this long counts as gone (docs/architecture/facts.md section 4). */
 export const DRAIN_MS = 30_000;
 
 export const SSE_HEADERS = {
@@ -21,7 +21,7 @@ export const SSE_HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const;
 
-/** Shorter times than those of the interface, for tests. */
+/** Lets tests shorten the times of the interface. */
 export interface RelayTimes extends Pick<PingOptions, 'pingMs' | 'placeMs'> {
   drainMs?: number;
   /** How long the relay waits for the terminal event beyond the request's time limit. */
@@ -31,7 +31,7 @@ export interface RelayTimes extends Pick<PingOptions, 'pingMs' | 'placeMs'> {
 export interface ForwardOptions extends RelayTimes, Pick<PingOptions, 'place'> {
   shard: number;
   requestId: string;
-  /** The request was sent by an earlier call, so the stream may have begun. */
+  /** An earlier call made the request, so the stream may have begun. */
   existing?: boolean;
   /** Sequence number of the first event to write; the client has the earlier ones. */
   fromSeq?: number;
@@ -52,12 +52,12 @@ export interface Forwarder {
 
 const ignore = () => undefined;
 
-/** Sends the status line: from now on a failure is an event of the stream, not an HTTP status. */
+/** Sends the status line: from then on a failure is an event of the stream, not an HTTP status. */
 function commit(res: Response): void {
   if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
 }
 
-/** The error of a request that failed before it had any text, while it can still be answered with an HTTP status. */
+/** The error of a request that failed before it had text, if it can still be answered with an HTTP status. */
 function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | undefined {
   const { terminal, deltas } = entry;
   if (terminal === undefined || res.headersSent) return undefined;
@@ -65,16 +65,16 @@ function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | 
 }
 
 /**
- * Forwards a request's stream as SSE. It is opened before the request is admitted, so that it misses no event, and the times
- * of pings count from then. Entries that arrive before `forward` is called wait in memory.
+ * Forwards a request's stream as SSE. Open it before the request is admitted, so that it misses no event; ping times
+ * count from then. Entries that arrive before `forward` is called wait in memory.
  */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
   const { shard, requestId, existing, fromSeq = 1, timeoutMs } = options;
   const { drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
-  /** Settles `forward`: rejected by a failure before the status line, resolved by the stream's end or the client's leaving. */
+  /** Settles `forward`: rejects on a failure before the status line, resolves when stream or connection ends. */
   const done = Promise.withResolvers<undefined>();
   done.promise.catch(ignore);
-  /** Entries from before `forward` was called; then `write` is set. */
+  /** Entries that arrived before `forward` was called and set `write`. */
   const early: StreamEntry[] = [];
   let write: ((entry: StreamEntry) => void) | undefined;
   /** Sequence number of the next event. */
@@ -104,8 +104,8 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   let deadline = setTimeout(expire, timeoutMs + marginMs);
 
   /**
-   * The time limit is over, and no worker is left that could end the request. So the relay ends the stream, but not before a
-   * slow client has read what is there.
+   * The time limit is over, and no worker is left to end the request, so the relay ends the stream. Before that, a slow
+   * client may read what is there.
    */
   function expire(): void {
     if (writer.wasBlocked()) deadline = setTimeout(expire, drainMs);
@@ -150,9 +150,9 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     done.resolve(undefined);
   }
   res.once('close', close);
-  // A client that left earlier causes no `close` event any more.
+  // A client that left earlier causes no more `close` event.
   if (res.closed) close();
-  // A write may fail because the client has just left, which is no fault.
+  // A write may fail because the client has just left, which is not an error.
   res.on('error', close);
 
   return {

@@ -5,18 +5,18 @@ import { isListening } from './open-reader.ts';
 import type { OpenReader } from './open-reader.ts';
 
 export interface HandOn {
-  /** Hands an entry on to a reader that takes entries, without what the reader has seen. */
+  /** Hands an entry to a reader that takes entries now, without the events that the reader already has. */
   deliver(reader: OpenReader, entry: StreamEntry): void;
   /** Ends a reader whose request Redis has lost. */
   lose(reader: OpenReader): void;
-  /** Ends a reader that this service cannot go on with. */
+  /** Ends a reader that this service cannot continue to serve. */
   breakOff(reader: OpenReader, lastSeq: number, error: unknown): void;
 }
 
 /**
- * Whether an entry belongs to another answer than the one that was begun: Redis came back without its last writes, and
- * another delivery ran the request anew. The error with which a later delivery ends an interrupted answer belongs to the one
- * that was begun.
+ * Whether an entry belongs to another answer than the reader's: Redis came back without its last writes, and another
+ * delivery ran the request again. An error with which a later delivery ends an interrupted answer still belongs to the
+ * reader's.
  */
 function isOfAnotherAnswer({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
   if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;
@@ -24,13 +24,13 @@ function isOfAnotherAnswer({ writer, nextSeq }: OpenReader, entry: StreamEntry):
   return !isInterruption || firstSeqOf(entry) !== nextSeq;
 }
 
-/** The entry without increments that were delivered: repeated text may be split into other entries. */
+/** The entry without the increments already delivered: repeated text may be split into different entries. */
 function unseenOf(entry: StreamEntry, nextSeq: number): StreamEntry {
   const seen = nextSeq - firstSeqOf(entry);
   return seen <= 0 ? entry : { ...entry, deltas: entry.deltas.slice(seen) };
 }
 
-/** The way of an entry to a reader: each event once and in order, and after its end nothing. */
+/** How entries reach a reader: each event once and in order, and nothing after the end. */
 export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now: () => number; log: Logger }): HandOn {
   const { onEnded, now, log } = deps;
 
@@ -52,7 +52,7 @@ export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now:
     if (isListening(reader)) handOn(reader, { lastSeq: reader.nextSeq, deltas: [], terminal: LOST });
   }
 
-  /** What a reader throws ends its own stream: one call serves many. */
+  /** An error thrown by a reader ends only its own stream, because one call serves many readers. */
   function handOn(reader: OpenReader, entry: StreamEntry): void {
     reader.nextSeq = entry.lastSeq + 1;
     reader.quietSince = now();

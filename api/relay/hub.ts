@@ -20,21 +20,21 @@ export interface RelayEvents {
 
 /**
  * Brings the entries of running requests from Redis to the connections of this ingress. Messages carry the text itself.
- * What the subscriber misses is read from the request's stream: pub/sub alone lost 460 of 3,000 messages in one reconnect
- * (docs/architecture/facts.md section 4).
+ * What the subscriber misses is read from the request's stream: pub/sub alone lost 460 of 3,000 messages in one
+ * reconnect (docs/architecture/facts.md section 4).
  */
 export interface RelayHub {
-  /** The channel to which workers publish the entries of requests that were admitted here. */
+  /** The channel on which workers publish the entries of requests admitted here. */
   channelOf(shard: number): string;
   /** Whether requests of this shard may be admitted. If not, wait for `ensureShard`. */
   hasShard(shard: number): boolean;
   ensureShard(shard: number): Promise<void>;
-  /** Calls back entry by entry, with each event once and in order, until `close`. */
+  /** Calls `onEntry` entry by entry, with each event once and in order, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
-  /** Deletes Redis's copy of an answer once every reader here has its end. Call it while a reader is open. */
+  /** Deletes Redis's copy of an answer once every reader here has reached its end. Call it while a reader is open. */
   wipeAtEnd(requestId: string): void;
   /**
-   * Calls back once if all readers here have been told that Redis knows nothing of their request any more. Call it while a
+   * Calls back once, when all readers here have been told that Redis no longer knows their request. Call it while a
    * reader is open.
    */
   whenLost(requestId: string, act: () => void): void;
@@ -48,7 +48,7 @@ export interface ReadFrom {
   fromSeq?: number;
   /** The stream may have begun, so it is read at once. */
   existing?: boolean | undefined;
-  /** The request may not be admitted yet: before `confirm` Redis is not asked whether it knows the request. */
+  /** The request may not be admitted yet: until `confirm`, Redis is not asked whether it knows the request. */
   isAwaited?: boolean;
 }
 
@@ -56,14 +56,14 @@ export interface Reader {
   close(): void;
   /** The request was admitted. */
   confirm(): void;
-  /** Closes without a word to Redis: the request was not admitted. */
+  /** Closes without notifying Redis: the request was not admitted. */
   abandon(): void;
-  /** Stops calling back until `resume`. What comes meanwhile stays in Redis. */
+  /** Stops calling back until `resume`. Entries that come meanwhile stay in Redis. */
   pause(): void;
   resume(): void;
 }
 
-/** After this time without an entry a reader reads the stream. */
+/** A reader without an entry for this long reads the stream. */
 const POLL_MS = 1_000;
 /** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/requests/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
@@ -81,17 +81,17 @@ export interface RelayHubDeps {
   events: Emitter<RelayEvents>;
 }
 
-/** Deletes Redis's copy of an answer where nothing is to be kept of it, once its readers here have read it. */
+/** Deletes Redis's copy of an answer, if nothing of it is to be kept, once its readers here have read it. */
 function createWipeIfRead(groups: ReaderGroups, { records, channel }: Pick<RelayHubDeps, 'records' | 'channel'>) {
   return ({ shard, requestId }: OpenReader): void => {
     const group = groups.get(requestId);
-    // An answer that is not wiped, because Redis is away or another ingress reads it, expires soon.
+    // An answer that is not wiped, because Redis is unavailable or another ingress reads it, expires soon.
     if (group?.isWipedAtEnd === true && [...group.readers].every(({ ended }) => ended))
       records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
   };
 }
 
-/** Takes messages: delivers their entries, unless an entry before one is missing. */
+/** Receives messages and delivers their entries; if an earlier entry is missing, recovers first. */
 function createReceive(deps: {
   groups: ReaderGroups;
   deliver: HandOn['deliver'];
@@ -132,7 +132,7 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
 
   channel.onEntry(createReceive({ groups, deliver, recover, log }));
   channel.onReady(() => {
-    // Workers come back at the same time.
+    // Workers reconnect at the same time, so Redis may be missing requests that they are about to put back.
     for (const group of groups.values()) group.unknownSince = undefined;
     recoverQuiet(0);
     renewAll();

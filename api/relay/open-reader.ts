@@ -1,6 +1,6 @@
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 
-/** A reader of a request's events, as the hub keeps it. */
+/** A reader of a request's events, as the hub tracks it. */
 export interface OpenReader {
   shard: number;
   requestId: string;
@@ -11,18 +11,18 @@ export interface OpenReader {
   closed: boolean;
   /** The terminal event has come. */
   ended: boolean;
-  /** The delivery whose text the reader has. */
+  /** The delivery that wrote the text the reader has. */
   writer: string | undefined;
-  /** The stream may have events that were not delivered. */
+  /** The stream may have events that were not delivered to the reader. */
   isBehind: boolean;
-  /** Messages should have brought what it lacks. */
+  /** Messages should have brought the missing events. */
   hasGap: boolean;
   quietSince: number;
-  /** The request is on its way into Redis, which does not know it yet. */
+  /** The request is on its way into Redis, which may not know it yet. */
   isAwaited: boolean;
 }
 
-/** A reader that has nothing yet. */
+/** A reader that has received nothing yet. */
 export function newReader(
   shard: number,
   requestId: string,
@@ -51,11 +51,11 @@ export interface ReaderGroup {
   requestId: string;
   readers: Set<OpenReader>;
   isFilling: boolean;
-  /** Nothing is kept of the answer. */
+  /** Nothing of the answer may be kept. */
   isWipedAtEnd: boolean;
-  /** Redis was asked for the request and did not know it, and has not since then. */
+  /** Since when Redis has not known the request, as often as it was asked. */
   unknownSince: number | undefined;
-  /** What is to be done once all readers were told that Redis knows nothing of the request. */
+  /** What to do once all readers have been told that Redis no longer knows the request. */
   onLost: (() => void) | undefined;
 }
 

@@ -11,7 +11,7 @@ import { newId } from '../../shared/lifecycle/ids.ts';
 import { createRelayHub } from './hub.ts';
 import type { RelayEvents, RelayHub } from './hub.ts';
 
-/** Answers on their way from the workers to this ingress. */
+/** Opens the path of answers from the workers to this ingress. */
 export function openRelay(deps: {
   subscriber: RedisClient;
   keyspace: Keyspace;

@@ -6,18 +6,18 @@ import { completeAnswer } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 
 /**
- * A worker ends a request at its deadline; if no worker is left, the sweep does. If neither does, the relay gives up this
- * much later.
+ * A worker ends a request at its deadline; if no worker is left, the sweep does. If neither does, the relay gives up
+ * this much later.
  */
 export const DEADLINE_MARGIN_MS = 20_000;
 
-/** The last event of a stream that has begun, and that nobody has ended in time. */
+/** The last event of a stream that has begun, but that nobody has ended in time. */
 export function timedOut(): Terminal {
   const usage = { promptTokens: 0, completionTokens: 0 };
   return { finishReason: 'error', usage, error: toErrorDetail(outOfTime()) };
 }
 
-/** The HTTP error for a request that ended without an answer; undefined when there is one to send. */
+/** The HTTP error for a request that ended without an answer; undefined if there is an answer to send. */
 export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | undefined {
   const { error, finishReason } = terminal;
   if (error !== undefined) {
@@ -29,8 +29,9 @@ export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | un
 }
 
 /**
- * The error of a stream that broke off, for whoever asks for a complete answer under its Idempotency-Key. The key stands for
- * the text that was sent, so no retry under it brings another end (docs/decisions/0104-what-clients-try-again.md).
+ * The error of a stream that broke off, for a caller that asks for a complete answer under its Idempotency-Key. The key
+ * stands for the text that was sent, so no retry under it can end differently
+ * (docs/decisions/0104-what-clients-try-again.md).
  */
 export function brokenOff(error: ServiceError): ServiceError {
   const more = 'The stream under this Idempotency-Key broke off amid its answer; send a new key.';

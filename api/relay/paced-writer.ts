@@ -1,18 +1,19 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Closes the connection of a client that reads nothing for `drainMs` (docs/architecture/facts.md section 4). Call it after
- * the last text of an answer. A client that reads slowly has all the time it needs, as the limit restarts with each read.
+ * Closes the connection of a client that reads nothing for `drainMs` (docs/architecture/facts.md section 4). Call it
+ * after the last text of an answer. A client that reads slowly has all the time it needs, because each read restarts
+ * the limit.
  */
 export function dropUnread(res: ServerResponse, drainMs: number): void {
-  // The operating system has taken everything, as with nearly every answer.
+  // The operating system has already taken everything, as for nearly every answer.
   if (res.socket?.writableLength === 0) return;
   res.setTimeout(drainMs, () => res.destroy());
 }
 
 /**
- * Resolves when the client has taken what was written; false: its connection is over. A client that takes longer than
- * `drainMs` is dropped (docs/architecture/facts.md section 4).
+ * Resolves when the client has taken what was written; false: its connection has closed. A client that takes longer
+ * than `drainMs` is dropped (docs/architecture/facts.md section 4).
  */
 export function untilDrained(res: ServerResponse, drainMs: number): Promise<boolean> {
   return new Promise((resolve) => {
@@ -30,19 +31,19 @@ export function untilDrained(res: ServerResponse, drainMs: number): Promise<bool
 /** Writes to a client no faster than it reads. */
 export interface PacedWriter {
   write(text: string): void;
-  /** Writes the last text. A client that does not read it loses its connection after `drainMs`, too. */
+  /** Writes the last text. A client that does not read it also loses its connection after `drainMs`. */
   end(text: string): void;
-  /** Whether the client has yet to read what was written. */
+  /** Whether the client still has to read what was written. */
   isBlocked(): boolean;
-  /** Whether the client was too slow at some time since this was last asked. */
+  /** Whether the client has been too slow at any time since the last call. */
   wasBlocked(): boolean;
-  /** Stops the timer of a response that is over. */
+  /** Stops the timer of a response that has ended. */
   close(): void;
 }
 
 /**
  * A client that never read made Node queue 91 MB in 3 s (docs/architecture/facts.md section 4): once its socket is
- * full, `onBlocked` must stop what comes next until `onDrained`. A client that takes longer than `drainMs` is dropped.
+ * full, `onBlocked` must stop further writes until `onDrained`. A client that takes longer than `drainMs` is dropped.
  */
 export function createPacedWriter(
   res: ServerResponse,

@@ -3,26 +3,27 @@ import { SSE_PING, ssePlace } from './answer.ts';
 
 /** docs/spec/interface.md section 8. */
 const PING_MS = 15_000;
-/** When a client whose request waits in line is first told its place; after that with each ping. */
+/** When a client whose request waits in line first gets its place; after that, it gets it with each ping. */
 const PLACE_MS = 1_000;
 
 export interface PingOptions {
   /** Milliseconds; shorter ones are for tests. */
   pingMs?: number;
   placeMs?: number;
-  /** Reads the request's place in line; undefined if it does not wait. Absent: the client is never told its place. */
+  /** Reads the request's place in line; undefined if it does not wait. If absent, the client never gets its place. */
   place?: () => Promise<QueuePlace | undefined>;
 }
 
 export interface Pings {
-  /** The request is admitted: sends at once what has come due, and the rest in time. */
+  /** The request is admitted: sends at once what is already due, and the rest on time. */
   begin(): void;
   stop(): void;
 }
 
 /**
- * Keeps a client informed while its stream has nothing to say: with pings, and with its place in line until the first event.
- * Times count from now, but nothing is sent before `begin`: until then the request may be refused with an HTTP status.
+ * Keeps a client informed while its stream is silent: with pings, and until the first event with its place in line.
+ * Times count from this call, but nothing is sent before `begin`: until then the request may be refused with an HTTP
+ * status.
  */
 export function startPings(
   { pingMs = PING_MS, placeMs = PLACE_MS, place }: PingOptions,

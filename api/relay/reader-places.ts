@@ -3,20 +3,20 @@ import type { ServerResponse } from 'node:http';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** Streams that are read again, on one ingress (docs/spec/contract.md section 8, Readers and deletions). */
+/** Limits on resumed streams, per ingress (docs/spec/contract.md section 8, Readers and deletions). */
 const REQUEST_READERS_MAX = 4;
 const KEY_STREAMS_MAX = 200;
-/** Results of batches and archives of exports that a tenant downloads at a time. A page of what is sent is in memory. */
+/** Batch results and export archives that a tenant may download at a time. Each holds a page of itself in memory. */
 const TENANT_DOWNLOADS_MAX = 8;
 
-/** A reader leaves when the stream ends or its client does, which nobody knows. */
+/** A place becomes free when a stream ends or its client leaves, and nobody knows when that will be. */
 const RETRY_SECONDS = 5;
 
-/** How many read one request, and how many streams one key reads, beside those that made the requests. */
+/** Limits the readers of one request and the streams one key reads, not counting the calls that made the requests. */
 export interface ReaderPlaces {
-  /** Throws `rpm_exceeded` where there is no place. Returns what gives the place back, once. */
+  /** Throws `rpm_exceeded` if no place is free. The returned function gives the place back, once. */
   enter(requestId: string, reader: Pick<Principal, 'tenantId' | 'keyId'>): () => void;
-  /** Takes a tenant's place for a download until its connection has taken all of it, or is over. Throws as `enter`. */
+  /** Takes a tenant's place for a download until its connection has taken all of it or closed. Throws like `enter`. */
   enterDownload(res: ServerResponse, reader: Pick<Principal, 'tenantId'>): void;
 }
 
@@ -49,7 +49,7 @@ export function createReaderPlaces(): ReaderPlaces {
 
   return {
     enter(requestId, { tenantId, keyId }) {
-      // Whose request it is has yet to be looked up: another tenant's readers neither take its places nor hear of them.
+      // The request's owner is not known yet: another tenant's readers neither take its places nor learn of them.
       const read = `${tenantId} ${requestId}`;
       if (ofRequest.of(read) >= REQUEST_READERS_MAX) {
         throw refuse(
@@ -75,7 +75,7 @@ export function createReaderPlaces(): ReaderPlaces {
           `The account's limit of ${TENANT_DOWNLOADS_MAX} downloads at a time is reached; finish one, or wait as Retry-After says.`,
         );
       }
-      // A client that left while its call was looked up hears nothing more, and closes nothing.
+      // A client that left while its call was looked up causes no more `close` event.
       if (res.closed) return;
       downloads.add(tenantId, 1);
       res.once('close', () => {

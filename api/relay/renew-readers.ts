@@ -18,14 +18,14 @@ export interface RenewReadersDeps {
 const ignore = () => undefined;
 
 /**
- * A Redis that came back without a request has it again when its worker has told it so. Workers do as soon as they are
- * connected; a try to connect that hangs takes five seconds (shared/infra/redis/connection.ts).
+ * After Redis has come back without a request, the request's worker restores it as soon as the worker is connected; an
+ * attempt to connect that hangs takes five seconds (shared/infra/redis/connection.ts).
  */
 const UNKNOWN_MS = 6_000;
 
-/** Renews the leases of all readers, and finds those that wait for a request which Redis does not have. */
+/** Renews the leases of all readers, and finds readers that wait for a request which Redis does not have. */
 export function createRenewReaders({ groups, channel, records, readRest, lose, log }: RenewReadersDeps): () => void {
-  /** Whether Redis may yet be told of a request that it does not know. Then it is asked again. */
+  /** Whether a worker may still restore a request that Redis does not know. If so, Redis is asked again later. */
   function mayComeBack(group: ReaderGroup): boolean {
     if (group.unknownSince !== undefined) return performance.now() - group.unknownSince < UNKNOWN_MS;
     group.unknownSince = performance.now();
@@ -33,13 +33,13 @@ export function createRenewReaders({ groups, channel, records, readRest, lose, l
     return true;
   }
 
-  /** A reader that has read all there is, and still waits, would wait in vain. */
+  /** A reader that has read everything and still waits for more would wait in vain. */
   async function renew(group: ReaderGroup): Promise<void> {
     const { shard, requestId, readers } = group;
     const waitingOf = () => [...readers].filter(({ ended, isAwaited }) => !ended && !isAwaited);
     if (waitingOf().length === 0) return;
     const state = await records.renewReader(shard, requestId, channel.nameOf(shard));
-    // An answer may be read for longer than its record stays.
+    // An answer may be read for longer than its record is kept.
     if (state !== 'unknown') group.unknownSince = undefined;
     if (state === 'open' || !(await readRest(group))) return;
     if (state === 'unknown' && mayComeBack(group)) return;

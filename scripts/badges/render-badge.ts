@@ -5,7 +5,7 @@ export interface Badge {
   color: string;
 }
 
-/** What the README shows at its head. `npm start` runs on older versions of Node.js than the service (scripts/launch.mjs). */
+/** The README's badges. `npm start` runs on older versions of Node.js than the service (scripts/launch.mjs). */
 export function badges(manifest: { license: string; version: string }): Badge[] {
   return [
     { name: 'node', label: 'node', value: '20 or newer', color: '#3c873a' },
@@ -15,7 +15,7 @@ export function badges(manifest: { license: string; version: string }): Badge[] 
   ];
 }
 
-/** Close enough to the width of the text: the fonts of readers differ. */
+/** Close enough to a character's width: readers have different fonts. */
 const CHARACTER_PX = 6.6;
 const PADDING_PX = 8;
 

@@ -8,7 +8,7 @@ export interface Case {
   clients: number;
 }
 
-/** One case of one system, run once; all figures are per request or of the whole run. */
+/** One case of one system, run once; figures are per request or for the whole run. */
 export interface RunResult extends Case {
   system: SystemName;
   round: number;
@@ -18,20 +18,20 @@ export interface RunResult extends Case {
   latencyP50Ms: number;
   latencyP99Ms: number;
   firstChunkP50Ms: number | undefined;
-  /** By process; what the ledger costs after the last answer included. */
+  /** By process, including what the ledger costs after the last answer. */
   cpuMsPerRequest: Record<string, number>;
-  /** Ingress, worker and stores; neither provider nor load generator. */
+  /** Ingress, worker and stores, without provider and load generator. */
   pipelineCpuMsPerRequest: number;
   /** Resident memory by process. */
   peakMb: Record<string, number>;
-  /** Of all cores, 0 to 1. */
+  /** Shares of all cores, 0 to 1. */
   cpuShare: { pipeline: number; provider: number; generator: number; others: number };
 }
 
-/** The median over the rounds, figure by figure; errors are added up. */
+/** The median of each figure over the rounds; errors are added up. */
 export type CaseSummary = Omit<RunResult, 'round'>;
 
-/** Of an even number of values, the middle between the two in the middle. */
+/** For an even number of values, the mean of the two middle ones. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((left, right) => left - right);
   const middle = Math.floor(sorted.length / 2);
@@ -46,7 +46,7 @@ function medianByName(records: readonly Record<string, number>[]): Record<string
   );
 }
 
-/** Throws where there is no run. */
+/** Throws if there is no run. */
 export function summarise(runs: readonly RunResult[]): CaseSummary {
   const [first] = runs;
   if (first === undefined) throw new Error('There is no run to summarise.');

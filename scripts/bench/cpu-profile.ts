@@ -3,7 +3,7 @@ interface Frame {
   url: string;
 }
 
-/** A `.cpuprofile` as V8 writes it; the parts that are read here. */
+/** A `.cpuprofile` as V8 writes it: the parts that are read here. */
 export interface CpuProfile {
   nodes: { id: number; callFrame: Frame; children?: number[] }[];
   /** Microseconds of the clock that `process.hrtime` reads. */
@@ -15,22 +15,22 @@ export interface CpuProfile {
 
 export interface Cost {
   name: string;
-  /** Of the time in which the process was not idle, 0 to 1. */
+  /** Share of the time in which the process was not idle, 0 to 1. */
   share: number;
 }
 
-/** Where the process spent its time, the largest first. */
+/** Where the process spent its time, largest share first. */
 export interface ProfileCosts {
   /** A function's own time. */
   byFunction: Cost[];
-  /** By package, or folder of this project, with what Node.js itself does for it. */
+  /** By package, or folder of this project, including what Node.js itself does for it. */
   byModule: Cost[];
 }
 
 const IDLE: ReadonlySet<string> = new Set(['(idle)', '(root)']);
 const OWN_FILE = /\/((?:api|workers|shared|scripts)\/.*)$/;
 
-/** What was before `fromMicros`, of the same clock, is left out: the time it took to start. */
+/** Ignores everything before `fromMicros` (same clock), which is the start-up. */
 export function costsOf(profile: CpuProfile, fromMicros: number, limit: number): ProfileCosts {
   const { samples, timeDeltas } = profile;
   const places = locate(profile);
@@ -60,7 +60,7 @@ interface Place {
   module: string;
 }
 
-/** What each node of the call tree counts for; idle ones are left out. */
+/** The function and module to which each node of the call tree belongs; idle ones are left out. */
 function locate({ nodes }: CpuProfile): Map<number, Place> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
@@ -81,7 +81,7 @@ function locate({ nodes }: CpuProfile): Map<number, Place> {
   return places;
 }
 
-/** From the package or the project on. */
+/** The path within node_modules or this project. */
 function fileOf(frame: Frame | undefined): string {
   const url = frame?.url ?? '';
   const inPackage = url.lastIndexOf('/node_modules/');

@@ -2,25 +2,25 @@ import type { Client, Dispatcher } from 'undici';
 
 import type { LoadSpec } from './load-spec.ts';
 
-/** Only the end of an answer is looked at: a generator that parses is the bottleneck. */
+/** Only the end of an answer is checked: a generator that parsed answers would be the bottleneck. */
 const END_BYTES = 256;
 const TEXT = Buffer.from('"content":"');
 const QUOTE = 0x22;
 
-/** What is read of one answer. */
+/** What is recorded of one answer. */
 export interface Answer {
   status: number;
-  /** Until the first byte, and the first text, of the body. */
+  /** Times until the body's first byte, and its first text. */
   firstByteMs: number;
   firstTextMs: number;
-  /** Of a stream that was resumed. */
+  /** Only for resumed streams. */
   resumedMs?: number;
   end: Buffer;
-  /** Of a resumed stream: numbers of its events that came twice, or not at all. */
+  /** Only for resumed streams: whether events came twice, or not at all. */
   isBroken?: boolean;
 }
 
-/** Chunks that only name the role have an empty text. */
+/** Chunks that only name the role have empty text. */
 function hasText(part: Buffer): boolean {
   for (let at = part.indexOf(TEXT); at !== -1; at = part.indexOf(TEXT, at + 1)) {
     if (part[at + TEXT.length] !== QUOTE) return true;
@@ -28,7 +28,7 @@ function hasText(part: Buffer): boolean {
   return false;
 }
 
-/** `onPart` may end the call, which then resolves with what has come. */
+/** `onPart` may end the call, which then resolves with what has arrived. */
 export function exchange(
   client: Client,
   options: Dispatcher.DispatchOptions,
@@ -38,7 +38,7 @@ export function exchange(
     const sentAt = performance.now();
     const answer: Answer = { status: 0, firstByteMs: 0, firstTextMs: 0, end: Buffer.alloc(0) };
     client.dispatch(options, {
-      // undici tells a handler of this form by its first method.
+      // undici recognizes this form of handler by its first method.
       onRequestStart: () => undefined,
       onResponseStart(_controller, status, headers) {
         answer.status = status;
@@ -62,7 +62,7 @@ export function exchange(
   });
 }
 
-/** Reads a stream in two halves, on two connections, and looks whether they are the whole. */
+/** Reads a stream in two halves, on two connections, and checks whether together they are complete. */
 export async function exchangeResumed(
   client: Client,
   options: Dispatcher.DispatchOptions,
@@ -81,7 +81,7 @@ export async function exchangeResumed(
     },
   });
   if (first.status !== 200) return first;
-  // Half an event may have come: it is asked for again.
+  // Half an event may have arrived: it is requested again.
   text = text.slice(0, text.lastIndexOf('\n\n') + 2);
   const { pathname } = new URL(`${resume.url}/${requestId}`);
   const rest = await exchange(

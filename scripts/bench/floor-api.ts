@@ -1,6 +1,7 @@
 /**
- * The floor's ingress: the least Express + BullMQ + pub/sub program that answers the two chat routes in the same shape.
- * No keys, validation, limits, credits, history, moderation, kept streams, pings, backpressure or errors to speak of.
+ * The floor's ingress: the smallest Express + BullMQ + pub/sub program that answers the two chat routes in the same
+ * format. It has no keys, validation, limits, credits, history, moderation, kept streams, pings, backpressure or real
+ * errors.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -30,7 +31,7 @@ subscriber.on('message', (_channel, text) => {
 await subscriber.subscribe(channel);
 
 async function enqueue(id: string, req: Request, stream: boolean): Promise<void> {
-  // The floor checks nothing, as its description says.
+  // Like everything else, the body is not checked.
   const body = req.body as FloorJob['body'];
   await queue.add('chat', { channel, stream, body }, { jobId: id, removeOnComplete: true, removeOnFail: true });
 }

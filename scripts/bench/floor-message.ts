@@ -1,9 +1,9 @@
 /** What the floor's worker publishes for its ingress, as JSON. */
 export interface FloorMessage {
   id: string;
-  /** A piece of a stream, or a whole answer beside `finishReason`. */
+  /** A piece of a stream; together with `finishReason`, a whole answer. */
   content?: string;
-  /** The last message of a request has it. */
+  /** Only in a request's last message. */
   finishReason?: string;
   usage?: unknown;
   /** The provider failed. */
@@ -11,7 +11,7 @@ export interface FloorMessage {
 }
 
 export interface FloorJob {
-  /** Where the ingress that waits listens. */
+  /** The channel on which the waiting ingress listens. */
   channel: string;
   stream: boolean;
   body: { messages: unknown };

@@ -1,4 +1,4 @@
-/** The floor's worker: takes a job, asks the provider, publishes what comes. */
+/** The floor's worker: takes a job, calls the provider, and publishes what arrives. */
 import { Worker } from 'bullmq';
 import { createParser } from 'eventsource-parser';
 import { Redis } from 'ioredis';
@@ -53,7 +53,7 @@ async function stream(id: string, job: FloorJob): Promise<void> {
   const parser = createParser({
     onEvent({ data }) {
       if (data === '[DONE]') return;
-      // As above, one chunk of it.
+      // One chunk of the same.
       const chunk = JSON.parse(data) as Completion;
       const choice = chunk.choices[0];
       const content = choice?.delta?.content;

@@ -1,4 +1,4 @@
-/** Lines of columns, those with text (by default the first two) aligned to the left, the others to the right. */
+/** Lines of columns: text columns (by default the first two) are left-aligned, others right-aligned. */
 export function formatTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
@@ -17,7 +17,7 @@ export function formatTable(
   return [render(header), widths.map((width) => '-'.repeat(width)).join('  '), ...rows.map(render)];
 }
 
-/** Three digits that matter, no exponent. */
+/** Three significant digits, no exponent. */
 export function figure(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return '-';
   if (value >= 100) return value.toFixed(0);

@@ -8,15 +8,15 @@ import { format } from 'prettier';
 
 import { ROOT } from '../harness/program.ts';
 
-/** Of runs that are thrown away. */
+/** For runs that are thrown away. */
 export const RESULTS_DIR = join(ROOT, 'bench-results');
-/** Runs that are kept with the code. */
+/** For runs that are kept with the code. */
 export const HISTORY_DIR = join(ROOT, 'docs', 'benchmarks');
 
-/** Of the benchmarks whose results are kept. */
+/** The benchmarks whose results are kept. */
 export type Kind = 'rivals' | 'stateful';
 
-/** What every file of the history says, beside its result. */
+/** What every file of the history contains besides its result. */
 export interface KeptRun {
   startedAt: string;
   commit: string;
@@ -24,15 +24,15 @@ export interface KeptRun {
   machine: string;
 }
 
-/** As `npm run check` wants every file of the repository. */
+/** The style that `npm run check` demands of every file of the repository. */
 const STYLE = { printWidth: 120 };
 
-/** Short numbers: a file of the history is read by people, too. Counts stay as they are. */
+/** Shortens numbers, because people read these files too. Counts stay as they are. */
 function shorten(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
 }
 
-/** Two files a run, named by its day and time: the result, and its tables to paste. Returns the first one's name. */
+/** Writes two files named after the run's time: the result, and tables to paste. Returns the first one's name. */
 export async function saveResult(
   { kind, startedAt, isKept }: { kind: Kind; startedAt: Date; isKept: boolean },
   result: object,

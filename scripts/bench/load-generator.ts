@@ -1,6 +1,6 @@
 /**
- * The load generator, a process of its own so that its cost is counted apart: takes a LoadSpec as a message and answers
- * with a LoadResult. It uses undici's dispatcher itself, which costs least. Ends with its parent.
+ * The load generator, a separate process so that its cost is counted separately: receives a LoadSpec as a message and
+ * answers with a LoadResult. It uses undici's dispatcher directly, which is cheapest. Ends with its parent.
  */
 import { build } from 'hdr-histogram-js';
 import { Client } from 'undici';
@@ -10,7 +10,7 @@ import type { Answer } from './exchange.ts';
 import type { LoadResult, LoadSpec } from './load-spec.ts';
 
 const MARK_OF_END = { complete: '"finish_reason":"stop"', stream: 'data: [DONE]' } as const;
-/** The pause after an error, so that a server that refuses connections is not asked in a busy loop. */
+/** The pause after an error, so that a server that refuses connections is not called in a busy loop. */
 const PAUSE_AFTER_ERROR_MS = 20;
 const PERCENTILE_DIGITS = 3;
 
@@ -69,7 +69,7 @@ async function generate(spec: LoadSpec): Promise<LoadResult> {
   }
 
   await Promise.all(Array.from({ length: spec.clients }).map(runClient));
-  // Answers after the time limit are not counted as throughput, but in everything else, as they cost CPU as well.
+  // Answers after the time limit do not count as throughput, but count in everything else, because they cost CPU too.
   const seconds = 'seconds' in spec.until ? spec.until.seconds : (endedAt - startedAt) / 1000;
   const ms = (histogram: typeof latency, percentile: number) => histogram.getValueAtPercentile(percentile) / 1000;
   return {

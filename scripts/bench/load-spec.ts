@@ -1,33 +1,33 @@
-/** What crosses between the benchmark and its load generator. */
+/** The messages between the benchmark and its load generator. */
 
 export type Mode = 'complete' | 'stream';
 
 export interface LoadSpec {
-  /** The whole URL that every request is sent to. */
+  /** The whole URL to which every request is sent. */
   url: string;
   headers: Record<string, string>;
-  /** Clients take them in turn and keep theirs: one entity has one request at a time. */
+  /** Clients take them in turn and keep theirs, because an entity may have only one request at a time. */
   bodies: readonly string[];
   mode: Mode;
-  /** Each has a connection of its own and sends its next request when it has read the answer to the last. */
+  /** Each client has its own connection and sends its next request once it has read the last answer. */
   clients: number;
-  /** When nobody sends any more: after a time or a number of requests. */
+  /** When the clients stop: after a time, or after a number of requests. */
   until: { seconds: number } | { requests: number };
-  /** After this many events each stream is cut, and resumed at `url` followed by its id. */
+  /** Each stream is cut after this many events, and resumed at `url` followed by its id. */
   resume?: { url: string; afterEvents: number };
-  /** Keys that clients use in turn, in place of the one in `headers`: each may resume only some streams a minute. */
+  /** Keys used in turn instead of the one in `headers`, because each may resume only some streams per minute. */
   keys?: readonly string[];
 }
 
 export interface LoadResult {
-  /** Answered as they should be. */
+  /** Correctly answered requests. */
   answered: number;
   requestsPerSecond: number;
-  /** Everything else, by what was wrong. */
+  /** All other requests, by error. */
   errors: Record<string, number>;
   latencyMs: { p50: number; p95: number; p99: number };
-  /** Until the first text; for streams only. */
+  /** Until the first text; only for streams. */
   firstChunkMs: { p50: number; p99: number } | undefined;
-  /** From leaving a stream to its first byte on the next connection. */
+  /** From leaving a stream to the first byte on the next connection. */
   resumedMs: { p50: number; p99: number } | undefined;
 }

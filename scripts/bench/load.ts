@@ -9,9 +9,9 @@ export interface LoadGenerator {
   run(spec: LoadSpec): Promise<LoadResult>;
 }
 
-/** Starts the load generator; it ends with `supervisor`, and with this process in any case. */
+/** Starts the load generator, which ends with `supervisor`, and in any case with this process. */
 export function startLoadGenerator(supervisor: Supervisor): LoadGenerator {
-  // Its own process group: a Ctrl-C reaches this process alone, which then ends everything in order.
+  // In its own process group, a Ctrl-C reaches only this process, which then stops everything in order.
   const child = fork(join(import.meta.dirname, 'load-generator.ts'), { detached: true });
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => {

@@ -15,13 +15,13 @@ export interface BenchOptions {
   modes: Mode[];
   clients: number[];
   rounds: number;
-  /** Of every measured run. */
+  /** Duration of every measured run. */
   seconds: number;
   /** Runs this process of Parley with the CPU profiler; the floor is left out. */
   profile: Profiled | undefined;
-  /** One of the further benchmarks instead of the comparison with the floor. */
+  /** Another benchmark instead of the comparison with the floor. */
   other: OtherBench | undefined;
-  /** Ledger entries of the benchmark of reconciliation. */
+  /** Ledger entries for the reconciliation benchmark. */
   rows: number;
   rivals: RivalsOptions;
   stateful: StatefulOptions;
@@ -29,13 +29,13 @@ export interface BenchOptions {
 
 interface RivalsOptions {
   cases: RivalCase[];
-  /** Of those that this script starts. */
+  /** The systems that this script starts. */
   systems: string[];
-  /** Servers that run already. */
+  /** Servers that are already running. */
   targets: Target[];
   rounds: number;
   seconds: number;
-  /** The result becomes part of docs/benchmarks. */
+  /** Whether the result becomes part of docs/benchmarks. */
   isKept: boolean;
 }
 
@@ -68,7 +68,7 @@ function readChoice<T extends string>(name: string, text: string | undefined, ch
   return choice;
 }
 
-/** Three rounds take about five minutes, `--quick` about one. Throws one sentence. */
+/** Three rounds take about five minutes, `--quick` about one. Throws an error of one sentence. */
 export function parseBenchOptions(args: string[]): BenchOptions {
   const text = { type: 'string' } as const;
   const { values, positionals } = parseArgs({
@@ -135,7 +135,7 @@ export function parseBenchOptions(args: string[]): BenchOptions {
   };
 }
 
-/** `none` leaves out those that a script starts, for `--target` and `--adapter` alone. */
+/** `none` leaves out the systems that a script starts, to use only `--target` and `--adapter`. */
 function readSystems<T extends string>(known: readonly T[], text = known.join(',')): T[] {
   return text === 'none' ? [] : readList('systems', text, known, (system) => system);
 }
@@ -148,7 +148,7 @@ function readList<T>(option: string, text: string, known: readonly T[], nameOf: 
   });
 }
 
-/** A key in the arguments would be in the list of processes. */
+/** Keys come from the environment, because arguments appear in the list of processes. */
 function readTarget(text: string, env: NodeJS.ProcessEnv): Target {
   const [, name, url, model] = /^([\w-]+)=([^,]+)(?:,(.+))?$/.exec(text) ?? [];
   if (name === undefined || url === undefined || URL.parse(url) === null)

@@ -4,7 +4,7 @@ import { specFor } from './run-case.ts';
 import type { System } from './systems.ts';
 
 export interface Probe {
-  /** Of a stream, those with text. */
+  /** Chunks with text in the stream. */
   chunks: number;
   streamText: string;
   completeText: string;
@@ -15,7 +15,7 @@ interface Choice {
   delta?: { content?: string };
 }
 
-/** Sends one request in each mode and reads the whole answer, so that equal work is compared. */
+/** Sends one request in each mode and reads the whole answer, to check that equal work is compared. */
 export async function probe(system: System): Promise<Probe> {
   const texts: string[] = [];
   const parser = createParser({
@@ -38,7 +38,7 @@ async function send(system: System, mode: 'complete' | 'stream'): Promise<string
 }
 
 function choiceOf(json: string): Choice {
-  // docs/spec/interface.md sections 2.2 and 2.3; a server that sends something else fails on its way here.
+  // docs/spec/interface.md sections 2.2 and 2.3; a server that sends something else makes this fail.
   const { choices } = JSON.parse(json) as { choices: Choice[] };
   return choices[0] ?? {};
 }

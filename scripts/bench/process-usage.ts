@@ -12,13 +12,13 @@ export interface UsageDuring<T> {
   result: T;
   elapsedMs: number;
   byProcess: Record<string, ProcessUsage>;
-  /** All processes of the machine together. */
+  /** Of all processes of the machine together. */
   machineCpuMs: number;
 }
 
 const SAMPLE_MS = 200;
 
-/** Runs `act` and measures what the processes use meanwhile: CPU time exactly, resident memory by samples. */
+/** Runs `act` and measures what the processes use meanwhile: CPU time exactly, resident memory by sampling. */
 export async function usageDuring<T>(pids: Record<string, number>, act: () => Promise<T>): Promise<UsageDuring<T>> {
   const names = Object.keys(pids);
   const before = await readProcesses(pids);

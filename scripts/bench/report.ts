@@ -3,7 +3,7 @@ import { figure, formatTable } from './format-table.ts';
 import type { Mode } from './load-spec.ts';
 import type { RedisCost } from './run-case.ts';
 
-/** What a report says beside the figures. */
+/** What a report states besides the figures. */
 export interface Setting {
   rounds: number;
   seconds: number;
@@ -13,11 +13,11 @@ export interface Setting {
 }
 
 export interface Checks {
-  /** By what was wrong; empty where every request was answered. */
+  /** By error; empty if every request was answered. */
   errors: Record<string, number>;
   answered: number;
   ledgerEntries: number;
-  /** Chunks of text in one stream, by system; every system that is compared. */
+  /** Text chunks in one stream, for every system that is compared. */
   chunks: Record<string, number>;
   /** Whether all systems sent the same text, complete and streamed. */
   sameText: boolean;
@@ -29,7 +29,7 @@ const TITLES: Record<Mode, string> = {
   stream: 'Streams of 40 chunks (POST /chat/stream)',
 };
 const COMMANDS_SHOWN = 8;
-/** Above this the machine was busy with something else, and the figures with it. */
+/** Above this share, the machine was busy with something else, which distorts the figures. */
 const OTHERS_SHARE_MAX = 0.1;
 
 export function renderReport(

@@ -15,9 +15,9 @@ import { startParley } from './systems.ts';
 import type { Parley } from './systems.ts';
 
 const LINES = 10_000;
-/** The goal: a batch makes no request of a waiting caller slower than this times its usual p95. */
+/** The goal: a batch must not raise the p95 of callers that wait by more than this factor. */
 const RATIO_MAX = 1.3;
-/** As a small model on a fast day; without any wait the machine, not the service, would be compared. */
+/** Like a small model on a fast day; without any wait, the machine would be compared, not the service. */
 const PROVIDER_MODEL = 'sim?first_token_ms=150&chunks=20&chunk_ms=5';
 const WARM_SECONDS = 2;
 
@@ -25,7 +25,7 @@ interface Round {
   clients: number;
   alone: LoadResult;
   beside: LoadResult;
-  /** Lines of the batch that ended during the measured seconds, a second. */
+  /** Batch lines that ended during the measurement, per second. */
   linesPerSecond: number;
 }
 
@@ -59,7 +59,7 @@ async function measure(lab: Lab, clients: number): Promise<Round> {
   return { clients, alone, beside, linesPerSecond: (after - before) / seconds };
 }
 
-/** How long a batch takes with the service to itself; lines a second. */
+/** How fast a batch is with the service to itself; lines per second. */
 async function measureAlone({ batches }: Lab): Promise<number> {
   const startedAt = performance.now();
   const { id } = await batches.submit(LINES / 5);
@@ -100,7 +100,7 @@ function render(rounds: readonly Round[], alonePerSecond: number): { text: strin
   return { text: lines.join('\n'), isFine };
 }
 
-/** How much a batch slows the requests of callers who wait. Returns the exit code. */
+/** How much a batch slows down the requests of waiting callers. Returns the exit code. */
 export async function runBatchBench(
   { supervisor, dataDir }: SupervisedTask,
   benchOptions: BenchOptions,

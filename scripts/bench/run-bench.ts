@@ -23,11 +23,11 @@ type Print = (line: string) => void;
 export interface ProfileFile {
   dir: string;
   name: string;
-  /** Called when the processes have started, and with them the profile, and are warm. */
+  /** Called once the processes, and with them the profile, have started and are warm. */
   onWarm: () => void;
 }
 
-/** Starts both systems, measures them in turns, prints the report and keeps it as JSON. Returns the exit code. */
+/** Starts both systems, measures them in turns, prints the report and stores it as JSON. Returns the exit code. */
 export async function runBench(
   { supervisor, dataDir }: SupervisedTask,
   options: BenchOptions,
@@ -44,7 +44,7 @@ export async function runBench(
   const systems: System[] = options.profile === undefined ? [await startFloor(context), parley] : [parley];
 
   const checks: Checks = { errors: {}, answered: 0, ledgerEntries: 0, ...(await compareAnswers(systems)) };
-  // The probe's two requests are in the ledger, too.
+  // The probe's two requests are in the ledger as well.
   checks.answered += 2;
   const bench: Bench = {
     generator: startLoadGenerator(supervisor),

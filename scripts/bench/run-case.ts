@@ -10,7 +10,7 @@ import type { System } from './systems.ts';
 export interface Bench {
   generator: LoadGenerator;
   providerPid: number;
-  /** Called with the result of each load, the warm-up included. */
+  /** Called with the result of each load, including the warm-up. */
   onLoad: (system: System['name'], result: LoadResult) => void;
 }
 
@@ -30,15 +30,15 @@ export function specFor({ url, headers }: System, { mode, clients }: Case, until
   return { url: url + PATHS[mode], headers, bodies: [BODY], mode, clients, until };
 }
 
-/** Whoever answers the load, ours or not. */
+/** A system that answers the load, ours or not. */
 export interface Answerer {
   name: string;
-  /** Its processes by name; empty where they are not ours to measure. */
+  /** The processes by name; empty if they are not ours to measure. */
   pids: Record<string, number>;
   settled(): Promise<void>;
 }
 
-/** Warms up, then measures a load until nothing of it is left to do. Throws where no request is answered. */
+/** Warms up, then measures a load until all its work is done. Throws if no request is answered. */
 export async function measureLoad(
   { generator, providerPid }: Pick<Bench, 'generator' | 'providerPid'>,
   answerer: Answerer,
@@ -113,13 +113,13 @@ export interface RedisCost {
   mode: Mode;
   system: System['name'];
   bytesPerRequest: number;
-  /** The most frequent first; those inside scripts included. */
+  /** Most frequent first, including commands inside scripts. */
   commandsPerRequest: Record<string, number>;
 }
 
 /**
- * What a request leaves in Redis and asks of it, after a warm-up. Measured before everything else: later, entries of the
- * limits' windows would leave meanwhile and make the difference too small.
+ * The memory and the commands that a request costs Redis, after a warm-up. Measured before everything else: later,
+ * entries would leave the limits' windows meanwhile and make the difference too small.
  */
 export async function measureRedis(bench: Bench, system: System, mode: Mode): Promise<RedisCost> {
   const benchCase = { mode, clients: MEMORY_CLIENTS };

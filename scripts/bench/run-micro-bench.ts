@@ -14,10 +14,10 @@ import { median } from './cases.ts';
 import { figure, formatTable } from './format-table.ts';
 import { SENTENCE, textOf } from './sample-text.ts';
 
-/** One step of a request, alone in this process. */
+/** One step of a request, run alone in this process. */
 interface Piece {
   name: string;
-  /** Runs it so many times. */
+  /** Runs the step this many times. */
   run: (times: number) => Promise<void> | void;
   times: number;
 }
@@ -113,7 +113,7 @@ async function cpuMicros({ run, times }: Piece): Promise<number> {
   return (user + system) / times;
 }
 
-/** What single steps of a request cost, in CPU time of this process alone. Returns the exit code. */
+/** What single steps of a request cost in CPU time of this process. Returns the exit code. */
 export async function runMicroBench(
   { supervisor, dataDir }: SupervisedTask,
   rounds: number,
@@ -121,7 +121,7 @@ export async function runMicroBench(
 ): Promise<number> {
   const { url } = await superviseProvider(supervisor, dataDir);
   const all = pieces(url);
-  // Twice as many as are measured: the JIT is done by then.
+  // Twice as many runs as are measured, so that the JIT is done.
   for (const piece of all) await piece.run(piece.times * 2);
   const micros = new Map<string, number[]>(all.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {

@@ -15,13 +15,13 @@ import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { superviseMongo } from '../harness/stores.ts';
 import { figure, formatTable } from './format-table.ts';
 
-/** Insertion is most of the time: large batches, a few at once. */
+/** Insertion takes most of the time, so batches are large and several run at once. */
 const INSERTED_AT_ONCE = 5_000;
 const DAYS = 30;
-/** Older than the rows of a minute are kept, so that the table of hours and days is all there is to fill. */
+/** Older than rows by the minute are kept, so that only rows by hour and day must be filled. */
 const OLDEST_MS = 90 * BUCKET_MS['1d'];
 const ENTITIES = 10;
-/** The steady load: so many requests are booked, so often. */
+/** The steady load: this many requests are booked at each interval. */
 const BOOKED_AT_ONCE = 10;
 const BOOK_EVERY_MS = 100;
 const COST_MICRO = 700;
@@ -65,7 +65,7 @@ function toEntry(record: SettlementRecord, index: number) {
   };
 }
 
-/** A tenant with so many requests in its ledger, and an account and usage that say the same. */
+/** Creates a tenant with this many requests in its ledger, and matching account and usage. */
 async function fill(models: Models, rows: number): Promise<Filled> {
   const filled = { tenantId: newId('ten'), keyId: newId('key') };
   const { tenantId } = filled;
@@ -110,13 +110,13 @@ async function fill(models: Models, rows: number): Promise<Filled> {
 interface Measured {
   name: string;
   seconds: number;
-  /** Above what the process had before. */
+  /** On top of what the process used before. */
   memoryMiB: number;
   booked: number;
   drift: number;
 }
 
-/** Runs a check beside the steady load and looks at the memory meanwhile. */
+/** Runs a check under the steady load and watches the memory meanwhile. */
 async function measure(name: string, book: () => Promise<number>, check: () => Promise<number>): Promise<Measured> {
   global.gc?.();
   const before = process.memoryUsage().rss;

@@ -19,13 +19,13 @@ const CALLS = 30;
 const INSERTED_AT_ONCE = 5_000;
 const SLICE = 100_000;
 
-/** The last whole month, so that every day of it has its share. */
+/** The last complete month, so that every day of it has its share. */
 function lastMonth(now: number): { startMs: number; endMs: number } {
   const endMs = monthStart(now);
   return { startMs: monthStart(endMs - 1), endMs };
 }
 
-/** Spread evenly over the month, by whole numbers that share no factor with the counts: the same at every run. */
+/** Requests spread evenly over the month by multipliers that share no factor with the counts: the same every run. */
 function requestOf(index: number, tenantId: string, keys: readonly string[], startMs: number, spanMs: number) {
   const request: BookedRequest = {
     tenantId,
@@ -43,7 +43,7 @@ function requestOf(index: number, tenantId: string, keys: readonly string[], sta
   return request;
 }
 
-/** The rows of a whole month by hour and by day; those by minute, of which `/usage` reads at most a day, are left out. */
+/** A whole month's rows by hour and day. Rows by minute, of which `/usage` reads at most a day, are left out. */
 function monthOf(tenantId: string, startMs: number, spanMs: number): Map<string, RollUp> {
   const keys = Array.from({ length: KEYS }, () => newId('key'));
   const rows = new Map<string, RollUp>();

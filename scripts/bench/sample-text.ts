@@ -1,6 +1,6 @@
 export const SENTENCE = 'Explain in a few plain sentences how a river finds its way from a spring to the sea.';
 
-/** Ordinary text of a support conversation, so that words of the lexicon begin as often as they do in practice. */
+/** Ordinary text of a support conversation, so that words of the lexicon occur as often as in practice. */
 const SENTENCES = [
   `${SENTENCE} `,
   'The customer wrote twice about the invoice of 3 March (no. 48113) and asked when the refund of $49.90 would arrive. ',
@@ -10,7 +10,7 @@ const SENTENCES = [
   'Könnten Sie uns bitte die Rechnung noch einmal schicken? Vielen Dank für Ihre Mühe! ',
 ];
 
-/** So many characters; few of them take more than a byte. */
+/** Text of this many characters, few of which take more than one byte. */
 export function textOf(length: number): string {
   let text = '';
   for (let index = 0; text.length < length; index += 1) text += SENTENCES[index % SENTENCES.length] ?? '';

@@ -45,14 +45,14 @@ export interface SystemOptions {
   providerUrl: string;
   /** Default: forty chunks, sent as fast as the provider can. */
   providerModel?: string;
-  /** Requests that a worker runs at once; undefined: 512, as by default. */
+  /** Requests that a worker runs at once; undefined: the default of 512. */
   concurrency?: number | undefined;
   log: Log;
 }
 
 const PROVIDER_MODEL = 'sim?chunks=40';
 const JSON_BODY = { 'Content-Type': 'application/json' };
-/** With one shard, as by default, every tenant is on it. */
+/** There is one shard by default, so every tenant is on it. */
 const SHARD = 0;
 const SETTLE_POLL_MS = 20;
 const SETTLE_TIMEOUT_MS = 60_000;
@@ -135,7 +135,7 @@ export async function startFloor({ supervisor, providerUrl, log, ...options }: S
     file: 'scripts/bench/floor-worker.ts',
     env: { ...env, PROVIDER_URL: providerUrl, PROVIDER_MODEL, ...limit },
     log: { file: join(dataDir, 'worker.log') },
-    // It has no port; the first request of the warm-up waits for it.
+    // The worker has no port; the first request of the warm-up waits for it.
     ready: () => Promise.resolve(),
   });
   return {

@@ -7,7 +7,7 @@ export interface Broken {
   problem: string;
 }
 
-/** What the check may look at: texts by path from the root, and whether any other path exists. */
+/** What the check may use: texts by path from the root, and whether any other path exists. */
 export interface Tree {
   texts: ReadonlyMap<string, string>;
   exists: (path: string) => boolean;
@@ -16,22 +16,22 @@ export interface Tree {
 const PAGE = /\bdocs\/[\w/.-]+\.md\b/gu;
 /** `docs/… section 2`, `sections 2.2 and 2.3`, `section 2.1 and section 8`. */
 const CITATION = /\b(docs\/[\w/.-]+\.md)\b(?: sections? (\d[\d.]*(?: (?:and|to)(?: sections?)? \d[\d.]*)*))?/gu;
-/** A page's name alone, before a section, does not say where the page is. */
+/** A page's bare name before a section does not say where the page is. */
 const BARE = /(?<![\w/.-])[\w-]+\.md sections? \d/gu;
 const LINK = /!?\[(?:[^\]\\]|\\.)*\]\(([^()\s]+(?:\([^()\s]*\))?)\)/gu;
 const HEADING = /^#{1,6} +(.+?) *$/gmu;
 const ANCHOR = /<a id="([^"]+)">/gu;
-/** A line break inside a comment or paragraph, with the marks that begin the next line. */
+/** A line break inside a comment or paragraph, with the marks at the start of the next line. */
 const WRAP = /\n[ \t]*(?:\*(?!\/)|\/\/|--|#)?[ \t]*/gu;
 const EXTERNAL = /^[a-z]+:/iu;
 
-/** Code is no prose: a link or heading in it is an example. Lines keep their place. */
+/** Blanks out code, because links and headings in it are examples. Everything else keeps its line. */
 function withoutCode(markdown: string): string {
   const blank = (text: string) => text.replace(/[^\n]/gu, ' ');
   return markdown.replace(/^ *(```|~~~)[\s\S]*?^ *\1 *$/gmu, blank).replace(/(`+)(?!`)[^\n]*?[^`\n]\1(?!`)/gu, blank);
 }
 
-/** The anchor that GitHub gives to a heading. */
+/** The anchor that GitHub generates for a heading. */
 function slugOf(heading: string): string {
   return heading
     .replace(/\[([^\]]*)\]\([^)]*\)/gu, '$1')
@@ -42,7 +42,7 @@ function slugOf(heading: string): string {
 }
 
 function headingsOf(markdown: string): string[] {
-  // Inline code stays, for it is part of a heading's anchor.
+  // Inline code stays, because it is part of a heading's anchor.
   const text = markdown.replace(/^ *(```|~~~)[\s\S]*?^ *\1 *$/gmu, '');
   return Array.from(text.matchAll(HEADING), (match) => match[1] ?? '');
 }
@@ -105,7 +105,7 @@ function bareCitations(file: string, text: string): Broken[] {
   }));
 }
 
-/** Every citation of a page, and every relative link of a page, that leads nowhere. */
+/** Every citation, and every relative link of a page, that leads nowhere. */
 export function findBroken(tree: Tree): Broken[] {
   return Array.from(tree.texts).flatMap(([file, text]) => [
     ...(file.endsWith('.md') ? brokenLinks(file, text, tree) : bareCitations(file, text)),

@@ -16,7 +16,7 @@ export const RATES_BY_DEFAULT: RatesByTier = Object.fromEntries(
   ]),
 );
 
-/** `tenantId` undefined: the only tenant that there is. Rejects with one sentence. */
+/** If `tenantId` is undefined, takes the only tenant. Rejects with an error of one sentence. */
 export async function openAccount(admin: AdminApi, tenantId: string | undefined): Promise<Account> {
   const id = tenantId ?? (await findOnlyTenant(admin));
   return {

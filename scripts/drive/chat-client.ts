@@ -22,27 +22,27 @@ interface Tokens {
 
 export interface ChatOutcome {
   requestId: string;
-  /** The tier that answered; '' where nothing did. */
+  /** The tier that answered; '' if none did. */
   model: string;
   text: string;
   finishReason: string;
   tokens: Tokens;
   /** The service's code, or what happened to the connection. Undefined: a complete answer. */
   error: string | undefined;
-  /** Of the last try. */
+  /** Times of the last try. */
   latencyMs: number;
   firstTokenMs: number | undefined;
-  /** How often it was told to wait (429). */
+  /** How often the call was refused with 429. */
   waits: number;
 }
 
 export interface ChatClient {
-  /** Never rejects but for `signal`. `onWait` hears of every 429 that is tried again. */
+  /** Never rejects, except on `signal`. `onWait` is called for every 429 that is tried again. */
   send(call: ChatCall, signal: AbortSignal, onWait: () => void): Promise<ChatOutcome>;
   close(): Promise<void>;
 }
 
-/** Longer than any window of the service's limits but the day's. */
+/** Longer than any window of the service's limits, except that of a day. */
 const WAITING_MAX_MS = 15 * 60_000;
 
 /** docs/spec/interface.md section 6.1. */
@@ -59,9 +59,9 @@ interface WireAnswer {
 
 type Try = Omit<ChatOutcome, 'latencyMs' | 'waits'> & { status: number; retryAfterSeconds: number };
 
-/** Calls the two chat routes as a caller with manners does: a 429 is tried again after what `Retry-After` says. */
+/** Calls the two chat routes like a polite caller: a 429 is tried again after the time in `Retry-After`. */
 export function createChatClient(baseUrl: string, key: string): ChatClient {
-  // The service has time limits of its own, and a complete answer says nothing until it is there.
+  // The service has its own time limits, and a complete answer sends nothing until it is there.
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
   async function post(call: ChatCall, signal: AbortSignal): Promise<Try> {
@@ -163,7 +163,7 @@ async function readStream(body: Dispatcher.ResponseData['body'], sentAt: number,
 
 function parseAnswer(json: string): WireAnswer | undefined {
   try {
-    // The service's own schema; what else answers here shows in what is missing.
+    // The service's own schema; if something else answers, fields are missing.
     return JSON.parse(json) as WireAnswer;
   } catch {
     return undefined;

@@ -1,7 +1,7 @@
 /**
- * The drive of `.ci/run`: two-turn conversations through a service of its own, half of them streamed, and what came of
- * them compared with the provider's count and with the ledger in MongoDB. Where the 80 conversations of MT-Bench lie
- * beside the project, they are sent as well.
+ * The drive of `.ci/run`: sends two-turn conversations through its own service, half of them streamed, and compares the
+ * results with the provider's count and with the ledger in MongoDB. If the 80 conversations of MT-Bench lie next to the
+ * project, they are sent as well.
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ import { superviseMongo, superviseRedis } from '../harness/stores.ts';
 const CONVERSATIONS = join(import.meta.dirname, 'conversations.jsonl');
 const MT_BENCH = join(ROOT, '..', 'shared', 'data', 'mt-bench', 'question.jsonl');
 const CONCURRENCY = 8;
-/** Quick, but with gaps between the chunks, as a real stream has. */
+/** Fast, but with gaps between the chunks, like a real stream. */
 const MODEL = 'sim?first_token_ms=20&chunk_ms=2';
 
 const print = (line: string) => {
@@ -69,7 +69,7 @@ async function readAll(files: readonly string[]): Promise<Conversation[]> {
   return texts.flatMap((text) => parseConversations(text));
 }
 
-/** The tiers' default: mobius costs one credit a token. */
+/** By default, mobius costs one credit per token. */
 async function checkLedger(
   mongodbUri: string,
   tenantId: string,

@@ -30,7 +30,7 @@ export interface Drive {
   isStreamed: (index: number) => boolean;
   concurrency: number;
   model?: string | undefined;
-  /** Where the balance and the rates are read; without it there are only the default rates. */
+  /** Where balance and rates are read; without it, only the default rates are known. */
   account?: { admin: AdminApi; tenantId: string | undefined } | undefined;
   /** The simulated provider, to verify what reached it; needs `account`. */
   providerUrl?: string | undefined;
@@ -42,11 +42,11 @@ export interface DriveReport {
   summary: Summary;
   records: TurnRecord[];
   checks: Check[];
-  /** Every request was sent and answered, and every check passed. */
+  /** Whether every request was sent and answered, and every check passed. */
   passed: boolean;
 }
 
-/** Runs a whole drive: progress, summary and, where asked for, verification. Prints as it goes. */
+/** Runs a whole drive: progress, summary and, on request, verification. Prints as it goes. */
 export async function drive(options: Drive): Promise<DriveReport> {
   const { conversations, url, key, print } = options;
   const account =

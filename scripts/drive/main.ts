@@ -18,7 +18,7 @@ const print = (line: string) => {
   process.stdout.write(`${line}\n`);
 };
 
-/** npm runs scripts in the project's folder; a path on the command line is meant from where the user is. */
+/** npm runs scripts in the project's folder, but a path on the command line is relative to the user's folder. */
 const fromUser = (path: string) => resolve(process.env['INIT_CWD'] ?? '.', path);
 
 async function readConversations(file: string, limit: number) {
@@ -32,7 +32,7 @@ async function readConversations(file: string, limit: number) {
   }
 }
 
-/** What `npm start` has left for its user: the demo tenant's live key, and the administrator's token. */
+/** What `npm start` has stored for its user: the demo tenant's live key, and the administrator's token. */
 function fromStart(): Promise<StartState> {
   return loadState(join(process.env['DATA_DIR'] ?? '.data', 'start.json'));
 }
@@ -80,7 +80,7 @@ async function main(): Promise<number> {
   return report.passed ? 0 : 1;
 }
 
-/** Figures only: texts stay where they are. */
+/** Saves only figures, no texts. */
 async function saveReport(file: string, { summary, records, checks }: Awaited<ReturnType<typeof drive>>) {
   const requests = records.map((record) => ({ ...record, text: undefined, submitted: undefined }));
   await writeFile(file, `${JSON.stringify({ summary, checks, requests }, undefined, 2)}\n`);

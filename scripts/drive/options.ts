@@ -10,7 +10,7 @@ export interface DriveArguments {
   key: string | undefined;
   stream: boolean;
   concurrency: number;
-  /** Conversations, from the beginning of the file. */
+  /** How many conversations to send, from the beginning of the file. */
   limit: number;
   model: string | undefined;
   json: string | undefined;
@@ -29,7 +29,7 @@ export const USAGE = `npm run drive -- FILE.jsonl [--url http://127.0.0.1:8080/p
 const URL_DEFAULT = 'http://127.0.0.1:8080/platform/v1';
 const CONCURRENCY_MAX = 1_000;
 
-/** Throws one sentence. */
+/** Throws an error of one sentence. */
 export function parseDriveArguments(args: string[]): DriveArguments {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean', default: false } as const;

@@ -2,17 +2,17 @@ import { Presets, SingleBar } from 'cli-progress';
 
 export interface Progress {
   add(failed: boolean): void;
-  /** A request was told to wait (429). */
+  /** A request was refused with 429 and has to wait. */
   wait(): void;
-  /** Takes turns off the total that will not be sent. */
+  /** Subtracts turns that will not be sent from the total. */
   skip(turns: number): void;
   stop(): void;
 }
 
-/** Where nobody watches a terminal. */
+/** The interval of lines if there is no terminal. */
 const LINE_MS = 5_000;
 
-/** A bar on a terminal, else a line every few seconds. */
+/** A bar on a terminal, or else a line every few seconds. */
 export function createProgress(total: number, print: (line: string) => void, isTerminal: boolean): Progress {
   let done = 0;
   let failed = 0;

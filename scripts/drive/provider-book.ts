@@ -1,7 +1,7 @@
 import type { RequestDetail } from '../simulated-provider/stats.ts';
 import type { ProviderBook } from './verify.ts';
 
-/** Asks the simulated provider what it knows of these requests: `GET /stats/requests/{id}`. */
+/** Asks the simulated provider what it knows about these requests: `GET /stats/requests/{id}`. */
 export async function readProviderBook(providerUrl: string, requestIds: readonly string[]): Promise<ProviderBook> {
   const book = new Map<string, RequestDetail | undefined>();
   for (const id of requestIds) {

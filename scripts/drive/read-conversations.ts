@@ -6,13 +6,13 @@ export interface Message {
 export interface Conversation {
   /** From the file, or the number of the line. */
   id: string;
-  /** What is submitted in each request, one after the other. */
+  /** The messages of each request, in order. */
   turns: Message[][];
 }
 
 /**
- * Reads one conversation a line: `{"turns": ["…", "…"]}` is sent turn by turn, `{"messages": [{role, content}]}` as one
- * request. `question_id` or `id` names it. Throws one sentence with the number of the line.
+ * Reads one conversation per line: `{"turns": ["…", "…"]}` is sent turn by turn, `{"messages": [{role, content}]}` as
+ * one request. `question_id` or `id` names it. Throws an error of one sentence with the line's number.
  */
 export function parseConversations(text: string): Conversation[] {
   const conversations = text

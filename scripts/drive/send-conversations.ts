@@ -1,7 +1,7 @@
 import type { ChatClient, ChatOutcome } from './chat-client.ts';
 import type { Conversation, Message } from './read-conversations.ts';
 
-/** One request of a drive and what came of it. */
+/** One request of a drive and its outcome. */
 export interface TurnRecord extends ChatOutcome {
   conversation: string;
   entityId: string;
@@ -15,22 +15,22 @@ export interface TurnRecord extends ChatOutcome {
 export interface DriveOptions {
   conversations: readonly Conversation[];
   client: ChatClient;
-  /** Makes the entities of this drive different from those of any other. */
+  /** Distinguishes this drive's entities from those of any other. */
   runId: string;
-  /** Whether a conversation, by its place in the file, is streamed. */
+  /** Whether a conversation, given its position in the file, is streamed. */
   isStreamed: (index: number) => boolean;
   model: string | undefined;
-  /** Conversations at once. */
+  /** How many conversations run at once. */
   concurrency: number;
   onTurn: (record: TurnRecord) => void;
-  /** Hears of every 429 that is tried again. */
+  /** Called for every 429 that is tried again. */
   onWait: () => void;
   signal: AbortSignal;
 }
 
 /**
- * Sends the conversations, several at once, the turns of each one after the other: the service remembers what was said
- * for its entity. After a turn that failed the rest of its conversation is left out. Stops early on `signal`.
+ * Sends the conversations, several at once, each one turn by turn: the service remembers what was said by entity. After
+ * a failed turn, the rest of its conversation is skipped. Stops early on `signal`.
  */
 export async function runDrive(options: DriveOptions): Promise<TurnRecord[]> {
   const { conversations, concurrency, onTurn, signal } = options;
@@ -69,7 +69,8 @@ async function* converse(
 }
 
 /**
- * docs/spec/contract.md section 4 allows 256 characters; the place in the file keeps two lines with one id apart.
+ * docs/spec/contract.md section 4 allows 256 characters; the position in the file keeps two lines with the same id
+ * apart.
  */
 function entityIdFor(runId: string, index: number, id: string): string {
   return `drive-${runId}-${index + 1}-${id}`.slice(0, 256);

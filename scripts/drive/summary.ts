@@ -2,7 +2,7 @@ import { build } from 'hdr-histogram-js';
 
 import type { TurnRecord } from './send-conversations.ts';
 
-/** Credits a token. */
+/** Credits per token. */
 interface TierRates {
   prompt: number;
   completion: number;
@@ -19,12 +19,12 @@ export interface Summary {
   conversations: number;
   requests: number;
   streamed: number;
-  /** Turns that were not sent because one before them failed, or because the drive was stopped. */
+  /** Turns that were not sent because an earlier one failed, or because the drive was stopped. */
   left: number;
   /** By code. */
   errors: Record<string, number>;
   waits: number;
-  /** Milliseconds; of answered requests. */
+  /** Milliseconds, for answered requests. */
   latencyMs: Percentiles | undefined;
   firstTokenMs: Percentiles | undefined;
   promptTokens: number;
@@ -45,7 +45,7 @@ function percentilesOf(values: readonly number[]): Percentiles | undefined {
   return { p50: at(50), p95: at(95), p99: at(99) };
 }
 
-/** What the requests cost at these rates; a failed one counts with what it was charged for. */
+/** What the requests cost at these rates; failed ones count with what they were charged. */
 function creditsOf(records: readonly TurnRecord[], rates: RatesByTier): number {
   return records.reduce((sum, { model, tokens }) => {
     const rate = rates[model] ?? { prompt: 0, completion: 0 };
@@ -78,7 +78,7 @@ export function summarise(
   };
 }
 
-/** `charged`: what the tenant's balance has fallen by; undefined where it was not asked for. */
+/** `charged`: by how much the tenant's balance has fallen; undefined if unknown. */
 export function renderSummary(summary: Summary, isTestKey: boolean, charged: number | undefined): string {
   const { requests, streamed, errors, waits, left, promptTokens, completionTokens, wallMs } = summary;
   const kinds = Object.entries(errors);

@@ -5,11 +5,11 @@ import type { RatesByTier } from './summary.ts';
 
 export interface Check {
   passed: boolean;
-  /** The promise, and what is against it where it is broken. */
+  /** The promise and, if it is broken, the evidence. */
   text: string;
 }
 
-/** What the simulated provider knows of a request, by its id; undefined where it was never asked. */
+/** What the simulated provider knows about each request, by id; undefined if it was never called for it. */
 export type ProviderBook = ReadonlyMap<string, RequestDetail | undefined>;
 
 /** Longer lists would bury what they show. */
@@ -46,7 +46,7 @@ export function checkCalledOnce(records: readonly TurnRecord[], book: ProviderBo
   return check('the provider was called once for every request', faults);
 }
 
-/** Each turn after the first must reach the provider behind everything that was said before in its conversation. */
+/** Each turn after the first must reach the provider together with everything said before in its conversation. */
 export function checkHistory(records: readonly TurnRecord[], book: ProviderBook): Check {
   const said = new Map<string, Message[]>();
   const faults: string[] = [];
@@ -75,7 +75,7 @@ function isSame(received: unknown, expected: Message | undefined): boolean {
   return received.role === expected?.role && received.content === expected?.content;
 }
 
-/** What the provider counted, at the rates of the tiers that answered. */
+/** The cost of what the provider counted, at the rates of the tiers that answered. */
 export function providerCredits(records: readonly TurnRecord[], book: ProviderBook, rates: RatesByTier): number {
   return records.reduce((sum, { model, requestId }) => {
     const counts = book.get(requestId);

@@ -8,7 +8,7 @@ export interface MongoChoice {
   args: string[];
 }
 
-/** Says how the server is run, or why it cannot be; may install it. */
+/** Returns how the server is run, or why it cannot be; may install it. */
 export type MongoFinder = () => Promise<{ command: string; args: string[] } | { reason: string }>;
 
 export interface ChoiceOptions {
@@ -29,7 +29,7 @@ const NAMES: Record<MongoKind, string> = {
   'secantus-rs': "SecantusDB's faster Rust build",
 };
 
-/** The first server that can be run; every one that cannot is a log line with the reason. */
+/** The first server that can be run; each one that cannot is logged with the reason. */
 export async function chooseMongo({ log, preferFast, hasData, finders }: ChoiceOptions): Promise<MongoChoice> {
   const order: MongoKind[] = preferFast ? ['secantus-rs', ...ORDER] : [...ORDER];
   const reasons: string[] = [];
@@ -48,7 +48,7 @@ export async function chooseMongo({ log, preferFast, hasData, finders }: ChoiceO
   );
 }
 
-/** Data that is already there stays in use: a server that becomes available later would start with an empty database. */
+/** Existing data stays in use: a server that becomes available later would start with an empty database. */
 async function withDataFirst(
   order: readonly MongoKind[],
   hasData: ChoiceOptions['hasData'],

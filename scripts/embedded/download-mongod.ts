@@ -1,11 +1,11 @@
 /**
- * A program of its own, so that a download that hangs can be ended: finds or downloads the official `mongod` and prints
- * its path as the last line. Where it is kept, and from where it comes, is up to mongodb-memory-server-core.
+ * A separate program, so that a hanging download can be stopped: finds or downloads the official `mongod` and prints
+ * its path as the last line. mongodb-memory-server-core decides where it comes from and where it is kept.
  */
 import { MongoBinary } from 'mongodb-memory-server-core';
 import { ResolveConfigVariables, setDefaultValue } from 'mongodb-memory-server-core/lib/util/resolveConfig.js';
 
-// The library's three tries take longer than a fallback that is ready in seconds.
+// The library's three attempts take longer than a fallback that is ready within seconds.
 setDefaultValue(ResolveConfigVariables.MAX_RETRIES, '1');
 
 try {

@@ -3,10 +3,10 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The variables that a child process gets; absent: those of this process. */
+/** A child process's variables; undefined: those of this process. */
 export type Environment = Record<string, string | undefined>;
 
-/** The whole path of a program on the PATH of `env`, or undefined. The shell looks it up, as it would for a user. */
+/** The full path of a program on the PATH of `env`, or undefined. Looked up by the shell, as for a user. */
 export async function findProgram(name: string, env?: Environment): Promise<string | undefined> {
   try {
     const { stdout } = await run('/bin/sh', ['-c', 'command -v "$1"', 'sh', name], env === undefined ? {} : { env });

@@ -5,7 +5,7 @@ import { mongo } from 'mongoose';
 const CALL_TIMEOUT_MS = 2_000;
 const POLL_MS = 100;
 
-/** MongoDB's codes for a member without a configuration, and for one that its configuration does not name. */
+/** MongoDB's error codes for a member without a configuration, and for one that its configuration does not name. */
 const NOT_YET_INITIALIZED = 94;
 const INVALID_REPLICA_SET_CONFIG = 93;
 
@@ -15,7 +15,7 @@ interface ReplicaSetConfig {
   members: { _id: number; host: string }[];
 }
 
-/** What a node with this configuration needs so that it becomes the primary of its own set, or undefined. */
+/** The command that makes a node with this configuration the primary of its own set, or undefined if none is needed. */
 export function planReplicaSet(
   name: string,
   host: string,
@@ -24,11 +24,11 @@ export function planReplicaSet(
   const members = [{ _id: 0, host }];
   if (current === undefined) return { replSetInitiate: { _id: name, members } };
   if (current.members.length === 1 && current.members[0]?.host === host) return undefined;
-  // The node knows itself by another port, from an earlier start: by its configuration it is no member any more.
+  // From an earlier start, the node is configured with another port, so its configuration no longer includes it.
   return { replSetReconfig: { ...current, version: current.version + 1, members }, force: true };
 }
 
-/** Makes the node at `host` a replica set of one, which transactions need, and waits until it takes writes. */
+/** Makes the node at `host` a replica set of one, which transactions need, and waits until it accepts writes. */
 export async function initiateReplicaSet(host: string, name: string, timeoutMs: number): Promise<void> {
   await withAdmin(`mongodb://${host}/?directConnection=true`, async (admin) => {
     const plan = planReplicaSet(name, host, await readConfig(admin));
@@ -62,7 +62,7 @@ async function withAdmin<T>(url: string, use: (admin: mongo.Db) => Promise<T>): 
 async function readConfig(admin: mongo.Db): Promise<ReplicaSetConfig | undefined> {
   try {
     const answer = await admin.command({ replSetGetConfig: 1 });
-    // The shape that MongoDB documents for this command.
+    // The shape documented by MongoDB for this command.
     return answer['config'] as ReplicaSetConfig;
   } catch (error) {
     const code = error instanceof mongo.MongoServerError ? error.code : undefined;

@@ -22,16 +22,16 @@ const DATABASE = 'parley';
 export interface MongoOptions {
   /** Holds the database; the same folder finds the same data. */
   dataDir: string;
-  /** Holds what is downloaded or installed, and may be shared by several data folders. Default: `<dataDir>/cache`. */
+  /** Holds downloads and installations; several data folders may share it. Default: `<dataDir>/cache`. */
   cacheDir?: string;
   /** Default: a free one. */
   port?: number;
-  /** `fast`: the Rust build of SecantusDB where it is installed (benchmarks, tests), before everything else. */
+  /** `fast`: the Rust build of SecantusDB, if installed (benchmarks, tests), before everything else. */
   prefer?: 'fast' | 'default';
   log: Log;
   /** Default: the variables of this process. */
   env?: Environment;
-  /** Ends a start that is under way. */
+  /** Aborts a start that is under way. */
   signal?: AbortSignal;
 }
 
@@ -42,7 +42,7 @@ export interface EmbeddedMongo extends Pick<ServerProcess, 'pid' | 'exited' | 's
   describe: string;
 }
 
-/** Each format of data has a folder of its own: they cannot read each other's. */
+/** Each data format has its own folder, because the servers cannot read each other's data. */
 const DATA_FOLDERS: Record<MongoKind, string> = {
   mongod: 'mongod',
   'mongodb-memory-server': 'mongod',
@@ -51,7 +51,8 @@ const DATA_FOLDERS: Record<MongoKind, string> = {
 };
 
 /**
- * Starts a MongoDB server or its stand-in, in the order of docs/spec/contract.md section 1. Rejects with one sentence.
+ * Starts a MongoDB server or its stand-in, in the order of docs/spec/contract.md section 1. Rejects with an error of
+ * one sentence.
  */
 export async function startMongo(options: MongoOptions): Promise<EmbeddedMongo> {
   const { env, log, signal } = options;
@@ -82,8 +83,8 @@ export async function startMongo(options: MongoOptions): Promise<EmbeddedMongo> 
 }
 
 /**
- * `directConnection`: one node, so nothing is to be discovered; transactions work all the same, on `mongod` because it
- * is a replica set, on SecantusDB because it says that it is one.
+ * `directConnection`: there is only one node, so nothing needs to be discovered. Transactions still work: `mongod` is a
+ * replica set, and SecantusDB claims to be one.
  */
 const urlOf = (address: string) => `mongodb://${address}/${DATABASE}?directConnection=true`;
 
@@ -94,7 +95,7 @@ async function launch(choice: MongoChoice, port: number, dataDir: string, option
     name: `MongoDB (${choice.kind})`,
     command: choice.command,
     args: [...choice.args, ...serverArguments(choice.kind, port, join(dataDir, 'db'))],
-    // SecantusDB reads a secantusd.toml from the folder that it is started in.
+    // SecantusDB reads a secantusd.toml from the folder in which it is started.
     cwd: dataDir,
     env: options.env,
     lockFile: join(dataDir, 'server.lock'),
@@ -113,10 +114,11 @@ function serverArguments(kind: MongoKind, port: number, dbPath: string): string[
     return [...['--port', String(port), '--bind_ip', '127.0.0.1'], '--dbpath', dbPath, '--replSet', REPLICA_SET];
   }
   const common = ['--host', '127.0.0.1', '--port', String(port), '--storage-path', dbPath];
-  // Without the flag the Rust build loses acknowledged writes on kill -9 (docs/spec/contract.md section 1).
+  // Without this flag, the Rust build loses acknowledged writes on kill -9 (docs/spec/contract.md section 1).
   if (kind === 'secantus-rs') return [...common, '--sync-on-commit'];
-  // A thread that has to evict pages holds the lock that open transactions need to end: the Python build stands still
-  // for good. It evicts by the size of its cache, 1 GB by default, so a large one, which fills as needed, keeps it away.
+  // In the Python build, a thread that has to evict pages holds the lock that open transactions need to end, and the
+  // server hangs forever. It evicts by cache size, 1 GB by default; a large cache, filled only as needed, prevents
+  // that.
   return [...common, '--cache-size', '8G'];
 }
 
@@ -125,7 +127,7 @@ async function findOnPath(name: string, env: Environment | undefined) {
   return command === undefined ? { reason: `${name} is not on the PATH` } : { command, args: [] };
 }
 
-/** `cargo install` puts it into a folder that is not always on the PATH. */
+/** `cargo install` puts the program into a folder that is not always on the PATH. */
 function findFastBuild(env: Environment | undefined) {
   return async () => {
     const onPath = await findOnPath('secantusd-rs', env);

@@ -8,7 +8,7 @@ import type { Log } from './run-step.ts';
 import type { Environment } from './find-program.ts';
 
 const LIBRARY = 'mongodb-memory-server-core';
-/** The downloaded part of a slow network may take minutes and shows its progress; a closed network says nothing. */
+/** A download over a slow network may take minutes but shows progress; a closed network shows nothing. */
 const SILENCE_MS = 8_000;
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000;
 const FAILURE_COUNTS_MS = 24 * 3_600_000;
@@ -22,7 +22,7 @@ export interface DownloadOptions {
 
 export type Found = { path: string } | { reason: string };
 
-/** The official `mongod` from the library's cache, else downloaded. A download that failed is not tried again for a day. */
+/** The official `mongod` from the library's cache, or else downloaded. A failed download is not repeated for a day. */
 export async function downloadMongod({ cacheDir, log, env, signal }: DownloadOptions): Promise<Found> {
   const failureFile = join(cacheDir, 'mongod-download-failed.json');
   const failed = await readFailure(failureFile);
@@ -60,7 +60,7 @@ function isInstalled(): boolean {
   }
 }
 
-/** The neighbour of this file, in TypeScript or as `npm run build` made it. */
+/** The file next to this one, in TypeScript or as `npm run build` compiled it. */
 function programPath(): string {
   return fileURLToPath(new URL(`./download-mongod${extname(import.meta.url)}`, import.meta.url));
 }

@@ -10,11 +10,11 @@ import { installSystemPackages } from './system-package.ts';
 
 const PYTHON_NAMES = ['python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python3.10'];
 /**
- * Where it is on the PATH the distribution's own Python comes first: it is built with optimizations that version managers
- * leave out, and SecantusDB needs a sixth less CPU time for the same calls.
+ * If it is on the PATH, the distribution's own Python comes first: it is built with optimizations that version managers
+ * leave out, and SecantusDB needs a sixth less CPU time with it.
  */
 const DISTRIBUTION = '/usr/bin';
-/** Exits 0 on a Python that what is installed here runs on. */
+/** Exits with 0 on a Python that can run the packages installed here. */
 const IS_NEW_ENOUGH = 'import sys; sys.exit(sys.version_info < (3, 10))';
 const PYTHON_PACKAGES = {
   apt: ['python3', 'python3-venv'],
@@ -37,20 +37,20 @@ const VENV_TIMEOUT_MS = 2 * 60_000;
 const PIP_TIMEOUT_MS = 10 * 60_000;
 const LOCK_TIMEOUT_MS = PIP_TIMEOUT_MS;
 
-/** A server of the Python Package Index. */
+/** A server from the Python Package Index. */
 export interface PythonPackage {
-  /** As pip takes it, with its version: `SecantusDB==0.7.0b3`. */
+  /** In pip's notation, with the version: `SecantusDB==0.7.0b3`. */
   requirement: string;
   /**
-   * A file that names the package and all that it needs, each by its hash: whatever else a server hands out is refused.
-   * Wheels only, because building one would fetch tools that have no hash.
+   * A file with hashes of the package and all its dependencies: anything else that a server sends is refused. Wheels
+   * only, because building one would fetch tools that have no hash.
    */
   hashes?: string;
-  /** As a person calls it. */
+  /** The name that people use. */
   name: string;
-  /** The program that it brings. */
+  /** The program that the package installs. */
   program: string;
-  /** Before each line of the log that is not pip's. */
+  /** The prefix of every log line that is not pip's. */
   subject: string;
   /** The folder of the virtual environment, in the cache folder. */
   folder: string;
@@ -65,13 +65,13 @@ export interface VenvOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** How to run the program: through the interpreter, so that the folder may have been moved since. */
+/** Runs the program through the interpreter, so that the folder may be moved. */
 export interface VenvCommand {
   command: string;
   args: string[];
 }
 
-/** Makes the virtual environment once; safe to call from several processes at the same time. Rejects with one sentence. */
+/** Creates the virtual environment once; several processes may call this at once. Rejects with one sentence. */
 export async function prepareVenv(wanted: PythonPackage, options: VenvOptions): Promise<VenvCommand> {
   const { requirement, name, subject } = wanted;
   const venv = join(options.cacheDir, wanted.folder);
@@ -94,7 +94,7 @@ export async function prepareVenv(wanted: PythonPackage, options: VenvOptions): 
 
 const markerOf = (venv: string) => join(venv, 'parley-complete');
 
-/** A marker without a working interpreter is left where the system's Python was replaced. */
+/** If the system's Python was replaced, a marker without a working interpreter is left behind. */
 async function isComplete(venv: string, requirement: string, { command, args }: VenvCommand): Promise<boolean> {
   try {
     if ((await readFile(markerOf(venv), 'utf8')) !== requirement) return false;
@@ -122,7 +122,7 @@ async function createVenv(venv: string, { name, subject }: PythonPackage, option
     await rm(venv, { recursive: true, force: true });
     return step(options, 'python3 -m venv', python, VENV_TIMEOUT_MS, ['-m', 'venv', venv]);
   };
-  /** The last result; undefined where there is no Python that is new enough. */
+  /** The last result; undefined if no Python is new enough. */
   const createWithAny = async () => {
     let last: StepResult | undefined;
     for await (const python of findPythons(options)) {

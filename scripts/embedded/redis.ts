@@ -20,8 +20,8 @@ const HOW_TO_GET_IT =
   'or set REDIS_URL to a Redis that runs';
 
 /**
- * Lua takes its memory from the C library. With glibc's own seven pieces of a size at hand most of a script's strings come
- * and go the long way: 2 % of the server's instructions.
+ * Lua allocates its memory from the C library. With glibc's default of seven cached chunks per size, most of a script's
+ * strings take the slow path: 2 % of the server's instructions.
  */
 const MALLOC = { GLIBC_TUNABLES: 'glibc.malloc.tcache_count=2000' };
 
@@ -30,12 +30,12 @@ export interface RedisOptions {
   dataDir: string;
   /** Default: a free one. */
   port?: number;
-  /** Clients have to send it. Letters and digits only. Default: none, as for tests. */
+  /** Clients have to send it. Letters and digits only. Default: none, for tests. */
   password?: string;
   log: Log;
   /** Default: the variables of this process. */
   env?: Environment;
-  /** Ends a start that is under way. */
+  /** Aborts a start that is under way. */
   signal?: AbortSignal | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface EmbeddedRedis extends Pick<ServerProcess, 'pid' | 'exited' | 's
   describe: string;
 }
 
-/** Starts `redis-server` on the loopback address; installs it first where root can. Rejects with one sentence. */
+/** Starts `redis-server` on the loopback address; root installs it if it is missing. Rejects with one sentence. */
 export async function startRedis(options: RedisOptions): Promise<EmbeddedRedis> {
   const { log, env, signal } = options;
   const command = await findRedisServer(options);
@@ -73,7 +73,7 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedRedis> 
   return { ...server, url: urlOf(port), describe };
 }
 
-/** The path of `redis-server`; installs it first where root can. Rejects with one sentence. */
+/** The path of `redis-server`; root installs it first if it is missing. Rejects with an error of one sentence. */
 export async function findRedisServer({
   log,
   env,
@@ -89,7 +89,7 @@ export async function findRedisServer({
   throw new Error(`Redis: redis-server is not on the PATH and ${reason}: ${HOW_TO_GET_IT}.`);
 }
 
-/** In a file of its own: every user of the machine can read the arguments of a process. */
+/** The password is in a file, because every user of the machine can read a process's arguments. */
 async function writeSecrets(dataDir: string, password: string): Promise<string> {
   const file = join(dataDir, 'secrets.conf');
   await writeFile(file, `requirepass ${password}\n`, { mode: 0o600 });
@@ -99,8 +99,8 @@ async function writeSecrets(dataDir: string, password: string): Promise<string> 
 }
 
 /**
- * Without a configuration file but that of the password, so that the one of the system's own Redis does not count.
- * Snapshots are off: the AOF has all.
+ * Uses no configuration file except the one with the password, so that the configuration of the system's own Redis does
+ * not apply. Snapshots are off, because the AOF has everything.
  */
 export function serverArguments(port: number, dataDir: string, more: Record<string, string> = {}): string[] {
   const settings = {
@@ -110,12 +110,13 @@ export function serverArguments(port: number, dataDir: string, more: Record<stri
     daemonize: 'no',
     appendonly: 'yes',
     appendfsync: 'everysec',
-    // Whenever the file has doubled a child writes it anew: a tenth of the server's time, and nearly half of that compresses.
+    // Each time the AOF has doubled, a child rewrites it: a tenth of the server's time, nearly half of it for
+    // compression.
     rdbcompression: 'no',
-    // At Redis's own 64 MB a busy hour has it written anew every few seconds.
+    // With Redis's default of 64 MB, a busy hour would rewrite it every few seconds.
     'auto-aof-rewrite-min-size': '256mb',
-    // Up to so many members a sorted set is a list, which is searched from its beginning: with 30 requests under way that
-    // takes several times as long. The name from before 7.0 is known to all versions.
+    // Up to this many members, a sorted set is a list that is searched from its start: with 30 requests under way, that
+    // takes several times as long. All versions know the name from before 7.0.
     'zset-max-ziplist-entries': '8',
     save: '',
     'maxmemory-policy': 'noeviction',
@@ -127,12 +128,12 @@ export function serverArguments(port: number, dataDir: string, more: Record<stri
 /** Rejects unless a Redis at `url` can be used. */
 export async function ping(url: string): Promise<void> {
   const client = createRedis(url, 'worker');
-  // A refused connection is expected until the server listens; `connectRedis` tries again and reports.
+  // Connections are refused until the server listens; `connectRedis` tries again and reports.
   client.on('error', () => undefined);
   try {
     await connectRedis(client, PING_TIMEOUT_MS);
-    // Histograms of each command's time cost a twentieth of the server's time, and nobody reads them. A server before
-    // 7.0 has none, and is refused by a sentence later.
+    // Histograms of command times cost a twentieth of the server's time, and nobody reads them. Servers before 7.0 have
+    // none, and are refused later with a message.
     await client.config('SET', 'latency-tracking', 'no').catch(() => undefined);
   } finally {
     client.disconnect();

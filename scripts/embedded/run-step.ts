@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { collectLines } from './output-lines.ts';
 import type { Environment } from './find-program.ts';
 
-/** A line that says at least this often that a long step still runs. */
+/** How often at least a line says that a long step is still running. */
 const HEARTBEAT_MS = 10_000;
 
 export type Log = (line: string) => void;
@@ -13,14 +13,14 @@ export interface Step {
   command: string;
   args: readonly string[];
   log: Log;
-  /** Lines of the program that show a person how far it is. */
+  /** Matches output lines that show the progress. */
   progress?: RegExp;
   env?: Environment | undefined;
-  /** Ends the step after this long. */
+  /** Stops the step after this long. */
   timeoutMs: number;
-  /** Ends the step when it prints nothing for so long. */
+  /** Stops the step if it prints nothing for this long. */
   silenceMs?: number;
-  /** Ends the step from outside (Ctrl-C). */
+  /** Stops the step from outside (Ctrl-C). */
   signal?: AbortSignal | undefined;
 }
 
@@ -28,8 +28,8 @@ export type StepResult =
   { ok: true; lines: readonly string[] } | { ok: false; reason: string; lines: readonly string[] };
 
 /**
- * Runs a program to its end and shows its progress. Never rejects, but for `signal`.
- * The program has its own process group, so that ending it also ends what it started.
+ * Runs a program to its end and shows its progress. Never rejects, except on `signal`. The program has its own process
+ * group, so stopping it also stops what it started.
  */
 export async function runStep(step: Step): Promise<StepResult> {
   step.signal?.throwIfAborted();
@@ -64,7 +64,7 @@ export async function runStep(step: Step): Promise<StepResult> {
   return { ok: false, reason: reason ?? (typeof outcome === 'number' ? `exit code ${outcome}` : outcome), lines };
 }
 
-/** Logs the lines that show progress, says regularly that the step still runs, and ends it at its limits. */
+/** Logs lines that show progress, reports regularly that the step is still running, and stops it at its limits. */
 function watchProgress({ title, log, progress, timeoutMs, silenceMs }: Step, end: (why: string) => void) {
   const startedAt = performance.now();
   const seconds = () => Math.round((performance.now() - startedAt) / 1000);
@@ -102,6 +102,6 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGTERM');
   } catch {
-    // It has ended by itself in the meantime.
+    // It has meanwhile ended by itself.
   }
 }

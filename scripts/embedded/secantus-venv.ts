@@ -16,7 +16,7 @@ const SECANTUS = {
 
 const SERVER = join(import.meta.dirname, 'secantus-server.py');
 
-/** Makes the virtual environment once; safe to call from several processes at the same time. Rejects with one sentence. */
+/** Creates the virtual environment once; several processes may call this at once. Rejects with one sentence. */
 export async function prepareSecantus(options: VenvOptions): Promise<VenvCommand> {
   const { command } = await prepareVenv(SECANTUS, options);
   return { command, args: [SERVER] };

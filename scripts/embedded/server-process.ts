@@ -9,22 +9,22 @@ import type { LockFile } from './lock-file.ts';
 import { collectLines, withLastLines } from './output-lines.ts';
 
 const READY_POLL_MS = 50;
-/** How long the last lines of a process that has ended are waited for. */
+/** How long to wait for the last lines of a process that has ended. */
 const LAST_LINES_MS = 500;
 
 export interface ServerOptions {
-  /** As a person calls it: "Redis", "MongoDB (mongod)". */
+  /** The name that people use: "Redis", "MongoDB (mongod)". */
   name: string;
   command: string;
   args: readonly string[];
   cwd?: string;
   env?: Environment | undefined;
-  /** Held by the server as long as it runs, so that its data is never opened twice. */
+  /** Held by the server while it runs, so that its data is never opened twice. */
   lockFile?: string;
-  /** Resolves when the server can be used; is tried again until it does. */
+  /** Resolves when the server can be used; called again until it does. */
   ready: () => Promise<unknown>;
   readyTimeoutMs: number;
-  /** How long the server may take to end by itself after SIGTERM. */
+  /** How long the server may take to stop after SIGTERM. */
   stopTimeoutMs: number;
   onLine?: (line: string) => void;
   signal?: AbortSignal | undefined;
@@ -41,10 +41,10 @@ export interface ServerProcess {
 }
 
 /**
- * Starts a server and waits until it can be used. Rejects with its last lines where that fails, nothing left running.
+ * Starts a server and waits until it can be used. On failure, rejects with its last lines and leaves nothing running.
  *
  * The server has its own process group, so a terminal's Ctrl-C does not reach it before the processes that use it have
- * closed. A guard ends it when this process dies without having stopped it, `kill -9` included.
+ * closed. If this process dies without stopping the server, even by `kill -9`, a guard stops it.
  */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   options.signal?.throwIfAborted();
@@ -57,7 +57,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   }
 }
 
-/** After a `kill -9` of an earlier start its guard is still ending the server that has the lock: that is waited for. */
+/** After a `kill -9` of an earlier start, its guard may still be stopping the lock's holder: waits for that. */
 async function lockData({ name, lockFile, stopTimeoutMs, signal }: ServerOptions): Promise<LockFile | undefined> {
   if (lockFile === undefined) return undefined;
   try {
@@ -105,7 +105,7 @@ async function spawnServer(options: ServerOptions, lock: LockFile | undefined): 
     if (options.signal?.aborted === true) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     const sentence = `${options.name} did not start: ${reason}.`;
-    // A caller that reads every line has shown them already.
+    // A caller that reads every line has already shown them.
     throw new Error(options.onLine === undefined ? withLastLines(sentence, lines) : sentence, { cause: error });
   }
 }
@@ -126,7 +126,7 @@ async function untilReady({ ready, readyTimeoutMs, signal }: ServerOptions, exit
       if (outcome === 'ready') return;
       if (typeof outcome === 'object' && 'how' in outcome) throw new Error(`it ended with ${outcome.how}`);
       if (outcome !== 'late') cause = outcome.error;
-      // An attempt that fails at once would win against the timer for ever.
+      // An attempt that fails at once would win against the timer forever.
       if (outcome === 'late' || performance.now() > deadline) {
         throw new Error(`it could not be used after ${Math.ceil(readyTimeoutMs / 1000)} s`, { cause });
       }
@@ -150,7 +150,8 @@ function exitOf(child: ChildProcess): Promise<string> {
       const done = () => {
         resolve(how);
       };
-      // 'close' comes when its last line has been read; a process of its own that outlives it would put that off.
+      // 'close' comes once the last line has been read; a process that the child started and that outlives it delays
+      // this.
       child.once('close', done);
       setTimeout(done, LAST_LINES_MS).unref();
     });
@@ -169,7 +170,7 @@ async function endChild(child: ChildProcess, exited: Promise<string>, timeoutMs:
   await exited;
 }
 
-/** Waits for the end of its input, which comes with the end of this process, then ends process $1. */
+/** Waits for its input to end, which happens when this process ends, then stops process $1. */
 const GUARD = `
 read -r _
 kill -TERM "$1" || exit 0
@@ -183,7 +184,7 @@ function startGuard(pid: number): ChildProcess {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  // Without a guard the server still ends with `stop`.
+  // Even without a guard, `stop` stops the server.
   guard.on('error', () => undefined);
   guard.unref();
   return guard;

@@ -5,7 +5,7 @@ import type { Environment } from './find-program.ts';
 import { runStep } from './run-step.ts';
 import type { Log, StepResult } from './run-step.ts';
 
-/** Package names by package manager; a manager without a list is not asked. */
+/** Package names by package manager; a manager without a list is not used. */
 interface PackageNames {
   apt: readonly string[];
   apk: readonly string[];
@@ -26,8 +26,8 @@ const VERBS = ['update', 'install', 'add'];
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
 
 /**
- * Installs with the system's package manager, where there is one and the user is root.
- * Returns undefined when it is done, else the reason why not, as the rest of a sentence.
+ * Installs with the system's package manager, if there is one and the user is root. Returns undefined when done, or
+ * else the reason why not, as the rest of a sentence.
  */
 export async function installSystemPackages(options: InstallOptions): Promise<string | undefined> {
   const { packages, env } = options;
@@ -44,11 +44,11 @@ export async function installSystemPackages(options: InstallOptions): Promise<st
   return 'none of apt-get, apk, dnf and yum is on the PATH';
 }
 
-/** `DPkg::Lock::Timeout`: another installation on this machine is waited for instead of failing at once. */
+/** `DPkg::Lock::Timeout`: waits for another installation on this machine instead of failing at once. */
 const APT_OPTIONS = ['-q', '-y', '-o', 'DPkg::Lock::Timeout=120'];
 
 async function aptInstall(options: InstallOptions, packages: readonly string[]): Promise<string | undefined> {
-  // A list that is out of date or in part unreachable may still do, so only the installation's result counts.
+  // An outdated or partly unreachable list may still be enough, so only the result of the installation counts.
   await step(options, 'apt-get', [...APT_OPTIONS, 'update']);
   return withoutServiceStart(async () => {
     const install = ['install', '--no-install-recommends', ...packages];
@@ -61,7 +61,7 @@ async function withoutServiceStart<T>(install: () => Promise<T>): Promise<T> {
   const created = await mkdir('/usr/sbin', { recursive: true })
     .then(() => writeFile(POLICY_FILE, '#!/bin/sh\nexit 101\n', { mode: 0o755, flag: 'wx' }))
     .then(() => true)
-    // A machine with a policy of its own keeps it.
+    // A machine that has its own policy keeps it.
     .catch(() => false);
   try {
     return await install();
@@ -71,7 +71,7 @@ async function withoutServiceStart<T>(install: () => Promise<T>): Promise<T> {
 }
 
 function step(options: InstallOptions, command: string, args: readonly string[]): Promise<StepResult> {
-  // `env` sets the variable for apt-get alone, which would otherwise ask questions on a terminal.
+  // `env` sets the variable only for apt-get, which would otherwise ask questions on a terminal.
   return runStep({
     title: `${command} ${args.find((arg) => VERBS.includes(arg)) ?? ''}`,
     command: '/usr/bin/env',

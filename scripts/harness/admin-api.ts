@@ -3,9 +3,9 @@ import type { Answer } from './http.ts';
 
 /** The administration interface (docs/spec/contract.md section 7), as `npm start` uses it. */
 export interface AdminApi {
-  /** The resource, or undefined where there is none. */
+  /** The resource, or undefined if it does not exist. */
   find(path: string): Promise<Record<string, unknown> | undefined>;
-  /** Rejects with the service's own sentence where it refuses. */
+  /** Rejects with the service's own message if it refuses. */
   send(method: 'POST' | 'PUT', path: string, body: unknown): Promise<Record<string, unknown>>;
 }
 

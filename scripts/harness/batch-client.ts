@@ -14,14 +14,14 @@ interface BatchResult {
   error?: { code: string };
 }
 
-/** Lines that have a result. */
+/** The number of lines that have a result. */
 export function endedOf({ request_counts: { completed, failed } }: BatchState): number {
   return completed + failed;
 }
 
-/** `/batches` as a tenant uses it. */
+/** `/batches` from a tenant's point of view. */
 export interface BatchClient {
-  /** A batch of so many lines with one short question each. */
+  /** Submits a batch of this many lines with one short question each. */
   submit(lines: number): Promise<BatchState>;
   find(id: string): Promise<BatchState>;
   cancel(id: string): Promise<void>;
@@ -38,7 +38,7 @@ function toLine(index: number): string {
 }
 
 export interface BatchCaller {
-  /** Base URL, `/platform/v1` included; asked at every call, for servers that come and go. */
+  /** Base URL, `/platform/v1` included; evaluated at every call, because servers come and go. */
   url: () => string;
   key: string;
   signal: AbortSignal;

@@ -1,8 +1,8 @@
-/** Seeded chance: the same sequence every time. */
+/** A seeded random generator: the same sequence every time. */
 export interface Chance {
   /** Between 0 and 1. */
   next(): number;
-  /** From 0 up to and without `below`. */
+  /** From 0 to just under `below`. */
   below(below: number): number;
   /** True with this probability. */
   is(probability: number): boolean;

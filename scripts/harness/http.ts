@@ -9,8 +9,8 @@ export interface Answer {
 }
 
 /**
- * One JSON call to a process of this machine. A certificate is not checked: behind `TLS_CERT_FILE` stands the process
- * that was just started, and the name in it is hardly ever the loopback address.
+ * One JSON call to a process on this machine. Certificates are not checked: behind `TLS_CERT_FILE` is the process that
+ * was just started, and the certificate's name is hardly ever the loopback address.
  */
 export function callJson(
   method: string,
@@ -45,7 +45,7 @@ export function callJson(
   });
 }
 
-/** Rejects unless the process behind `url` says that it can serve. */
+/** Rejects unless the process behind `url` reports that it is ready. */
 export async function assertReady(url: string): Promise<void> {
   const { status, body } = await callJson('GET', url, { timeoutMs: 3_000 });
   if (status !== 200) throw new Error(`${url} answered ${status}: ${JSON.stringify(body)}`);

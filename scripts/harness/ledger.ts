@@ -6,14 +6,14 @@ import { createModels } from '../../shared/infra/mongo/catalogue.ts';
 /** What the ledger has booked for a tenant's requests. */
 interface LedgerSum {
   entries: number;
-  /** Prompt and completion. */
+  /** Prompt plus completion. */
   tokens: number;
   /** Positive; micro-credits. */
   chargedMicro: number;
 }
 
 export interface LedgerReader {
-  /** Waits until the tenant has `expected` usage entries; returns the number it has then, or when the time is over. */
+  /** Waits until the tenant has `expected` usage entries or the time is up; returns how many there are. */
   waitFor(tenantId: string, expected: number, signal: AbortSignal): Promise<number>;
   sum(tenantId: string): Promise<LedgerSum>;
   close(): Promise<void>;
@@ -22,7 +22,7 @@ export interface LedgerReader {
 const TIMEOUT_MS = 30_000;
 const POLL_MS = 200;
 
-/** Reads the book itself in MongoDB, for checks that do not rely on the service. */
+/** Reads the ledger directly from MongoDB, for checks that do not rely on the service. */
 export async function openLedger(mongodbUri: string): Promise<LedgerReader> {
   const connection = await connectMongo(mongodbUri);
   const { ledger } = createModels(connection);

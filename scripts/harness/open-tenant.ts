@@ -1,6 +1,6 @@
 import type { AdminApi } from './admin-api.ts';
 
-/** The highest that the administration takes: nothing a load can reach. */
+/** The highest limits that the administration accepts: no load can reach them. */
 export const UNLIMITED = {
   rpm: 1_000_000,
   tpm: 1_000_000_000,
@@ -12,7 +12,7 @@ export const UNLIMITED = {
 } as const;
 const CREDITS = 1_000_000_000;
 
-/** A tenant that no limit stops, and a live key of it. */
+/** Creates a tenant that no limit can stop, and a live key for it. */
 export async function openTenant(admin: AdminApi, name: string): Promise<{ tenantId: string; key: string }> {
   const tenant = await admin.send('POST', '/admin/v1/tenants', { name, credits: CREDITS, ...UNLIMITED });
   const tenantId = String(tenant['id']);

@@ -1,15 +1,15 @@
-/** Wrong arguments, as of most commands: a task that has failed ends with 1. */
+/** The usual exit code for wrong arguments; a failed task ends with 1. */
 const WRONG = 2;
 
-/** `parseArgs` goes on with advice that no option here needs. */
+/** Cuts off `parseArgs`'s advice, which none of the options here needs. */
 function sentenceOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.replace(/\. To specify a positional argument .*$/s, '.');
 }
 
 /**
- * Reads the arguments of a command. `--help` prints its usage; what cannot be read is a sentence and the usage. Both have
- * an exit code in place of what was read.
+ * Reads the arguments of a command. `--help` prints the usage; if the arguments are wrong, a sentence and the usage are
+ * printed. Both return an exit code instead of options.
  */
 export function readArguments<T>(
   usage: string,

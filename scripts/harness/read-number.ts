@@ -1,4 +1,4 @@
-/** The number that an option of a command says; throws one sentence that names the option. */
+/** The number given to a command's option; throws an error of one sentence that names the option. */
 export function readNumber(name: string, text: string, max: number): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;

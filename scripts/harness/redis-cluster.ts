@@ -8,26 +8,26 @@ const SLOTS = 16_384;
 const MASTERS = 3;
 
 export interface ClusterOptions extends GroupOptions {
-  /** Of each master; default: 1. */
+  /** Replicas of each master; default: 1. */
   replicas?: number;
-  /** For how long a master may be silent before its replica takes over; default: 2 s. */
+  /** How long a master may be silent before its replica takes over; default: 2 s. */
   nodeTimeoutMs?: number;
 }
 
 export interface RedisCluster {
   url: string;
-  /** The masters at the start, then their replicas in the same order. */
+  /** The initial masters, then their replicas in the same order. */
   nodes: RedisNode[];
-  /** The server that has the slot of a key. */
+  /** The server that holds the slot of a key. */
   masterOf(key: string): Promise<RedisNode>;
   /** A planned fail-over: the replica takes over, and the master becomes a replica. */
   promoteReplicaOf(key: string): Promise<void>;
-  /** Hands the slot of a key to another master, some keys at a time, while clients use it. */
+  /** Moves the slot of a key to another master, some keys at a time, while clients use it. */
   moveSlotOf(key: string, options?: { keysAtOnce?: number; pauseMs?: number }): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Three masters and their replicas on this machine, made of `redis-server` alone. */
+/** Starts three masters and their replicas on this machine, using only `redis-server`. */
 export async function startRedisCluster({
   replicas = 1,
   nodeTimeoutMs = 2_000,
@@ -45,9 +45,9 @@ export async function startRedisCluster({
       'cluster-enabled': 'yes',
       'cluster-config-file': 'nodes.conf',
       'cluster-node-timeout': String(nodeTimeoutMs),
-      // The default bus port is out of range for most free ports.
+      // The default bus port would be out of range for most free ports.
       'cluster-port': busPort,
-      // The slots of the other masters stay in service while one is replaced.
+      // The other masters' slots stay in service while a master is replaced.
       'cluster-require-full-coverage': 'no',
       'repl-diskless-sync-delay': '0',
       ...(options.tls === undefined ? {} : { 'tls-cluster': 'yes' }),
@@ -96,7 +96,7 @@ export async function startRedisCluster({
   async function rowOf(key: string): Promise<{ master: RedisNode; replicas: RedisNode[] }> {
     const alive = await firstThatRuns(nodes);
     const slot = Number(await call(alive, 'KEYSLOT', key));
-    // As CLUSTER SLOTS answers: from, to, then the master and its replicas.
+    // The answer of CLUSTER SLOTS: from, to, then the master and its replicas.
     const ranges = (await call(alive, 'SLOTS')) as [number, number, ...[string, number][]][];
     const [, , ...servers] = ranges.find(([from, to]) => from <= slot && slot <= to) ?? [0, 0];
     const [master, ...others] = servers.flatMap(([, port]) => nodes.find((node) => node.port === port) ?? []);
@@ -110,7 +110,7 @@ export async function startRedisCluster({
     masterOf: async (key) => (await rowOf(key)).master,
     async promoteReplicaOf(key) {
       let replica: RedisNode | undefined;
-      // News of who replicates whom travels by gossip.
+      // Which server replicates which spreads only by gossip.
       await until(async () => {
         [replica] = (await rowOf(key)).replicas;
         return replica !== undefined && String(await call(replica, 'FAILOVER')) === 'OK';
@@ -134,7 +134,7 @@ export async function startRedisCluster({
       const auth = options.password === undefined ? [] : ['AUTH', options.password];
       await withClient(source.url, async (client) => {
         for (;;) {
-          // As CLUSTER GETKEYSINSLOT answers.
+          // The answer of CLUSTER GETKEYSINSLOT.
           const keys = (await client.call('CLUSTER', 'GETKEYSINSLOT', slot, String(keysAtOnce))) as string[];
           if (keys.length === 0) return;
           await client.call('MIGRATE', '127.0.0.1', String(target.port), '', '0', '5000', ...auth, 'KEYS', ...keys);

@@ -9,12 +9,12 @@ import { findRedisServer, ping, serverArguments } from '../embedded/redis.ts';
 import { startServer } from '../embedded/server-process.ts';
 import type { ServerProcess } from '../embedded/server-process.ts';
 
-/** How the servers of a group are reached. */
+/** How to reach the servers of a group. */
 export interface NodeAccess {
   password?: string | undefined;
   /**
-   * Files in PEM. Clients have to trust `ca` (tls.setDefaultCACertificates or NODE_EXTRA_CA_CERTS). `isMutual`: they have to
-   * show a certificate as well; then addresses name the files.
+   * PEM files. Clients have to trust `ca` (tls.setDefaultCACertificates or NODE_EXTRA_CA_CERTS). `isMutual`: clients
+   * have to present a certificate as well, and addresses name the files.
    */
   tls?: { cert: string; key: string; ca: string; isMutual?: boolean } | undefined;
 }
@@ -29,9 +29,9 @@ export interface RedisNode {
   name: string;
   port: number;
   url: string;
-  /** The process that runs now. */
+  /** The currently running process. */
   process(): ServerProcess;
-  /** With the same data, at the same address. */
+  /** Restarts the server with the same data, at the same address. */
   restart(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export function urlOf(scheme: string, addresses: string, { password, tls }: Node
   return `${tls === undefined ? scheme : scheme.replace('redis', 'rediss')}://${auth}${addresses}${path}${query}`;
 }
 
-/** What a server has to be told so that it, its replicas and its clients reach each other as `access` says. */
+/** The settings that let a server, its replicas and its clients reach each other as `access` says. */
 function accessSettings(port: number, { password, tls }: NodeAccess): Record<string, string> {
   return {
     ...(password === undefined ? {} : { requirepass: password, masterauth: password }),
@@ -65,7 +65,7 @@ function accessSettings(port: number, { password, tls }: NodeAccess): Record<str
   };
 }
 
-/** Starts a `redis-server` that keeps its address; `settings` are of redis.conf. */
+/** Starts a `redis-server` that keeps its address; `settings` are those of redis.conf. */
 export async function startNode(
   name: string,
   options: GroupOptions,
@@ -102,7 +102,7 @@ export async function startNode(
   };
 }
 
-/** Runs `task` with a client of one server alone. */
+/** Runs `task` with a client that is connected to this server only. */
 export async function withClient<Result>(url: string, task: (client: RedisClient) => Promise<Result>): Promise<Result> {
   const client = createRedis(url, 'worker');
   client.on('error', () => undefined);
@@ -114,7 +114,7 @@ export async function withClient<Result>(url: string, task: (client: RedisClient
   }
 }
 
-/** Waits for servers to agree; throws with `what` when they do not. */
+/** Waits for servers to agree; throws with `what` if they do not. */
 export async function until(check: () => Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + FORMED_MS;
   while (!(await check())) {
@@ -123,7 +123,7 @@ export async function until(check: () => Promise<boolean>, what: string): Promis
   }
 }
 
-/** Waits for the replicas of a master to have all that it has: without them its death would lose data. */
+/** Waits until a master's replicas have all of its data; before that, its death would lose some. */
 export async function untilReplicated(master: RedisNode, replicas: number): Promise<void> {
   await until(async () => {
     const info = await withClient(master.url, (client) => client.info('replication'));

@@ -16,9 +16,9 @@ const STOP_MS = 5_000;
 export interface SentinelOptions extends GroupOptions {
   /** Default: 2. */
   replicas?: number;
-  /** Of the sentinels themselves. */
+  /** The password of the sentinels themselves. */
   sentinelPassword?: string;
-  /** For how long the master may be silent before a replica takes over; default: 2 s. */
+  /** How long the master may be silent before a replica takes over; default: 2 s. */
   downAfterMs?: number;
 }
 
@@ -27,14 +27,14 @@ export interface SentinelGroup {
   nodes: RedisNode[];
   /** The server that the sentinels call the master. */
   master(): Promise<RedisNode>;
-  /** A planned fail-over, which the sentinels lead. */
+  /** A planned fail-over, led by the sentinels. */
   failOver(): Promise<void>;
-  /** Waits for the replicas to have all that the master has: without them its death would lose data. */
+  /** Waits until the replicas have all of the master's data; before that, its death would lose some. */
   untilReplicated(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A master, its replicas and three sentinels on this machine, made of `redis-server` alone. */
+/** Starts a master, its replicas and three sentinels on this machine, using only `redis-server`. */
 export async function startSentinels({
   replicas = 2,
   downAfterMs = 2_000,
@@ -50,7 +50,8 @@ export async function startSentinels({
   const own = {
     'repl-diskless-sync-delay': '0',
     'replica-announce-ip': '127.0.0.1',
-    // As docs/guide/operating.md asks for: after a fail-over all writes are refused until a replica follows the new master.
+    // As docs/guide/operating.md recommends: after a fail-over, writes are refused until a replica follows the new
+    // master.
     ...(replicas > 1 ? { 'min-replicas-to-write': '1', 'min-replicas-max-lag': '10' } : {}),
   };
   async function startReplica(index: number, masterPort: number): Promise<void> {
@@ -100,7 +101,7 @@ export async function startSentinels({
   };
 }
 
-/** Sentinels keep what they know in their configuration file, so they need one of their own. */
+/** Sentinels store their state in their configuration file, so each needs its own. */
 async function startSentinel(index: number, masterPort: number, downAfterMs: number, options: SentinelOptions) {
   const { password, sentinelPassword, tls, signal } = options;
   const name = `sentinel-${index}`;

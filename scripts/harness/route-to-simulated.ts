@@ -4,7 +4,7 @@ const PROVIDER = 'simulated';
 const TIERS = ['mobius', 'oloid'] as const;
 /** The default rates of docs/spec/contract.md section 5. */
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
-/** Leads both tiers to the simulated provider; `model` may carry its settings, as in `sim?chunks=40`. */
+/** Routes both tiers to the simulated provider; `model` may contain its settings, as in `sim?chunks=40`. */
 export async function routeToSimulated(admin: AdminApi, providerUrl: string, model: string): Promise<void> {
   await admin.send('PUT', `/admin/v1/providers/${PROVIDER}`, { kind: 'simulated', base_url: `${providerUrl}/v1` });
   for (const tier of TIERS) {

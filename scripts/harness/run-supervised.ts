@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createSupervisor } from './supervisor.ts';
 import type { Supervisor } from './supervisor.ts';
 
-/** As a shell reports a program that Ctrl-C has ended. */
+/** The exit code that shells report for a program stopped by Ctrl-C. */
 const INTERRUPTED = 130;
 
 export interface SupervisedTask {
@@ -15,8 +15,8 @@ export interface SupervisedTask {
 }
 
 /**
- * Runs a task that starts processes, and ends all of them: when it is done, when it fails, on Ctrl-C (a second one
- * enforces it) and when one of them ends by itself. Returns the exit code.
+ * Runs a task that starts processes, and stops all of them: when it is done, when it fails, on Ctrl-C (a second one
+ * forces it), and when one of them ends by itself. Returns the exit code.
  */
 export async function runSupervised(
   name: string,
@@ -49,7 +49,7 @@ function endOnSignals(supervisor: Supervisor): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
 }
 
-/** What fails after the end was called for has failed because of it. */
+/** An error after the stop was requested is a consequence of the stop. */
 async function explain(supervisor: Supervisor, error: unknown): Promise<number> {
   const { exitCode, sentence } = supervisor.signal.aborted
     ? await supervisor.ended

@@ -12,19 +12,19 @@ import { routeToSimulated } from './route-to-simulated.ts';
 
 export interface ProcessesOptions {
   supervisor: Supervisor;
-  /** Takes the logs. */
+  /** The folder for logs. */
   dataDir: string;
   redisUrl: string;
   mongodbUri: string;
-  /** Where both tiers lead: a simulated provider and its model, which may carry settings (`sim?chunks=40`). */
+  /** The target of both tiers: a simulated provider and its model, which may contain settings (`sim?chunks=40`). */
   provider: { url: string; model: string };
-  /** Options of Node.js for one of the processes, as `--cpu-prof`. */
+  /** Node.js options for one of the processes, such as `--cpu-prof`. */
   nodeArgs?: { ingress?: readonly string[]; worker?: readonly string[] };
   /** Default: 1. */
   workers?: number;
-  /** Runs what `npm run build` has made, as the image does. Default: the sources. */
+  /** Runs the output of `npm run build`, like the image. Default: the sources. */
   isBuilt?: boolean;
-  /** Of each worker; undefined: as by default. */
+  /** Concurrency of each worker; undefined: the default. */
   concurrency?: number | undefined;
 }
 
@@ -39,8 +39,8 @@ export interface RunningService {
 }
 
 /**
- * One ingress and its workers as a user runs them (production, `LOG_LEVEL` as by default, the log in a file), on free
- * ports. The ingress comes first: it makes the collections, and workers that start later know the routes at once.
+ * Starts an ingress and its workers as a user would (production, default `LOG_LEVEL`, log in a file), on free ports.
+ * The ingress starts first: it creates the collections, and workers that start later know the routes at once.
  */
 export async function startProcesses(options: ProcessesOptions): Promise<RunningService> {
   const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {} } = options;
@@ -55,7 +55,7 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
     MONGODB_URI: mongodbUri,
     ADMIN_TOKEN: adminToken,
     CREDENTIALS_KEY: randomBytes(32).toString('base64'),
-    // An image has no compile cache, which a process keeps in memory: 10 MB (docs/decisions/0084).
+    // An image has no compile cache, which takes 10 MB of a process's memory (docs/decisions/0084).
     ...(options.isBuilt === true ? { NODE_COMPILE_CACHE: undefined } : {}),
   };
   const origin = `http://127.0.0.1:${port}`;

@@ -11,24 +11,24 @@ import { withDatabase } from './mongo-database.ts';
 import { ROOT } from './program.ts';
 import type { Supervisor } from './supervisor.ts';
 
-/** Kept between runs and shared with `npm start` in its default DATA_DIR: SecantusDB is installed once. */
+/** Kept between runs and shared with `npm start` in its default DATA_DIR, so that SecantusDB is installed only once. */
 const CACHE_DIR = join(ROOT, '.data', 'cache');
 
-/** Of a store whose data is thrown away with its folder. */
+/** For a store whose data is thrown away with its folder. */
 export interface StoreOptions {
   dataDir: string;
   log?: Log;
   signal?: AbortSignal;
-  /** A free one unless named. */
+  /** Default: a free port. */
   port?: number;
 }
 
-/** A Redis of its own, as `npm start` runs it: AOF `everysec`, `noeviction`. */
+/** Starts a separate Redis, configured as by `npm start`: AOF `everysec`, `noeviction`. */
 export function openOwnRedis({ log = () => undefined, ...options }: StoreOptions): Promise<EmbeddedRedis> {
   return startRedis({ ...options, log });
 }
 
-/** A MongoDB of its own, the faster stand-in first. */
+/** Starts a separate MongoDB, preferably the faster stand-in. */
 export function openOwnMongo({ log = () => undefined, ...options }: StoreOptions): Promise<EmbeddedMongo> {
   return startMongo({ ...options, log, cacheDir: CACHE_DIR, prefer: 'fast' });
 }
@@ -41,18 +41,18 @@ export interface SupervisedStore {
 
 export interface MongoInUse {
   uri: string;
-  /** Undefined where somebody else runs the server. */
+  /** Undefined if somebody else runs the server. */
   pid: number | undefined;
   /** Which server it is, for a report. */
   label: string;
 }
 
-/** As openOwnRedis; `supervisor` ends it. */
+/** Like openOwnRedis; `supervisor` stops it. */
 export async function superviseRedis({ supervisor, ...options }: SupervisedStore): Promise<EmbeddedRedis> {
   return supervisor.adopt('Redis', await openOwnRedis({ ...options, signal: supervisor.signal }));
 }
 
-/** A database of its own in `MONGODB_URI` where that is set, else as openOwnMongo; `supervisor` ends it. */
+/** A separate database in `MONGODB_URI` if that is set, or else like openOwnMongo; `supervisor` stops it. */
 export async function superviseMongo({ supervisor, ...options }: SupervisedStore): Promise<MongoInUse> {
   const given = process.env['MONGODB_URI'] ?? '';
   if (given !== '') return useGiven(given, supervisor);
@@ -66,7 +66,7 @@ function useGiven(given: string, supervisor: Supervisor): MongoInUse {
   return { uri, pid: undefined, label: `the server of MONGODB_URI, database ${database}` };
 }
 
-/** A database of its own in a server that somebody else runs. */
+/** A separate database in a server that somebody else runs. */
 export function ownDatabase(given: string, prefix: string) {
   const database = `${prefix}_${randomBytes(6).toString('hex')}`;
   const uri = withDatabase(given, database);

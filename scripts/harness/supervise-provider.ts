@@ -5,7 +5,7 @@ import { callJson } from './http.ts';
 import type { Supervisor } from './supervisor.ts';
 import { superviseProgram } from './program.ts';
 
-/** The simulated provider, on a free port unless one is named; `url` has no version segment. */
+/** Starts the simulated provider, on a free port unless one is given; `url` has no version segment. */
 export async function superviseProvider(
   supervisor: Supervisor,
   dataDir: string,

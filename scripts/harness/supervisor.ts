@@ -5,7 +5,7 @@ import type { Log } from '../embedded/run-step.ts';
 
 type Supervised = Pick<ServerProcess, 'exited' | 'stop' | 'kill'>;
 
-/** Why everything is to be stopped, and the exit code that tells it. */
+/** Why everything has to stop, with the exit code for that. */
 export interface End {
   exitCode: number;
   sentence?: string;
@@ -13,15 +13,15 @@ export interface End {
 
 /** The processes of one `npm start`, from the first one's start to the last one's end. */
 export interface Supervisor {
-  /** Aborted as soon as everything is to be stopped: ends what is under way. */
+  /** Aborts as soon as everything has to stop: ends whatever is under way. */
   signal: AbortSignal;
-  /** Resolves with the reason, when the user or a process that ended calls for the stop. */
+  /** Resolves with the reason when the user, or a process that has ended, causes the stop. */
   ended: Promise<End>;
-  /** Takes over a process that runs; it is stopped before those that were taken over earlier. */
+  /** Takes over a running process; it is stopped before the processes that were taken over earlier. */
   adopt<T extends Supervised>(name: string, process: T): T;
   /** Starts a process; those of one `group` are stopped at the same time. */
   start(group: string, options: ServerOptions): Promise<void>;
-  /** Registers a last step for after the processes that were taken over later have ended. */
+  /** Registers a final step, to run after all processes that are taken over later have ended. */
   defer(name: string, close: () => Promise<unknown>): void;
   requestEnd(end: End): void;
   /** Stops everything in reverse; safe to call once `ended` has resolved or a start has failed. */
@@ -30,7 +30,7 @@ export interface Supervisor {
   killAll(): void;
 }
 
-/** Processes end within a grace of their own; a worker finishes its requests, a database its writes. */
+/** Processes end within their own grace: a worker finishes its requests, a database its writes. */
 const NO_LIMIT = { limitMs: Infinity };
 
 export function createSupervisor(log: Log): Supervisor {

@@ -7,10 +7,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Failure, ROOT, run } from './run-program.mjs';
 
 const LOCK = join(ROOT, 'package-lock.json');
-/** npm writes it last, so it tells what is installed and that the installation was completed. */
+/** npm writes this file last, so it shows what is installed and that the installation was completed. */
 const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
 
-/** Two tasks that are started at once in a new clone must not install into the same folder. */
+/** Two tasks that start at the same time in a new clone must not install into the same folder. */
 export async function installIfDue() {
   if (!isInstallDue()) return;
   const user = process.getuid?.() ?? 'all';
@@ -29,7 +29,7 @@ export async function installIfDue() {
   }
 }
 
-/** Undefined: the file is now this process's. Else who has it; that of a process that has ended is taken over. */
+/** Undefined: this process now holds the file. Otherwise its holder; the file of an ended process is taken over. */
 function tryClaim(file) {
   for (;;) {
     try {
@@ -48,7 +48,7 @@ function tryClaim(file) {
   }
 }
 
-/** How long a file may be empty that is being written. */
+/** How long a file that is being written may be empty. */
 const EMPTY_MS = 5_000;
 
 function holderOf(file) {
@@ -58,7 +58,7 @@ function holderOf(file) {
     process.kill(pid, 0);
     return pid;
   } catch {
-    // It has ended, or its number is another user's by now.
+    // The process has ended, or its pid now belongs to another user.
     return undefined;
   }
 }
@@ -69,8 +69,8 @@ async function install() {
   console.log('Installing the packages of package-lock.json (npm ci), which takes up to a minute ...');
   const heartbeat = setInterval(() => console.log(`npm ci: still running (${seconds()} s)`), 10_000);
   try {
-    // Only npm 11.16 and later read `allowScripts` of package.json: every npm is told to run no script at all, and then
-    // the one that is needed.
+    // Only npm 11.16 and later read `allowScripts` of package.json, so no npm runs any script here; the one that is
+    // needed follows.
     await npm('ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
     await fetchNode();
   } finally {
@@ -79,7 +79,7 @@ async function install() {
   console.log(`Installed the packages in ${seconds()} s.`);
 }
 
-/** The npm that has started this task, else the one on the PATH. */
+/** Uses the npm that started this task, or else the one on the PATH. */
 async function npm(...args) {
   const cli = process.env.npm_execpath;
   const [command, ...rest] = cli?.endsWith('.js') ? [process.execPath, cli] : ['npm'];
@@ -88,14 +88,14 @@ async function npm(...args) {
   if (code !== 0) throw new Failure(`npm ${args[0]} failed (exit code ${code}); its lines above say why.`);
 }
 
-/** The install script of the `node` package gets the Node.js of this platform; it is the one script that is run. */
+/** The install script of the `node` package fetches the Node.js of this platform; it is the only script that is run. */
 export async function fetchNode() {
   if (existsSync(join(ROOT, 'node_modules', 'node'))) await npm('rebuild', 'node', '--loglevel=error');
 }
 
 /**
- * A lock file that is newer but says the same, as after a change of branches and back, needs no installation.
- * In production, what is installed is the deployment's choice.
+ * A lock file that is newer but has the same content, as after switching branches and back, needs no installation. In
+ * production, the deployment decides what is installed.
  */
 function isInstallDue() {
   if (!existsSync(INSTALLED)) return true;

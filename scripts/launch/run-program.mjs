@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const BIN = join(ROOT, 'node_modules', '.bin');
 
-/** What Node.js has compiled, for the next process that loads the same files: that halves the time of a start. */
+/** Caches compiled code for the next process that loads the same files, which halves its start time. */
 const CACHE =
   process.env.NODE_ENV === 'production' ? {} : { NODE_COMPILE_CACHE: join(ROOT, '.data', 'cache', 'compiled') };
 
-/** What ends a task with a sentence (none after a signal) and without a stack trace. */
+/** Ends a task with a sentence (none after a signal) and without a stack trace. */
 export class Failure extends Error {
   constructor(sentence, exitCode = 1) {
     super(sentence);
@@ -18,32 +18,33 @@ export class Failure extends Error {
   }
 }
 
-/** The child process that signals go to. */
+/** The child process to which signals are passed on. */
 let current;
 let signalledAt = -Infinity;
-/** npm passes on the Ctrl-C that the terminal has sent here already: signals this close are one key press. */
+/** npm also passes on the Ctrl-C that the terminal has already sent here: signals this close are one key press. */
 const ONE_KEY_PRESS_MS = 400;
 
 /**
- * The shell of most tasks dies of the SIGTERM that a supervisor sends to npm, and tells nobody: its orphan has to see it.
- * That of a service is replaced (`exec` in package.json), so that npm ends when the service has ended and not before.
+ * In most tasks, the shell dies of the SIGTERM that a supervisor sends to npm and does not pass it on, so its orphan
+ * has to notice. A service replaces the shell (`exec` in package.json), so that npm ends only after the service has
+ * ended.
  */
 const PARENT = process.ppid;
 const PARENT_CHECK_MS = 500;
 
-/** Passes the signals that this process gets, and its parent's end, on to the program that runs. */
+/** Passes on this process's signals, and the end of its parent, to the running program. */
 export function followSignals() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       stop(signal);
     });
   }
-  // Below other scripts of npm a parent may end that has started this for good.
+  // Below other npm scripts, a parent may end that has deliberately left this running.
   if (/^(exec )?node scripts\/launch\.mjs/.test(process.env.npm_lifecycle_script ?? '')) {
     const check = setInterval(() => {
       if (process.ppid === PARENT) return;
       clearInterval(check);
-      // After a signal of its own this would be the second one, which ends everything at once.
+      // After an own signal, this would be the second one, which stops everything at once.
       if (signalledAt === -Infinity) stop('SIGTERM');
     }, PARENT_CHECK_MS).unref();
   }
@@ -61,13 +62,13 @@ function signalGroup(child, signal) {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // It has ended by itself in the meantime.
+    // It has meanwhile ended by itself.
   }
 }
 
 /**
- * Runs a program to its end and returns its exit code. It has a process group of its own, so that a terminal's Ctrl-C
- * reaches it once, from here. With `isOwner` it also learns, by its channel's end, when this process was killed.
+ * Runs a program to its end and returns its exit code. It has its own process group, so that a terminal's Ctrl-C
+ * reaches it only once, from here. With `isOwner`, the end of its channel also shows it that this process was killed.
  */
 export function run(command, args, { env = {}, isOwner = false } = {}) {
   return new Promise((resolve, reject) => {

@@ -1,8 +1,8 @@
-/** What `npm audit` has found out. `unanswered`: the registry was not reached, or gives no advisories. */
+/** The result of `npm audit`. `unanswered`: the registry was not reached, or provides no advisories. */
 export type AuditVerdict =
   | { kind: 'clean' }
   | { kind: 'vulnerable'; packages: string[] }
-  /** Known weaknesses of lower severity; told, and no reason to fail. */
+  /** Known weaknesses of lower severity: reported, but no reason to fail. */
   | { kind: 'minor'; packages: string[] }
   | { kind: 'unanswered'; reason: string };
 

@@ -1,6 +1,6 @@
 /**
- * `npm run sbom [FILE]` writes the software bill of materials of the running service (CycloneDX, `sbom.cdx.json`), from
- * package-lock.json. `npm run audit` asks the registry for known weaknesses of these packages.
+ * `npm run sbom [FILE]` writes the software bill of materials of the running service (CycloneDX, `sbom.cdx.json`),
+ * based on package-lock.json. `npm run audit` asks the registry for known weaknesses of these packages.
  */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { judgeAudit } from './judge-audit.ts';
 const NPM_MS = 120_000;
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What npm prints, whatever its exit code says; it prints its own errors to standard error. */
+/** Returns npm's output, whatever its exit code; npm prints its own errors to standard error. */
 function npm(...args: string[]): Promise<string> {
   const cli = process.env['npm_execpath'];
   const [command, rest] = cli?.endsWith('.js') === true ? [process.execPath, [cli]] : ['npm', []];
@@ -29,10 +29,10 @@ interface Bom {
 
 async function writeBom(file = 'sbom.cdx.json'): Promise<number> {
   const options = ['--sbom-format=cyclonedx', '--sbom-type=application', '--omit=dev', '--package-lock-only'];
-  // npm's own format; a text that is none throws.
+  // npm's own format; anything else throws.
   const bom = JSON.parse(await npm('sbom', ...options)) as Bom;
   const { name } = JSON.parse(await readFile('package.json', 'utf8')) as { name: string };
-  // npm names the folder.
+  // npm uses the folder's name.
   bom.metadata.component.name = name;
   await writeFile(file, `${JSON.stringify(bom, undefined, 2)}\n`);
   console.log(`sbom: ${bom.components.length} packages in ${file}`);

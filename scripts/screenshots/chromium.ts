@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Supervisor } from '../harness/supervisor.ts';
 import { startProgram } from './start-program.ts';
 
-/** Headless, and silent: nothing but the pages it is sent to is fetched. */
+/** Headless and silent: it fetches nothing but the pages it is sent to. */
 const ARGUMENTS = [
   '--headless',
   '--no-sandbox',
@@ -24,7 +24,7 @@ export interface Shot {
   url: string;
   file: string;
   headers?: Record<string, string>;
-  /** Run in the page before the picture is taken. */
+  /** Runs in the page before the picture is taken. */
   script?: string;
   width: number;
   height: number;
@@ -37,7 +37,7 @@ interface Answer {
   error?: { message: string };
 }
 
-/** Calls of the DevTools protocol over one connection. */
+/** Calls the DevTools protocol over one connection. */
 async function connect(url: string) {
   const socket = new WebSocket(url);
   await new Promise((resolve, reject) => {
@@ -62,7 +62,7 @@ async function connect(url: string) {
   };
 }
 
-/** A Chromium that takes pictures of pages. */
+/** Opens a Chromium that takes pictures of pages. */
 export async function openChromium(supervisor: Supervisor, program: string, dataDir: string) {
   const profile = join(dataDir, 'chromium');
   startProgram(supervisor, 'Chromium', program, [...ARGUMENTS, `--user-data-dir=${profile}`, 'about:blank']);

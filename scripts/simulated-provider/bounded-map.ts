@@ -1,7 +1,7 @@
-/** A map that forgets its oldest entries: the provider runs for days in benchmarks and must not grow. */
+/** A map that forgets its oldest entries, because the provider runs for days in benchmarks and must not grow. */
 export interface BoundedMap<V> {
   get(key: string): V | undefined;
-  /** A key that is set again keeps its age. */
+  /** Setting a key again does not make it younger. */
   set(key: string, value: V): void;
   delete(key: string): boolean;
   clear(): void;

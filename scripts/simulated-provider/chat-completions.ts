@@ -14,7 +14,7 @@ import { countPromptTokens } from './tokens.ts';
 const REQUEST_ID_LENGTH_MAX = 200;
 
 export interface ChatCompletions {
-  /** Answers one `POST /v1/chat/completions`. Throws RequestError, SettingsError. */
+  /** Answers one `POST /v1/chat/completions`. Throws RequestError or SettingsError. */
   answer(req: IncomingMessage, res: ServerResponse): Promise<void>;
   /** Lets the failures start over. */
   reset(): void;
@@ -68,7 +68,7 @@ function readRequestId(req: IncomingMessage): string | null {
   return typeof id === 'string' && id !== '' && id.length <= REQUEST_ID_LENGTH_MAX ? id : null;
 }
 
-/** The error status that a setting asks for. */
+/** Answers with the error status that a setting demands. */
 export function sendFailure(res: ServerResponse, status: number, retryAfterSeconds: number | null): void {
   const headers: Record<string, number> = retryAfterSeconds === null ? {} : { 'retry-after': retryAfterSeconds };
   sendJson(res, status, errorBody(status, `Simulated failure with status ${status}.`, null), headers);

@@ -1,10 +1,10 @@
 import { RequestError } from './request-error.ts';
 
-/** What the provider uses of an OpenAI chat completion request. */
+/** The parts of an OpenAI chat completion request that the provider uses. */
 export interface ChatRequest {
   model: string;
   messages: { role: string; text: string }[];
-  /** The messages exactly as they came. */
+  /** The messages exactly as they were received. */
   received: readonly unknown[];
   stream: boolean;
   includeUsage: boolean;
@@ -18,7 +18,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const ROLES: ReadonlySet<unknown> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
-/** Written by hand, not with joi: benchmarks send thousands of requests a second through here. Throws RequestError. */
+/** Handwritten instead of joi, because benchmarks send thousands of requests per second. Throws RequestError. */
 export function parseChatRequest(body: unknown): ChatRequest {
   if (!isObject(body)) throw new RequestError(400, 'The request body must be a JSON object.');
   const { model, messages } = body;

@@ -8,16 +8,16 @@ const CHANCES = 2 ** 32;
 export interface FailureSequence {
   /** How this call fails. `key` names the request and the target for `fail_times`. */
   next(settings: Pick<Settings, 'fail' | 'failRate' | 'failTimes'>, key: string): FailureMode;
-  /** Whether this request for JSON gets it. */
+  /** Whether this request for JSON gets JSON. */
   givesJson(settings: Pick<Settings, 'json'>, key: string): boolean;
   /** Starts over: the same calls fail again. */
   reset(): void;
 }
 
 /**
- * Decides which calls fail, reproducibly: `fail_rate` by the number of the call among those with a failure setting
- * (so 1,000 calls have the same number of failures in every run, whatever order they come in), `fail_times` by the
- * failures that the same key had before.
+ * Decides reproducibly which calls fail: `fail_rate` by the call's number among those with a failure setting (so 1,000
+ * calls have the same number of failures in every run, in whatever order they come), `fail_times` by how often the same
+ * key has failed before.
  */
 export function createFailureSequence(): FailureSequence {
   const failures = createBoundedMap<number>(KEYS_MAX);

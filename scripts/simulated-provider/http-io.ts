@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestError } from './request-error.ts';
 
-/** The largest body of Parley with its history and its instruction still fits. */
+/** Parley's largest body, with its history and instruction, still fits. */
 const BODY_BYTES_MAX = 25 * 1024 * 1024;
 
-/** Reads and parses a body. One that is too large is read to its end, unkept, so that its sender sees the answer. */
+/** Reads and parses a body. One that is too large is read to its end and dropped, so its sender sees the answer. */
 export async function readJson(req: IncomingMessage): Promise<unknown> {
   const text = await readBody(req);
   try {
@@ -42,7 +42,7 @@ export function sendJson(
   res.end(text);
 }
 
-/** Ends a connection with a TCP reset; what the other side has received and not read yet can be lost. */
+/** Ends a connection with a TCP reset; data that the other side has received but not read yet can be lost. */
 export function resetConnection(res: ServerResponse): void {
   res.socket?.resetAndDestroy();
 }

@@ -1,6 +1,6 @@
 /**
- * The simulated provider as a process of its own: `PROVIDER_PORT` (8090), `HOST` (127.0.0.1), and the settings that
- * every call starts from as `--defaults 'first_token_ms=200&chunk_ms=20'` (scripts/simulated-provider/settings.ts).
+ * The simulated provider as a separate process: `PROVIDER_PORT` (8090), `HOST` (127.0.0.1), and the initial settings of
+ * every call as `--defaults 'first_token_ms=200&chunk_ms=20'` (scripts/simulated-provider/settings.ts).
  */
 import { parseArgs } from 'node:util';
 import { errorCodeOf } from '../../shared/infra/http/resolve-name.ts';
@@ -13,7 +13,7 @@ const PORT_DEFAULT = 8090;
 const USAGE = `npm run provider:simulated [-- --defaults 'first_token_ms=200&chunk_ms=20']
                 settings from which every call starts; HOST and PROVIDER_PORT say where it listens`;
 
-/** Throws one sentence. */
+/** Throws an error of one sentence. */
 function readDefaults(args: string[]): ReturnType<typeof parseSettingsQuery> {
   const { values } = parseArgs({ args, options: { defaults: { type: 'string', default: '' } } });
   return parseSettingsQuery(values.defaults);

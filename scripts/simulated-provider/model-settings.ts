@@ -2,20 +2,20 @@ import { createBoundedMap } from './bounded-map.ts';
 import type { Settings, SettingsByName, SettingsInput } from './settings.ts';
 import { mergeSettings, parseSettings, parseSettingsQuery, SettingsError, toSettings } from './settings.ts';
 
-/** A test may make up any number of model names; the settings of this many are remembered. */
+/** A test may invent any number of model names; the settings of this many are remembered. */
 const MODELS_MAX = 1_000;
 
 export interface ModelSettings {
-  /** Splits `sim?chunks=40`; the settings behind the `?` win over those of the server. Throws SettingsError. */
+  /** Splits `sim?chunks=40`; the settings after the `?` win over the server's. Throws SettingsError. */
   forModel(model: string): { name: string; settings: Settings };
-  /** Lays settings of unknown origin over the server's; null takes one back to what it was at the start. */
+  /** Applies settings of unknown origin on top of the server's; null resets a setting to its initial value. */
   change(input: unknown): void;
-  /** Takes back every change. */
+  /** Undoes every change. */
   restore(): void;
   current(): SettingsByName;
 }
 
-/** The settings of one server: what it started with, what was changed since, what a model name adds. */
+/** A server's settings: the initial ones, later changes, and those in a model name. */
 export function createModelSettings(defaults: SettingsInput): ModelSettings {
   const start = parseSettings(defaults);
   const known = createBoundedMap<{ name: string; settings: Settings }>(MODELS_MAX);

@@ -30,7 +30,7 @@ const SCORE_UNMARKED = 0.0001;
 const SCORE_MARKED = 0.99;
 const SCORE_FLAGGED = 0.5;
 
-/** Flagged as `test` by every backend of this service, however its words are parted. */
+/** Every backend of this service flags this as `test`, however its words are separated. */
 const TRIGGER = /parley[\s_-]*moderation[\s_-]*test/i;
 
 /** Longest names first, so that `self-harm` does not hide `self-harm/intent`. */
@@ -59,7 +59,7 @@ export function moderate(text: string): ModerationResult {
 }
 
 /**
- * What is to be scored, and the model named for it: one text, several texts, or parts that make one text. Throws
+ * The texts to score, and the model named for them: one text, several texts, or parts that form one text. Throws
  * RequestError.
  */
 export function parseModerationRequest(body: unknown): { model: string; inputs: readonly string[] } {

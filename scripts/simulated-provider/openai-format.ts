@@ -13,7 +13,7 @@ export interface ReplyHead {
   model: string;
 }
 
-/** The events of one stream, each a whole SSE event. */
+/** The events of one stream, each a complete SSE event. */
 export interface StreamEvents {
   role: string;
   text(content: string): string;
@@ -31,13 +31,13 @@ export function usageOf(promptTokens: number, completionTokens: number): Usage {
   };
 }
 
-/** Builds what all events share once: a stream of 40 chunks encodes its head one time, not 40. */
+/** Builds the shared part of all events only once: a stream of 40 chunks encodes its head once, not 40 times. */
 export function createStreamEvents({ id, createdSeconds, model }: ReplyHead, includeUsage: boolean): StreamEvents {
   const head =
     `data: {"id":"${id}","object":"chat.completion.chunk","created":${createdSeconds},` +
     `"model":${JSON.stringify(model)},"system_fingerprint":"fp_simulated","choices":[`;
   const choice = '{"index":0,"delta":';
-  // OpenAI puts `usage: null` into every chunk but the last where usage was asked for.
+  // If usage was requested, OpenAI puts `usage: null` into every chunk but the last.
   const tail = includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   const going = ',"logprobs":null,"finish_reason":null}' + tail;
   return {
@@ -48,7 +48,7 @@ export function createStreamEvents({ id, createdSeconds, model }: ReplyHead, inc
   };
 }
 
-/** The body of a complete answer; without `usage` it has no such field. */
+/** The body of a complete answer; without `usage`, it has no such field. */
 export function completionBody(
   { id, createdSeconds, model }: ReplyHead,
   answer: Answer,

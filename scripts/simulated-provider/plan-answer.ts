@@ -4,7 +4,7 @@ import type { Settings } from './settings.ts';
 import { splitTokens } from './tokens.ts';
 import { writeText } from './write-text.ts';
 
-/** A piece of the answer and the tokens it counts for. */
+/** A piece of the answer and its number of tokens. */
 interface Delta {
   text: string;
   tokens: number;
@@ -17,7 +17,7 @@ export interface Answer {
   finishReason: string;
 }
 
-/** Stands for a conversation: the same messages and seed give the same text in every process. */
+/** Identifies a conversation: the same messages and seed give the same text in every process. */
 export interface Fingerprint {
   seed: number;
   key: string;
@@ -35,7 +35,7 @@ export function fingerprintOf({ messages, seed }: Pick<ChatRequest, 'messages' |
   return { seed: Number.parseInt(digest.slice(0, 8), 16), key: digest };
 }
 
-/** Decides the whole answer ahead of sending it: text, deltas, tokens, finish reason. */
+/** Decides the whole answer before it is sent: text, deltas, tokens, finish reason. */
 export function planAnswer(
   request: Pick<ChatRequest, 'messages' | 'maxTokens' | 'stop' | 'wantsJson'>,
   settings: Settings,
@@ -83,7 +83,7 @@ function cutAtStop(text: string, stop: readonly string[]): string {
   return text.slice(0, end);
 }
 
-/** Spreads the tokens evenly over `count` deltas, or one a delta where there are fewer. */
+/** Spreads the tokens evenly over `count` deltas, or one per delta if there are fewer. */
 function groupTokens(tokens: readonly string[], count: number): Delta[] {
   const deltas: Delta[] = [];
   const groups = Math.min(count, tokens.length);

@@ -1,7 +1,7 @@
 import { createBoundedMap } from './bounded-map.ts';
 
 const REQUESTS_MAX = 2_000;
-/** In prompt tokens of about 4 bytes: 2,000 of the largest bodies would not fit into memory. */
+/** In prompt tokens of about 4 bytes, because 2,000 of the largest bodies would not fit into memory. */
 const TOKENS_MAX = 8 * 1024 * 1024;
 
 export interface ReceivedMessages {
@@ -10,7 +10,7 @@ export interface ReceivedMessages {
   clear(): void;
 }
 
-/** The messages of the latest calls, in memory only, so that a test can see what reached the provider. */
+/** Keeps the messages of the latest calls in memory, so that a test can see what reached the provider. */
 export function createReceivedMessages(): ReceivedMessages {
   const kept = createBoundedMap<{ messages: readonly unknown[]; tokens: number }>(REQUESTS_MAX);
   let tokensKept = 0;

@@ -23,7 +23,7 @@ const MODEL_LIST = {
   data: [{ id: 'sim', object: 'model', created: 1_767_225_600, owned_by: 'parley' }],
 };
 
-/** Finds the handler of a request and turns what it throws into an error object of OpenAI's shape. */
+/** Finds the handler of a request and turns its errors into error objects of OpenAI's shape. */
 export function createRoutes(deps: RouteDeps): (req: IncomingMessage, res: ServerResponse) => void {
   const { stats, chat } = deps;
   const handlers = new Map<string, Handler>([
@@ -132,7 +132,7 @@ function sendError(res: ServerResponse, error: unknown): void {
   } else if (error instanceof SettingsError) {
     sendJson(res, 400, errorBody(400, error.message, null));
   } else {
-    // A bug: this program has no log but its standard error.
+    // A bug: standard error is this program's only log.
     console.error(error);
     sendJson(res, 500, errorBody(500, 'The simulated provider has a bug; its standard error shows where.', null));
   }

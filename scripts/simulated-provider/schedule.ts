@@ -1,11 +1,11 @@
 import type { Settings } from './settings.ts';
 
-/** What is due within this time is due: timers count in whole milliseconds. */
+/** Anything due within this time counts as due, because timers use whole milliseconds. */
 const EARLY_MS = 1;
 
-/** The one timer of a reply. Each delta has its own time, counted from the start, so a late timer delays no other. */
+/** A reply's only timer. Each delta has its own time, counted from the start, so a late timer delays no other delta. */
 export interface Schedule {
-  /** False where the delta is due; else `act` is called when it is. */
+  /** False if the delta is due; otherwise calls `act` when it is. */
   waits(deltaIndex: number, act: () => void): boolean;
   after(delayMs: number, act: () => void): void;
   cancel(): void;

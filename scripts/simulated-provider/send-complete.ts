@@ -5,7 +5,7 @@ import { breaksOff, failBeforeHead, reportedUsage, RESET_PAUSE_MS } from './repl
 import type { Schedule } from './schedule.ts';
 import { createSchedule } from './schedule.ts';
 
-/** Sends the answer as one JSON body, at the time at which a stream would have sent its last text. */
+/** Sends the answer as one JSON body, when a stream would have sent its last text. */
 export function sendComplete(reply: Reply): void {
   const { res, answer, settings, failure, book } = reply;
   const schedule = createSchedule(settings);

@@ -9,7 +9,7 @@ import { createSchedule } from './schedule.ts';
 const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
 const MALFORMED_EVENT = 'data: {"id":"malformed on purpose","choices":[{"index":0,"delta":{"content":\n\n';
 
-/** Sends the answer as OpenAI streams it, with usage where it was asked for. */
+/** Streams the answer like OpenAI, with usage if it was requested. */
 export function sendStream(reply: Reply, includeUsage: boolean): void {
   const { res, settings, failure, book } = reply;
   const schedule = createSchedule(settings);
@@ -38,9 +38,9 @@ export function sendStream(reply: Reply, includeUsage: boolean): void {
 }
 
 /**
- * Sends the deltas, or those before a failure, each when it is due, then calls `onSent`. A slow reader holds this up,
- * so that what is booked is what was taken. What is written in one tick leaves in one system call, since Node corks
- * the socket by itself; `res.cork()` on top of it breaks the reply on Node 24.
+ * Sends each delta, or each one before a failure, when it is due, then calls `onSent`. A slow reader delays this, so
+ * that only text that was taken is booked. Everything written in one tick leaves in one system call, because Node corks
+ * the socket by itself; an additional `res.cork()` breaks the reply on Node 24.
  */
 function sendTexts(
   { res, answer, failure, settings, book }: Reply,
@@ -65,7 +65,7 @@ function sendTexts(
         return;
       }
     }
-    // The finish follows the last text at once; a failure takes the time of the text that does not come.
+    // The finish follows the last text at once; a failure comes when the missing text would have been due.
     const isDue = sent > 0 && !broken;
     if (isDue || !schedule.waits(sent, sendDue)) onSent(tokensSent);
   }
@@ -75,7 +75,7 @@ function sendTexts(
 
 function breakOff({ res, failure, book }: Reply, schedule: Schedule, finish: () => void): void {
   if (failure === 'stall') return;
-  // The book is closed ahead of what the caller sees, and `finish` cannot change it any more.
+  // The book is closed before the caller sees anything, so `finish` can no longer change it.
   book.end('failed');
   if (failure === 'reset') {
     schedule.after(RESET_PAUSE_MS, () => {

@@ -17,66 +17,65 @@ const JSON_ANSWERS = ['valid', 'invalid', 'invalid_once'] as const;
 const DELAY_MS_MAX = 3_600_000;
 const LENGTH_MAX = 1_000_000;
 
-/** The settings by the names a user writes: at start, in `POST /settings` and behind the `?` of a model name. */
+/** The settings, under the names used at the start, in `POST /settings` and after the `?` of a model name. */
 export interface SettingsByName {
   /** Time to the first text. The head and the role chunk of a stream are sent at once. */
   first_token_ms: number;
   /** Time between two text deltas. A complete answer waits as long as its stream would have taken. */
   chunk_ms: number;
-  /** Number of text deltas; null: one for about three words. An answer without a given length is made long enough. */
+  /** Number of text deltas; null: one per about three words. An answer without a given length is made long enough. */
   chunks: number | null;
   /**
-   * How a call goes wrong. `status`: an error status at once. `reset`: the connection is reset. `stall`: nothing
-   * more is sent. `truncate`: the body ends cleanly without a finish reason (a complete answer: half its JSON).
-   * `malformed`: an event that is not JSON takes the place of the remaining text, then finish, usage and `[DONE]`
-   * (a complete answer: JSON without choices). `no_usage`, `zero_usage`: all is well but the usage. `empty`: an
-   * answer without text.
+   * How a call fails. `status`: an error status at once. `reset`: the connection is reset. `stall`: nothing more is
+   * sent. `truncate`: the body ends cleanly without a finish reason (a complete answer: half its JSON). `malformed`: an
+   * event that is not JSON replaces the remaining text, followed by finish, usage and `[DONE]` (a complete answer: JSON
+   * without choices). `no_usage`, `zero_usage`: everything is fine except the usage. `empty`: an answer without text.
    */
   fail: FailureMode;
   /** The status of `fail=status`. */
   status: number;
-  /** `Retry-After` in seconds, beside `status`. */
+  /** `Retry-After` in seconds, sent with `status`. */
   retry_after: number | null;
-  /** Share of the calls that fail, decided by the number of the call since `/stats/reset`: the same every time. */
+  /** The share of calls that fail, decided by the call's number since `/stats/reset`: the same every time. */
   fail_rate: number;
   /**
-   * Text deltas before `reset`, `stall`, `truncate` or `malformed`; 0: a stream has its head and role chunk, but no
+   * Text deltas before `reset`, `stall`, `truncate` or `malformed`; 0: a stream gets its head and role chunk, but no
    * text; -1: not even a head (`truncate` and `malformed` then close the connection). A complete answer is reset or
-   * stalled ahead of its head with 0, after half of its body with 1 or more.
+   * stalled before its head with 0, and after half of its body with 1 or more.
    */
   fail_after: number;
-  /** Only so many calls fail for one request id (without that header: one prompt) and model name; null: no limit. */
+  /** How many calls fail per request id (without that header: per prompt) and model name; null: no limit. */
   fail_times: number | null;
   /** Length of the generated answer in words; null: 60 to 120. */
   words: number | null;
   /** Length of the generated answer in tokens. A generated word is one token; wins over `words`. */
   tokens: number | null;
-  /** The exact answer, also where JSON is asked for. */
+  /** The exact answer, even if JSON is requested. */
   text: string | null;
   /** The answer is the last user message. */
   echo: boolean;
-  /** null: `stop`, or `length` where `max_tokens` cut the answer. */
+  /** null: `stop`, or `length` if `max_tokens` cut the answer. */
   finish_reason: string | null;
-  /** What a request for JSON (`response_format`) gets; `invalid_once`: only the first call, keyed as `fail_times`. */
+  /** What a request for JSON (`response_format`) gets; `invalid_once`: only the first call, keyed like `fail_times`. */
   json: (typeof JSON_ANSWERS)[number];
   /** The status of `/v1/moderations`, and its delay. */
   moderation_status: number;
   moderation_ms: number;
 }
 
-/** Some of the settings; null means "as if it was not given". */
+/** Some of the settings; null means "as if not given". */
 export type SettingsInput = { [Name in keyof SettingsByName]?: SettingsByName[Name] | null };
 
 type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Name;
 
-/** The same settings by the names the code uses (`firstTokenMs`). */
+/** The same settings under the names used in code (`firstTokenMs`). */
 export type Settings = {
   readonly [Name in keyof SettingsByName as CamelCase<Name>]: SettingsByName[Name];
 };
 
-/** What holds where nothing else is given. */
+/** The values that apply if nothing else is given. */
 export const BUILT_IN_SETTINGS: Readonly<SettingsByName> = Object.freeze({
   first_token_ms: 0,
   chunk_ms: 0,
@@ -128,12 +127,12 @@ const settingsSchema = Joi.object<SettingsInput>({
     'object.unknown': `{#label} is not a setting; there are ${Object.keys(BUILT_IN_SETTINGS).join(', ')}`,
   });
 
-/** Thrown for settings that cannot be used; the message is one sentence that names the setting. */
+/** Thrown for unusable settings; the message is one sentence that names the setting. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
-/** Checks settings of unknown origin, numbers may be given as text. Throws SettingsError. */
+/** Checks settings of unknown origin; numbers may be given as text. Throws SettingsError. */
 export function parseSettings(input: unknown): SettingsInput {
   const result = settingsSchema.validate(input, { errors: { wrap: { label: false } } });
   if (result.error !== undefined) throw new SettingsError(`${result.error.message}.`);
@@ -149,13 +148,13 @@ export function parseSettingsQuery(query: string): SettingsInput {
   return parseSettings(Object.fromEntries(given));
 }
 
-/** Lays settings over each other, the later ones win; a null changes nothing. */
+/** Merges layers of settings, of which later ones win; null changes nothing. */
 export function mergeSettings(...layers: readonly SettingsInput[]): SettingsByName {
   const merged: Record<string, unknown> = { ...BUILT_IN_SETTINGS };
   for (const layer of layers) {
     for (const [name, value] of Object.entries(layer)) if (value !== null) merged[name] = value;
   }
-  // Every name starts with its built-in value and is only replaced by a value of the same name.
+  // Every name starts with its built-in value, which only a value of the same name can replace.
   return merged as unknown as SettingsByName;
 }
 
@@ -164,6 +163,6 @@ export function toSettings(byName: SettingsByName): Settings {
     name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
     value as unknown,
   ]);
-  // CamelCase<Name> says in types what the replacement above does to the names.
+  // CamelCase<Name> expresses in types what the replacement above does to the names.
   return Object.fromEntries(entries) as Settings;
 }

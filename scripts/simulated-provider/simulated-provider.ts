@@ -6,15 +6,15 @@ import type { SettingsByName, SettingsInput } from './settings.ts';
 import type { RequestDetail, StatsReport } from './stats.ts';
 import { createStats } from './stats.ts';
 
-/** Longer than a client keeps an idle connection, so that it is the client that closes it. */
+/** Longer than clients keep idle connections, so that the client closes them first. */
 const KEEP_ALIVE_MS = 75_000;
-/** Thousands of clients connect in one moment when a benchmark starts. */
+/** When a benchmark starts, thousands of clients connect at once. */
 const BACKLOG = 4_096;
 
 export interface SimulatedProvider {
   /** Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`). */
   listen(port?: number, host?: string): Promise<{ port: number; url: string }>;
-  /** Closes at once, open streams included. Safe to repeat. */
+  /** Closes at once, including open streams. Safe to repeat. */
   close(): Promise<void>;
   /** As `GET /stats`. */
   stats(): StatsReport;
@@ -53,7 +53,7 @@ export function createSimulatedProvider({ defaults = {} }: { defaults?: Settings
       }),
     close: () =>
       new Promise((resolve) => {
-        // An error here only says that the server was not open.
+        // An error here only means that the server was not open.
         server.close(() => {
           resolve();
         });

@@ -18,9 +18,9 @@ interface RequestCounts extends Counts {
   messagesLast: number;
 }
 
-/** Books one call; after `end` nothing changes any more. */
+/** Books one call; after `end`, nothing changes any more. */
 export interface CallBook {
-  /** Text that was sent. The first one also books the prompt: a call that fails before any text costs nothing. */
+  /** Text was sent. The first text also books the prompt: a call that fails before any text costs nothing. */
   text(tokens: number): void;
   end(outcome: Outcome): void;
 }
@@ -48,11 +48,11 @@ interface RequestReport extends CountsReport {
 
 export interface RequestDetail extends RequestReport {
   request_id: string;
-  /** Those of the latest call; null where they are forgotten: the latest 2,000 requests are kept. */
+  /** The messages of the latest call; null if forgotten: only the latest 2,000 requests are kept. */
   messages: readonly unknown[] | null;
 }
 
-/** `calls` = `completed` + `failed` + `aborted` + those in flight; `rejected` are refused as malformed, no calls. */
+/** `calls` = `completed` + `failed` + `aborted` + calls in flight; `rejected` counts malformed requests, not calls. */
 export interface StatsReport extends CountsReport {
   in_flight: number;
   rejected: number;
@@ -67,11 +67,11 @@ export interface Stats {
   moderation(): void;
   report(options: { detail: boolean }): StatsReport;
   request(requestId: string): RequestDetail | undefined;
-  /** Calls in flight stay in `in_flight`, and are counted nowhere else. */
+  /** Calls in flight stay in `in_flight`, but are counted nowhere else. */
   reset(): void;
 }
 
-/** The provider's own books: what the ledger is compared with. */
+/** The provider's own books, with which the ledger is compared. */
 export function createStats(): Stats {
   const requests = createBoundedMap<RequestCounts>(REQUESTS_MAX);
   const received = createReceivedMessages();
@@ -145,7 +145,7 @@ function openBook(booked: readonly Counts[], promptTokens: number, onEnd: () => 
     end(outcome) {
       if (ended) return;
       ended = true;
-      // An answer that is complete without text is billed for its prompt, as its usage says.
+      // A complete answer without text is billed for its prompt, as its usage says.
       if (outcome === 'completed' && !promptBooked) bookText(0);
       for (const counts of booked) counts[outcome] += 1;
       onEnd();

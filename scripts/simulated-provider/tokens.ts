@@ -11,7 +11,7 @@ const TOKENS_PER_PROMPT = 3;
 const TOKENS_PER_MESSAGE = 4;
 const BYTES_PER_TOKEN = 4;
 
-/** The tokens joined are the text again. */
+/** Joined, the tokens are the text again. */
 export function splitTokens(text: string): string[] {
   return text.match(TOKEN) ?? [];
 }

@@ -1,8 +1,8 @@
 import { scramble } from './scramble.ts';
 
 /**
- * Plain words of at most 7 letters: with a capital or a full stop each is one token (tokens.ts). They are chosen so
- * that no word, and no two of them run together, looks like something that moderation flags; a test checks this.
+ * Plain words of at most 7 letters, so that each is one token even with a capital or a full stop (tokens.ts). They are
+ * chosen so that no word, and no two adjacent words, look like something that moderation flags; a test checks this.
  */
 const WORDS = {
   determiner: ['the', 'this', 'each', 'every', 'one', 'our', 'that', 'another'],
@@ -57,7 +57,7 @@ function capitalised(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-/** A 32-bit generator (mulberry32): a few operations per word, and equal on every machine. */
+/** A 32-bit generator (mulberry32): a few operations per word, and the same on every machine. */
 function createPicker(seed: number): <T>(list: readonly T[]) => T {
   let state = seed >>> 0;
   return (list) => {

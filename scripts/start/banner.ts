@@ -2,7 +2,7 @@ import type { DemoTenant } from './demo-tenant.ts';
 import type { StartSettings } from './settings.ts';
 import { demoProviders } from './demo-routes.ts';
 
-/** What a new user needs to make the first requests. */
+/** What a new user needs for the first requests. */
 export function renderBanner(settings: StartSettings, tenant: DemoTenant, adminToken: string): string {
   const { baseUrl, adminUrl } = settings;
   const providers = demoProviders(settings).map(({ name }) => name);
@@ -35,7 +35,7 @@ export function renderBanner(settings: StartSettings, tenant: DemoTenant, adminT
   ].join('\n');
 }
 
-/** One line, so that it can be pasted into any shell of the Bourne family; the texts above hold no quote. */
+/** One line, to be pasted into any Bourne-like shell; the texts above contain no quotes. */
 function curl({ baseUrl }: StartSettings, { liveKey }: DemoTenant, flags: string, path: string, body: object): string {
   const insecure = baseUrl.startsWith('https:') ? ' -k' : '';
   return (

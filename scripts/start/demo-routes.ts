@@ -5,7 +5,7 @@ import type { AdminApi } from '../harness/admin-api.ts';
 import type { StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 
-/** The default rates of docs/spec/contract.md section 5, in credits a token. */
+/** The default rates of docs/spec/contract.md section 5, in credits per token. */
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
 type DemoTier = keyof typeof RATES;
 
@@ -18,7 +18,7 @@ interface DemoProvider {
   models: Record<DemoTier, string>;
 }
 
-/** Where the demo tiers go: the providers whose key is in the environment, in this order, else the simulated one. */
+/** The providers of the demo tiers: those whose key is in the environment, in this order, or else the simulated one. */
 export function demoProviders({ openaiKey, anthropicKey, providerPort }: StartSettings): DemoProvider[] {
   const providers: DemoProvider[] = [];
   if (openaiKey !== undefined) {
@@ -46,8 +46,8 @@ export function demoProviders({ openaiKey, anthropicKey, providerPort }: StartSe
 }
 
 /**
- * Sets the providers and tiers of the demo where nobody has set them yet. What an administrator has changed since stays;
- * what is still as an earlier `npm start` left it follows the environment.
+ * Sets the providers and tiers of the demo, unless somebody else has. An administrator's later changes stay; whatever
+ * is still as an earlier `npm start` left it follows the environment.
  */
 export async function ensureRoutes(
   admin: AdminApi,
@@ -97,7 +97,7 @@ async function ensureTier(admin: AdminApi, tier: DemoTier, content: object, stat
   state.tiers[tier] = { fingerprint, version: Number(version) };
 }
 
-/** A digest, because what is put may hold a provider's key. */
+/** A digest, because the content may include a provider's key. */
 function fingerprintOf(content: object): string {
   return createHash('sha256').update(JSON.stringify(content)).digest('hex');
 }

@@ -9,7 +9,7 @@ export interface DemoTenant {
   testKey: DemoKey;
 }
 
-/** Finds the tenant and keys of an earlier start, or makes what is missing; `state` then holds them. */
+/** Finds the tenant and keys of an earlier start, or creates what is missing; afterwards, `state` holds them. */
 export async function ensureTenant(admin: AdminApi, keyPrefix: string, state: StartState): Promise<DemoTenant> {
   const known = state.tenantId === undefined ? undefined : await admin.find(tenantPath(state.tenantId));
   let tenantId = known === undefined ? undefined : state.tenantId;

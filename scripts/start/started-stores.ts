@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Environment } from '../embedded/find-program.ts';
 import { loadState } from './state.ts';
 
-/** Where the stores of this folder's `npm start` are, as settings; nothing where it was never started. */
+/** The stores of this folder's `npm start`, as settings; empty if it was never started. */
 export async function startedStores(env: Environment): Promise<Environment> {
   const file = join(env['DATA_DIR'] ?? '.data', 'start.json');
   if (!existsSync(file)) return {};

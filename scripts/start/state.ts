@@ -22,22 +22,22 @@ interface PutTier {
   version: number;
 }
 
-/** What one `npm start` remembers for the next, in `DATA_DIR/start.json`. */
+/** What an `npm start` remembers for the next one, in `DATA_DIR/start.json`. */
 export interface StartState {
   adminToken: string;
   credentialsKey: string;
-  /** Of the embedded Redis. */
+  /** The password of the embedded Redis. */
   redisPassword: string;
   tenantId?: string;
   liveKey?: DemoKey;
   testKey?: DemoKey;
-  /** The servers of the last start: what works on them later has to find them. */
+  /** The servers of the last start, so that later commands can find them. */
   stores?: { REDIS_URL: string; MONGODB_URI: string };
   providers: Record<string, PutProvider>;
   tiers: Record<string, PutTier>;
 }
 
-/** Reads the file, or makes new secrets where there is none. */
+/** Reads the file, or creates new secrets if there is none. */
 export async function loadState(file: string): Promise<StartState> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
@@ -46,15 +46,15 @@ export async function loadState(file: string): Promise<StartState> {
   if (text === undefined) return newState();
   try {
     const state: unknown = JSON.parse(text);
-    // This program alone writes the file; the secrets are what everything else rests on.
+    // Only this program writes the file, and everything else follows from the secrets.
     if (hasSecrets(state)) return { ...newState(), ...state };
   } catch {
-    // Said below, as for a file of another shape.
+    // Reported below, like a file of the wrong shape.
   }
   throw new Error(`${file} cannot be read: delete it, and a new demo tenant with new keys is made.`);
 }
 
-/** Replaces the file in one step; only its owner may read it. */
+/** Replaces the file atomically; only its owner may read it. */
 export async function saveState(file: string, state: StartState): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const draft = `${file}.new`;
@@ -63,7 +63,8 @@ export async function saveState(file: string, state: StartState): Promise<void> 
 }
 
 /**
- * What was stored before `CREDENTIALS_KEY` was set, perhaps for Docker Compose in the same `.env`, stays readable.
+ * Values that were stored before `CREDENTIALS_KEY` was set, perhaps for Docker Compose in the same `.env`, stay
+ * readable.
  */
 export function credentialsSettings(env: Environment, { credentialsKey }: StartState): Environment {
   const { CREDENTIALS_KEY: given, CREDENTIALS_KEYS: others } = env;

@@ -9,7 +9,7 @@ import type { StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 import type { Supervisor } from '../harness/supervisor.ts';
 
-/** The two stores: those that the environment names, checked before anything is installed, else embedded ones. */
+/** Both stores: those named in the environment, checked before anything is installed, or else embedded ones. */
 export async function startStores(
   supervisor: Supervisor,
   { dataDir, env, config }: StartSettings,
@@ -18,7 +18,7 @@ export async function startStores(
 ) {
   const { REDIS_URL: givenRedis, MONGODB_URI: givenMongo } = env;
   if (givenRedis !== undefined) {
-    // With what the other settings say of it, such as the sentinels' password.
+    // Also uses the other settings for Redis, such as the sentinels' password.
     await assertRedis(config.redisUrl);
     log('Redis: the server of REDIS_URL');
   }
@@ -35,7 +35,7 @@ export async function startStores(
 
 async function assertRedis(url: string): Promise<void> {
   const client = createRedis(url, 'producer');
-  // The reason is in the sentence of `connectRedis`.
+  // `connectRedis` reports the reason in its own error.
   client.on('error', () => undefined);
   try {
     await connectRedis(client);

@@ -50,7 +50,7 @@ function toEntry(row: AdminAuditRow) {
     method: row.method,
     path: row.path,
     target: row.target ?? null,
-    // This program has written it.
+    // This service wrote the JSON itself.
     changes: row.changesJson === undefined ? null : (JSON.parse(row.changesJson) as object),
     status: row.status ?? null,
     request_id: row.requestId,

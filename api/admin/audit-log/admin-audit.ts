@@ -13,18 +13,19 @@ import { contextOf } from '../../http/request-context.ts';
 /** Writes the operator's audit log (docs/spec/contract.md section 8). */
 export interface AdminAudit {
   /**
-   * Writes the line of a change before it is made, so that none is made without one: rejects where it cannot be
-   * written. The result says how the change ended, and never rejects; without it the line says that nobody knows.
+   * Writes a change's line before the change is made, so that no change goes unrecorded; rejects if it cannot be
+   * written. The returned function records how the change ended, and never rejects; until it is called, the line says
+   * that nobody knows.
    */
   begin(req: Request, res: Response, changes: unknown): Promise<(outcome: AdminOutcome) => Promise<void>>;
-  /** Writes what has happened already; never rejects. `actor`: the name of the token, where one was right. */
+  /** Records something that has already happened; never rejects. `actor` is the token's name, if it was a valid one. */
   note(req: Request, res: Response, action: Exclude<AdminAction, 'change'>): Promise<void>;
 }
 
 const SECRET_NAME = /(^|_)(key|secret|token|password)$/;
 const HIDDEN = '[hidden]';
 
-/** A body without its secrets, by the names of its fields. */
+/** A body without its secrets, recognized by their field names. */
 function withoutSecrets(body: unknown): unknown {
   if (Array.isArray(body)) return body.map(withoutSecrets);
   if (typeof body !== 'object' || body === null) return body;

@@ -39,7 +39,7 @@ const breakerFields = {
 export const breakerSchema = named('Breaker', object(breakerFields));
 export const breakerListSchema = named('BreakerList', pageSchema(breakerSchema));
 
-/** `recent_errors` of a closed breaker are those in its window; otherwise those that opened it, and its probes'. */
+/** A closed breaker's `recent_errors` are those in its window; otherwise those that opened it, and its probes'. */
 export function toBreakerResource(row: ProviderRow, breaker: Breaker = NEW_BREAKER, now: number) {
   const { state, reason, since, retryAt, probe, slices } = breaker;
   const oldest = now - (row.breaker ?? DEFAULT_BREAKER).windowMs;

@@ -32,13 +32,13 @@ interface Booking {
   /** Signed micro-credits. */
   amountMicro: number;
   reason: string;
-  /** Calls with the same id book once. */
+  /** Calls with the same id book only once. */
   transactionId?: string;
 }
 
 /**
- * Books an amount and writes the new book to Redis. Only a call with a `transactionId` is safe to repeat. So every step
- * that can fail runs before the booking, and a failure after it does not ask the caller to try again.
+ * Books an amount and writes the new book to Redis. Only a call with a `transactionId` is safe to repeat, so every step
+ * that can fail comes before the booking, and a failure after it does not ask the caller to try again.
  */
 async function bookCredits(
   deps: BookCreditsDeps,
@@ -48,7 +48,8 @@ async function bookCredits(
 ): Promise<{ entry: LedgerRow; isRepeated: boolean }> {
   async function publish(book: Book): Promise<void> {
     try {
-      // Read after the booking: a tenant that is moved meanwhile gets the book on the shard on which it ends.
+      // Read after the booking: if the tenant is being moved, the book must reach the shard on which the tenant ends
+      // up.
       const tenant = await findTenant(deps.tenants, tenantId);
       await deps.accountStore.publishBook(tenant.shard, tenantId, book);
     } catch (error) {

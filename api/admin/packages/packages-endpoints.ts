@@ -75,7 +75,7 @@ const priceListBodySchema = Joi.object<PriceListBody, true>({
     .required(),
 }).required();
 
-/** What could be sold could not be paid. */
+/** Without this check, a package could be on sale that cannot be paid for. */
 function assertPayable({ currency, packages }: PriceListBody): void {
   const step = amountStepOf(currency);
   const wrong = packages.findIndex(({ amount }) => amount % step !== 0);

@@ -21,10 +21,10 @@ const ONE_HOUR_MS = 3_600_000;
 
 const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
-/** Azure's URLs end in one; any other query is refused. */
+/** Azure's URLs end with this query; any other is refused. */
 const API_VERSION = /\?api-version=[\w.-]{1,64}$/;
 
-/** Paths are appended to the URL, and a credential in it would end up in logs. */
+/** Paths are appended to the URL, and credentials in it would end up in logs. */
 const checkBaseUrl: Joi.CustomValidator<string> = (value, helpers) => {
   const refuse = (rule: string) => helpers.message({ custom: `{{#label}} ${rule}` });
   const url = URL.parse(value);
@@ -55,7 +55,7 @@ export interface ProviderBody {
   breaker?: BreakerBody;
 }
 
-/** Shorter times would only measure the network's own noise. */
+/** Shorter times would only measure network noise. */
 const BREAKER_MS_MIN = 100;
 const breakerMs = countSchema(BREAKER_MS_MIN, ONE_HOUR_MS);
 
@@ -80,7 +80,7 @@ export const providerSchema = Joi.object<ProviderBody, true>({
       rule: 'An http or https URL without credentials, fragment or query but `api-version`.',
     })
     .required(),
-  // It goes into a header, so it has to be printable ASCII.
+  // The key is sent in a header, so it must be printable ASCII.
   api_key: Joi.string()
     .max(4_096)
     .pattern(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
@@ -90,7 +90,7 @@ export const providerSchema = Joi.object<ProviderBody, true>({
   max_retries: countSchema(0, 10),
   breaker: breakerSchema,
 })
-  // joi's own sentence for a pattern quotes the value, which here is a secret.
+  // joi's own message for a pattern quotes the value, which is a secret here.
   .messages({ 'string.pattern.name': '{{#label}} must be {{#name}}' })
   .required();
 
@@ -112,7 +112,7 @@ function toBreakerSettings(body: BreakerBody = {}): BreakerSettings {
   };
 }
 
-/** A key and every conversation would cross the Internet in clear. */
+/** Over plain HTTP, the key and every conversation would cross the Internet in clear text. */
 function assertSafeTransport(baseUrl: string): void {
   const { protocol, hostname } = new URL(baseUrl);
   if (protocol === 'https:' || isPrivateHost(hostname)) return;
@@ -123,7 +123,7 @@ function assertSafeTransport(baseUrl: string): void {
   );
 }
 
-/** Throws `invalid_request`. `allowHttp`: to any host. */
+/** Throws `invalid_request`. `allowHttp` allows plain HTTP to any host. */
 export function toProviderSettings(body: ProviderBody, { allowHttp }: { allowHttp: boolean }): ProviderSettings {
   if (!allowHttp) assertSafeTransport(body.base_url);
   return {
@@ -147,7 +147,7 @@ export function assertProviderName(name: string): void {
   );
 }
 
-/** Throws `not_found`; what cannot be a name never reaches the database. */
+/** Throws `not_found`; text that cannot be a name never reaches the database. */
 export async function findProvider(providers: Pick<ProviderRepository, 'find'>, name: string): Promise<ProviderRow> {
   return found(PROVIDER_NAME.test(name) ? await providers.find(name) : undefined, 'provider');
 }

@@ -25,7 +25,7 @@ export interface ProvidersDeps {
   clock: Clock;
 }
 
-/** Providers can be administered while Redis is away; the state of their breakers is then unknown. */
+/** Providers can be administered while Redis is unavailable; the states of their breakers are then unknown. */
 const statesOf = ({ breakers }: ProvidersDeps) => breakers.readAll().catch(() => undefined);
 
 const listProviders = defineAdminEndpoint({
@@ -103,7 +103,8 @@ const deleteProvider = defineAdminEndpoint({
       );
     }
     found(isRemoved || undefined, 'provider');
-    // A provider that gets this name later starts with a closed breaker; one that is left behind heals by its probes.
+    // A later provider with this name must start with a closed breaker; if this fails, the old breaker heals by its
+    // probes.
     await deps.breakers.forget(name).catch(() => undefined);
     return ok({ id: name, object: 'provider', deleted: true });
   },

@@ -44,7 +44,7 @@ export const providerResourceSchema = named('Provider', object(fields));
 export const providerListSchema = named('ProviderList', pageSchema(providerResourceSchema));
 export const deletedProviderSchema = named('DeletedProvider', deletedSchema('provider', text()));
 
-/** The credential is never among the fields. */
+/** The fields never include the credential. */
 export function toProviderResource(row: ProviderRow, breakers: BreakerSnapshot | undefined) {
   const settings = row.breaker ?? DEFAULT_BREAKER;
   return {

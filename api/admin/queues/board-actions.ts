@@ -10,7 +10,7 @@ import type { FailedFilter } from '../../../shared/infra/mongo/requests/failed-i
 import type { ReplayFailed, ReplayReport } from '../requests/replay-failed.ts';
 import { SKIP_REASONS } from '../requests/replay-outcome.ts';
 
-/** What an operator may do on the board. The rest of what Bull Board can (add, edit, empty, delete) stays refused. */
+/** What an operator may do on the board. Bull Board's other actions (add, edit, empty, delete) are refused. */
 const ACTIONS = [
   '/api/queues/pause',
   '/api/queues/resume',
@@ -37,30 +37,31 @@ const assertMayWrite: RequestHandler = (_req, res, next) => {
   }
 };
 
-/** Why nothing runs again. */
+/** The error that says why nothing is run again. */
 function notReplayed({ requests }: Pick<ReplayReport, 'requests'>): ServiceError {
   const outcome = requests[0]?.outcome;
   const reason = outcome?.kind === 'skipped' ? SKIP_REASONS[outcome.reason] : 'No failed request can be replayed.';
   return new ServiceError('conflict', `A job of a request that has ended is not run again. ${reason}`);
 }
 
-/** Of a replay by its button. */
+/** Requests per page of a replay, and its maximum number of pages. */
 const PAGE = 500;
 const PAGES_MAX = 10;
 
 export interface GuardBoardDeps {
   audit: RecordChanges;
-  /** The shard of a queue of chat requests; undefined: it has others. */
+  /** The shard of a chat queue; undefined: the queue holds no chat requests. */
   shardOf: (queueName: string) => number | undefined;
   replayFailed: ReplayFailed;
 }
 
 /**
- * Lets through what reads, and the actions of `ACTIONS` for those who may write, each with its line in the audit log. A
- * chat request has been answered when its job has failed: BullMQ never runs such a job again, the request is replayed.
+ * Lets reads through, and the actions of `ACTIONS` for tokens that may write, each with a line in the audit log. Once a
+ * job of a chat request has failed, the request has been answered, so BullMQ never runs the job again: the request is
+ * replayed.
  */
 export function guardBoard({ audit, shardOf, replayFailed }: GuardBoardDeps): Router {
-  /** All that failed in the queue's shard, or the one request. */
+  /** Replays everything that failed in the queue's shard, or a single request. */
   async function replayAll(filter: FailedFilter): Promise<Pick<ReplayReport, 'requests'>> {
     const requests: ReplayReport['requests'] = [];
     let after: ReplayReport['next'];

@@ -21,7 +21,7 @@ function inSteps(hours: ReadonlyMap<number, JobTally>, stepMs: number): Map<numb
 
 const sumOf = (hours: Iterable<[number, JobTally]>) => sumTallies([...hours].map(([, tally]) => tally));
 
-/** Bull Board's charts of days: what ended, and how long it had waited and ran. `places`: queues by the board's name. */
+/** Bull Board's charts over days: what ended, how long it waited and ran. `places`: queues by the board's name. */
 export function createBoardHistory(
   places: ReadonlyMap<string, HistoryKey>,
   history: Pick<QueueHistory, 'hours'>,
@@ -43,7 +43,7 @@ export function createBoardHistory(
     async getHistory({ metric, granularity, ...query }) {
       const stepMs = STEP_MS[granularity];
       const steps = inSteps(await hoursOf(query), stepMs);
-      // Nobody waits for what nothing came of.
+      // Steps in which nothing ended have no age, so they are left out.
       if (metric === 'queueage') {
         return [...steps].map(([ts, { waited }]) => ({ ts, value: percentileMs(waited, 100) }));
       }
@@ -69,10 +69,10 @@ export function createBoardHistory(
   };
 }
 
-/** Minutes that the chart of a queue shows. */
+/** How many minutes a queue's chart shows. */
 const MINUTES = 60;
 
-/** The last hour as BullMQ's own metrics say it: minutes, newest first, beside what the running minute has so far. */
+/** The last hour in the form of BullMQ's own metrics: full minutes, newest first, plus the count of the current one. */
 export async function readMinutes(
   history: Pick<QueueHistory, 'minutes'>,
   place: HistoryKey,

@@ -10,14 +10,14 @@ import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import type { BullQueue } from './queues-endpoints.ts';
 
 export interface BoardQueues {
-  /** Of chat requests: each shard's, of those that were added since the start, too. */
+  /** The chat queues of every shard, including shards added since the start. */
   chat: () => Promise<readonly BullQueue[]>;
-  /** Webhooks, exports and deletions: the installation's. */
+  /** Webhooks, exports and deletions, for the whole installation. */
   background: BullQueue[];
 }
 
 interface BoardQueuesDeps {
-  /** Must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
+  /** Must be ready: a queue on a connection that is not ends the process (docs/architecture/facts.md section 5). */
   redis: RedisClient;
   keyspace: Keyspace;
   closer: Pick<Closer, 'defer'>;
@@ -26,10 +26,10 @@ interface BoardQueuesDeps {
   log: Logger;
 }
 
-/** A shard appears with its first tenant, whatever number this process was started with. */
+/** A shard appears with its first tenant, however many shards there were when this process started. */
 const SHARDS_FRESH_MS = 2_000;
 
-/** Every queue there is, for those who watch it. */
+/** Opens every queue, for watching only. */
 export function openBoardQueues(deps: BoardQueuesDeps): BoardQueues {
   const { redis, keyspace, closer, shardDirectory, clock, log } = deps;
   const onError = (error: Error) => {

@@ -19,7 +19,7 @@ import type { QueueWatch } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
 
-/** The board's page asks a font server by default: the browser is told to load nothing from elsewhere. */
+/** By default the board's page loads fonts from another server; this policy forbids loading anything from elsewhere. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,7 +39,7 @@ const setPolicy: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** The board decodes these parameters a second time and fails on a malformed escape. */
+/** The board decodes these parameters a second time and fails on malformed escapes, so they are checked here. */
 const checkQuery: RequestHandler = (req, _res, next) => {
   for (const name of ['activeQueue', 'queueName']) {
     const value = req.query[name];
@@ -54,7 +54,7 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/** Bull Board answers 500 to whatever fails, and no log has it. A store that is away is told of as everywhere. */
+/** Bull Board answers any failure with 500 and logs nothing. Unavailable stores go to the usual error handler. */
 class BoardAdapter extends ExpressAdapter {
   override setErrorHandler(handler: Parameters<ExpressAdapter['setErrorHandler']>[0]): this {
     return super.setErrorHandler((error) => {
@@ -68,11 +68,11 @@ interface Board {
   app: Express;
   /** The queues of chat requests by name, with their shards. */
   shards: Map<string, number>;
-  /** Shows the queues of shards that were added. */
+  /** Adds the queues of new shards to the board. */
   show(queues: readonly BullQueue[]): void;
 }
 
-/** The page for one role: whoever may only read sees no buttons. */
+/** The page for one role: a read-only role sees no buttons. */
 function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: AdminRole): Board {
   const serverAdapter = new BoardAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
@@ -92,7 +92,7 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
       },
     },
   });
-  // The adapter declares `any`; it is the Express app it made.
+  // The adapter declares `any`, but returns the Express app that it created.
   const app = serverAdapter.getRouter() as Express;
   app.disable('x-powered-by');
   const shown = new Map<BullQueue, RedactedQueue>();
@@ -109,7 +109,7 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
         shards.set(redacted.getName(), shardOfQueue(queue) ?? 0);
         places.set(redacted.getName(), redacted.place);
       }
-      // In this order, which adding to what is there would not give.
+      // Replacing all keeps this order; adding to the existing ones would not.
       board.replaceQueues([]);
       board.setQueues([...shown.values(), ...others]);
     },
@@ -117,7 +117,7 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
 }
 
 /**
- * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only but for the actions of
+ * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only except for the actions of
  * board-actions.ts (docs/spec/contract.md section 8).
  */
 export function createQueuesBoard(

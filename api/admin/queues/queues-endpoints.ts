@@ -22,10 +22,10 @@ import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
 
-/** A BullMQ queue, named without importing bullmq, whose door is shared/infra/queue. */
+/** A BullMQ queue, named without importing bullmq, which only shared/infra/queue may do. */
 export type BullQueue = ConstructorParameters<typeof BullMQAdapter>[0];
 
-/** The shard whose hash tag is the queue's prefix (see shared/infra/redis/keyspace.ts), if it belongs to one. */
+/** The shard of a queue, taken from the hash tag of its prefix (see shared/infra/redis/keyspace.ts), if it has one. */
 export function shardOfQueue(queue: BullQueue): number | undefined {
   const [, shard] = /-(\d+)\}$/.exec(queue.opts.prefix ?? '') ?? [];
   return shard === undefined ? undefined : Number(shard);

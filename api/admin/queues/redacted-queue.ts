@@ -12,22 +12,22 @@ import type { BullQueue } from './queues-endpoints.ts';
 
 const REDACTED = '[redacted]';
 
-/** Ids of docs/spec/contract.md section 2, as in `req_…`. */
+/** An id as in docs/spec/contract.md section 2: `req_…`. */
 const ID = /^[a-z]{2,8}_[0-9A-Za-z]{24}$/;
 
-/** BullMQ's own sentences about jobs that it took back. They contain nothing that a tenant wrote. */
+/** BullMQ's own messages about jobs that it took back. They contain nothing that a tenant wrote. */
 const BULLMQ_REASON = /^job stalled more than \w+ limit$|^Missing lock for job \S+$/;
 
 type IsFact = (value: unknown) => boolean;
 const isCount: IsFact = (value) => Number.isFinite(value);
-/** Operators name providers and models. */
+/** The names of providers and models, which operators choose. */
 const isName: IsFact = (value) => typeof value === 'string' && /^[\w.:/@?=&+-]{0,128}$/.test(value);
 const isOneOf =
   (words: readonly string[]): IsFact =>
   (value) =>
     typeof value === 'string' && words.includes(value);
 
-/** What a kept job says of its request, and what each of it looks like. Its ids are shown in any case. */
+/** The facts that a kept job holds about its request, and how to recognize each one. Ids are always shown. */
 const FACTS: Readonly<Record<Exclude<keyof JobFacts, 'tenantId'>, IsFact>> = {
   tier: isOneOf(TIERS),
   endpoint: isOneOf(CHAT_ROUTES),
@@ -42,7 +42,7 @@ const FACTS: Readonly<Record<Exclude<keyof JobFacts, 'tenantId'>, IsFact>> = {
 };
 const isFact = new Map<string, IsFact>(Object.entries(FACTS));
 
-/** What the board may show of a job's data or result: ids and facts. Everything else is replaced. */
+/** What the board may show of a job's data or result: ids and facts. Everything else is removed or replaced. */
 export function keepFacts(value: unknown): unknown {
   if (typeof value === 'string') return ID.test(value) ? value : REDACTED;
   if (value === null || value === undefined) return value;
@@ -53,12 +53,12 @@ export function keepFacts(value: unknown): unknown {
   return Object.fromEntries(kept);
 }
 
-/** The service names its jobs with one word. */
+/** The service names its jobs with a single word; anything else is replaced. */
 export function keepName(name: unknown): string {
   return typeof name === 'string' && /^[a-z][a-z-]{0,31}$/.test(name) ? name : REDACTED;
 }
 
-/** Messages of errors can quote what was being read, so only words of a closed list are shown. */
+/** Error messages can quote what was being read, so only words from a closed list are shown. */
 export function keepReason(reason: string): string {
   return isErrorCode(reason) || BULLMQ_REASON.test(reason) ? reason : `${REDACTED} (the log has it, by the job's id)`;
 }
@@ -81,7 +81,7 @@ export interface QueueWatch {
   clock: Clock;
 }
 
-/** A queue as the board may see it: counts, times, states and ids, nothing that a tenant wrote. */
+/** A queue as the board may show it: counts, times, states and ids, but nothing that a tenant wrote. */
 export class RedactedQueue extends BullMQAdapter {
   readonly place: HistoryKey;
   readonly #watch: QueueWatch;
@@ -91,7 +91,7 @@ export class RedactedQueue extends BullMQAdapter {
     watch: QueueWatch,
     rights: { readOnlyMode: boolean; allowRetries: boolean; allowCompletedRetries?: boolean },
   ) {
-    // Queues of different shards share a name; the prefix tells them apart.
+    // Queues of different shards have the same name; the prefix distinguishes them.
     const shard = shardOfQueue(queue);
     super(queue, { ...rights, ...(shard === undefined ? {} : { prefix: `shard-${shard}.`, delimiter: '.' }) });
     this.place = { prefix: queue.opts.prefix ?? '', queue: queue.name };
@@ -114,7 +114,7 @@ export class RedactedQueue extends BullMQAdapter {
     return jobs;
   }
 
-  /** The service counts for itself (workers/queue-recorder.ts). */
+  /** Uses the service's own counts instead of BullMQ's (workers/queue-recorder.ts). */
   override getMetrics(type: 'completed' | 'failed') {
     const { history, clock } = this.#watch;
     return readMinutes(history, this.place, type, clock.now());

@@ -35,7 +35,7 @@ export interface OpenReplayDeps {
   log: Logger;
 }
 
-/** Puts together what runs failed requests again. */
+/** Composes the parts that replay failed requests. */
 export function openReplay(deps: OpenReplayDeps): ReplayFailed {
   const { mongo, redis, keyspace, recovery, records, pseudonyms, metrics, clock, log } = deps;
   const failed = createFailedIntents(mongo);

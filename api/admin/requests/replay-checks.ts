@@ -19,15 +19,15 @@ export interface ReplayChecksDeps {
   clock: Clock;
 }
 
-/** What MongoDB knows that keeps a failed request from being run again. */
+/** What MongoDB knows that may forbid a replay of a failed request. */
 export interface ReplayChecks {
-  /** Its entity, or the entity's history, has been deleted since it was accepted. */
+  /** The request's entity, or that entity's history, has been deleted since the request was accepted. */
   isErased(envelope: RequestEnvelope): Promise<boolean>;
-  /** Undefined: nothing is in the way. `principal`: of its key; undefined: there is none any more. */
+  /** Undefined: nothing forbids a replay. `principal`: the principal of the request's key, if the key still exists. */
   whyNot(envelope: RequestEnvelope, principal: Principal | undefined): Promise<SkipReason | undefined>;
 }
 
-/** Why nothing of this key runs now. */
+/** Why nothing of this key may run now. */
 export function refusalOf(principal: Principal | undefined, now: number): SkipReason | undefined {
   if (principal?.keyStatus !== 'active') return 'key_revoked';
   if ((principal.expiresAt ?? Infinity) <= now) return 'key_expired';

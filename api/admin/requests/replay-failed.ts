@@ -10,7 +10,7 @@ import type { ReplayRequest } from './replay-request.ts';
 
 type FailedRequest = FailedIntent | FailedLine;
 
-/** Where a page ends: lines of batches come behind all others. */
+/** The position at which a page ends. Batch lines come after all other requests. */
 export type FailedPosition = Pick<FailedRequest, 'kind' | 'acceptedAt' | 'failedAt' | 'requestId'>;
 
 export interface ReplayCall {
@@ -20,7 +20,7 @@ export interface ReplayCall {
   isDryRun: boolean;
 }
 
-/** What became of a request; `failed` is undefined for an id that is none of a failed request. */
+/** What became of a request; `failed` is undefined if the id is not that of a failed request. */
 export interface ReplayedOne {
   requestId: string;
   failed: FailedRequest | undefined;
@@ -28,7 +28,7 @@ export interface ReplayedOne {
 }
 
 export interface ReplayReport {
-  /** How many requests the filter finds, on all pages. */
+  /** How many requests match the filter, on all pages. */
   matched: number;
   requests: ReplayedOne[];
   /** Undefined: this was the last page. */
@@ -44,18 +44,18 @@ export interface ReplayFailedDeps {
   lines: Pick<FailedLines, 'list' | 'count'>;
   replay: ReplayRequest;
   replayLine: ReplayLine;
-  /** Counts by `replayed`, or by why not. */
+  /** Counts outcomes: `replayed`, or the reason why not. */
   countReplay: (outcome: string) => void;
   clock: Clock;
 }
 
-/** Tenants at once; requests of one go in the order of their acceptance. */
+/** How many tenants are replayed at once; the requests of one tenant run in the order of their acceptance. */
 const TENANTS_AT_ONCE = 8;
 
 export function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
   const { failed, lines, presence, conclude, replay, replayLine, countReplay, clock } = deps;
 
-  /** The sweep tells some seconds after a failure that there was one; who asks for it by its id need not wait. */
+  /** The sweep records a failure only after some seconds; a replay by request id need not wait for that. */
   async function concludeEnded(requestIds: readonly string[]): Promise<void> {
     for (const intent of await failed.open(requestIds, clock.now())) {
       const [found] = await presence.look(intent.shard, [intent.requestId]);
@@ -63,7 +63,7 @@ export function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
     }
   }
 
-  /** In the order of acceptance, then lines in that of their failures. */
+  /** Requests in the order of acceptance, followed by lines in the order of their failures. */
   async function list(
     filter: FailedFilter,
     after: FailedPosition | undefined,

@@ -14,8 +14,8 @@ export interface ReplayLineDeps {
 export type ReplayLine = (line: FailedLine) => Promise<ReplayOutcome>;
 
 /**
- * Has a line that was given up wait again, as long as its batch runs: the dispatcher sends it behind all others, as a
- * request with an id of its own. It waits for credits and limits as every line does.
+ * Puts a line that was given up back into waiting, as long as its batch runs: the dispatcher sends it after all others,
+ * as a request with a new id. Like every line, it waits for credits and limits.
  */
 export function createReplayLine({ lines, principals, clock }: ReplayLineDeps): ReplayLine {
   return async (line) => {

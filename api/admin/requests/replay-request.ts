@@ -29,7 +29,7 @@ const REASON_OF: Partial<Record<Refusal, SkipReason>> = {
 
 export interface ReplayRequestDeps {
   failed: Pick<FailedIntents, 'take' | 'giveBack'>;
-  /** Its `takeBack` does nothing: the sweep looks after an admission without an answer. */
+  /** Its `takeBack` does nothing, because the sweep takes care of an admission without an answer. */
   admit: ReturnType<typeof createAdmission>;
   replays: ReplayStore;
   checks: ReplayChecks;
@@ -41,12 +41,12 @@ export interface ReplayRequestDeps {
   log: Logger;
 }
 
-/** A look-up may put the old end back between two steps. */
+/** Retries, because a look-up may restore the old end between two steps. */
 const TRIES_MAX = 3;
-/** admit.lua knows it: what is refused with this limit is not counted. */
+/** admit.lua knows this value: requests refused under this limit are not counted. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
-/** The limits on requests have counted it when it was accepted; tokens, credits and places are taken anew. */
+/** The request limits counted the request when it was accepted; tokens, credits and places are taken again. */
 function withoutRequestLimits(principal: Principal): Principal {
   const { limits, ceilings } = principal;
   return {
@@ -56,20 +56,20 @@ function withoutRequestLimits(principal: Principal): Principal {
   };
 }
 
-/** The answer is kept for a day from its end, not from an acceptance that may be hours ago. */
+/** The answer is kept for a day from its end, because the acceptance may be hours ago. */
 function toReplayed(envelope: RequestEnvelope, failedAt: number, now: number): RequestEnvelope {
   const { kept } = envelope;
   const again = kept?.redisOnly === true ? kept : { ...kept, storedMs: kept?.storedMs ?? STORED_ANSWER_MS };
-  // Later than its failure by the clock of Redis, too.
+  // Must be later than the failure, which was timed by another clock: that of Redis.
   return { ...envelope, kept: again, replayedAt: Math.max(now, failedAt + 1) };
 }
 
 export type ReplayRequest = (failed: FailedIntent) => Promise<ReplayOutcome>;
 
 /**
- * Runs a failed request again under its own id. Whoever takes its intent runs it, so of many at once one does; until it is
- * in line it is a failed request for everybody, whatever dies on the way. Throws where a store does not answer: the
- * sweep then finds whether it is in line or has failed.
+ * Runs a failed request again under its own id. Of several simultaneous calls, only the one that takes the intent runs
+ * it. Until the request is in line, it still counts as failed, whatever dies on the way. Throws if a store does not
+ * answer: the sweep then finds out whether the request is in line or has failed.
  */
 export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
   const { failed: intents, checks, admit, replays, answers, cache, principals, records, clock, log } = deps;
@@ -86,16 +86,17 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
       answerStorage: {},
       principal: withoutRequestLimits(principal),
       request: { ...envelope.request, model: tier },
-      // Whoever waited has been told; the answer is looked up, or asked for under its key.
+      // Callers that waited have already got their error; the answer is looked up, or asked for under its
+      // Idempotency-Key.
       channel: '',
       idempotency: kept?.idempotency,
       onDisconnect: 'finish',
-      // In line only behind the fence of its last delivery.
+      // It may enter the line only with the fence of its last delivery.
       isEnqueuedAtOnce: false,
     });
   }
 
-  /** As if it had not been asked for. MongoDB still has the answer, unless only Redis had it. */
+  /** Undoes the replay. MongoDB still has the answer, unless only Redis had it. */
   async function putBack(failed: FailedIntent, ended: EndedAnswer | undefined): Promise<void> {
     const ttlMs = Math.max(1, failed.expiresAt - clock.now());
     if (ended !== undefined) await cache.restore(failed.shard, ended, { ttlMs, namedMs: ttlMs });
@@ -110,9 +111,9 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
   ): Promise<ReplayOutcome> {
     const { requestId, tenantId, mode } = envelope;
     await replays.requeue(shard, envelope, fence);
-    // That of the failure; the next one may be there already.
+    // Removes only the answer of the failure; the next answer may already be there.
     await answers.remove({ tenantId, mode }, requestId, failedAt);
-    // A deletion that began in between may have looked for open requests before this one was.
+    // A deletion that began meanwhile may have looked for open requests before this one was open again.
     if (!(await checks.isErased(envelope))) return REPLAYED;
     await records.cancel({ ...principal, shard }, requestId);
     return skip('entity_deleted');
@@ -131,7 +132,7 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
       if (outcome.kind === 'joined') return skip('idempotency_key_reused');
       return skip(REASON_OF[outcome.verdict] ?? 'limit_reached', outcome.figures.retryAfterMs);
     }
-    // It runs, or has ended otherwise: the sweep tells its intent.
+    // It is running, or has ended otherwise: the sweep updates its intent.
     return skip('not_replayable');
   }
 
@@ -145,7 +146,7 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
       const now = clock.now();
       const again = toReplayed(envelope, failed.failedAt, now);
       if (!(await intents.take(failed, JSON.stringify(again), now))) return skip('not_replayable');
-      // Its tenant may have been moved since.
+      // The tenant may have been moved since the failure.
       return await run({ ...failed, shard: principal.shard }, again, principal);
     } catch (error) {
       if (!(error instanceof UnreadableError)) throw error;

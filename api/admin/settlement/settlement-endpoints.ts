@@ -56,7 +56,7 @@ const getSettlement = defineAdminEndpoint({
       outbox: sumOf(backlogs.map((backlog) => backlog.outbox)),
       dead_letters: sumOf(backlogs.map(({ deadLetters }) => deadLetters)),
       lag_seconds: Math.floor(Math.max(0, ...backlogs.map(({ lagSeconds }) => lagSeconds))),
-      // Credits, tokens and requests in one sum: anything but 0 needs an operator.
+      // A sum of credits, tokens and requests: anything but 0 needs an operator.
       drift: drifts.length === 0 ? null : sumOf(drifts.flatMap((drift) => Object.values(drift))),
     });
   },
@@ -82,5 +82,5 @@ const requeueSettlement = defineAdminEndpoint({
   },
 });
 
-/** How far settlement is behind, and another try for what could not be booked (docs/spec/contract.md section 8). */
+/** How far settlement is behind, and a retry for dead letters (docs/spec/contract.md section 8). */
 export const settlementEndpoints = { getSettlement, requeueSettlement };

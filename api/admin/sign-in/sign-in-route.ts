@@ -13,14 +13,14 @@ import { BOARD_PATH } from '../queues/board.ts';
 
 const SIGN_OUT_PATH = '/admin/sign-out';
 
-/** The sign-in form: plain HTML, no script, nothing from elsewhere. */
+/** For the sign-in form: plain HTML, no script, nothing loaded from elsewhere. */
 const SIGN_IN_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 interface SignInPage {
   /** What went wrong, for the person at the form. */
   notice?: string | undefined;
-  /** The name of the token that the browser has signed in with, which has no character that HTML would read. */
+  /** The name of the token with which the browser is signed in. It contains no characters that are special in HTML. */
   signedInAs?: string | undefined;
 }
 

@@ -7,8 +7,9 @@ export interface ApplyStatusDeps {
 }
 
 /**
- * Copies the status of the tenant's row to Redis. It reads the row again after each write: when two administrators
- * suspend, reactivate or move a tenant at the same time, all end with the flag of the final row, on its shard.
+ * Copies the status of the tenant's row to Redis. Reads the row again after each write, so that when several
+ * administrators suspend, reactivate or move a tenant at the same time, all end with the flag of the final row, on its
+ * shard.
  */
 export async function applyStatus({ tenants, accessFlags }: ApplyStatusDeps, tenant: TenantRow): Promise<TenantRow> {
   let applied = tenant;

@@ -13,8 +13,8 @@ import type { AccountStore } from '../../../shared/infra/redis/accounts/account-
 import { newId } from '../../../shared/lifecycle/ids.ts';
 
 /**
- * The shard of a new tenant: one of those with the fewest tenants, so that shards which were just added fill first. Which
- * of several its id decides, because other processes may choose at the same moment.
+ * The shard of a new tenant: one of those with the fewest tenants, so that newly added shards fill first. Among
+ * several, the tenant's id decides, because other processes may choose at the same moment.
  */
 export function chooseShard(tenantId: string, tenantsByShard: readonly number[]): number {
   const least = Math.min(...tenantsByShard);
@@ -32,15 +32,13 @@ export interface CreateTenantDeps {
 
 export interface NewTenant {
   name: string;
-  /** Settings that are undefined or null take the defaults; null is none for ceilings. */
+  /** Settings that are undefined or null get the defaults; for ceilings, null means none. */
   settings: TenantChanges;
   /** Granted at once. */
   credits: number;
 }
 
-/**
- * The tenant's row is written last. Where a step fails there is no tenant, and the administrator can try again.
- */
+/** Writes the tenant's row last: if a step fails, there is no tenant, and the administrator can try again. */
 export async function createTenant(deps: CreateTenantDeps, tenant: NewTenant, now: number): Promise<TenantRow> {
   const tenantId = newId('ten');
   const shard = chooseShard(tenantId, await deps.shardDirectory.tenantsByShard());
@@ -77,6 +75,6 @@ type Given<Settings> = { [Name in keyof Settings]?: NonNullable<Settings[Name]> 
 
 function givenOf<Settings extends object>(settings: Settings): Given<Settings> {
   const entries = Object.entries(settings).filter(([, value]) => value !== undefined && value !== null);
-  // fromEntries forgets which name had which type; the entries come from `settings` itself.
+  // fromEntries loses the type of each field; the entries come from `settings` itself.
   return Object.fromEntries(entries) as Given<Settings>;
 }

@@ -13,13 +13,13 @@ export interface MoveChecksDeps {
   acceptanceClock: AcceptanceClock;
 }
 
-/** What must hold before a tenant can be copied. */
+/** The conditions for copying a tenant. */
 export interface MoveChecks {
-  /** Throws `conflict` with what is still under way. */
+  /** Throws `conflict` that lists what is still under way. */
   assertIdle(shard: number, tenantId: string): Promise<void>;
   /**
-   * Waits until the clock of the new shard has passed the time at which the former one was closed. Throws `conflict` where
-   * the two clocks differ by more than a second.
+   * Waits until the new shard's clock has passed the time at which the old shard was closed. Throws `conflict` if the
+   * two clocks differ by more than a second.
    */
   waitForClock(move: TenantMove): Promise<void>;
 }
@@ -46,7 +46,8 @@ export function createMoveChecks({ state, moves, acceptanceClock }: MoveChecksDe
     },
 
     async waitForClock({ from, to }: TenantMove): Promise<void> {
-      // Times of limits and the order of acceptance go with the tenant; they are of the server's clock.
+      // The times of limits and the order of acceptance move with the tenant, and were taken from the old server's
+      // clock.
       const before = await acceptanceClock.read(from);
       const there = await acceptanceClock.read(to);
       const after = await acceptanceClock.read(from);

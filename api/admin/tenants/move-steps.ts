@@ -28,25 +28,27 @@ export interface MoveStepsDeps extends ApplyStatusDeps {
   log: Logger;
 }
 
-/** A move has two halves, and the tenant's row says which of them is under way: it names the new shard from `carry` on. */
+/** A move has two halves, and the tenant's row shows which is under way: `carry` ends by naming the new shard there. */
 export interface MoveSteps {
-  /** Closes both shards for the tenant and copies what Redis has of it. Rejects with `Overtaken` once the move is over. */
+  /** Closes both shards for the tenant and copies its data in Redis. Rejects with `Overtaken` if the move is over. */
   carry(tenantId: string, move: TenantMove): Promise<void>;
-  /** What follows once the tenant's row names the new shard. Safe to repeat; rejects with `Overtaken` once it is over. */
+  /**
+   * The second half, once the row names the new shard. Safe to repeat; rejects with `Overtaken` if the move is over.
+   */
   finish(tenantId: string, move: TenantMove): Promise<TenantRow>;
-  /** Leaves the tenant where it is. False: it has arrived, or another process moves it. */
+  /** Leaves the tenant on its old shard. False: it has already arrived, or another process is moving it. */
   giveUp(tenantId: string, move: TenantMove): Promise<boolean>;
 }
 
-/** Well below the time after which a move is taken for left (move-tenant.ts). */
+/** Well below the time after which a move counts as abandoned (move-tenant.ts). */
 const RENEW_MS = 3_000;
-/** As long as whoever reads an answer may stall (api/relay/forward.ts), twice. */
+/** Twice as long as the reader of an answer may stall (api/relay/forward.ts). */
 const LINGER_MS = 60_000;
 
 export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
   const { checks, tenants, moves, marks, state, keys, accounts, accountStore, accessFlags, clock, log } = deps;
 
-  /** Says every few seconds that this process still moves the tenant. */
+  /** Returns a function that, every few seconds, records that this process is still moving the tenant. */
   function holdOf(tenantId: string, move: TenantMove): (when?: 'now') => Promise<void> {
     let heardAt = clock.now();
     return async (when) => {
@@ -63,9 +65,9 @@ export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
       const owner = { tenantId, keyIds: await keys.ids(tenantId) };
       const mark = movingMark(token);
       const keepHold = holdOf(tenantId, move);
-      // What an earlier stay has left, while the tenant is still served where it is.
+      // Clears what an earlier stay has left behind, while the tenant is still served on its old shard.
       await marks.close(to, tenantId, token);
-      // Another process may have taken over before the mark was set, and then it is in its way.
+      // Another process may have taken over before the mark was set; the mark would then be in its way.
       await keepHold('now');
       await state.clear(to, owner, mark, { lingerMs: 0, onPage: keepHold });
       await marks.close(from, tenantId, token);
@@ -73,7 +75,7 @@ export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
       await checks.assertIdle(from, tenantId);
       await checks.waitForClock(move);
       await state.copy(move, owner, mark, keepHold);
-      // A Redis that came back without the mark has admitted requests meanwhile.
+      // If Redis came back without the mark, it has admitted requests meanwhile.
       if (!(await marks.isClosed(from, tenantId, token))) throw new Overtaken();
       if (!(await moves.arrive(tenantId, move))) throw new Overtaken();
     },
@@ -82,15 +84,16 @@ export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
       const { from, to, token } = move;
       const keyIds = await keys.ids(tenantId);
       await moves.takeAlong(tenantId, move);
-      // Whoever revokes a key looks for the tenant's shard afterwards: it is one of these, or found here.
+      // A revocation looks up the tenant's shard after it has set its flag, so it finds the new shard, or its flag is
+      // copied here.
       for (const keyId of await accessFlags.blocked(from, keyIds)) await accessFlags.block(to, keyId);
       const book = await accounts.read(tenantId);
       if (book !== undefined) await accountStore.publishBook(to, tenantId, book);
       const keepHold = holdOf(tenantId, move);
-      // Where another process has ended the move, the tenant may be back by now.
+      // If another process has ended the move, the tenant may already be back.
       await keepHold('now');
       const hasLeft = await marks.leave(from, tenantId, movingMark(token), to);
-      // A Redis that came back without the mark.
+      // Redis may have come back without the mark.
       if (!hasLeft && (await marks.find(from, tenantId)) === undefined) await marks.leave(from, tenantId, '', to);
       await marks.take(to, tenantId, movingMark(token));
       await applyStatus(deps, await findTenant(tenants, tenantId));
@@ -104,7 +107,7 @@ export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
 
     async giveUp(tenantId: string, move: TenantMove): Promise<boolean> {
       const { from, to, token } = move;
-      // First of all: the process that began can do nothing any more.
+      // Ending the move comes first, because from then on the process that began it can do nothing more.
       if (!(await moves.end(tenantId, move, from))) return false;
       await marks.take(from, tenantId, movingMark(token));
       await applyStatus(deps, await findTenant(tenants, tenantId));

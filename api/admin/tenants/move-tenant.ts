@@ -18,18 +18,18 @@ export interface MoveTenantDeps extends Omit<MoveStepsDeps, 'checks'>, Pick<Move
 
 export interface MoveTenant {
   /**
-   * Moves an idle tenant to another shard. Safe to repeat, also where a process died on the way. Throws `conflict` where the
+   * Moves an idle tenant to another shard. Safe to repeat, even if a process died on the way. Throws `conflict` if the
    * tenant is not idle.
    */
   move(tenantId: string, to: number): Promise<TenantRow>;
   /**
-   * Ends a move whose process has died, for whoever finds a tenant on its way; where there is none, takes away a mark or
-   * a suspension that only Redis knows of.
+   * Ends a move whose process has died; called by whoever finds a tenant in the middle of a move. If there is no move,
+   * removes a mark or a suspension that only Redis knows of.
    */
   recover(tenantId: string): Promise<void>;
 }
 
-/** A process that moves a tenant is heard of more often than this (move-steps.ts). */
+/** A process that moves a tenant renews the move more often than this (move-steps.ts). */
 const STALE_MS = 15_000;
 
 function overtaken(cause?: unknown): ServiceError {
@@ -44,7 +44,7 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
   const checks = createMoveChecks(deps);
   const steps = createMoveSteps({ ...deps, checks });
 
-  /** Brings a move that another process has begun to its end, if nothing was heard of that one lately. */
+  /** Completes or gives up a move that another process has begun, unless that process has renewed it lately. */
   async function settle(tenantId: string, move: TenantMove): Promise<void> {
     const now = clock.now();
     if (now - move.renewedAt < STALE_MS || !(await moves.renew(tenantId, move, now))) throw overtaken();
@@ -55,8 +55,8 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
   }
 
   /**
-   * Takes away what keeps a tenant out of its own shard and nothing belongs to: a mark whose process was overtaken before it
-   * had set it, or the flag of a suspension, where Redis has lost that it was taken back.
+   * Removes stale obstacles that keep a tenant out of its own shard: a mark whose process was overtaken before it set
+   * the mark, or the flag of a suspension whose end Redis has lost.
    */
   async function openShard({ _id: tenantId, shard }: TenantRow): Promise<void> {
     const mark = await marks.find(shard, tenantId);
@@ -72,7 +72,7 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
       if (before.move !== undefined) await settle(tenantId, before.move);
       const { shard: from } = await findTenant(tenants, tenantId);
       if (from === to) return findTenant(tenants, tenantId);
-      // Before anything is closed, so that a tenant which is not idle notices nothing.
+      // Checked before anything is closed, so that a tenant that is not idle notices nothing.
       await checks.assertIdle(from, tenantId);
       const move: TenantMove = { from, to, token: randomBase62(24), renewedAt: clock.now() };
       if (!(await moves.begin(tenantId, move))) throw overtaken();

@@ -8,7 +8,7 @@ import { createTenantState } from '../../../shared/infra/redis/tenants/tenant-st
 import { createMoveTenant } from './move-tenant.ts';
 import type { MoveTenant, MoveTenantDeps } from './move-tenant.ts';
 
-/** Where tenants are moved: what a move writes, over both stores. */
+/** What a move writes to: both stores. */
 export interface MoveStores {
   mongo: MongoConnection;
   redis: RedisClient;

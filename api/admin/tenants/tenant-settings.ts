@@ -21,7 +21,7 @@ const IN_FLIGHT_MAX = 1_000_000;
 const WEIGHT_MAX = 100;
 const RETENTION_SECONDS_MAX = 30 * 86_400;
 
-/** Categories with a threshold become field names in MongoDB, which takes no NUL, dot or dollar sign there. */
+/** Categories with a threshold become field names in MongoDB, which must not contain NUL, dots or dollar signs. */
 const checkCategories: Joi.CustomValidator<ModerationSettings> = (value, helpers) =>
   Object.keys(value.thresholds ?? {}).every((name) => /^[a-z][a-z0-9_/-]{0,63}$/.test(name))
     ? value

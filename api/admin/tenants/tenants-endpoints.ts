@@ -32,7 +32,7 @@ async function toResource(deps: TenantsDeps, row: TenantRow) {
   return toTenantResource(row, await readBalance(deps, row, deps.clock.now()));
 }
 
-/** A change of status is an event of its own; of the settings the event has the names. */
+/** A change of status has its own event type; of changed settings, the event contains only the names. */
 async function emitChange(
   { events }: TenantsDeps,
   actor: Actor,

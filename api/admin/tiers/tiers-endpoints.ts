@@ -21,7 +21,7 @@ import {
   toTierVersionResource,
 } from './tiers-resource.ts';
 
-/** Credits a token; a million tokens at this rate are still an exact number of micro-credits. */
+/** Credits per token. At this rate, a million tokens still cost an exact number of micro-credits. */
 const RATE_MAX = 1_000;
 const TARGETS_MAX = 100;
 const CONTEXT_WINDOW_DEFAULT = 128_000;
@@ -60,7 +60,7 @@ const tierBodySchema = Joi.object<TierBody, true>({
   targets: Joi.array().items(targetSchema).min(1).max(TARGETS_MAX).required(),
 }).required();
 
-/** Whether the providers exist is checked against the database. */
+/** Does not check whether the providers exist; that needs the database. */
 function toTierContent({ rates, targets }: TierBody): TierContent {
   return {
     promptRateMicro: toMicro(rates.prompt),
@@ -95,7 +95,7 @@ async function unknownProviderIn({ providers }: TiersDeps, { targets }: TierCont
   return targets.findIndex((target) => !names.has(target.provider));
 }
 
-/** Puts it, unless a provider of a target is missing: then `refuse` says so, who is told the target's index. */
+/** Stores the content. If a target's provider does not exist, throws what `refuse` makes of the target's index. */
 async function putContent(
   deps: TiersDeps,
   tier: Tier,
@@ -215,5 +215,5 @@ const rollBackTier = defineAdminEndpoint({
   },
 });
 
-/** Tiers: their rates and providers (docs/spec/contract.md section 7). */
+/** Tiers: their rates and targets (docs/spec/contract.md section 7). */
 export const tiersEndpoints = { listTiers, getTier, putTier, listTierVersions, rollBackTier };

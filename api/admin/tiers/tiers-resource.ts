@@ -56,7 +56,7 @@ const tierFields = {
 export const tierResourceSchema = named('Tier', object(tierFields));
 export const tierListSchema = named('TierList', pageSchema(tierResourceSchema));
 
-/** A tier that was never set is version 0: it has the default rates and no targets. */
+/** A tier that was never set is version 0, with the default rates and no targets. */
 export function toTierResource(tier: Tier, row: TierRow | undefined) {
   const { promptMicro, completionMicro } = DEFAULT_RATES[tier];
   const content = row ?? { promptRateMicro: promptMicro, completionRateMicro: completionMicro, targets: [] };

@@ -22,9 +22,9 @@ export interface StripeWebhookDeps {
   clock: Clock;
 }
 
-/** Stripe's events are a few KiB; anyone can send here. */
+/** Stripe's events are only a few KiB, and anyone can send here. */
 const BODY_BYTES_MAX = 256 * 1024;
-/** What bodies that are on their way hold together, of one address and of all. */
+/** How much arriving bodies may hold together, per address and in total. */
 const ADDRESS_BYTES_MAX = 8 * 1024 * 1024;
 const ALL_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -33,7 +33,7 @@ const BODY_LIMIT = {
   fault: () => new ServiceError('invalid_request', `A callback must not exceed ${BODY_BYTES_MAX} bytes.`),
 };
 
-/** The budget speaks of accounts, which a callback has none of. */
+/** The budget's error mentions accounts, but callbacks have none. */
 function withoutAccount(cause: unknown): unknown {
   if (!(cause instanceof ServiceError) || cause.code !== 'model_unavailable') return cause;
   return new ServiceError(cause.code, 'Callbacks that are on their way take all the room there is; send it again.', {
@@ -41,7 +41,7 @@ function withoutAccount(cause: unknown): unknown {
   });
 }
 
-/** The signature is over the bytes as they were sent. */
+/** Reads the body as it was sent, because the signature covers those bytes. */
 function readRaw(): RequestHandler {
   const budget = createBodyBudget(ADDRESS_BYTES_MAX, ALL_BYTES_MAX);
   return async (req, _res, next) => {
@@ -58,15 +58,15 @@ function readRaw(): RequestHandler {
 }
 
 /**
- * `POST /billing/stripe/webhook`, without a key: the signature authenticates the call. An event that has had its effect
- * is answered 200 again, because Stripe repeats it until it gets that answer.
+ * `POST /billing/stripe/webhook`, without a key: the signature authenticates the call. An event that has already had
+ * its effect gets 200 again, because Stripe repeats it until it gets that answer.
  */
 export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
   const { stripe, bookPayment, paymentBookings, clock } = deps;
 
   type Reversed = Extract<StripeNotice['effect'], { kind: 'reversed' }>;
 
-  /** Asks Stripe about a payment that is not booked, because its own notice may not have arrived yet. */
+  /** If the payment is not booked, asks Stripe about it, because the payment's own notice may not have arrived yet. */
   async function reverse({ reference, reversal }: Reversed, requestId: string, notice: PaymentNotice): Promise<void> {
     let outcome = await bookPayment.reverse(reference, reversal, requestId, notice);
     if (outcome === 'unknown' && reference.paymentId !== undefined) {

@@ -7,7 +7,7 @@ const text = Joi.string().required();
 const refund = Joi.object({ amount_refunded: amount });
 const dispute = Joi.object({ id: text, amount, currency: text });
 
-/** What a reversal cannot be booked without. A payment that lacks something agrees with no checkout: payment-mismatch.ts. */
+/** The fields that a reversal needs. A payment that lacks a field matches no checkout: payment-mismatch.ts. */
 const OBJECTS: ReadonlyMap<string, Joi.ObjectSchema> = new Map([
   ['charge.refunded', refund],
   ['charge.dispute.funds_withdrawn', dispute],
@@ -23,8 +23,8 @@ const ANY = schemaOf(Joi.object());
 const SCHEMAS = new Map([...OBJECTS].map(([type, object]) => [type, schemaOf(object)]));
 
 /**
- * Whether what Stripe has signed is an event that holds its object, with the amounts that money is given back by. Thin
- * events hold none, and other versions of Stripe's API may leave fields out.
+ * Whether a value signed by Stripe is an event that contains its object, including the amounts needed for reversals.
+ * Thin events contain no object, and other versions of Stripe's API may omit fields.
  */
 export function isSnapshotEvent(value: Stripe.Event | null): value is Stripe.Event {
   const schema = SCHEMAS.get(String(value?.type)) ?? ANY;

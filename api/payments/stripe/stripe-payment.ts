@@ -11,19 +11,21 @@ import type { StripeNotice } from './to-notice.ts';
 export interface StripeSettings {
   secretKey: string;
   webhookSecret: string;
-  /** Where Stripe's API is, for tests; Stripe's own address by default. */
+  /** The address of Stripe's API, for tests; Stripe's own by default. */
   apiUrl?: string;
 }
 
 export interface StripePayment extends Payment {
   name: 'stripe';
-  /** What a callback says, as it was sent. Throws `invalid_request` unless it is a snapshot event that Stripe has just signed. */
+  /**
+   * The notice in a callback's raw body. Throws `invalid_request` unless Stripe has just signed it as a snapshot event.
+   */
   readCallback(body: Buffer, signature: string): StripeNotice;
-  /** The checkout that a payment was for, where it was one of this service's. Throws `model_unavailable`. */
+  /** The checkout that a payment was for, if it was one of this service's. Throws `model_unavailable`. */
   checkoutOf(paymentId: string): Promise<string | undefined>;
 }
 
-/** One try of a call to Stripe; the package tries twice more where the network or Stripe fails. */
+/** Limit for one attempt of a call to Stripe; the package tries twice more if the network or Stripe fails. */
 const CALL_MS = 8_000;
 const RETRIES = 2;
 
@@ -35,7 +37,7 @@ function notAnEvent(cause?: unknown): ServiceError {
   );
 }
 
-/** Faults of the order, not of Stripe or the settings. */
+/** Errors caused by the order, not by Stripe or the settings. */
 const ORDER_FAULTS: ReadonlySet<string> = new Set(['amount_too_small', 'amount_too_large']);
 
 function clientOf({ secretKey, apiUrl }: StripeSettings): Stripe {
@@ -63,7 +65,7 @@ function toSession(checkout: CheckoutRow): Stripe.Checkout.SessionCreateParams {
     mode: 'payment',
     client_reference_id: checkout._id,
     metadata,
-    // Stripe copies these to the charge, by which a refund finds its purchase.
+    // Stripe copies the metadata to the charge, where a refund finds the purchase by it.
     payment_intent_data: { metadata },
     line_items: [
       {
@@ -75,7 +77,7 @@ function toSession(checkout: CheckoutRow): Stripe.Checkout.SessionCreateParams {
         },
       },
     ],
-    // The buyer pays in the currency of the price list: the notice's amount is compared with the checkout's.
+    // The buyer pays in the price list's currency, because the notice's amount is compared with the checkout's.
     adaptive_pricing: { enabled: false },
     success_url: checkout.successUrl,
     cancel_url: checkout.cancelUrl,
@@ -101,7 +103,7 @@ export function createStripePayment(settings: StripeSettings, log: Logger): Stri
     });
   }
 
-  /** The package throws another error where the signature is right but the body is not an event. */
+  /** The package throws a different error if the signature is right but the body is not an event. */
   function readEvent(body: Buffer, signature: string): Stripe.Event {
     let event: Stripe.Event | null = null;
     try {
@@ -121,7 +123,7 @@ export function createStripePayment(settings: StripeSettings, log: Logger): Stri
 
     async open(checkout) {
       try {
-        // With this key a repeated call, by the package or by us, finds the session that the first one has made.
+        // With this key a repeated call, by the package or by us, finds the session that the first call created.
         const session = await stripe.checkout.sessions.create(toSession(checkout), { idempotencyKey: checkout._id });
         if (session.url === null) throw new Error('Stripe gave the session no URL');
         return { url: session.url, sessionId: session.id, expiresAt: session.expires_at * 1000 };

@@ -5,7 +5,7 @@ import type { PaidCheckout } from '../../../shared/infra/mongo/accounts/payment-
 import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment-notices.ts';
 import type { PurchaseReference } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 
-/** The meaning of a Stripe event for this service; `other` for events that do not concern it. */
+/** What a Stripe event means for this service; `other` for events that do not concern it. */
 export type StripeNotice = PaymentNotice & {
   effect:
     | { kind: 'paid'; paid: PaidCheckout }
@@ -23,18 +23,18 @@ type Effect = StripeNotice['effect'];
 const CHECKOUT_ID = /^cs_[0-9A-Za-z]{24}$/;
 const OTHER = { kind: 'other' } as const;
 
-/** An object of Stripe's, or only its id. Not every version of Stripe's API has the field. */
+/** The field holds one of Stripe's objects, or only its id. Some versions of Stripe's API lack the field. */
 function idOf(value: string | { id: string } | null | undefined): { paymentId?: string } {
   if (value === null || value === undefined) return {};
   return { paymentId: typeof value === 'string' ? value : value.id };
 }
 
-/** Only ids of the form that this service gives reach a database. */
+/** Lets only ids in this service's own format reach a database. */
 export function ownId(value: string | null | undefined): string | undefined {
   return value !== null && value !== undefined && CHECKOUT_ID.test(value) ? value : undefined;
 }
 
-/** A session may name a checkout in two places. Only the one that this service wrote itself is trusted. */
+/** A session may name a checkout in two places. Only the metadata, which this service wrote itself, is trusted. */
 function namesOf({ client_reference_id: reference, metadata }: Stripe.Checkout.Session) {
   return { clientReferenceId: reference, metadataCheckoutId: metadata?.['checkout_id'] ?? null };
 }
@@ -63,7 +63,7 @@ function refundedBy(charge: Refunded): Effect {
   return { kind: 'reversed', reference, reversal: { kind: 'refund', refundedAmount: charge.amount_refunded } };
 }
 
-/** A dispute names the payment only. */
+/** A dispute names only the payment. */
 function disputedBy(dispute: Stripe.Dispute, funds: 'withdrawn' | 'reinstated'): Effect {
   const { id: disputeId, amount, currency } = dispute;
   const reference = idOf(dispute.payment_intent);
@@ -73,7 +73,7 @@ function disputedBy(dispute: Stripe.Dispute, funds: 'withdrawn' | 'reinstated'):
 function effectOf(event: Stripe.Event, isLive: boolean): Effect {
   switch (event.type) {
     case 'checkout.session.completed': {
-      // A means of payment that takes days completes the session first and pays later.
+      // A payment method that takes days completes the session first and pays later.
       const session = event.data.object;
       return session.payment_status === 'unpaid' ? changedBy(session, 'processing') : paidBy(session, isLive);
     }
@@ -95,9 +95,9 @@ function effectOf(event: Stripe.Event, isLive: boolean): Effect {
 }
 
 /**
- * Stripe may send two events for one occurrence, with different ids. The second one must not have its effect again. That
- * matters for disputes only: every other effect is the same when it comes twice, but a dispute's money can move more than
- * once. An event's balance transactions tell its moves apart, so their ids name the occurrence.
+ * Stripe may send two events with different ids for one occurrence, but the occurrence must have its effect only once.
+ * This matters only for disputes, whose money can move several times; all other effects can be repeated safely. The
+ * balance transactions of a dispute's event tell its moves apart, so their ids name the occurrence.
  */
 function occurrenceOf({ type, data: { object } }: Stripe.Event): { occurrence?: string } {
   if (object.object !== 'dispute') return {};
@@ -107,7 +107,7 @@ function occurrenceOf({ type, data: { object } }: Stripe.Event): { occurrence?: 
   return moves.length === 0 ? {} : { occurrence: [object.id, type, ...moves.map(({ id }) => id).sort()].join(' ') };
 }
 
-/** The event must hold what snapshot-event.ts asks for. `isLive`: whether the secret key in use is one of live mode. */
+/** The event must have passed snapshot-event.ts. `isLive`: whether the secret key in use is a live-mode key. */
 export function toNotice(event: Stripe.Event, isLive: boolean): StripeNotice {
   return { id: event.id, type: event.type, ...occurrenceOf(event), effect: effectOf(event, isLive) };
 }

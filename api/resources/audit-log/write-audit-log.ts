@@ -23,7 +23,7 @@ export function createWriteAuditLog({ audit, clock, log }: WriteAuditLogDeps): T
     const space = spaceFields(by);
     try {
       await audit.append({
-        // An event that happens once has a derived id, so a second entry of it is not written.
+        // An event that happens only once has a derived id, so no second entry is written for it.
         ...(HAPPENS_ONCE.has(action) ? { _id: derivedId('aud', tenantId, action, target) } : {}),
         ...space,
         createdAt: clock.now(),

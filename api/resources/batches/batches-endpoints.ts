@@ -26,7 +26,7 @@ export interface BatchesDeps {
   clock: Clock;
 }
 
-/** A request whose body is valid; what is wrong with one is in its own result. */
+/** A request with a valid body. The errors of an invalid request go into its own result. */
 const itemSchema = batchItemSchema.keys({ body: chatBodySchema });
 const bodySchema = batchFieldsSchema.keys({
   requests: Joi.array().items(itemSchema).min(1).max(BATCH_LIMITS.linesMax).required(),
@@ -58,7 +58,7 @@ const createBatch = defineEndpoint({
     name: 'NewBatch',
     schema: bodySchema,
     others: { 'application/x-ndjson': { name: 'BatchItem', schema: itemSchema } },
-    // The body was read and stored while it arrived (receive-batch.ts).
+    // The body was already read and stored while it arrived (receive-batch.ts).
     read: () => undefined,
   },
   answers: { 202: json('The batch; its state is at `Location`.', batchSchema, ['Location']) },
@@ -136,7 +136,8 @@ const cancelBatch = defineEndpoint({
     const { batchId } = params;
     const cancelled = found(await batches.cancel(principal, batchId, clock.now()), 'batchId');
     if (cancelled.isChanged) {
-      // Whoever sends its lines hears of it after a while, which grows with what there is to send; it closes the batch, too.
+      // The dispatcher notices by itself only after a while, which grows with the lines to send; then it also closes
+      // the batch.
       await inTime(batchQueue.close(cancelled.batch.shard, batchId)).catch(() => undefined);
       await events.emit(actor, 'batch.cancelled', batchId);
     }

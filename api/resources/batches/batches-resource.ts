@@ -68,12 +68,12 @@ const fields = {
 export const batchSchema = named('Batch', object(fields));
 export const batchListSchema = named('BatchList', pageSchema(batchSchema));
 
-/** A batch that is cancelled while it arrives ends once it has arrived. */
+/** A batch that is cancelled while it arrives ends once it has arrived completely. */
 function statusOf({ status, cancelledAt }: BatchRow): BatchRow['status'] {
   return status === 'validating' && cancelledAt !== undefined ? 'cancelling' : status;
 }
 
-/** At the pace so far; null before the first request has ended and after the last one. */
+/** Assumes the pace so far; undefined before the first request has ended and after the last one. */
 function estimatedEnd({ status, startedAt, total, completed, failed, expiresAt }: BatchRow, now: number) {
   const ended = completed + failed;
   if (status !== 'in_progress' || startedAt === undefined || ended === 0 || now <= startedAt) return undefined;

@@ -1,38 +1,38 @@
 import { createByteBlocks } from '../../http/byte-blocks.ts';
 
-/** Where in the body a request stands, in words that its sender can look up. */
+/** Where in the body a request stands, in words that let its sender find it. */
 export interface Place {
   /** `Line 7`, or `requests[6]` in backticks. */
   name: string;
-  /** `requests[6]`; undefined for a line, which is no field. */
+  /** `requests[6]`; undefined for a line, which is not a field. */
   param?: string;
 }
 
-/** One request of a batch's body, as it came. */
+/** One request from a batch's body, unparsed. */
 export interface Piece {
   place: Place;
-  /** Undefined: longer than a request may be. */
+  /** Undefined: the request is longer than allowed. */
   json: Buffer | undefined;
 }
 
-/** Cuts a body into its requests while it arrives. */
+/** Splits a body into its requests while it arrives. */
 export interface Splitter {
-  /** A request that is no JSON makes the whole body none, as nobody can say where it ends. */
+  /** One request of invalid JSON invalidates the whole body, because nobody can say where that request ends. */
   isWhole: boolean;
-  /** The requests that end in this part of the body. Throws a ServiceError on a body that is wrong as a whole. */
+  /** The requests that end in this part of the body. Throws a ServiceError if the body as a whole is invalid. */
   push(part: Buffer): Iterable<Piece>;
-  /** The body is over. */
+  /** To be called at the end of the body. */
   end(): Iterable<Piece>;
-  /** The batch's own, as it came, once the body is over; undefined: it has none. */
+  /** The batch's own metadata, unparsed, available once the body has ended; undefined: it has none. */
   metadata(): Buffer | undefined;
-  /** Bytes of what has begun to arrive. */
+  /** Bytes held of texts that have arrived only in part. */
   heldBytes(): number;
 }
 
-/** Bytes that arrive in parts; those of a text above its limit are let go. */
+/** A text that arrives in parts; its bytes are dropped once it exceeds the limit. */
 export interface PartialText {
   add(part: Buffer): void;
-  /** Undefined: it is longer than the limit. Begins the next text. */
+  /** Returns the text and begins the next one. Undefined: the text exceeded the limit. */
   take(): Buffer | undefined;
   heldBytes(): number;
 }
@@ -55,7 +55,7 @@ export function createPartialText(limitBytes: number): PartialText {
   };
 }
 
-/** Space, tab and the two line ends: what JSON allows between its tokens (RFC 8259 section 2). */
+/** Space, tab and both line ends: the whitespace that JSON allows between tokens (RFC 8259 section 2). */
 export function isBlank(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

@@ -18,7 +18,7 @@ import { createRequestSplitter } from './split-requests.ts';
 import { toLine } from './to-line.ts';
 import type { BatchLine } from './to-line.ts';
 
-/** What a batch takes of the process at a time. */
+/** How long reading a batch may occupy the process at a time. */
 const TURN_MS = 10;
 
 const LIMIT = {
@@ -30,17 +30,17 @@ const LIMIT = {
     ),
 };
 
-/** The batch's own fields, beside its requests. */
+/** The batch's own fields, without its requests. */
 export const batchFieldsSchema = Joi.object({ metadata: metadataSchema }).required();
 
 export interface ReadBatch {
-  /** Of the body as it was before it was compressed. */
+  /** Hash of the uncompressed body. */
   sha256: string;
   metadataJson: string | undefined;
 }
 
 const NDJSON = 'application/x-ndjson';
-/** No name of lines of JSON is registered; clients and files use these. */
+/** No media type for lines of JSON is registered; clients and files use these. */
 const NDJSON_NAMES: ReadonlySet<string | undefined> = new Set([
   NDJSON,
   'application/ndjson',
@@ -71,7 +71,7 @@ function parseMetadata(text: Buffer | undefined): string | undefined {
   return JSON.stringify(parsed.value);
 }
 
-/** A batch of which nothing would run is refused with what is wrong with its first request. */
+/** If no request of a batch could run, the batch is refused with the error of the first one. */
 function noneIsValid({ place, error }: { place: Place; error: ErrorDetail }): ServiceError {
   const fault = error.message.startsWith(place.name) ? error.message : `${place.name}: ${error.message}`;
   const inItem = error.param === place.param ? undefined : error.param;
@@ -83,7 +83,7 @@ function noneIsValid({ place, error }: { place: Place; error: ErrorDetail }): Se
   );
 }
 
-/** What holds for all requests together. */
+/** The rules that apply to all requests together. */
 function createRules() {
   const places = new Map<string, Place>();
   let count = 0;
@@ -116,7 +116,7 @@ function createRules() {
   };
 }
 
-/** Lets others have the process between two requests of a body that arrives faster than it is read. */
+/** Gives other work a chance between two requests of a body that arrives faster than it is read. */
 function createTurns() {
   let since = performance.now();
   return {
@@ -129,9 +129,9 @@ function createTurns() {
 }
 
 /**
- * Reads a batch while it arrives and hands each of its lines to `keep`, which may take its time. `hold` hears how much
- * is in memory, and may refuse more. Throws a ServiceError on what is wrong with the batch as a whole; what is wrong
- * with a request is in its line.
+ * Reads a batch while it arrives and hands each of its lines to `keep`, which may take its time. `hold` is called with
+ * the bytes in memory, and may throw to refuse more. Throws a ServiceError if the batch as a whole is invalid; the
+ * error of a single request goes into its line.
  */
 export async function readBatch(
   req: Request,

@@ -17,7 +17,7 @@ export interface ReceiveBatchDeps extends UploadDeps {
   budget: BodyBudget;
 }
 
-/** A tenant may have hundreds of thousands of batches to add up. */
+/** A tenant may have hundreds of thousands of batches to add up, so sums are reused for this long. */
 const STORED_FRESH_MS = 60_000;
 const TENANTS_MAX = 10_000;
 
@@ -27,7 +27,7 @@ interface Stored {
   readAt: number;
 }
 
-/** Two calls at once may both find the last place: the bounds are on what is stored, not to the piece. */
+/** Two simultaneous calls may both get the last place: the limits on stored batches are approximate. */
 function createRoom({ batches, clock }: ReceiveBatchDeps) {
   const known = new Map<string, Stored>();
 
@@ -57,7 +57,7 @@ function createRoom({ batches, clock }: ReceiveBatchDeps) {
         `The account's batches of the last ${BATCH_LIMITS.keptMs / 86_400_000} days hold ${BATCH_LIMITS.storedLinesMax} requests or ${BATCH_LIMITS.storedBytesMax / 1024 ** 3} GiB, which is the limit; wait until old ones are removed.`,
       );
     },
-    /** What has started counts before it is read again. */
+    /** Counts a started batch until the sums are read again. */
     add({ tenantId, total, bytes = 0 }: BatchRow): void {
       const stored = known.get(tenantId);
       if (stored === undefined) return;
@@ -67,7 +67,7 @@ function createRoom({ batches, clock }: ReceiveBatchDeps) {
   };
 }
 
-/** Results are answers that wait to be read. */
+/** Results are stored answers that wait to be read. */
 function assertKeepsResults(principal: Principal): void {
   if (!keepsNothing(principal)) return;
   throw new ServiceError(
@@ -78,7 +78,7 @@ function assertKeepsResults(principal: Principal): void {
 
 const received = new WeakMap<Response, () => Promise<BatchRow>>();
 
-/** Lets the batch run that `receiveBatch` has stored. */
+/** Starts the batch that `receiveBatch` has stored. */
 export function startReceived(res: Response): Promise<BatchRow> {
   const start = received.get(res);
   if (start === undefined) throw new Error('The body of a batch must be read before it starts');
@@ -86,13 +86,14 @@ export function startReceived(res: Response): Promise<BatchRow> {
 }
 
 /**
- * Reads and stores the body of `POST /batches`, and leaves its hash as `req.body`, by which an `Idempotency-Key` knows
- * it. What is not started by `startReceived` is taken away again, at the latest when the connection is over.
+ * Reads and stores the body of `POST /batches`, and leaves its hash as `req.body`, by which an `Idempotency-Key`
+ * recognizes it. A batch that is not started by `startReceived` is deleted again, at the latest when the connection
+ * closes.
  */
 export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
   const room = createRoom(deps);
   return async (req, res, next) => {
-    // Said before anything is read and stored.
+    // Throws on an invalid key before anything is read and stored.
     idempotencyKeyOf(req);
     assertKeepsResults(principalOf(res));
     await room.assertAny(principalOf(res));
@@ -110,7 +111,7 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
       req.body = { sha256 };
     } catch (fault) {
       const discarded = upload.discard();
-      // Where a store is away, the caller need not wait for it a second time.
+      // If a store is unavailable, the caller need not wait for it a second time.
       if (fault instanceof ServiceError) await discarded;
       throw fault;
     } finally {

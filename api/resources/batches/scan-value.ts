@@ -13,22 +13,22 @@ function closes(byte: number | undefined): boolean {
   return byte === 0x7d || byte === 0x5d;
 }
 
-/** Finds where a JSON value ends that arrives in parts. */
+/** Finds the end of a JSON value that arrives in parts. */
 export interface ValueScanner {
-  /** The index behind the value's last byte, and the next value is scanned from the beginning; -1: it goes on. */
+  /** The index after the value's last byte; the next call begins a new value. -1: the value continues. */
   scan(part: Buffer, from: number): number;
 }
 
 /**
- * Looks at quotes and brackets alone, which is enough to find the end of a value that is right, and takes a nanosecond
- * or two a byte; whether it is right says `JSON.parse`, of that value alone.
+ * Looks only at quotes and brackets, which is enough to find the end of a valid value, and takes a nanosecond or two
+ * per byte. Whether the value is valid is left to `JSON.parse`, of that value alone.
  */
 export function createValueScanner(): ValueScanner {
   let depth = 0;
   let inString = false;
   let isEscaped = false;
 
-  /** The index of the quote that closes a string; -1: it goes on. */
+  /** The index of the quote that closes the string; -1: the string continues. */
   function closingQuote(part: Buffer, from: number): number {
     for (let index = from; index < part.length; index += 1) {
       const byte = part[index];
@@ -53,7 +53,7 @@ export function createValueScanner(): ValueScanner {
         if (byte === QUOTE) inString = true;
         else if (opens(byte)) depth += 1;
         else if (closes(byte)) {
-          // The bracket of what is around a number or a word.
+          // The closing bracket of the container around a number or a word.
           if (depth === 0) return index;
           depth -= 1;
           if (depth === 0) return index + 1;

@@ -5,13 +5,13 @@ import type { Piece, Splitter } from './line-buffer.ts';
 const LINE_FEED = 0x0a;
 
 /**
- * Cuts an NDJSON body at its line feeds. Blank lines are left out, and counted, so that the numbers are an editor's. A
- * body may have fifty million of them, so they cost a look at a byte and nothing else.
+ * Splits an NDJSON body at its line feeds. Blank lines are skipped but counted, so that line numbers match an editor's.
+ * A body may have fifty million of them, so each costs one look at a byte and nothing else.
  */
 export function createLineSplitter(): Splitter {
   const text = createPartialText(CHAT_LIMITS.bodyBytesMax);
   let number = 1;
-  /** Nothing but blanks has come of the line. */
+  /** Only blanks of the current line have arrived so far. */
   let isEmpty = true;
 
   /** The index of the first byte that is not blank. */

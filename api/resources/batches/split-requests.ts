@@ -5,7 +5,7 @@ import { createPartialText, isBlank } from './line-buffer.ts';
 import type { Piece, Splitter } from './line-buffer.ts';
 import { createValueScanner } from './scan-value.ts';
 
-/** JSON may write one byte as six, and put blanks around values. */
+/** JSON may write one byte as six, and put whitespace around values. */
 const METADATA_BYTES_MAX = 8 * CHAT_LIMITS.metadataBytesMax;
 const NAME_BYTES_MAX = 256;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
@@ -14,7 +14,7 @@ const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 type Expected =
   'object' | 'first name' | 'name' | 'colon' | 'value' | 'comma' | 'first item' | 'item' | 'item comma' | 'nothing';
 
-/** What a mark between the values leads to. */
+/** The state to which a punctuation mark between values leads. */
 const MARKS: Record<Expected, Readonly<Record<string, Expected>>> = {
   object: { '{': 'first name' },
   'first name': { '}': 'nothing' },
@@ -30,7 +30,7 @@ const MARKS: Record<Expected, Readonly<Record<string, Expected>>> = {
 
 type Token = 'name' | 'item' | 'value';
 
-/** What begins where there is no mark. */
+/** The token that begins in a state if there is no mark. */
 const BEGINNINGS: Partial<Record<Expected, Token>> = {
   'first name': 'name',
   name: 'name',
@@ -47,12 +47,12 @@ function notJson(offset: number): ServiceError {
   return refuse(`The request body is not valid JSON in UTF-8: see byte ${offset}.`);
 }
 
-/** The names of the body's fields, each once. */
+/** The names of the body's fields; each may occur once. */
 function createNames() {
   const seen = new Set<string>();
   return {
     has: (name: string) => seen.has(name),
-    /** Undefined: the text is no name. */
+    /** Undefined: the text is not a name. */
     add(json: Buffer | undefined): string | undefined {
       if (json === undefined) throw refuse('The request body has a field that is not allowed, with a very long name.');
       const parsed = parseJson(json);
@@ -69,8 +69,8 @@ function createNames() {
 }
 
 /**
- * Cuts the array of an inline body into its items, whose own text is looked at by whoever takes them: parsed at once, a
- * body of 50 MiB would stop the process for half a second, or for many where it is made for that (decision 0037).
+ * Splits the array of an inline body into its items and leaves parsing them to the caller: parsed at once, a body of 50
+ * MiB would stop the process for half a second, or for many seconds if it is built to do so (decision 0037).
  */
 export function createRequestSplitter(): Splitter {
   const scanner = createValueScanner();
@@ -85,10 +85,10 @@ export function createRequestSplitter(): Splitter {
   let field = '';
   let items = 0;
   let metadata: Buffer | undefined;
-  /** Bytes before the part that is looked at. */
+  /** Bytes before the current part. */
   let before = 0;
 
-  /** A byte outside of every value: a blank, a mark, or the first one of what is left to the scanner. */
+  /** A byte outside of every value: a blank, a mark, or the first byte of a token, which is left to the scanner. */
   function step(byte: number, offset: number): Token | undefined {
     if (isBlank(byte) || (expected === 'object' && BYTE_ORDER_MARK[offset] === byte)) return undefined;
     const mark = String.fromCharCode(byte);

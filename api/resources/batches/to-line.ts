@@ -10,10 +10,10 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { JSON_DEPTH_MAX, parseJson } from '../../http/parse-json.ts';
 import type { Piece, Place } from './line-buffer.ts';
 
-/** One request may be what a body of the chat route may be. */
+/** A request of a batch may be as large as a body of the chat route. */
 const { bodyBytesMax, bodyValuesMax } = CHAT_LIMITS;
 
-/** One request of a batch around its `body`, which is checked like that of `POST /chat`. */
+/** The fields of a batch's request around its `body`, which is checked like that of `POST /chat`. */
 export const batchItemSchema = Joi.object({
   custom_id: storedText(BATCH_LIMITS.customIdMax)
     .required()
@@ -23,12 +23,12 @@ export const batchItemSchema = Joi.object({
   .unknown(true)
   .required();
 
-/** What is kept of one request: what to run, or why it will not. */
+/** What is stored of one request: the request to run, or the reason why it will not run. */
 export type BatchLine = { customId: string | null } & (
   { requestJson: string; entityId?: string } | { error: ErrorDetail; entityId?: string }
 );
 
-/** What the caller did wrong is a value here: it concerns one line of many. */
+/** Returns a caller's error as a value, because it concerns only one line of many. */
 function attempt<T>(act: () => T): T | ServiceError {
   try {
     return act();
@@ -48,7 +48,7 @@ interface Item {
 }
 
 function parseItem(item: object): Item {
-  // joi gets these two alone: the caller may have very many others.
+  // joi gets only these two fields: the caller may have sent very many others.
   const customId = fieldOf(item, 'custom_id');
   const body = fieldOf(item, 'body');
   checkAgainst(batchItemSchema, { custom_id: customId, body });
@@ -56,14 +56,14 @@ function parseItem(item: object): Item {
   return { customId: customId as string, body };
 }
 
-/** Of whom a refused request would have been: its custom_id may name the entity, which can be deleted. */
+/** The entity of a refused request: its custom_id may name the entity, which can be deleted. */
 function entityOf(body: unknown): { entityId?: string } {
   const entityId = typeof body === 'object' && body !== null ? fieldOf(body, 'entity_id') : undefined;
-  // The schema lets nothing but a text through.
+  // The schema accepts only text.
   return entityId === undefined || entityIdSchema.validate(entityId).error ? {} : { entityId: entityId as string };
 }
 
-/** The error as the sender of the whole item sees it: fields are below `body`. */
+/** The error as the sender of the whole item sees it: with fields below `body`. */
 function below({ code, message, param }: ServiceError): ErrorDetail {
   if (param === undefined) return { code, message, param: 'body' };
   return { code, message: message.replace(`\`${param}\``, `\`body.${param}\``), param: `body.${param}` };
@@ -76,7 +76,7 @@ function refused({ name, param }: Place, rule: string): BatchLine {
 function readItem(item: object): BatchLine {
   const parsed = attempt(() => parseItem(item));
   if (parsed instanceof ServiceError) {
-    // What is wrong with the body says nothing against the name.
+    // An invalid body does not make the name invalid.
     const customId = parsed.param === 'custom_id' ? null : (fieldOf(item, 'custom_id') as string);
     return { customId, error: toErrorDetail(parsed) };
   }
@@ -89,8 +89,8 @@ function readItem(item: object): BatchLine {
 }
 
 /**
- * Reads one request. What is wrong with it is its own result, and never that of another; throws `invalid_request` on
- * bytes that make the whole body unreadable.
+ * Reads one request. Its errors go into its own result and affect no other request; throws `invalid_request` on bytes
+ * that make the whole body unreadable.
  */
 export function toLine({ place, json }: Piece, isWhole: boolean): BatchLine {
   if (json === undefined) return refused(place, `must not exceed ${bodyBytesMax} bytes`);

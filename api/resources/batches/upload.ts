@@ -12,29 +12,29 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
 
-/** Lines of an upload that are in memory at most, beside the line that arrives. */
+/** The most lines of an upload that are in memory, in addition to the line that is arriving. */
 const GROUP_LINES_MAX = 200;
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
-/** Memory of a row beside its text. */
+/** Memory of a row on top of its text. */
 const ROW_BYTES = 512;
 
-/** The pauses double from the first to the last: a quarter of an hour in all. */
+/** The pauses double from the first to the last, and add up to a quarter of an hour. */
 const TAKE_BACK_AGAIN_MS = 250;
 const TAKE_BACK_PAUSE_MAX_MS = 512_000;
 
-/** A batch that arrives, line by line. */
+/** A batch that arrives line by line. */
 export interface Upload {
-  /** Keeps the next line; resolves when there is room for another. */
+  /** Keeps the next line; resolves when there is room for another one. */
   add(line: BatchLine): Promise<void>;
   /** Bytes of the lines that are in memory. */
   heldBytes(): number;
   /**
-   * Starts the batch once all of it has arrived. If the same run has started another batch, removes this one and returns
-   * that. Throws `conflict` if it cannot start any more. After any other error, too, the batch does not run, unless it has a
-   * `startedUnder`, by which a repeat finds it, or both stores are away.
+   * Starts the batch once all of it has arrived. If the same run has already started another batch, removes this one
+   * and returns the other. Throws `conflict` if the batch can no longer start. After any other error the batch does not
+   * run either, unless it has a `startedUnder`, by which a repeat finds it, or both stores are unavailable.
    */
   start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow>;
-  /** Removes what is stored, unless `start` was called. Never rejects, and is safe to repeat. */
+  /** Removes what is stored, unless `start` was called. Never rejects; safe to repeat. */
   discard(): Promise<void>;
 }
 
@@ -78,15 +78,15 @@ function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
 }
 
 /**
- * Stores a batch while it arrives, a group of lines at a time: the next one is read when the one before is stored. The
- * last group, often the only one, waits for `start`, so that what turns out not to run has mostly not been written.
+ * Stores a batch while it arrives, in groups of lines: the next group is read once the previous one is stored. The last
+ * group, often the only one, waits for `start`, so that most batches that turn out not to run are never written.
  */
 export function openUpload(principal: Principal, { batches, batchQueue, clock, log }: UploadDeps): Upload {
   const batch = newBatch(principal, clock.now());
   const { _id: batchId, tenantId } = batch;
   let state: 'arriving' | 'starting' | 'over' = 'arriving';
   let isStored = false;
-  /** MongoDB did not answer whether the batch has started. */
+  /** MongoDB did not confirm whether the batch has started. */
   let isUnsure = false;
   let total = 0;
   let failed = 0;
@@ -99,7 +99,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     group = [];
     groupBytes = 0;
     if (!isStored) {
-      // First of all: whoever looks after batches ends one whose ingress has died, with what it has of lines.
+      // Set before anything else: if this ingress dies, the dispatcher ends the batch, with the lines that were stored.
       isStored = true;
       batch.shard = await batches.insert(batch);
     }
@@ -108,12 +108,14 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     }
   }
 
-  /** Has the leader that finds the batch once MongoDB is back remove it. Resolves to `running` if one runs it already. */
+  /**
+   * Asks the leader to remove the batch if it finds it once MongoDB is back. Resolves to `running` if it runs already.
+   */
   const refuse = () => inTime(batchQueue.decide(batch.shard, batchId, 'refused'));
 
   /**
-   * Removes what is stored. Resolves after the first try; if that fails, others follow in the background, as the store that
-   * failed the upload mostly fails this as well, for a while.
+   * Removes what is stored. Resolves after the first attempt; if that fails, others follow in the background, because
+   * the store that failed the upload usually fails this as well for a while.
    */
   async function takeBack(pauseMs = TAKE_BACK_AGAIN_MS): Promise<void> {
     state = 'over';
@@ -130,7 +132,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     } catch (error) {
       log.warn('A refused batch could not be removed; that is tried again.', { tenantId, error });
       if (pauseMs > TAKE_BACK_PAUSE_MAX_MS) return;
-      // Where this process ends before, a batch that has not started is removed with those whose ingress has died.
+      // If this process ends first, the unstarted batch is removed together with those of dead ingresses.
       setTimeout(() => void takeBack(pauseMs * 2), pauseMs).unref();
     }
   }
@@ -139,7 +141,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     async add(line) {
       const bytes = 'error' in line ? 0 : Buffer.byteLength(line.requestJson);
       const isFull = group.length >= GROUP_LINES_MAX || groupBytes + bytes > GROUP_BYTES_MAX;
-      // A batch without a valid request is refused: nothing of it is stored.
+      // A batch without any valid request is refused, so nothing of it is stored.
       const willRun = failed < total || !('error' in line);
       if (isFull && willRun && group.length > 0) await store();
       group.push(toRow(batch, total, line));
@@ -170,8 +172,8 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
       try {
         row = await batches.start(tenantId, batchId, arrived);
       } catch (error) {
-        // It may have started all the same. Under an Idempotency-Key it then runs, and is what a repeat is answered with;
-        // else a caller that is told 503 sends another.
+        // The batch may have started nevertheless. Under an Idempotency-Key it then runs, and a repeat is answered with
+        // it; without one, a caller that gets 503 would send another batch.
         if (startedUnder !== undefined) throw error;
         isUnsure = true;
         if ((await refuse().catch(() => undefined)) === 'running')

@@ -53,7 +53,7 @@ const listBillingPackages = defineEndpoint({
   async handle({ query }, { prices, clock }: BillingDeps) {
     const { packages, currency, pricePerMillion } = await prices.current();
     const now = clock.now();
-    // A list of an earlier version may have prices that cannot be paid.
+    // A price list from an earlier version may contain prices that cannot be paid.
     const sold = packages.filter(
       ({ amount, expiresAt }) => (expiresAt === undefined || expiresAt > now) && isPayable(amount, currency),
     );
@@ -104,7 +104,7 @@ const transactionsQuerySchema = Joi.object<{ type?: LedgerType }, true>({
     .description('Entries of this type only.'),
 }).unknown();
 
-/** `type` beside the parameters of every list. */
+/** `type`, plus the parameters of every list. */
 const transactionsQuery: QueryRule<{ list: ListQuery; type: LedgerType | undefined }> = {
   schemas: [transactionsQuerySchema, listQuerySchema],
   read(query) {
@@ -136,7 +136,7 @@ const listTransactions = defineEndpoint({
   },
 });
 
-/** Credits: balance, packages, purchases, every booking (docs/spec/contract.md section 6). */
+/** Credits: balance, packages, purchases and every booking (docs/spec/contract.md section 6). */
 export const billingEndpoints = {
   getBilling,
   listBillingPackages,

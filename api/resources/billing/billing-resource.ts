@@ -75,7 +75,7 @@ const checkoutFields = {
 };
 export const checkoutSchema = named('Checkout', object(checkoutFields));
 
-/** An open checkout expires at its time, with or without a notice from the payment. */
+/** An open checkout expires on time, even without a notice from the payment. */
 export function checkoutStatus({ status, expiresAt }: CheckoutRow, now: number): CheckoutStatus {
   return status === 'open' && expiresAt <= now ? 'expired' : status;
 }
@@ -87,7 +87,7 @@ export function toCheckoutResource(row: CheckoutRow, now: number) {
     object: 'billing.checkout',
     created_at: toSeconds(row.createdAt),
     status,
-    // Only what is open can be paid.
+    // Only an open checkout can be paid.
     url: status === 'open' ? (row.url ?? null) : null,
     payment: row.payment,
     package_id: row.packageId ?? null,
@@ -162,7 +162,7 @@ export function toTransactionResource(row: LedgerRow) {
     balance_after: toCredits(row.balanceAfterMicro),
     request_id: row.requestId ?? null,
     purchase_id: row.purchaseId ?? null,
-    // Empty where an administrator gave none.
+    // Empty if an administrator gave no reason.
     reason: row.reason === undefined || row.reason === '' ? null : row.reason,
   } satisfies FieldsOf<typeof transactionFields>;
 }

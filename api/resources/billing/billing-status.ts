@@ -9,11 +9,11 @@ import { constant, integer, named, nullable, number, object, time } from '../../
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { json } from '../../contract/operation.ts';
 
-/** A larger amount in micro-credits would not be an exact number. The rest of 2^53 is left for usage. */
+/** Numbers of micro-credits are exact up to 2^53; the rest up to there is left for usage. */
 export const BALANCE_MICRO_MAX = 8_000_000_000_000_000;
 
 export interface Balance {
-  /** The book's balance, less what finished requests owe it. */
+  /** The book's balance minus the pending charges of finished requests. */
   balanceMicro: number;
   /** Held for requests in progress. */
   heldMicro: number;
@@ -24,7 +24,7 @@ export interface BalanceDeps {
   accountStore: AccountStore;
 }
 
-/** Reads three figures of one moment from Redis, and the book from MongoDB while Redis has not loaded it. */
+/** Reads a consistent set of figures from Redis; the book comes from MongoDB if Redis has not loaded it. */
 export async function readBalance(
   { accounts, accountStore }: BalanceDeps,
   tenant: Pick<TenantRow, '_id' | 'shard'>,
@@ -55,13 +55,13 @@ const fields = {
   }),
 };
 
-/** The start of the calendar month (UTC) after the one that a time falls into. */
+/** The start of the calendar month (UTC) after the one that contains the time. */
 function nextMonthStart(timeMs: number): number {
   const date = new Date(timeMs);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** Reads the figures by which requests are admitted, from Redis or, until Redis has loaded the book, from MongoDB. */
+/** Reads the figures that admission uses from Redis, and the book from MongoDB if Redis has not loaded it. */
 async function readStatus(
   { accounts, accountStore }: BillingStatusDeps,
   { tenantId, shard, monthlyTokenBudget: limit }: Principal,

@@ -25,7 +25,7 @@ import type { BalanceDeps } from './billing-status.ts';
 
 const URL_CHARACTERS_MAX = 2_048;
 
-/** Printable ASCII only: it is sent in a header. */
+/** Printable ASCII only, because it is sent in a header. */
 const URL_CHARACTERS = /^[\x21-\x7e]+$/;
 
 const pageUrl: Joi.CustomValidator<string> = (value, helpers) => {
@@ -95,7 +95,7 @@ function orderCredits({ pricePerMillion, currency }: PriceList, credits: number)
   return { creditsMicro, amount, currency };
 }
 
-/** What a checkout buys, at the price of this moment. Throws a ServiceError. */
+/** What a checkout buys, at the current price. Throws a ServiceError. */
 function toOrder(prices: PriceList, { package_id: packageId, credits }: CheckoutBody, now: number): Order {
   if (packageId !== undefined) return orderPackage(prices, packageId, now);
   return orderCredits(prices, credits ?? 0);
@@ -110,7 +110,7 @@ export interface CreateCheckoutDeps extends BalanceDeps {
   clock: Clock;
 }
 
-/** How the caller reaches this service; Express believes a trusted proxy's headers only. */
+/** How the caller reaches this service; Express believes only a trusted proxy's headers. */
 function originOf(req: Request): string {
   return `${req.protocol}://${req.host}`;
 }
@@ -120,7 +120,7 @@ async function emitCreated({ events }: CreateCheckoutDeps, actor: Actor, checkou
   await events.emit(actor, 'checkout.created', checkoutId, { credits: toCredits(creditsMicro), amount, currency });
 }
 
-/** Whatever is bought is live, so test keys see nothing of it (docs/spec/contract.md section 8, Test keys). */
+/** Purchases are always live, so test keys see none of them (docs/spec/contract.md section 8, Test keys). */
 export function mayBuy({ mode }: Pick<Principal, 'mode'>): boolean {
   return mode === 'live';
 }

@@ -8,7 +8,7 @@ import type {
 import type { Payment } from '../../payments/payment.ts';
 import { BALANCE_MICRO_MAX } from './billing-status.ts';
 
-/** As long as Stripe lets a session live. */
+/** The lifetime of a Stripe session. */
 const OPEN_MS = 24 * 3_600_000;
 
 export interface Buyer {
@@ -22,12 +22,12 @@ export interface Buyer {
 export interface NewCheckout {
   checkoutId: string;
   order: Order;
-  /** Where the buyer goes after paying, or without. */
+  /** Where the buyer goes after paying, or after leaving without paying. */
   urls: { successUrl: string; cancelUrl: string };
   buyer: Buyer;
 }
 
-/** Refuses a purchase before payment when the balance would no longer be an exact number. */
+/** Refuses a purchase, before payment, if the balance would no longer be an exact number. */
 export function assertRoomFor({ creditsMicro, packageId }: Order, { balanceMicro }: Buyer): void {
   if (balanceMicro + creditsMicro <= BALANCE_MICRO_MAX) return;
   throw new ServiceError('invalid_request', `The balance must not exceed ${toCredits(BALANCE_MICRO_MAX)} credits.`, {
@@ -36,8 +36,8 @@ export function assertRoomFor({ creditsMicro, packageId }: Order, { balanceMicro
 }
 
 /**
- * Stores a checkout, then opens it with the payment. So a payment notice always finds its checkout, and a checkout that
- * could not be opened has status `failed`.
+ * Stores a checkout before opening it with the payment, so that a payment notice always finds its checkout. A checkout
+ * that could not be opened has status `failed`.
  */
 export async function openCheckout(
   { checkouts, payment }: { checkouts: CheckoutRepository; payment: Payment },
@@ -60,7 +60,7 @@ export async function openCheckout(
   return letPay({ checkouts, payment }, row, origin);
 }
 
-/** Opens a stored checkout with the payment, once; a repeated call opens one whose answer was lost. */
+/** Opens a stored checkout with the payment, once; a repeated call opens one whose first answer was lost. */
 export async function letPay(
   { checkouts, payment }: { checkouts: CheckoutRepository; payment: Payment },
   row: CheckoutRow,

@@ -130,7 +130,7 @@ const streamChat = defineEndpoint({
   handle: ({ req, res, body }, { respond }: ChatDeps) => respond.stream(req, res, body),
 });
 
-/** By `stream` it stands for one of the other two, whose scope and limit it takes (docs/spec/contract.md section 3). */
+/** Stands for one of the other two, as `stream` says, with its scope and limit (docs/spec/contract.md section 3). */
 const createChatCompletion = defineEndpoint({
   method: 'POST',
   path: '/chat/completions',

@@ -22,7 +22,7 @@ import { answerHead, toWaitSeconds } from '../../relay/answer.ts';
 import { outcomeOf } from '../../relay/outcome.ts';
 import { completionSchema, usageSchema } from './completion-schemas.ts';
 
-/** Unix seconds with milliseconds behind the point. */
+/** Unix seconds with milliseconds as decimals. */
 const moment = (description: string) => nullable(number(`${description}, in Unix seconds with milliseconds.`));
 
 const attemptSchema = object({
@@ -72,7 +72,7 @@ export const requestSchema = named(
   }),
 );
 
-/** Unix seconds, with milliseconds behind the point: a timeline of whole seconds would say nothing. */
+/** Unix seconds with milliseconds as decimals: a timeline in whole seconds would say nothing. */
 function seconds(timeMs: number | undefined): number | null {
   return timeMs === undefined ? null : timeMs / 1000;
 }
@@ -102,7 +102,7 @@ function timelineOf(record: RequestRecord, trace: RequestTrace | undefined, sett
   };
 }
 
-/** One that is in no line although nobody has begun it is being handed out. */
+/** A request that is in no line, although nobody has begun it, is just being handed out. */
 function queueOf({ state }: RequestRecord, place: QueuePlace = { position: 1, waitMs: 0 }) {
   if (state !== 'accepted') return null;
   return { position: place.position, estimated_wait_seconds: toWaitSeconds(place.waitMs) };

@@ -37,7 +37,7 @@ function wantsAsync(req: Request): boolean {
 
 const NO_RELAY = { close: () => undefined, abandon: () => undefined };
 
-/** Answers a valid chat body. The chat routes differ only in the bodies that they take. */
+/** Answers a valid chat body. The chat routes differ only in the bodies they accept. */
 export function createRespond(deps: RespondDeps) {
   const { accept, hub, records, clock, requestTimeoutMs: timeoutMs, stopping, relayTimes } = deps;
 
@@ -52,7 +52,7 @@ export function createRespond(deps: RespondDeps) {
     return SENT;
   }
 
-  /** Whether nothing is left to read behind an event of a joined stream: its relay is closed then, and where this throws. */
+  /** Whether nothing is left to read after this position of a joined stream. If so, or on error, closes the relay. */
   async function isReadWhole(res: Response, requestId: string, position: number, relay: Forwarder): Promise<boolean> {
     const look = async () => {
       const record = await records.find(principalOf(res), requestId);
@@ -72,7 +72,7 @@ export function createRespond(deps: RespondDeps) {
   return {
     /** The complete answer as JSON. */
     async complete(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
-      // If nothing is kept nobody could read the answer later. RFC 7240 lets a server ignore a preference.
+      // If nothing is kept, nobody could read the answer later. RFC 7240 lets a server ignore a preference.
       if (wantsAsync(req) && !keepsNothing(principalOf(res))) return later(req, res, body);
       const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
@@ -90,12 +90,12 @@ export function createRespond(deps: RespondDeps) {
     },
 
     /**
-     * The answer as Server-Sent Events. A client of these that was cut off sends the same call again with `Last-Event-ID`;
-     * under an `Idempotency-Key` it gets the rest, as from `GET /chat/stream/{request_id}`.
+     * The answer as Server-Sent Events. An SSE client that was cut off repeats the call with `Last-Event-ID`; under an
+     * `Idempotency-Key` it gets the rest, as from `GET /chat/stream/{request_id}`.
      */
     async stream(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
       const idempotencyKey = idempotencyKeyOf(req);
-      // Without the key every call is a request of its own, which has no earlier events.
+      // Without an Idempotency-Key every call is a new request, which has no earlier events.
       const position = idempotencyKey === undefined ? 0 : (lastEventId(req.get('Last-Event-ID')) ?? 0);
       const route = { endpoint: 'chat.stream', stream: true, idempotencyKey } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
@@ -110,7 +110,7 @@ export function createRespond(deps: RespondDeps) {
         }),
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
-      // An empty stream: clients that repeat a POST would take a 204 for a failure, and go on asking.
+      // An empty stream: clients that repeat a POST would take a 204 for a failure and keep asking.
       if (replayed && position > 0 && (await isReadWhole(res, head.requestId, position, relay)))
         res.writeHead(200, SSE_HEADERS).end();
       else await relay.forward(head);

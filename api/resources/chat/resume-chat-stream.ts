@@ -33,8 +33,8 @@ const resumeQuery: QueryRule<{ starting_after?: string }> = {
 };
 
 /**
- * The number of the last event that the client has; 0 where it names none. Throws `invalid_request`. A client of
- * Server-Sent Events that was cut off calls the same address again with the header: the header is the newer one.
+ * The number of the last event that the client has; 0 if it names none. Throws `invalid_request`. The header wins
+ * because it is newer: an SSE client that was cut off repeats its call to the same address with the header added.
  */
 function positionOf({ starting_after: given }: { starting_after?: string }, header: string | undefined): number {
   return lastEventId(header) ?? Number(given ?? 0);
@@ -65,7 +65,7 @@ async function read(
     res.status(204).end();
     return;
   }
-  // Who asks for the head alone waits for no event, and reads none.
+  // A HEAD call waits for no event and reads none.
   if (res.req.method === 'HEAD' && record.state !== 'done') {
     res.writeHead(200, SSE_HEADERS).end();
     return;
@@ -84,7 +84,7 @@ async function read(
   await forwarder.forward(answerHead(record));
 }
 
-/** How a request ends that has no stream: with the answer of `POST /chat/stream` to it. */
+/** How a request without a stream can end: with the error that `POST /chat/stream` gives. */
 const ENDS_WITHOUT_TEXT = [
   'content_policy_violation',
   'insufficient_credits',
@@ -94,7 +94,7 @@ const ENDS_WITHOUT_TEXT = [
   'timeout',
 ] as const;
 
-/** The same bytes again, from any event, on any ingress (docs/spec/contract.md section 3). */
+/** Sends the same bytes again, from any event, on any ingress (docs/spec/contract.md section 3). */
 export const resumeChatStream = defineEndpoint({
   method: 'GET',
   path: '/chat/stream/:requestId',

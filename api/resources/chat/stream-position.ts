@@ -9,7 +9,7 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 
 const POSITION = /^\d{1,15}$/;
 const POSITION_RULE = '{{#label}} must be the number of an event: a whole number from 0';
-/** The number of an event as text: 0 is in front of the first. */
+/** The number of an event as text; 0 stands for the position before the first. */
 export const positionSchema = Joi.string()
   .pattern(POSITION)
   .meta({ reads: Joi.number().integer().min(0).max(999_999_999_999_999) })
@@ -24,18 +24,18 @@ export function lastEventId(header: string | undefined): number | undefined {
   return Number(header);
 }
 
-/** A worker writes what a Redis has lost that came back without its last second with its next text (docs/decisions/0040). */
+/** If Redis came back without its last second, a worker rewrites the loss with its next text (docs/decisions/0040). */
 const REWRITE_MS = 1_000;
 const REWRITE_POLL_MS = 50;
 
-/** Whether a client has all events that there are, and will be. `position`: the number of its last one. */
+/** Whether a client has all events that there are or will be. `position`: the number of its last one. */
 export function hasAllEvents({ state, sentSeq }: RequestRecord, position: number): boolean {
   return state === 'done' && position >= sentSeq;
 }
 
 /**
- * The record, once the stream has come as far as its client: a Redis may have lost events that the client has. Throws
- * what tells the client how to get on.
+ * The record, once the stream has reached the client's position: Redis may have lost events that the client has. If it
+ * does not get there, throws an error that tells the client how to go on.
  */
 export async function reached(
   position: number,

@@ -33,7 +33,7 @@ import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 
-/** What the endpoints of exports and deletions use. */
+/** What the endpoints for exports and deletions use. */
 export interface ComplianceParts {
   jobs: ComplianceJobRepository;
   archives: Pick<ExportArchiveRepository, 'read'>;
@@ -60,7 +60,7 @@ export const subjectFields = {
   entity_id: entityIdSchema.description('With scope `entity`, and only then.'),
 };
 
-/** More than a tenant may have. */
+/** More than a tenant may have open. */
 export const OPEN_LISTED_MAX = 1_000;
 
 /** Throws `invalid_request`. */
@@ -76,7 +76,7 @@ function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefin
   return entityId;
 }
 
-/** A job that is not stored yet. Throws `invalid_request`. */
+/** A new job, not stored yet. Throws `invalid_request`. */
 export function newJob(
   kind: ComplianceKind,
   body: SubjectBody,
@@ -97,7 +97,7 @@ export function newJob(
   };
 }
 
-/** What an earlier run under the same `Idempotency-Key` has stored of this job. */
+/** The job, if an earlier run under the same `Idempotency-Key` has stored it. */
 export async function startedBefore(
   { compliance }: ComplianceDeps,
   { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
@@ -106,7 +106,7 @@ export async function startedBefore(
   return createdBefore(res, () => compliance.jobs.find(principal, kind, _id));
 }
 
-/** At most one deletion of all conversations (docs/spec/contract.md section 8, Deletions). */
+/** Only one deletion of all conversations may be open (docs/spec/contract.md section 8, Deletions). */
 async function wholeTenantConflict({ jobs }: ComplianceParts, space: Space): Promise<ServiceError> {
   const open = await jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
   const first = open.find(({ scope }) => scope === 'tenant');
@@ -115,7 +115,7 @@ async function wholeTenantConflict({ jobs }: ComplianceParts, space: Space): Pro
   return new ServiceError('conflict', `${which} is not complete; wait for it, then ask again if you still need to.`);
 }
 
-/** Each takes a worker's time, and an export room in the database for a week. */
+/** Each job takes a worker's time, and an export takes room in the database for a week. */
 function tooMany(kind: ComplianceKind): ServiceError {
   const what = kind === 'export' ? 'exports' : 'deletions of entities';
   return new ServiceError(
@@ -125,7 +125,7 @@ function tooMany(kind: ComplianceKind): ServiceError {
   );
 }
 
-/** Stores a job, unless an earlier run did, and queues it. Throws `conflict`. */
+/** Stores a job, unless an earlier run has, and queues it. Throws `conflict`. */
 export async function startJob(
   { compliance, events }: ComplianceDeps,
   job: ComplianceJobRow,
@@ -138,9 +138,9 @@ export async function startJob(
       ? await wholeTenantConflict(compliance, { tenantId, mode })
       : tooMany(kind);
   }
-  // Without a queued job the sweep finds it.
+  // If this fails, the sweep finds the stored job.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
-  // The audit entry of a deletion must not keep the id of the entity that it deletes.
+  // The audit entry of a deletion must not keep the id of the deleted entity.
   const about = kind === 'export' ? { entity_id: entityId } : { entity_hash: entityHash };
   const named = entityId === undefined ? {} : about;
   await events.emit(actor, `compliance.${kind}_requested`, jobId, { scope, ...named });
@@ -166,7 +166,7 @@ export interface OpenComplianceDeps {
   log: Logger;
 }
 
-/** What the ingress needs of exports and deletions; workers do them. */
+/** The ingress's part of exports and deletions; workers carry them out. */
 export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
   const { mongo, redis, keyspace, pseudonymKey, closer, log } = deps;
   const queue = createComplianceQueue(redis, keyspace, (error) => {

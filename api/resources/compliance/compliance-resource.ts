@@ -62,7 +62,7 @@ const exportFields = {
 export const exportSchema = named('ComplianceExport', object(exportFields));
 export const exportListSchema = named('ComplianceExportList', pageSchema(exportSchema));
 
-/** `expires_at` and what follows are null until there is an archive. */
+/** `expires_at` and the fields after it are null until there is an archive. */
 export function toExportResource(row: ComplianceJobRow) {
   const { archive } = row;
   return {
@@ -85,7 +85,7 @@ const deletionFields = {
 export const deletionSchema = named('ComplianceDeletion', object(deletionFields));
 export const deletionListSchema = named('ComplianceDeletionList', pageSchema(deletionSchema));
 
-/** The report counts what was found so far, in every store. */
+/** The report counts what has been found so far, in every store. */
 export function toDeletionResource(row: ComplianceJobRow) {
   const { reason, report = {} } = row;
   return {

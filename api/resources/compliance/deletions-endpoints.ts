@@ -20,8 +20,8 @@ import {
 const REASON_CHARACTERS_MAX = 500;
 
 /**
- * An open deletion of the same entity that has not begun: it will read what is there when it does, so it stands for a
- * second one, too. One that has begun does not.
+ * A deletion of the same entity that is open but has not begun. It covers the new one too, because it reads the data
+ * only when it begins; one that has begun does not.
  */
 async function sameQueued(
   { compliance }: ComplianceDeps,

@@ -8,7 +8,7 @@ import type { RequestHandler, Response } from 'express';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import type { OpenApiDocument } from '../../openapi/document.ts';
 
-/** The page loads from this service only and runs no inline script, so a pasted key reaches the API and nobody else. */
+/** The page loads only from this service and runs no inline script, so a pasted key reaches the API and nobody else. */
 const DOCS_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -20,7 +20,7 @@ const DOCS_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Relative addresses throughout, so that it works behind any host and prefix. */
+/** All addresses are relative, so the page works behind any host and prefix. */
 function renderDocs(title: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -55,9 +55,9 @@ const DOCS_INITIALIZER = `SwaggerUIBundle({
 });
 `;
 
-/** The files of the package that are served. */
+/** The package's files that are served. */
 const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const;
-/** The package's version is their ETag, because a file's time is often the time of unpacking. */
+/** The package's version is the ETag, because a file's time is often the time of unpacking. */
 const ASSET_SECONDS = 3_600;
 
 const setSafeHeaders: RequestHandler = (_req, res, next) => {
@@ -72,16 +72,16 @@ function sendText(res: Response, type: 'html' | 'js', text: string): void {
   res.type(type).send(text);
 }
 
-/** Wherever npm has put the package. */
+/** Finds the package wherever npm has put it. */
 function findPackage(): { root: string; etag: string } {
   const require = createRequire(import.meta.url);
   const file = require.resolve('swagger-ui-dist/package.json');
-  // npm installs no package without a version.
+  // npm never installs a package without a version.
   const { version } = require(file) as { version: string };
   return { root: dirname(file), etag: `"${version}"` };
 }
 
-/** `GET /docs/`: the document of an API to read and to try out, without anything from outside (decision 0036). */
+/** `GET /docs/`: an API's document, to read and to try out, without loading anything from outside (decision 0036). */
 export function createDocsRoute({ title, prepare }: { title: string; prepare: RequestHandler }): Router {
   const { root, etag } = findPackage();
   const router = Router({ strict: true });
@@ -89,7 +89,7 @@ export function createDocsRoute({ title, prepare }: { title: string; prepare: Re
     router.route(path).get(prepare, setSafeHeaders, handler).all(methodNotAllowed('GET'));
   };
 
-  // Relative: behind a proxy's prefix it stays there.
+  // Relative, so that the redirect works behind a proxy's prefix.
   serve('/docs', (_req, res) => {
     res.redirect(308, 'docs/');
   });
@@ -110,10 +110,10 @@ export function createDocsRoute({ title, prepare }: { title: string; prepare: Re
   return router;
 }
 
-/** A document changes with a new version of the service only; the ETag tells a client that it has the current one. */
+/** A document changes only with a new version of the service; the ETag shows a client that its copy is current. */
 export const DOCUMENT_CACHE = 'public, max-age=300';
 
-/** `GET /openapi.json`: the document of an API, made once. */
+/** `GET /openapi.json`: the document of an API, created once. */
 export function createOpenapiRoute(
   document: () => Promise<ServedDocument>,
   { cacheControl, prepare }: { cacheControl: string; prepare: RequestHandler },
@@ -135,7 +135,7 @@ export interface ServedDocument {
   etag: string;
 }
 
-/** Makes a document at the first call and returns the same one from then on. */
+/** Creates a document on the first call and returns the same one from then on. */
 function once(create: () => Promise<OpenApiDocument>): () => Promise<ServedDocument> {
   let made: Promise<ServedDocument> | undefined;
   const make = async () => {
@@ -146,10 +146,10 @@ function once(create: () => Promise<OpenApiDocument>): () => Promise<ServedDocum
 }
 
 /**
- * The document of the public API, the same for the life of the process. It takes some 0.2 s: the ingress makes it before
- * it listens. Tests that only compose an ingress do not load the generator.
+ * The document of the public API, the same for the life of the process. Creating it takes some 0.2 s, so the ingress
+ * does it before it listens. Tests that only compose an ingress do not load the generator.
  */
 export const servedDocument = once(async () => (await import('../../openapi/public-api.ts')).createDocument());
 
-/** The document of the administration, made at the first request for it. */
+/** The document of the administration, created on the first request for it. */
 export const servedAdminDocument = once(async () => (await import('../../openapi/admin-api.ts')).createAdminDocument());

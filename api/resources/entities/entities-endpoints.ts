@@ -40,7 +40,7 @@ export interface EntitiesDeps {
   clock: Clock;
 }
 
-/** The moment of a deletion, in the order of acceptance and in time. */
+/** The moment of a deletion, both in the order of acceptance and as a time. */
 async function momentOf({ acceptanceClock, clock }: EntitiesDeps, { shard }: Principal) {
   return { seq: await acceptanceClock.read(shard), now: clock.now() };
 }
@@ -180,7 +180,7 @@ const deleteEntity = defineEndpoint({
   examples: { one: { status: 200, answer: { id: ENTITY_EXAMPLE.id, object: 'entity', deleted: true } } },
   async handle({ principal, params, actor }, deps: EntitiesDeps) {
     const { entityId } = params;
-    // The deletion of an unknown entity leaves a mark of its id for two days, so that of another text must not.
+    // Deleting an unknown entity leaves a tombstone for two days; text that cannot be an id must not leave one.
     found(isEntityId(entityId) || undefined, 'entityId');
     const isRemoved = await deps.entities.remove(principal, entityId, await momentOf(deps, principal));
     found(isRemoved || undefined, 'entityId');
@@ -223,7 +223,7 @@ const deleteEntityHistory = defineEndpoint({
   },
 });
 
-/** Those with whom a tenant's conversations are held (docs/spec/contract.md section 6). */
+/** The conversation partners of a tenant (docs/spec/contract.md section 6). */
 export const entitiesEndpoints = {
   createEntity,
   listEntities,

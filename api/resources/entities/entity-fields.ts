@@ -44,7 +44,7 @@ export const newEntitySchema = Joi.object<EntityBody & { entity_id: string }, tr
   entity_id: entityId.required(),
 }).required();
 
-/** `PUT /entities/{entity_id}`: what is left out is removed. */
+/** `PUT /entities/{entity_id}`: omitted fields are removed. */
 export const entityFieldsSchema = Joi.object<EntityBody & { entity_id?: string }, true>({
   ...fields,
   entity_id: entityId,
@@ -55,7 +55,7 @@ export const entityChangesSchema = Joi.object<EntityBody, true>(fields).required
 
 const pathSchema = Joi.object<{ entity_id: string }, true>({ entity_id: entityId });
 
-/** An id has up to 256 code points, each of at most two UTF-16 units; any character may be in it. */
+/** An id has up to 256 code points of at most two UTF-16 units each, and may contain any character. */
 const entityListQuerySchema = createListQuerySchema({
   charactersMax: 2 * CHAT_LIMITS.entityIdMax,
   anyCharacter: true,
@@ -81,7 +81,7 @@ export function isEntityId(text: string): boolean {
   return pathSchema.validate({ entity_id: text }, { convert: false }).error === undefined;
 }
 
-/** A body may repeat the id of the path. Throws `invalid_request`. */
+/** A body may repeat the id in the path. Throws `invalid_request` if it differs or is invalid. */
 export function assertSameEntity(inPath: string, inBody: string | undefined): void {
   checkAgainst(pathSchema, { entity_id: inPath });
   if (inBody === undefined || inBody === inPath) return;

@@ -22,8 +22,8 @@ export async function findTenant(tenants: Pick<TenantRepository, 'find'>, tenant
 }
 
 /**
- * Revokes a key at once, everywhere. The tenant may be moved meanwhile: a flag that is set before the move goes along with
- * it, and one that came too late for that is set once more where the tenant is.
+ * Revokes a key at once, everywhere. The tenant may be moved meanwhile: a flag set before the move moves along, and one
+ * set too late for that is set again on the tenant's new shard.
  */
 export async function revokeAtOnce(
   { keys, tenants, accessFlags }: Pick<ChangeKeyDeps, 'keys' | 'tenants' | 'accessFlags'>,
@@ -40,10 +40,7 @@ export function ownTenant({ tenants }: Pick<ChangeKeyDeps, 'tenants'>, { tenantI
   return findTenant(tenants, tenantId);
 }
 
-/**
- * Changes a key that is not revoked; `decide` says what to change. Throws `not_found`, `conflict`, and
- * `endpoint_not_allowed`.
- */
+/** Changes a key that is not revoked, as `decide` says. Throws `not_found`, `conflict` or `endpoint_not_allowed`. */
 export async function changeKey(
   { keys }: Pick<ChangeKeyDeps, 'keys'>,
   principal: Principal,

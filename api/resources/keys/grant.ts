@@ -22,10 +22,10 @@ function size(limit: number): number {
   return limit === 0 ? Infinity : limit;
 }
 
-/** The first part in which `wanted` goes beyond `owned`; undefined: it is within. */
+/** The first part in which `wanted` goes beyond `owned`; undefined: it does not. */
 export function excessOf(owned: Grant, wanted: Grant): GrantPart | undefined {
   if (owned.mode === 'test' && wanted.mode === 'live') return 'mode';
-  // `*` also covers scopes that are added later, so all of today's scopes by name are less.
+  // `*` also covers scopes added later, so it is more than all of today's scopes by name.
   const isWithin = owned.scopes.includes('*') || wanted.scopes.every((scope) => owned.scopes.includes(scope));
   if (!isWithin) return 'scopes';
   if ((wanted.expiresAt ?? Infinity) > (owned.expiresAt ?? Infinity)) return 'expires_at';
@@ -35,7 +35,7 @@ export function excessOf(owned: Grant, wanted: Grant): GrantPart | undefined {
   return undefined;
 }
 
-/** What a key with these settings allows: its own limits, else its tenant's. */
+/** What a key with these settings allows: its own limits, or else its tenant's. */
 export function grantOf(
   key: Pick<KeyRow | KeySettings, 'mode' | 'scopes' | 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests'>,
   tenant: Pick<TenantRow, 'rpm' | 'tpm' | 'dailyRequests'>,
@@ -61,7 +61,7 @@ const MESSAGES: Record<GrantPart, string> = {
     'A key cannot grant more than its own limits; send `daily_requests` no higher than that of the key you call with (0 means unlimited).',
 };
 
-/** Throws `endpoint_not_allowed` where a test key asks for a live key (docs/spec/contract.md section 8, Test keys). */
+/** Throws `endpoint_not_allowed` if a test key manages a live key (docs/spec/contract.md section 8, Test keys). */
 export function assertMayManage({ mode }: Pick<Principal, 'mode'>, key: Pick<KeyRow, 'mode'>): void {
   if (mode === 'live' || key.mode === 'test') return;
   throw new ServiceError(
@@ -71,7 +71,7 @@ export function assertMayManage({ mode }: Pick<Principal, 'mode'>, key: Pick<Key
   );
 }
 
-/** Throws `endpoint_not_allowed` where `wanted` exceeds the caller's key (docs/spec/contract.md section 6). */
+/** Throws `endpoint_not_allowed` if `wanted` exceeds the caller's key (docs/spec/contract.md section 6). */
 export function assertGranted({ mode, scopes, expiresAt, limits }: Principal, wanted: Grant): void {
   const { rpm, tpm, dailyRequests } = limits;
   const excess = excessOf({ mode, scopes, expiresAt, rpm, tpm, dailyRequests }, wanted);

@@ -16,7 +16,7 @@ import {
 
 const NAME_CHARACTERS_MAX = 256;
 const TEN_YEARS_SECONDS = 315_360_000;
-/** A test key ends up in notebooks and in logs of CI. */
+/** Test keys end up in notebooks and CI logs, so they get few scopes by default. */
 const DEFAULT_SCOPES: Readonly<Record<KeyMode, readonly Scope[]>> = { live: ['*'], test: ['chat', 'chat.stream'] };
 
 const fields = {
@@ -48,7 +48,7 @@ export interface NewKeyBody {
   daily_requests?: number;
 }
 
-/** The settings of a new key, for a tenant and for the administrator (docs/spec/contract.md section 6). */
+/** The settings of a new key, created by a tenant or by the administrator (docs/spec/contract.md section 6). */
 export const newKeySchema = Joi.object<NewKeyBody, true>({
   ...fields,
   mode: Joi.string().valid('live', 'test').description('`live` by default.'),
@@ -64,7 +64,7 @@ export interface KeyChangesBody {
   daily_requests?: number | null;
 }
 
-/** A key keeps its mode; `null` removes a setting: no expiry, the tenant's limits. */
+/** `null` removes a setting: no expiry, the tenant's limits. The mode cannot change. */
 export const keyChangesSchema = Joi.object<KeyChangesBody, true>({
   ...fields,
   expires_at: fields.expires_at.allow(null),

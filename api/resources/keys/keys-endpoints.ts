@@ -33,7 +33,7 @@ import type { RotateKeyDeps } from './rotate-key.ts';
 
 export type KeysDeps = ChangeKeyDeps & RotateKeyDeps;
 
-/** The caller may narrow any key; what a change widens must be within the caller's own. */
+/** The caller may narrow any key; a change that widens one must stay within the caller's own. */
 function assertMayChange(caller: Principal, tenant: TenantRow, before: KeyRow, after: KeyRow, now: number): void {
   const isRevived = !isActiveKey(before, now) && isActiveKey(after, now);
   const [was, will] = [grantOf(before, tenant), grantOf(after, tenant)];
@@ -118,7 +118,7 @@ const getKey = defineEndpoint({
   },
 });
 
-/** Narrowing and revoking a key is open to every key with the scope that oversees it. */
+/** Any key with the scope that oversees a key may narrow or revoke it. */
 const updateKey = defineEndpoint({
   method: 'PATCH',
   path: '/keys/:keyId',

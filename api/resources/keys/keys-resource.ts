@@ -57,7 +57,7 @@ function graceEndOf({ previous = [] }: KeyRow, now: number): number | undefined 
   return ends.length === 0 ? undefined : Math.max(...ends);
 }
 
-/** `limits` are those in effect: the key's own, else its tenant's. */
+/** `limits` are those in effect: the key's own, or else its tenant's. */
 export function toKeyResource(row: KeyRow, tenant: Pick<TenantRow, 'rpm' | 'tpm' | 'dailyRequests'>, now: number) {
   return {
     id: row._id,

@@ -18,7 +18,7 @@ import { apiKeyWithValueSchema, KEY_WITH_VALUE_EXAMPLE, toKeyResource } from './
 
 /** A week (docs/spec/contract.md section 6). */
 const GRACE_SECONDS_MAX = 604_800;
-/** Each earlier value is one more secret that is valid for the same key. */
+/** Each earlier value is one more valid secret for the same key. */
 const PREVIOUS_VALUES_MAX = 10;
 
 const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
@@ -28,8 +28,8 @@ const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
 }).required();
 
 /**
- * What a rotation changes: `next` replaces the value, and no earlier value outlives the grace, so a grace of 0 leaves
- * the new value alone. Throws `conflict` when too many earlier values would still work.
+ * The changes of a rotation: `next` replaces the value, and no earlier value outlives the grace, so a grace of 0 leaves
+ * only the new value. Throws `conflict` if too many earlier values would still work.
  */
 function rotationOf(key: KeyRow, next: NewApiKey, graceMs: number, now: number): KeyChanges {
   const end = now + graceMs;
@@ -82,13 +82,14 @@ export const rotateKey = defineEndpoint({
       if (!isActiveKey(row, now)) {
         throw new ServiceError('conflict', 'This API key has expired; set a later `expires_at` before rotating it.');
       }
-      // An earlier run has rotated it already; its value is not known any more.
+      // An earlier run has already rotated it; the value it made is no longer known.
       if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return {};
       const next = createApiKey(deps.keyPrefix, row.mode, randomBase62(26));
       ({ value } = next);
       return { ...rotationOf(row, next, graceSeconds * 1000, now), rotatedUnder };
     });
-    // The new value can be shown only now: caches that miss the announcement forget the old one by themselves.
+    // Shown even if the announcement fails, because there is no other chance: caches forget the old value by
+    // themselves.
     await deps.accessFlags.announce(keyId).catch((error: unknown) => {
       deps.log.warn('A rotation could not be announced; old values may be accepted a few seconds longer.', {
         keyId,

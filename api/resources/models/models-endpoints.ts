@@ -5,7 +5,7 @@ import { constant, listOf, named, object, oneOf, text, time } from '../../contra
 import { json } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
 
-/** OpenAI's list has a date; the tiers came with the first version of the service. */
+/** OpenAI's list has dates, so the tiers get the date of the service's first version. */
 const TIERS_SINCE = Date.UTC(2026, 10, 21) / 1000;
 
 const modelSchema = named(
@@ -24,7 +24,7 @@ const toModel = (id: Tier) => ({ id, object: 'model', created: TIERS_SINCE, owne
 
 const MODELS = { object: 'list', data: TIERS.map(toModel) };
 
-/** The model tiers, in the form of OpenAI's models (docs/spec/contract.md section 3). */
+/** The model tiers, in the format of OpenAI's models (docs/spec/contract.md section 3). */
 export const modelsEndpoints = {
   listModels: defineEndpoint({
     method: 'GET',

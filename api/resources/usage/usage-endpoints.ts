@@ -19,7 +19,7 @@ export interface UsageDeps {
   clock: Clock;
 }
 
-/** A page with more sums would take megabytes. */
+/** A page with more sums would take up megabytes. */
 const RESULTS_MAX = 10_000;
 
 const getUsage = defineEndpoint({

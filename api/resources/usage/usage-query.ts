@@ -10,7 +10,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { UsageDimension, UsageFilter } from '../../../shared/infra/mongo/accounts/usage-repository.ts';
 import type { QueryRule } from '../../contract/operation.ts';
 
-/** How many buckets a page has: as at OpenAI, but a page of days holds the month that is asked for by default. */
+/** Buckets per page: as in OpenAI's API, except that a page of days holds a whole month, the default range. */
 const LIMITS: Record<BucketWidth, { usual: number; max: number }> = {
   '1m': { usual: 60, max: 1_440 },
   '1h': { usual: 24, max: 168 },
@@ -21,30 +21,30 @@ const MINUTES_KEPT_DAYS = MINUTES_KEPT_MS / BUCKET_MS['1d'];
 
 const BUCKET_WIDTHS = Object.keys(BUCKET_MS) as BucketWidth[];
 
-/** The start of the bucket that a time falls into; milliseconds since the epoch. */
+/** The start of the bucket that contains a time; milliseconds since the epoch. */
 function bucketStart(timeMs: number, width: BucketWidth): number {
   return Math.floor(timeMs / BUCKET_MS[width]) * BUCKET_MS[width];
 }
 
-/** The start of the first bucket that is wholly at or after a time. */
+/** The start of the first bucket that lies wholly at or after a time. */
 function bucketEnd(timeMs: number, width: BucketWidth): number {
   return Math.ceil(timeMs / BUCKET_MS[width]) * BUCKET_MS[width];
 }
 
-/** The start of the calendar month (UTC) that a time falls into. */
+/** The start of the calendar month (UTC) that contains a time. */
 export function monthStart(timeMs: number): number {
   const date = new Date(timeMs);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
-/** The names of the dimensions on the wire, which are filters too. */
+/** The wire names of the dimensions, which are also filters. */
 export const GROUPS = ['key_id', 'model', 'entity_id', 'mode', 'endpoint'] as const;
 export type Group = (typeof GROUPS)[number];
 
-/** Far more than a query written by hand has. */
+/** Far more than a handwritten query has. */
 const FILTER_VALUES_MAX = 100;
 
-/** Parameters of a query are texts; one that is repeated is an array of them. */
+/** Query parameters are strings; a repeated one is an array of strings. */
 function oneOrMore(item: Joi.StringSchema): Joi.ArraySchema {
   return Joi.array().items(item).min(1).max(FILTER_VALUES_MAX);
 }
@@ -67,7 +67,7 @@ const wholeNumber = Joi.string()
     'string.pattern.base': `{{#label}} must be a whole number from 1 to ${LIMITS['1d'].max} days, ${LIMITS['1h'].max} hours or ${LIMITS['1m'].max} minutes`,
   });
 
-/** Filters; each may be repeated. */
+/** The filters; each may be repeated. */
 const filters = {
   key_id: oneOrMore(keyId).description('Only of these keys; may be repeated, like every filter.'),
   model: oneOrMore(Joi.string().valid(...TIERS)).description('Only of these tiers.'),
@@ -76,7 +76,7 @@ const filters = {
   endpoint: oneOrMore(endpoint).description('Only of these endpoints: `chat`, `chat.stream`, `batch`.'),
 };
 
-/** Parameters that `usageQuerySchema` accepts. */
+/** The parameters that `usageQuerySchema` accepts. */
 export type UsageParameters = Partial<Record<Group, string[]>> & {
   start_time?: string;
   end_time?: string;
@@ -86,7 +86,7 @@ export type UsageParameters = Partial<Record<Group, string[]>> & {
   page?: string;
 };
 
-/** joi would ask for a text, but what is no text here is an array: the parameter was repeated. */
+/** joi would demand a string, but a value that is not a string can only be an array: the parameter was repeated. */
 const ONCE: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
 
 /** `GET /usage`. */
@@ -108,7 +108,7 @@ const usageQuerySchema = Joi.object<UsageParameters, true>({
   ...filters,
 }).messages(ONCE);
 
-/** `GET /usage/requests`: the filters beside the parameters of every list. */
+/** `GET /usage/requests`: the filters, plus the parameters of every list. */
 const usageRequestsQuerySchema = Joi.object<Partial<Record<Group, string[]>> & ListParameters>({
   limit: Joi.any(),
   after: Joi.any(),
@@ -122,7 +122,7 @@ const usageRequestsQuerySchema = Joi.object<Partial<Record<Group, string[]>> & L
 /** A page of `GET /usage`; times in milliseconds since the epoch. */
 export interface UsagePage {
   width: BucketWidth;
-  /** The first bucket of the page, the end of its last one, and the end of all that was asked for. */
+  /** The start of the page's first bucket, the end of its last one, and the end of the whole range. */
   startMs: number;
   pageEndMs: number;
   endMs: number;
@@ -142,7 +142,7 @@ function refuse(param: string, sentence: string): never {
   throw new ServiceError('invalid_request', sentence, { param });
 }
 
-/** Filters may be repeated; their values may have commas, the names of the groups have none. */
+/** Turns filters and groups into arrays. Only groups are split at commas, because filter values may contain commas. */
 function withArrays(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const input: Record<string, unknown> = { ...query };
   for (const name of GROUPS) if (typeof input[name] === 'string') input[name] = [input[name]];
@@ -181,12 +181,12 @@ function rangeOf(query: UsageParameters, width: BucketWidth, now: number): { sta
       `Usage by the minute is kept for ${MINUTES_KEPT_DAYS} days; send a later \`start_time\`, or \`bucket_width\` 1h.`,
     );
   }
-  // Buckets that have not begun have no figures.
+  // Buckets that have not begun have no figures yet.
   const lastEnd = bucketStart(now, width) + BUCKET_MS[width];
   return { startMs: bucketStart(start, width), endMs: Math.min(bucketEnd(end, width), lastEnd) };
 }
 
-/** The cursor that stands for the bucket with which a page begins. */
+/** The cursor for the bucket with which a page begins. */
 export function toPageCursor(width: BucketWidth, startMs: number): string {
   return Buffer.from(`${width}:${startMs}`).toString('base64url');
 }
@@ -198,7 +198,7 @@ function placeOf(page: string, width: BucketWidth, startMs: number, endMs: numbe
   return isOwn ? time : refuse('page', '`page` must be the `next_page` of the same query.');
 }
 
-/** `GET /usage`; times are read by `toUsagePage`, which knows what time it is. */
+/** `GET /usage`; the times are interpreted by `toUsagePage`, which knows the current time. */
 export const usageQuery: QueryRule<UsageParameters> = {
   schemas: [usageQuerySchema],
   read(query) {
@@ -223,7 +223,7 @@ export function toUsagePage(query: UsageParameters, now: number): UsagePage {
   };
 }
 
-/** `GET /usage/requests`: the filters beside the parameters of every list. */
+/** `GET /usage/requests`: the filters, plus the parameters of every list. */
 export const usageRequestsQuery: QueryRule<{ list: ListQuery; filter: UsageFilter }> = {
   schemas: [usageRequestsQuerySchema, listQuerySchema],
   read(query) {

@@ -67,7 +67,7 @@ export const usagePageSchema = named(
   }),
 );
 
-/** Dimensions by which the sums are not grouped are null, as is the entity of requests without one. */
+/** Dimensions by which the sums are not grouped are null, and so is the entity of requests without one. */
 function toResult(sum: UsageSum) {
   const { requests, promptTokens, completionTokens, costMicro, estimatedRequests } = sum;
   const groups = GROUPS.map((name) => [name, sum[DIMENSIONS[name]] || null] as const);
@@ -139,7 +139,7 @@ export function toUsageRequest(row: LedgerRow) {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
-    // `0 - x`: a plain minus would make -0 of a test key's cost.
+    // `0 - x`: a plain minus would turn a test key's cost into -0.
     credits: toCredits(0 - row.amountMicro),
     estimated: row.estimated ?? false,
     finish_reason: row.finishReason ?? null,

@@ -17,7 +17,7 @@ interface PublishTenantEventsDeps {
   log: Logger;
 }
 
-/** The webhook events of a tenant event; most have none. */
+/** The webhook events that follow from a tenant event; most have none. */
 function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number): WebhookEvent[] {
   const { tenantId, mode, requestId } = by;
   switch (type) {
@@ -42,7 +42,7 @@ function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number
   }
 }
 
-/** Publishes what is done in a tenant's account to its webhooks, where they have subscribed to it. */
+/** Publishes the events of a tenant's account to the webhooks that subscribe to them. */
 function createPublishTenantEvents(deps: PublishTenantEventsDeps): TenantEventListener {
   const { events, watchAccount, clock, log } = deps;
   return async (event) => {
@@ -50,7 +50,7 @@ function createPublishTenantEvents(deps: PublishTenantEventsDeps): TenantEventLi
     const now = clock.now();
     const published = toWebhookEvents(event, now);
     try {
-      // An adjustment takes credits away outside of settlement.
+      // An adjustment can take credits away without a settlement, so the thresholds are checked here.
       if (event.type === 'credits.adjusted') published.push(...(await watchAccount(tenantId, now)));
     } catch (error) {
       log.error('Whether an adjustment passed a threshold is not known.', { tenantId, error });
@@ -67,13 +67,13 @@ export interface OpenWebhooksDeps extends OpenPublishingDeps {
 export interface IngressWebhooks {
   /** For the endpoints. */
   parts: WebhookParts;
-  /** Publishes what is done in a tenant's account. */
+  /** Publishes the events of a tenant's account. */
   publish: TenantEventListener;
   watchAccount: WatchAccount;
   events: Pick<EventSink, 'publish'>;
 }
 
-/** What the ingress needs of webhooks: their resources, and publishing its own events. Workers deliver. */
+/** The ingress's part of webhooks: their resources, and publishing its own events. Workers deliver them. */
 export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebhooks> {
   const { cipher, config, clock, log } = deps;
   const { webhooks: repository, deliveries, queue, events, watchAccount } = await openPublishing(deps);

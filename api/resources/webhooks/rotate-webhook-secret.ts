@@ -13,7 +13,7 @@ import { toWebhookResource, WEBHOOK_WITH_SECRET_EXAMPLE, webhookWithSecretSchema
 
 const DAY_SECONDS = 86_400;
 const GRACE_SECONDS_MAX = 7 * DAY_SECONDS;
-/** Each adds a signature to every request. */
+/** Each earlier secret adds a signature to every request. */
 const PREVIOUS_SECRETS_MAX = 3;
 
 const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
@@ -23,8 +23,8 @@ const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
 }).required();
 
 /**
- * The changes of a rotation. Every earlier secret stops signing at the end of the grace, at once with a grace of 0.
- * Throws `conflict` when too many earlier secrets would still sign.
+ * The changes of a rotation. All earlier secrets stop signing at the end of the grace; with a grace of 0, at once.
+ * Throws `conflict` if too many earlier secrets would still sign.
  */
 function rotationOf(row: WebhookRow, encryptedSecret: string, graceMs: number, now: number): WebhookChanges {
   const end = now + graceMs;

@@ -17,7 +17,7 @@ import {
   toDeliveryResource,
 } from './webhooks-resource.ts';
 
-/** Each is sent to somebody else's server, and again for more than a day where that fails. */
+/** Each one goes to somebody else's server, and is retried for more than a day if that fails. */
 const SENDS_PER_MINUTE = 10;
 
 const attempted = json('The first attempt is made at once.', deliverySchema, ['Location']);
@@ -96,7 +96,7 @@ export const redeliver = defineEndpoint({
     if (!(await deliveries.restart(delivery, deps.clock.now()))) {
       throw new ServiceError('conflict', 'This delivery is being attempted right now; look at it again shortly.');
     }
-    // Without a job the sweep finds the delivery.
+    // If this fails, the sweep finds the delivery.
     const { tenantId, webhookId } = delivery;
     await queue.add('webhooks', { tenantId, webhookId }).catch(() => undefined);
     return acceptDelivery(await findDelivery(deps, row, params.deliveryId));

@@ -22,7 +22,7 @@ const fields = {
   description: storedText(DESCRIPTION_CHARACTERS_MAX).allow('').description('For people.'),
 };
 
-/** Whether the types exist is checked by `knownEvents`, whose message lists them. */
+/** `knownEvents` checks whether the types exist, because its message can list them. */
 interface NewWebhookBody {
   url: string;
   events: string[];

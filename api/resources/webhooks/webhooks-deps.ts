@@ -10,7 +10,7 @@ import type { EventSink } from '../../../shared/webhooks/event-sink.ts';
 import { found } from '../../contract/path-parameters.ts';
 import type { TenantEvents } from '../../tenant-events.ts';
 
-/** What webhooks need of the ingress, opened in open-webhooks.ts. */
+/** The ingress's parts that webhooks need, opened in open-webhooks.ts. */
 export interface WebhookParts {
   repository: WebhookRepository;
   deliveries: WebhookDeliveryRepository;

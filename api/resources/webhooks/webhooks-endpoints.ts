@@ -23,7 +23,7 @@ import {
   webhookWithSecretSchema,
 } from './webhooks-resource.ts';
 
-/** The settings that a change names. Throws `invalid_request`. */
+/** The settings contained in a change. Throws `invalid_request`. */
 function settingsOf({ url, events, description }: WebhookChangesBody, allowPrivate: boolean): WebhookChanges {
   const types = events === undefined ? undefined : knownEvents(events);
   if (url !== undefined) assertReceiverUrl(url, allowPrivate);
@@ -34,16 +34,16 @@ function settingsOf({ url, events, description }: WebhookChangesBody, allowPriva
   };
 }
 
-/** Nothing is known of its receiver. */
+/** The health of a webhook about whose receiver nothing is known. */
 const WELL = { failingSince: null, failures: null, slow: null } as const;
 
-/** The fields that follow from a change of status. */
+/** The fields that a change of status affects. */
 function statusOf({ status }: WebhookChangesBody, before: WebhookRow): WebhookChanges {
   if (status === undefined || status === before.status) return {};
   return status === 'disabled' ? { status, disabledReason: 'request' } : { status, disabledReason: null, ...WELL };
 }
 
-/** The changes to a webhook's row. Enabling it, or giving it another URL, clears its failures. */
+/** The changes to a webhook's row. Enabling the webhook or changing its URL clears its failures. */
 function changesOf(body: WebhookChangesBody, before: WebhookRow, allowPrivate: boolean): WebhookChanges {
   const isMoved = body.url !== undefined && body.url !== before.url;
   return { ...settingsOf(body, allowPrivate), ...(isMoved ? WELL : {}), ...statusOf(body, before) };
@@ -91,7 +91,7 @@ const createWebhook = defineEndpoint({
     if (before === undefined) await webhooks.repository.insert(row);
     await accessFlags.announce(tenantId);
     await events.emit(actor, 'webhook.created', webhookId, { url, events: types });
-    // The secret of an earlier run is stored encrypted and shown only once.
+    // An earlier run's secret is stored encrypted and shown only once.
     return created({ ...toWebhookResource(row, now), ...(before === undefined ? { secret } : {}) });
   },
 });

@@ -1,7 +1,7 @@
 import * as echarts from 'echarts';
 import type { EChartsOption } from 'echarts';
 
-/** The same contender has the same colour in every chart. */
+/** A contender has the same colour in every chart. */
 const COLOURS: Record<string, string> = {
   parley: '#2f6fde',
   'parley, 2 workers': '#1b4aa0',
@@ -14,7 +14,7 @@ const OTHER_COLOURS = ['#3c9d6b', '#c2527f', '#b0912f'];
 const TEXT = '#24292f';
 const FAINT = '#57606a';
 const WIDTH = 880;
-/** Widths are estimated for it, as there is no screen to measure on. */
+/** Text widths are estimated for this font, because there is no screen to measure on. */
 const FONT = 'Arial, Helvetica, sans-serif';
 
 function colourOf(name: string, index: number): string {
@@ -28,9 +28,9 @@ interface Chart {
   option: EChartsOption;
 }
 
-/** What a page with a pointer would need; its names count on from chart to chart. */
+/** Markup that only a page with a pointer needs; its names keep counting from chart to chart. */
 const FOR_POINTERS = /\s*<style\s*>[\s\S]*?<\/style>| class="[^"]*"| ecmeta_\w+="[^"]*"/g;
-/** Other ids count from the chart's own start. */
+/** All other ids are numbered per chart. */
 const CHART_IN_IDS = /zr\d+-/g;
 
 /** The same data give the same bytes. */
@@ -59,13 +59,13 @@ export interface Bars {
   title: string;
   subtitle: string;
   categories: readonly string[];
-  /** A value a category; null where it was not measured. */
+  /** One value per category; null if it was not measured. */
   series: readonly { name: string; values: readonly (number | null)[] }[];
-  /** Values that are far apart share a chart by their logarithm. */
+  /** A logarithmic scale, for values that are far apart. */
   isLogarithmic?: boolean;
 }
 
-/** Where bars begin that have no zero. */
+/** Where bars begin on a logarithmic scale, which has no zero. */
 function powerBelow(series: Bars['series']): number {
   const values = series.flatMap((one) => one.values.flatMap((value) => (value !== null && value > 0 ? value : [])));
   return 10 ** Math.floor(Math.log10(Math.min(...values)));
@@ -75,7 +75,7 @@ const BAR_HEIGHT = 17;
 const HEADER_HEIGHT = 100;
 const FOOTER_HEIGHT = 30;
 
-/** Lying bars in groups: a group a category, a bar a series. */
+/** Horizontal bars: one group per category, one bar per series. */
 export function drawBars({ title, subtitle, categories, series, isLogarithmic = false }: Bars): string {
   const height = HEADER_HEIGHT + FOOTER_HEIGHT + categories.length * (series.length + 1) * BAR_HEIGHT;
   return render({
@@ -115,14 +115,14 @@ export interface Grid {
   subtitle: string;
   columns: readonly string[];
   rows: readonly { name: string; cells: readonly string[] }[];
-  /** What each word of a cell is coloured with. */
+  /** The colour of each word that a cell may contain. */
   colours: Record<string, string>;
 }
 
 const ROW_HEIGHT = 38;
 const GRID_HEADER = 100;
 
-/** Words in a table, coloured by what they say. */
+/** A table of words, coloured by meaning. */
 export function drawGrid({ title, subtitle, columns, rows, colours }: Grid): string {
   const words = Object.keys(colours);
   const cells = rows.flatMap(({ cells: words_ }, y) => words_.map((word, x) => [x, y, word] as const));

@@ -1,7 +1,7 @@
 import type { RivalsResult } from '../rivals/rivals-report.ts';
 import { drawBars } from './draw.ts';
 
-/** A file of the history, as far as charts read it. */
+/** A file of the history: the parts that charts use. */
 export type KeptRivals = Pick<RivalsResult, 'cases' | 'summaries' | 'rounds' | 'seconds'> & { machine: string };
 
 const rounded = (value: number) => Number(value.toPrecision(3));
@@ -38,7 +38,7 @@ const CHARTS: readonly ChartOf[] = [
   { file: 'memory', title: 'Memory', figure: 'memoryMb', unit: 'MB, all processes, stores included; less is better' },
 ];
 
-/** One SVG a figure, by its file's name: cases in groups, contenders as bars. */
+/** One SVG per figure, by file name: groups are cases, bars are contenders. */
 export function rivalsCharts({ cases, summaries, rounds, seconds, machine }: KeptRivals): Map<string, string> {
   const charts = new Map<string, string>();
   for (const { file, title, figure, unit, isLogarithmic = false } of CHARTS) {

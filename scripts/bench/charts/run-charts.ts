@@ -8,14 +8,14 @@ import type { KeptRivals } from './rivals-charts.ts';
 import { statefulCharts } from './stateful-charts.ts';
 import type { KeptStateful } from './stateful-charts.ts';
 
-/** Each benchmark has a page of its name beside its runs. Written by saveResult, so their kind tells their shape. */
+/** Each benchmark has a page next to its runs. saveResult wrote the runs, so their kind implies their shape. */
 const DRAW: Record<Kind, (run: unknown) => Map<string, string>> = {
   rivals: (run) => rivalsCharts(run as KeptRivals),
   stateful: (run) => statefulCharts(run as KeptStateful),
 };
 const KINDS = ['rivals', 'stateful'] as const;
 
-/** Draws the latest kept run of each benchmark, and puts it into its page. Returns the exit code. */
+/** Draws the latest kept run of each benchmark and puts it into its page. Returns the exit code. */
 export async function runCharts(print: (line: string) => void, dir = HISTORY_DIR): Promise<number> {
   let drawn = 0;
   for (const kind of KINDS) {
@@ -35,7 +35,7 @@ export async function runCharts(print: (line: string) => void, dir = HISTORY_DIR
   return 1;
 }
 
-/** The names end in day and time, so the last one is the latest. */
+/** Names end with day and time, so the last one is the latest. */
 async function latest(dir: string, kind: Kind): Promise<string | undefined> {
   const names = (await readdir(dir)).filter((name) => name.startsWith(`${kind}-`) && name.endsWith('.json'));
   return names.toSorted().at(-1)?.slice(0, -'.json'.length);
@@ -46,13 +46,13 @@ const END = '<!-- Change nothing above. -->';
 
 interface Filling {
   run: KeptRun;
-  /** Files beside the page. */
+  /** Files in the page's folder. */
   charts: readonly string[];
   /** Markdown. */
   tables: string;
 }
 
-/** Puts a run between the marks of its page; what stands around them stays. Throws where there are none. */
+/** Puts a run between the marks of its page and keeps the rest. Throws if there are no marks. */
 export function fillPage(page: string, { run, charts, tables }: Filling): string {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (begin === -1 || end < begin) throw new Error(`The page needs the lines "${BEGIN}" and "${END}".`);

@@ -2,7 +2,7 @@ import type { Measure, SystemResult } from '../stateful/measure.ts';
 import { inOneWord } from '../stateful/stateful-report.ts';
 import { drawBars, drawGrid } from './draw.ts';
 
-/** A file of the history, as far as charts read it. */
+/** A file of the history: the parts that charts use. */
 export interface KeptStateful {
   measures: Pick<Measure, 'name' | 'title'>[];
   systems: SystemResult[];

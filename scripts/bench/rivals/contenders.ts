@@ -11,29 +11,29 @@ import { PORTKEY, installRival } from './install-rival.ts';
 import { TWO_WORKERS, historyOf, promptOf } from './rival-cases.ts';
 import type { RivalCase } from './rival-cases.ts';
 
-/** What a load on one contender needs, beside its duration. */
+/** What a load on one contender needs besides its duration. */
 export type Ask = Pick<LoadSpec, 'url' | 'headers' | 'bodies' | 'resume' | 'keys'> & {
-  /** Requests that were answered to prepare it. */
+  /** How many requests were answered to prepare the load. */
   prepared?: number;
 };
 
-/** One of those that are compared. */
+/** One of the systems that are compared. */
 export interface Contender {
   name: string;
-  /** Empty where they are not ours to measure. */
+  /** Empty if the processes are not ours to measure. */
   pids: Record<string, number>;
-  /** How it is asked in this case. May have to prepare something first. */
+  /** How the contender is called in this case. May have to prepare something first. */
   prepare(benchCase: RivalCase, answer: string): Promise<Ask>;
-  /** Resolves when nothing of the answered requests is left to do. */
+  /** Resolves when no work for answered requests is left. */
   settled(): Promise<void>;
-  /** Of Parley only. */
+  /** Only for Parley. */
   parley?: Parley;
 }
 
 /** A server that speaks OpenAI's protocol. */
 export interface Target {
   name: string;
-  /** Ends in its version segment. */
+  /** Ends with its version segment. */
   url: string;
   headers?: Record<string, string>;
   model?: string;
@@ -42,7 +42,7 @@ export interface Target {
 const PROVIDER_MODEL = 'sim?chunks=40';
 const NOTHING_LEFT = (): Promise<void> => Promise.resolve();
 
-/** A contender without memory gets the whole conversation in each body. */
+/** A contender without a memory gets the whole conversation in each body. */
 function openAiContender({ name, url, headers = {}, model }: Target, pids: Contender['pids'] = {}): Contender {
   return {
     name,
@@ -93,7 +93,7 @@ async function startPortkey({ supervisor, dataDir, providerUrl, log }: SystemOpt
   return openAiContender({ name: 'portkey', url: `${url}/v1`, headers }, { process: pid });
 }
 
-/** Parley and the floor, by Parley's own two endpoints. */
+/** Parley and the floor, called at Parley's own two endpoints. */
 function contenderOf(name: string, system: System, parley?: Parley): Contender {
   const { url, headers, pids, settled } = system;
   return {
@@ -119,7 +119,7 @@ function contenderOf(name: string, system: System, parley?: Parley): Contender {
   };
 }
 
-/** Enough for 200 resumes a second. */
+/** Enough for 200 resumes per second. */
 const RESUMING_KEYS = 20;
 
 async function makeKeys(parley: Parley | undefined): Promise<string[]> {
@@ -134,7 +134,7 @@ async function makeKeys(parley: Parley | undefined): Promise<string[]> {
 
 let filled = 0;
 
-/** An entity for each client, with a memory that is full. Returns their names. */
+/** Creates an entity with a full memory for each client. Returns their names. */
 async function fillMemory(system: System, { history = 0, clients }: RivalCase): Promise<string[]> {
   filled += 1;
   const entities = Array.from({ length: clients }, (_, index) => `bench-${filled}-${index}`);
@@ -166,14 +166,14 @@ export interface Field {
   absent: Record<string, string>;
 }
 
-/** As many at once as the largest case has clients: one worker's limit would be what is measured there. */
+/** As many as the largest case has clients: otherwise one worker's limit would be measured. */
 const CONCURRENCY = { usual: 512, most: 1_024 };
 
 function concurrencyFor(cases: readonly RivalCase[]): number | undefined {
   return cases.some(({ clients }) => clients > CONCURRENCY.usual) ? CONCURRENCY.most : undefined;
 }
 
-/** Starts what the cases need, one after the other. A rival that cannot be installed stays away; the others run. */
+/** Starts what the cases need, one after the other. A rival that cannot be installed is left out; the others run. */
 export async function startContenders(
   context: SystemOptions,
   { names, targets, cases }: ContenderChoice,

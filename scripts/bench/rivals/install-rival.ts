@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { ROOT } from '../../harness/program.ts';
 
 export interface RivalPackage {
-  /** Its folder below `.data/rivals`. */
+  /** Folder name below `.data/rivals`. */
   name: string;
   packageName: string;
   version: string;
@@ -17,11 +17,11 @@ export const PORTKEY: RivalPackage = {
   name: 'portkey',
   packageName: '@portkey-ai/gateway',
   version: '1.15.2',
-  // The version it asks for does not run on Node.js 24.
+  // The version that the package asks for does not run on Node.js 24.
   overrides: { '@hono/node-server': '1.14.1' },
 };
 
-/** No dependency of this project: installed from the package registry when it is measured. Returns its folder. */
+/** Rivals are no dependencies of this project: they are installed when they are measured. Returns the folder. */
 export async function installRival(rival: RivalPackage, log: (line: string) => void): Promise<string> {
   const { name, packageName, version, overrides = {} } = rival;
   const dir = join(ROOT, '.data', 'rivals', name);
@@ -43,7 +43,7 @@ function versionIn(folder: string): unknown {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: unknown }).version;
 }
 
-/** Without the packages' own scripts: what is measured needs none. */
+/** Skips the packages' own scripts, which nothing measured here needs. */
 function npmInstall(cwd: string): Promise<void> {
   const args = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--no-save', '--loglevel=error'];
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * A bare pass-through: hands each request on to the provider and its answer back, and looks at nothing. What it costs is
- * what no gateway on Node.js can save.
+ * A bare pass-through: forwards each request to the provider and the answer back, without looking at either. No gateway
+ * on Node.js can cost less.
  */
 import { createServer } from 'node:http';
 

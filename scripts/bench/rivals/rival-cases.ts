@@ -1,24 +1,24 @@
 import { SENTENCE, textOf } from '../sample-text.ts';
 
-/** What is asked in one case; every contender is asked the same. */
+/** The requests of one case, the same for every contender. */
 export interface RivalCase {
-  /** As `--cases` names it. */
+  /** The name used by `--cases`. */
   name: string;
   title: string;
   mode: 'complete' | 'stream';
   clients: number;
-  /** The provider's own time. */
+  /** The provider's own delays. */
   firstTokenMs?: number;
   chunkMs?: number;
-  /** Length of the submitted prompt; without it one sentence. */
+  /** Length of the submitted prompt; undefined: one sentence. */
   promptLength?: number;
-  /** Earlier messages: an entity's memory here, part of the body there. */
+  /** Earlier messages, from the entity's memory or, without a memory, in the body. */
   history?: number;
-  /** Each stream is left once and read on. */
+  /** Whether each stream is left once and resumed. */
   isResumed?: boolean;
-  /** Those that are asked; without it all but the second Parley. */
+  /** The contenders that take part; undefined: all but the second Parley. */
   only?: readonly string[];
-  /** Those that have nothing to do with it. */
+  /** Contenders to which the case does not apply. */
   without?: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export const TWO_WORKERS = 'parley, 2 workers';
 
 const LIVE = { mode: 'stream', firstTokenMs: 200, chunkMs: 20 } as const;
 
-/** Answers have forty chunks in all of them. */
+/** All answers have forty chunks. */
 export const RIVAL_CASES: readonly RivalCase[] = [
   { name: 'complete-32', title: 'Complete answers, 32 clients', mode: 'complete', clients: 32 },
   { name: 'complete-1', title: 'Complete answers, 1 client', mode: 'complete', clients: 1 },
@@ -42,7 +42,7 @@ export const RIVAL_CASES: readonly RivalCase[] = [
     mode: 'complete',
     clients: 8,
     history: 50,
-    // It has no memory.
+    // The floor has no memory.
     without: ['floor'],
   },
   {
@@ -62,7 +62,7 @@ export const RIVAL_CASES: readonly RivalCase[] = [
   },
 ];
 
-/** Whether this contender is asked in the case. */
+/** Whether this contender takes part in the case. */
 export function takesPart(name: string, { only, without }: RivalCase): boolean {
   return (only?.includes(name) ?? name !== TWO_WORKERS) && without?.includes(name) !== true;
 }
@@ -85,7 +85,7 @@ export function promptOf({ promptLength }: RivalCase): Message[] {
   return messages;
 }
 
-/** Turns of a conversation, as an entity's memory has them after so many messages. */
+/** The turns of a conversation as an entity's memory has them after this many messages. */
 export function historyOf(messages: number, answer: string): Message[] {
   return Array.from({ length: messages }, (_, index) =>
     index % 2 === 0 ? { role: 'user' as const, content: SENTENCE } : { role: 'assistant' as const, content: answer },

@@ -4,7 +4,7 @@ import { COLUMNS, RIVAL } from './rivals-report.ts';
 import type { RivalsResult } from './rivals-report.ts';
 import type { RivalSummary } from './summary.ts';
 
-/** Tables that can be pasted: one a case, medians only; the spread is in the JSON. */
+/** Tables to paste: one per case, with medians only; the spread is in the JSON. */
 export function rivalsMarkdown({ cases, summaries, rounds, seconds, absent }: RivalsResult): string {
   return [
     `Medians of ${rounds} rounds of ${seconds} s. CPU-ms and MB are those of all processes of a contender, stores included.`,

@@ -8,11 +8,11 @@ export interface RivalsResult {
   summaries: readonly RivalSummary[];
   rounds: number;
   seconds: number;
-  /** Every request that Parley answered is in its ledger. */
+  /** Whether the ledger has every request that Parley answered. */
   isBooked: boolean;
   /** Rivals that could not be started, and why. */
   absent: Record<string, string>;
-  /** Runs without an answer. */
+  /** Runs that failed. */
   failures: { kase: string; contender: string; round: number; why: string }[];
 }
 
@@ -27,7 +27,7 @@ export const COLUMNS: readonly (readonly [title: string, figure: string])[] = [
   ['CPU-ms', 'cpuMs'],
   ['MB', 'memoryMb'],
 ];
-/** All others are compared with it, where it takes part. */
+/** All others are compared with this one, if it takes part. */
 export const RIVAL = 'portkey';
 
 export function renderRivals(result: RivalsResult): string {

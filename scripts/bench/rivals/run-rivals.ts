@@ -24,8 +24,8 @@ import { summariseRival } from './summary.ts';
 import type { RivalRun } from './summary.ts';
 
 /**
- * Warm-up: opens connections, and lets the contender before become quiet. In the first round code is compiled, too: Node.js
- * needs about 8 s of load for what all cases have in common.
+ * Warm-up: opens connections, and lets the previous contender become quiet. In the first round code is compiled, too:
+ * Node.js needs about 8 s of load for the code that all cases share.
  */
 const WARM_SECONDS = { firstCase: 8, firstRound: 1.5, later: 0.5 };
 
@@ -33,11 +33,11 @@ interface Lab {
   generator: LoadGenerator;
   provider: { url: string; pid: number };
   print: (line: string) => void;
-  /** How many requests each contender has answered: those of Parley must be in its ledger. */
+  /** How many requests each contender has answered; Parley's must all be in its ledger. */
   answeredBy: Map<string, number>;
 }
 
-/** Contenders in turns, case by case and round by round, so that a busy moment hits all of them. Returns the exit code. */
+/** Runs contenders in turns, by case and round, so that a busy moment hits all of them. Returns the exit code. */
 export async function runRivals(
   { supervisor, dataDir }: SupervisedTask,
   options: BenchOptions,
@@ -155,7 +155,7 @@ async function runCase(
   return run;
 }
 
-/** Times of the answers, and what the contender's processes used for each of them. */
+/** The times of the answers, and what the contender's processes used per answer. */
 function usageFigures(
   { result, elapsedMs, byProcess, machineCpuMs }: UsageDuring<LoadResult>,
   { pids }: Contender,
@@ -168,7 +168,7 @@ function usageFigures(
   const memoryMb = own.reduce((sum, name) => sum + memoryMbOf(name), 0);
   const isMeasured = own.length > 0;
   return {
-    // What a contender that is not ours uses counts as others, too.
+    // A contender that is not ours counts among the others.
     othersShare: isMeasured
       ? Math.max(0, machineCpuMs - cpuMsOf(Object.keys(byProcess))) / (elapsedMs * availableParallelism())
       : 0,

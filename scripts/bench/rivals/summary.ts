@@ -1,13 +1,13 @@
 import { median } from '../cases.ts';
 
-/** One case of one contender, run once; everything is for a request or the whole run. */
+/** One case of one contender, run once; figures are per request or for the whole run. */
 export interface RivalRun {
   kase: string;
   contender: string;
   answered: number;
   errors: number;
   figures: Record<string, number>;
-  /** What programs that do not belong to the benchmark took of all cores, 0 to 1. */
+  /** The share of all cores taken by programs outside the benchmark, 0 to 1. */
   othersShare: number;
 }
 
@@ -17,23 +17,23 @@ interface Spread {
   max: number;
 }
 
-/** A contender in a case, over all rounds that count. */
+/** A contender's figures in a case, over all rounds that count. */
 export interface RivalSummary {
-  /** The name of its case; kept runs call it this. */
+  /** The case's name; kept runs use this field name. */
   kase: string;
   contender: string;
   answered: number;
   errors: number;
   figures: Record<string, Spread>;
   rounds: number;
-  /** Rounds that do not count, as the machine was busy with something else. */
+  /** Rounds that do not count, because the machine was busy with something else. */
   discarded: number;
 }
 
-/** A round in which other programs took more is no measurement. */
+/** A round in which other programs took more than this does not count. */
 export const OTHERS_SHARE_MAX = 0.05;
 
-/** Where every round was disturbed, all of them count, and `discarded` says so by being all of them. */
+/** If every round was disturbed, all of them count, and `discarded` is their number. */
 export function summariseRival(runs: readonly RivalRun[]): RivalSummary {
   const [first] = runs;
   if (first === undefined) throw new Error('There is no run to summarise.');

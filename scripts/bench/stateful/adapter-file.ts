@@ -7,13 +7,13 @@ import Joi from 'joi';
 import type { Component, Feature, HttpAsk, Missing, StatefulSystem, Statement } from './system.ts';
 import { openAiAsk } from './systems/openai-target.ts';
 
-/** What docs/benchmarks/stateful.md describes for systems that run already. Names are the file's. */
+/** What docs/benchmarks/stateful.md describes for systems that are already running. Names are those of the file. */
 interface AdapterFile {
   name: string;
   version: string;
   urls: string[];
   notes: string[];
-  /** A key for what needs no account of its own. */
+  /** A key for calls that need no account of their own. */
   key: string;
   path: string;
   stream_path: string;
@@ -83,7 +83,7 @@ const statementSchema = Joi.object<Omit<Statement, 'bookings'> & { bookings?: st
   bookings: Joi.array().items(Joi.string()),
 }).required();
 
-/** The fields in which an adapter says that there is something, for each feature. */
+/** For each feature, checks the fields by which an adapter says that it has the feature. */
 function missingOf(file: AdapterFile): StatefulSystem['missing'] {
   const { hooks } = file;
   const has: Record<Feature, boolean> = {
@@ -101,7 +101,7 @@ function missingOf(file: AdapterFile): StatefulSystem['missing'] {
   return Object.fromEntries(missing);
 }
 
-/** Puts values in place of `{name}`. */
+/** Replaces each `{name}` with its value. */
 function fill(template: string, values: Record<string, string>): string {
   return template.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }
@@ -110,7 +110,7 @@ function fillAll(templates: Record<string, string>, values: Record<string, strin
   return Object.fromEntries(Object.entries(templates).map(([name, template]) => [name, fill(template, values)]));
 }
 
-/** Rejects with one sentence. */
+/** Rejects with an error of one sentence. */
 export async function readAdapter(path: string): Promise<StatefulSystem> {
   const result = schema.validate(JSON.parse(await readFile(path, 'utf8')), { errors: { wrap: { label: false } } });
   if (result.error !== undefined) throw new Error(`${path}: ${result.error.message}.`);
@@ -182,7 +182,7 @@ function batchBy(submit: string, cancel: string | undefined): NonNullable<Statef
   };
 }
 
-/** A command of an adapter file; what it is told, it finds in its environment. */
+/** A command of an adapter file; its environment holds its arguments. */
 interface Hook {
   command: string;
   env: Record<string, string>;
@@ -190,7 +190,7 @@ interface Hook {
 
 const HOOK_TIMEOUT_MS = 5 * 60_000;
 
-/** Runs it in a shell; returns what it printed. Rejects with the last line of its errors. */
+/** Runs a hook in a shell and returns its output. Rejects with the last line of its errors. */
 async function runHook({ command, env }: Hook): Promise<string> {
   const options = { env: { ...process.env, ...env }, timeout: HOOK_TIMEOUT_MS };
   try {

@@ -6,30 +6,30 @@ import { send } from './send.ts';
 import type { Reply, SendOptions } from './send.ts';
 import type { Account, Ask, StatefulSystem, Statement } from './system.ts';
 
-/** `smoke` shows that a measure works; its figures are no measurement. */
+/** `smoke` only shows that a measure works; its figures are not a measurement. */
 export type Size = 'smoke' | 'full';
 
 /** What a measure works with: one system, and the provider that all systems share. */
 export interface Lab {
   system: StatefulSystem;
   provider: Provider;
-  /** One for each of two ingresses; processes of their own. */
+  /** One for each of the two ingresses; separate processes. */
   generators: readonly LoadGenerator[];
   size: Size;
   signal: AbortSignal;
   log: (line: string) => void;
 }
 
-/** What the provider itself has seen; a system that was told nothing else must agree with it. */
+/** The provider's own counts, with which a system's books must agree. */
 interface ProviderCounts {
   calls: number;
   tokens: number;
 }
 
 export interface Provider {
-  /** Everything that is not given is as at the start. */
+  /** Settings that are not given return to their defaults. */
   set(settings: Record<string, unknown>): Promise<void>;
-  /** Since `set`. */
+  /** Counts since the last `set`. */
   counts(): Promise<ProviderCounts>;
 }
 
@@ -53,10 +53,10 @@ export function createProvider(url: string): Provider {
   };
 }
 
-/** What is sent where, beside the question. */
+/** What a call needs besides the question. */
 type Sending = Omit<SendOptions, 'requestIdHeader'> & {
   account: Account;
-  /** The ingresses take requests in turn. */
+  /** Selects the ingress: they take requests in turn. */
   index?: number;
 };
 
@@ -80,7 +80,7 @@ export function percentile(values: readonly number[], share: number): number {
 
 const STATEMENT_POLL_MS = 500;
 
-/** What the books say when they have stopped moving. */
+/** The statement once the books have stopped changing. */
 export async function settledStatement({ system, signal }: Lab, account: Account): Promise<Statement> {
   const { statement, bookSeconds } = system;
   if (statement === undefined) throw new Error(`${system.name} has no books.`);
@@ -95,7 +95,7 @@ export async function settledStatement({ system, signal }: Lab, account: Account
   return last;
 }
 
-/** Waits until a request is answered; returns how many were not. */
+/** Waits until a request is answered; returns how many failed before. */
 export async function untilServed(lab: Lab, account: Account, limitMs = 120_000): Promise<number> {
   const deadline = performance.now() + limitMs;
   for (let failed = 0; ; failed += 1) {

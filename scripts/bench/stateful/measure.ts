@@ -1,7 +1,7 @@
 import type { Feature, Missing } from './system.ts';
 import type { Lab } from './lab.ts';
 
-/** A finding that a promise of this kind is kept, or what broke it. */
+/** Whether a promise was kept, and what was seen. */
 export interface Verdict {
   promise: string;
   isKept: boolean;
@@ -10,12 +10,12 @@ export interface Verdict {
 }
 
 interface Finding {
-  /** By name, in the order of the table. */
+  /** By name, in the table's order. */
   figures: Record<string, number | string>;
   verdicts: Verdict[];
 }
 
-/** `failed`: the measure itself broke, which says nothing about the system but that. */
+/** `failed`: the measure itself broke, which says nothing else about the system. */
 export type Outcome = ({ kind: 'measured' } & Finding) | Missing | { kind: 'failed'; why: string };
 
 export interface SystemResult {
@@ -27,10 +27,10 @@ export interface SystemResult {
 
 /** One question of the benchmark. */
 export interface Measure {
-  /** As `--measures` names it. */
+  /** The name used by `--measures`. */
   name: string;
   title: string;
-  /** A system without them is not asked. */
+  /** Systems that lack one of these are not measured. */
   needs: readonly Feature[];
   run(lab: Lab): Promise<Finding>;
 }
@@ -39,7 +39,7 @@ export function verdict(promise: string, isKept: boolean, seen: string): Verdict
   return { promise, isKept, seen };
 }
 
-/** For figures that people read. */
+/** Rounds figures for people to read. */
 export function rounded(value: number, digits = 0): number {
   return Number(value.toFixed(digits));
 }

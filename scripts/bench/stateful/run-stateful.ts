@@ -26,7 +26,7 @@ type Print = (line: string) => void;
 
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** One system after the other, so that none takes the machine from another. Returns the exit code. */
+/** Measures one system after the other, so that none takes the machine from another. Returns the exit code. */
 export async function runStateful(
   { supervisor, dataDir }: SupervisedTask,
   options: StatefulOptions,
@@ -63,7 +63,7 @@ export async function runStateful(
   return results.some(({ name, outcomes }) => name === 'parley' && !isFine(Object.values(outcomes))) ? 1 : 0;
 }
 
-/** What a rival breaks is a finding; what Parley breaks is a fault of this repository. */
+/** A promise broken by a rival is a finding; one broken by Parley is a bug in this repository. */
 function isFine(outcomes: readonly Outcome[]): boolean {
   return outcomes.every((one) => one.kind === 'measured' && one.verdicts.every(({ isKept }) => isKept));
 }
@@ -101,7 +101,7 @@ async function measureSystem(
 
 async function measureOnce(lab: Lab, measure: Measure): Promise<Outcome> {
   const missing = measure.needs.flatMap((feature) => lab.system.missing[feature] ?? []);
-  // What a system does not have is the answer, whatever else could not be tried.
+  // A missing feature is the answer, whatever else could not be tried.
   const [first] = missing.toSorted(
     (one, other) => Number(other.kind === 'not supported') - Number(one.kind === 'not supported'),
   );

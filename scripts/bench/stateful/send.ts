@@ -5,16 +5,16 @@ import type { Dispatcher } from 'undici';
 import type { HttpAsk } from './system.ts';
 
 export interface Reply {
-  /** 0 where no answer came. */
+  /** 0 if no answer came. */
   status: number;
   requestId: string;
   text: string;
-  /** It came to its end: a stream with `[DONE]`, a complete answer with its text. */
+  /** Whether the answer came to its end: a stream with `[DONE]`, a complete answer with its text. */
   isWhole: boolean;
-  /** Of the last whole event. */
+  /** The id of the last whole event. */
   lastEventId: string;
   retryAfterSeconds: number | undefined;
-  /** Prompt and completion, as the answer says. */
+  /** Prompt plus completion, according to the answer. */
   tokens: number | undefined;
   /** Times of performance.now(). */
   sentAt: number;
@@ -38,10 +38,10 @@ interface WireAnswer {
 const TIMEOUT_MS = 120_000;
 const END_OF_STREAM = '[DONE]';
 
-/** A connection for each request: a server that was killed must not be met on an old one. */
+/** Each request gets its own connection, so that a killed server is not called on an old one. */
 const dispatcher = new Agent({ connections: null, pipelining: 0, headersTimeout: 0, bodyTimeout: 0 });
 
-/** Sends one request and reads its answer, a stream as it comes. Never rejects. */
+/** Sends one request and reads its answer; streams are read as they come. Never rejects. */
 export async function send(baseUrl: string, ask: HttpAsk, options: SendOptions): Promise<Reply> {
   const now = performance.now();
   const reply: Reply = {
@@ -71,7 +71,7 @@ export async function send(baseUrl: string, ask: HttpAsk, options: SendOptions):
     if (isStream) await readStream(reply, response.body, options.leaveAfterBytes ?? Infinity);
     else readComplete(reply, await response.body.text());
   } catch {
-    // What came is in the reply, and what did not is missing from it.
+    // What arrived is in the reply; the rest is missing from it.
     reply.isWhole = false;
   }
   reply.endedAt = performance.now();
@@ -110,9 +110,9 @@ function readComplete(reply: Reply, json: string): void {
   reply.isWhole = reply.status === 200 && reply.text !== '';
 }
 
-/** Of a chunk or a complete answer. What is no JSON throws, and the answer then is not whole. */
+/** Reads a chunk or a complete answer. Throws if it is not JSON, and the answer then is not whole. */
 function readText(reply: Reply, json: string): void {
-  // OpenAI's protocol; a server that sends something else shows in what is missing.
+  // OpenAI's protocol; if a server sends something else, its text is missing here.
   const { choices, usage } = JSON.parse(json) as WireAnswer;
   const text = choices?.[0]?.message?.content ?? choices?.[0]?.delta?.content ?? '';
   if (text !== '') reply.firstTextAt ??= performance.now();

@@ -4,7 +4,7 @@ import type { Measure, Outcome, SystemResult } from './measure.ts';
 
 type MeasureName = Pick<Measure, 'name' | 'title'>;
 
-/** One table a measure, systems as columns: Markdown that can be pasted into docs/benchmarks/stateful.md. */
+/** One table per measure, with systems as columns: Markdown to paste into docs/benchmarks/stateful.md. */
 export function renderStateful(measures: readonly MeasureName[], results: readonly SystemResult[], size: Size): string {
   const warning = size === 'smoke' ? ['A smoke test: it shows that the measures work; its figures are none.', ''] : [];
   return [
@@ -16,7 +16,7 @@ export function renderStateful(measures: readonly MeasureName[], results: readon
   ].join('\n');
 }
 
-/** What a chart says of it, too. */
+/** The word that charts use, too. */
 export function inOneWord(outcome: Outcome | undefined): string {
   if (outcome === undefined) return '–';
   if (outcome.kind !== 'measured') return outcome.kind;

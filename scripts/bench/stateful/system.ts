@@ -1,26 +1,26 @@
-/** What the stateful benchmark asks of a system. An adapter of another product fills this in, or an adapter file does. */
+/** What the stateful benchmark asks of a system; an adapter's code or an adapter file provides it. */
 
-/** A key whose spending and limits are its own. */
+/** A key with its own spending and limits. */
 export interface Account {
   key: string;
-  /** What the system calls it, where that is not the key. */
+  /** The system's name for the account, if that is not the key. */
   id: string;
 }
 
-/** What an account is opened with; without a number there is no limit that the benchmark can reach. */
+/** The terms of a new account; a number that is left out means no limit within the benchmark's reach. */
 export interface AccountTerms {
   requestsPerMinute?: number;
-  /** What it may spend; an adapter turns tokens into its own currency, at one price for every token. */
+  /** What it may spend; an adapter converts tokens into the system's currency, at one price for every token. */
   tokens?: number;
 }
 
-/** What the system's own books say of an account, in tokens. */
+/** What the system's own books say about an account, in tokens. */
 export interface Statement {
   granted: number;
-  /** The sum of what was booked. */
+  /** The sum of all bookings. */
   charged: number;
   balance: number;
-  /** The request of each booking, as `requestId` names it. Undefined where single requests are not booked. */
+  /** The request of each booking, as `requestId` names it. Undefined if requests are not booked one by one. */
   bookings: string[] | undefined;
 }
 
@@ -31,21 +31,21 @@ export interface Ask {
 }
 
 export interface HttpAsk {
-  /** Behind the base URL. */
+  /** Appended to the base URL. */
   path: string;
   headers: Record<string, string>;
   body?: string;
 }
 
-/** A part of the system that can be ended with SIGKILL and started again. */
+/** A part of the system that can be killed with SIGKILL and restarted. */
 export interface Component {
   kill(): Promise<void>;
-  /** Resolves when it was started; it need not be ready. */
+  /** Resolves when it has been started; it need not be ready. */
   start(): Promise<void>;
 }
 
 interface RunningBatch {
-  /** Resolves when no line of it runs any more. */
+  /** Resolves when no line of the batch is running any more. */
   cancel(): Promise<void>;
 }
 
@@ -60,9 +60,9 @@ export interface Missing {
 export interface StatefulSystem {
   name: string;
   version: string;
-  /** Of its two ingresses where it can have two; each ends without a slash. */
+  /** The URLs of its two ingresses, if it can have two; without a trailing slash. */
   urls: readonly string[];
-  /** What it runs with, in a sentence each. */
+  /** How it is set up, one sentence each. */
   notes: readonly string[];
   missing: Partial<Record<Feature, Missing>>;
   ask(account: Account, ask: Ask): HttpAsk;
@@ -70,12 +70,12 @@ export interface StatefulSystem {
   requestIdHeader: string;
   openAccount(terms: AccountTerms): Promise<Account>;
   statement?(account: Account): Promise<Statement>;
-  /** How long its books may be behind its answers. */
+  /** How far its books may lag behind its answers. */
   bookSeconds: number;
   resume?(account: Account, requestId: string, lastEventId: string): HttpAsk;
   components: Readonly<Record<string, Component>>;
   /** Starts a batch of this many short requests. */
   submitBatch?(account: Account, lines: number): Promise<RunningBatch>;
-  /** Ends its processes, so that the next system has the machine to itself. */
+  /** Stops its processes, so that the next system has the machine to itself. */
   close?(): Promise<void>;
 }

@@ -14,10 +14,10 @@ const CHUNK_MS = 50;
 /** In the middle of the streams. */
 const KILL_MS = 1_000;
 const GRANT = 1_000_000;
-/** Of what can be killed, those that answer and those that work; stores have an own measure. */
+/** The components that answer or work; killing stores is a measure of its own. */
 const VICTIMS = ['worker', 'gateway'] as const;
 
-/** Streams that are cut by the death of a component, which is started again at once. */
+/** Streams that are cut because a component dies, which is restarted at once. */
 async function killedRound(lab: Lab, account: Account, victim: string): Promise<Reply[]> {
   const component = lab.system.components[victim];
   if (component === undefined) throw new Error(`${lab.system.name} has no ${victim}.`);
@@ -38,7 +38,7 @@ export interface Booked {
   twice: number;
 }
 
-/** Every answer that showed text must be booked once, whichever process died. */
+/** Every answer that showed text must be booked exactly once, whichever process died. */
 export function compareBookings(answered: readonly string[], bookings: readonly string[]): Booked {
   const times = Map.groupBy(bookings, (id) => id);
   return {
@@ -69,7 +69,7 @@ export const balanceDrift: Measure = {
   },
 };
 
-/** An answer that broke has no usage of the provider: its tokens are counted by whoever charges for it. */
+/** A broken answer has no usage from the provider, so whoever charges for it counts its tokens, within this margin. */
 const NEAR = 0.05;
 const isNear = (charged: number, produced: number) => Math.abs(charged - produced) <= NEAR * produced;
 

@@ -11,7 +11,7 @@ const LINES = 5_000;
 const WARM_MS = 3_000;
 const QUESTION = { content: 'Which way does a river run?', stream: false } as const;
 
-/** Milliseconds of each answer of clients that ask again as soon as they are answered. */
+/** Milliseconds per answer, for clients that send their next request as soon as they are answered. */
 async function interactive(lab: Lab, account: Account, ms: number): Promise<number[]> {
   const until = performance.now() + ms;
   const times: number[] = [];

@@ -8,21 +8,21 @@ import type { Reply } from '../send.ts';
 import type { Account } from '../system.ts';
 
 const LIMIT = 30;
-/** Of what is sent at once. */
+/** How many requests are sent at once. */
 const BURST = 4 * LIMIT;
 const MINUTE_MS = 60_000;
-/** The first request opens a window; the bursts come right before and right after its end. */
+/** The first request opens a window; the bursts come right before and right after the window's end. */
 const FIRST_BURST_MS = 56_000;
 const SECOND_BURST_MS = 62_000;
-/** The minute of the clock turns between the bursts, too. */
+/** The clock's minute also changes between the bursts. */
 const CLOCK_TURNS_MS = 59_000;
 const QUESTION = { content: 'Which way does a river run?', stream: false } as const;
 
 const isAccepted = ({ status }: Reply) => status === 200;
 
 /**
- * The most that were certainly accepted within one minute: sent after its begin and answered before its end. What was
- * sent or answered outside may have been accepted inside, so the true count can only be higher.
+ * The most requests that were certainly accepted within one minute: sent after its beginning and answered before its
+ * end. Others may also have been accepted within it, so the true count can only be higher.
  */
 export function worstMinute(accepted: readonly Pick<Reply, 'sentAt' | 'headAt'>[]): number {
   const within = (from: number) =>
@@ -30,7 +30,7 @@ export function worstMinute(accepted: readonly Pick<Reply, 'sentAt' | 'headAt'>[
   return Math.max(0, ...accepted.map(({ sentAt }) => within(sentAt)));
 }
 
-/** How long until the clock shows this part of a minute. */
+/** How long until the clock shows this position within a minute. */
 const untilInMinute = (ms: number) => (((ms - (Date.now() % MINUTE_MS)) % MINUTE_MS) + MINUTE_MS) % MINUTE_MS;
 
 async function burst(lab: Lab, account: Account): Promise<Reply[]> {
@@ -47,7 +47,7 @@ export const exactLimits: Measure = {
     await provider.set({ tokens: 5 });
     const account = await lab.system.openAccount({ requestsPerMinute: LIMIT });
 
-    // In a smoke test a window is not waited for.
+    // A smoke test does not wait for windows.
     if (size === 'full') await sleep(untilInMinute(MINUTE_MS - CLOCK_TURNS_MS));
     const startedAt = performance.now();
     const opening = await ask(lab, { account }, QUESTION);
@@ -88,7 +88,7 @@ export const exactLimits: Measure = {
   },
 };
 
-/** As the last one that was refused was told. */
+/** Retries when the last refusal said to. */
 async function retry(lab: Lab, account: Account, told: Reply | undefined): Promise<Reply | undefined> {
   if (told?.retryAfterSeconds === undefined) return undefined;
   const { headAt, retryAfterSeconds } = told;

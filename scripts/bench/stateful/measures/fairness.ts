@@ -8,7 +8,7 @@ import type { LoadResult } from '../../load-spec.ts';
 import type { Reply } from '../send.ts';
 import type { Account } from '../system.ts';
 
-/** Streams that the heavy tenant keeps open. Few chunks a second: the flood is one of requests, not of bytes. */
+/** Streams that the heavy tenant keeps open. They have few chunks per second: it floods with requests, not bytes. */
 const FLOOD_CLIENTS = 200;
 const EVERY_MS = 250;
 const FIRST_TOKEN_MS = 200;
@@ -17,7 +17,7 @@ const CHUNK_MS = 250;
 const WARM_MS = 5_000;
 const QUESTION = { content: 'Which way does a river run?', stream: true, maxTokens: 200 } as const;
 
-/** A request every quarter of a second, whatever became of the last one. */
+/** Sends a request every quarter of a second, whatever became of the last one. */
 async function sendLight(lab: Lab, account: Account, count: number): Promise<Reply[]> {
   const replies: Promise<Reply>[] = [];
   for (let index = 0; index < count; index += 1) {
@@ -27,7 +27,7 @@ async function sendLight(lab: Lab, account: Account, count: number): Promise<Rep
   return Promise.all(replies);
 }
 
-/** Sent by other processes, so that its cost does not delay the clock of the light tenant. */
+/** Sent by other processes, so that the cost does not delay the light tenant's clock. */
 async function flood({ system, generators }: Lab, account: Account, seconds: number): Promise<LoadResult[]> {
   const clients = FLOOD_CLIENTS / system.urls.length;
   const { path, headers, body = '' } = system.ask(account, QUESTION);

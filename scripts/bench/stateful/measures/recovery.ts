@@ -17,7 +17,7 @@ interface Recovery {
   failed: number;
 }
 
-/** A request every tenth of a second, from the kill until one that was sent after it is answered. */
+/** Sends a request every tenth of a second from the kill on, until one that was sent after the kill is answered. */
 async function recover(lab: Lab, account: Account, name: string): Promise<Recovery> {
   const component = lab.system.components[name];
   if (component === undefined) throw new Error(`${lab.system.name} has no ${name}.`);

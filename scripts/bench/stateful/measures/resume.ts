@@ -14,10 +14,10 @@ const CHUNKS = 40;
 const CHUNK_MS = 25;
 const WORDS = 160;
 const CUT_BYTES_MAX = 3_000;
-/** Readings of one stream, the cut ones included; a stream that is not whole by then is given up. */
+/** Readings per stream, including cut ones; a stream that is not complete by then is given up. */
 const READINGS_MAX = CUTS + 3;
 
-/** Words that occur once each, so that what is missing or repeated can be told. */
+/** Words that occur only once, so that missing and repeated ones can be recognized. */
 export const numberedWords = (count: number): string => range(count, (index) => `w${10_000 + index}`).join(' ');
 
 export interface Difference {
@@ -25,7 +25,7 @@ export interface Difference {
   repeatedBytes: number;
 }
 
-/** Between a text of numbered words and what was read of it. */
+/** Compares a text of numbered words with what was read of it. */
 export function differenceOf(expected: string, read: string): Difference {
   const counts = Map.groupBy(read.match(/w\d{5}/g) ?? [], (word) => word);
   let missingBytes = 0;

@@ -14,7 +14,7 @@ import type { StartOptions } from './parley.ts';
 import { stopAll, superviseRestartable, together } from './restartable.ts';
 
 const CACHE_DIR = join(ROOT, '.data', 'cache');
-/** It imports for half a minute on a small machine. */
+/** Its imports take half a minute on a small machine. */
 const READY_TIMEOUT_MS = 5 * 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 
@@ -23,7 +23,7 @@ const NEEDS_POSTGRES: Missing = {
   why: 'keys with a budget need PostgreSQL through Prisma, whose engine its client downloads from outside the registry',
 };
 
-/** Limits of keys without PostgreSQL, as its documentation of custom authentication gives them. */
+/** Limits for keys without PostgreSQL, as in its documentation of custom authentication. */
 const CUSTOM_AUTH = `from litellm.proxy._types import UserAPIKeyAuth
 
 async def user_api_key_auth(request, api_key: str) -> UserAPIKeyAuth:
@@ -31,7 +31,7 @@ async def user_api_key_auth(request, api_key: str) -> UserAPIKeyAuth:
     return UserAPIKeyAuth(api_key=api_key, rpm_limit=int(limit) if limit else None)
 `;
 
-/** Redis counts for all processes; an empty list of call types keeps it from answering out of a cache. */
+/** Redis counts for all processes; an empty list of call types prevents answers from a cache. */
 function configOf(providerUrl: string, redisPort: number): object {
   const redis = { host: '127.0.0.1', port: redisPort };
   return {
@@ -52,7 +52,7 @@ function configOf(providerUrl: string, redisPort: number): object {
 
 let opened = 0;
 
-/** The proxy of the Python package: two processes that share a Redis. */
+/** The Python package's proxy: two processes that share a Redis. */
 export async function startLiteLlmSystem(options: StartOptions): Promise<StatefulSystem> {
   const { supervisor, providerUrl, log } = options;
   const { signal } = supervisor;
@@ -73,7 +73,7 @@ export async function startLiteLlmSystem(options: StartOptions): Promise<Statefu
       command,
       args: [...args, '--config', config, '--host', '127.0.0.1', '--port', String(port), '--num_workers', '1'],
       cwd: dataDir,
-      // Its price list is part of the package, and no setting of the user's own counts.
+      // The price list comes from the package, and the user's own settings do not apply.
       env: { PATH, LANG, HOME: dataDir, LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_TELEMETRY: 'False' },
       ready: () => assertReady(`http://127.0.0.1:${port}/health/liveliness`),
       readyTimeoutMs: READY_TIMEOUT_MS,

@@ -9,7 +9,7 @@ export function openAiAsk({ content, stream, maxTokens }: Ask, model: string, mo
   return JSON.stringify({ model, messages: [{ role: 'user', content }], stream, ...limit, ...more });
 }
 
-/** A server of which nothing is known but its address: only what a caller sees is measured. */
+/** A server of which only the address is known: only what a caller sees is measured. */
 export function openAiTarget({ name, url, headers = {}, model = 'sim' }: Target): StatefulSystem {
   return {
     name,

@@ -16,7 +16,7 @@ import type { Account, AccountTerms, StatefulSystem, Statement } from '../system
 import { stopAll, superviseRestartable, together } from './restartable.ts';
 import type { Restartable } from './restartable.ts';
 
-/** What every adapter of a system that this benchmark starts itself is given. */
+/** What every adapter gets for a system that this benchmark starts itself. */
 export interface StartOptions {
   supervisor: Supervisor;
   dataDir: string;
@@ -25,7 +25,7 @@ export interface StartOptions {
 }
 
 const WORKERS = 2;
-/** Limits of a tenant that are not in question: the highest that the administration takes. */
+/** For tenant limits that are not being measured: the highest that the administration accepts. */
 const HIGH = 1_000_000;
 const UNLIMITED = { tpm: 1_000_000_000, chat_rpm: HIGH, stream_rpm: HIGH, max_in_flight: null } as const;
 const UNLIMITED_TENANT = { tenant_rpm: null, tenant_tpm: null } as const;
@@ -39,7 +39,7 @@ interface Transaction {
   request_id: string | null;
 }
 
-/** Two ingresses and two workers as `npm run build && npm start` would run them, with stores of their own. */
+/** Two ingresses and two workers, as `npm run build && npm start` would run them, on their own stores. */
 export async function startParleySystem({
   supervisor,
   providerUrl,
@@ -114,7 +114,7 @@ export async function startParleySystem({
   };
 }
 
-/** How Parley is spoken to, wherever it runs. */
+/** How to call Parley, wherever it runs. */
 function describe(urls: readonly string[]) {
   const bearer = ({ key }: Account) => ({ Authorization: `Bearer ${key}` });
   return {
@@ -150,7 +150,7 @@ async function openTenant(admin: AdminApi, terms: AccountTerms): Promise<Account
   return { id, key: String(key['value']) };
 }
 
-/** By the tenant's own billing endpoints; a token of mobius is one credit. */
+/** Uses the tenant's own billing endpoints; a token of mobius costs one credit. */
 async function readStatement(url: string, { key }: Account): Promise<Statement> {
   const get = async (path: string) => {
     const { status, body } = await callJson('GET', `${url}${path}`, { token: key });

@@ -6,7 +6,7 @@ export interface Restartable extends Component {
   stop(): Promise<void>;
 }
 
-/** A process whose death is part of the measurement: `supervisor` stops it at the end, and does not mind its end before. */
+/** A process that may die during the measurement: `supervisor` stops it at the end, and accepts its death before. */
 export async function superviseRestartable(
   supervisor: Supervisor,
   name: string,
@@ -18,7 +18,7 @@ export async function superviseRestartable(
     async kill() {
       current.kill();
       await current.exited;
-      // Frees what stands for it, as its lock.
+      // Frees what was held for the process, such as its lock.
       await current.stop();
     },
     async start() {
@@ -28,12 +28,12 @@ export async function superviseRestartable(
   };
 }
 
-/** Stops them in this order. */
+/** Stops all, in this order. */
 export async function stopAll(all: readonly Restartable[]): Promise<void> {
   for (const each of all) await each.stop();
 }
 
-/** All of them die, and are started again, at the same time. */
+/** A component whose processes all die, and are restarted, at the same time. */
 export function together(all: readonly Restartable[]): Component {
   return {
     async kill() {
