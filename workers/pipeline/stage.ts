@@ -121,9 +121,9 @@ export interface AnswerSoFar {
   unsent: string[];
   /** The deltas that this delivery has sent, in case Redis loses some of them. */
   sent: string[];
-  /** The messages sent to the provider. Undefined: no provider was called. */
+  /** The messages sent to the provider. Undefined: this delivery has called none. */
   asked: readonly ChatMessage[] | undefined;
-  /** The estimated tokens of `asked`; 0: no provider was called. */
+  /** An estimate of the tokens sent to a provider; 0: no provider was called. */
   promptTokens: number;
   /** Why whole answers were discarded. */
   rejected?: 'not_json';

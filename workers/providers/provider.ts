@@ -14,8 +14,8 @@ export interface ProviderCall {
   jsonMode: boolean;
   sampling?: Sampling;
   /**
-   * Ask for a stream. If the caller waits for a complete answer, not streaming is cheaper (docs/architecture/facts.md
-   * section 9).
+   * Ask for a stream. If the caller waits for a complete answer, not streaming is cheaper
+   * (docs/architecture/facts.md section 9).
    */
   stream: boolean;
   /** This call's own signal: aborting it ends the call. */

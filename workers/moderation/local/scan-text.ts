@@ -36,8 +36,8 @@ export function addScores(scores: Record<string, number>, categories: readonly s
 }
 
 /**
- * Scores a whole text twice, as it is and with its line breaks as spaces: an empty line ends a sentence for the
- * scanner, but not for a model. Yields how many characters it has read, at most some thousands at a time.
+ * Scores a whole text, both as it is and with its line breaks as spaces: an empty line ends a sentence for the scanner,
+ * but not for a model. Yields how many characters it has read, at most some thousands at a time.
  *
  * The two readings differ only at an empty line that comes while a phrase is open. So the second scanner, which is
  * rarely needed, reads from the beginning of that paragraph until no phrase is open any more.

@@ -11,7 +11,9 @@ import type { HoldTerms } from './hold.ts';
 const RENEW_MS = 3_000;
 /** Tokens expected before the first renewal, while the speed of the answer is unknown. */
 const FIRST_INTERVAL_TOKENS = 100;
-/** Before a provider is called, at least this much of an answer must be held, or all of a shorter one. */
+/**
+ * How much of an answer the lease asks for, at least, before a provider is called; any part that is granted is enough.
+ */
 const LEAST_ANSWER_TOKENS = 32;
 /**
  * A positive balance always admits one request, which may overrun it by this: half of the bound in
