@@ -15,9 +15,7 @@ const METHODS: readonly string[] = ['GET', 'HEAD'];
 
 /** How long a request may take to arrive; milliseconds. These requests have no body. */
 const ARRIVAL_MS = 10_000;
-/**
- * How often Node looks for requests that arrive too slowly, within their time limit; by default it looks every 30 s.
- */
+/** How often per time limit Node checks for requests that arrive too slowly; by default it checks every 30 s. */
 const CHECKS_A_LIMIT = 10;
 
 function send(res: ServerResponse, status: number, body: string, type = 'application/json; charset=utf-8'): void {

@@ -83,14 +83,14 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     const seq = await deps.acceptanceClock.read(shard);
     const pseudonym = entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
     await erasures.mark(subject, pseudonym, { seq, now: clock.now() });
-    // Batches go before their requests are ended: a batch would send the lines again.
+    // Batches are erased before their requests are ended: a batch would send the lines again.
     const lines = await conversations.batches(subject, pseudonyms);
     const ended = await requests.end(subject, seq, hands);
     await jobs.addToReport(job, { queued_jobs: ended });
     // Meanwhile callers read the ends of their requests, and workers write what follows an end.
     if (ended > 0 || number > 1) await pause(quietMs, undefined, { signal: hands.signal });
     await requests.settled(subject, seq, hands);
-    // Requests go before the other stores, whose contents are needed to find the requests in Redis.
+    // Requests are erased before the other stores, whose contents are needed to find the requests in Redis.
     const streams = await requests.erase(subject, seq, hands);
     const report = { streams, ...lines, ...(await eraseStores(subject, hands)) };
     await jobs.addToReport(job, report);

@@ -8,7 +8,7 @@ export const TOKEN_WORDS_MAX = 3;
 
 /** The words of a token; they are the same in every text. */
 export interface TokenClass {
-  /** By their index in the vocabulary; -1: a word that no phrase has. */
+  /** By their index in the vocabulary; -1: a word that is in no phrase. */
   words: Int16Array;
   count: number;
   /** The last stop or colon after its last letter; NO_GAP: there is none. */

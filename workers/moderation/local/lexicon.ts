@@ -10,8 +10,8 @@ const ASCII = 128;
 const UNITS = 0x1_0000;
 
 /**
- * Kinds of UTF-16 units. A kind below `ALPHABET_SIZE` is a plain letter, which that letter of the alphabet is the only
- * reading of. A gap is `GAPS` plus its own number.
+ * Kinds of UTF-16 units. A kind below `ALPHABET_SIZE` is a plain letter, given as the index of its only reading in the
+ * alphabet. A gap is `GAPS` plus its own number.
  */
 /** Any other letter, or a character that stands for one. */
 export const LETTER = 40;

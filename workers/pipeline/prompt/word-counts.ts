@@ -41,7 +41,7 @@ export interface WordRun {
  * text; a `Map` would need each as a string of its own. Even a text made up to be slow has a bounded cost, because a
  * word is looked for in only a few places.
  *
- * A word ends in front of a space that follows anything but white space. There the encoding always begins a new piece,
+ * A word ends before a space that follows anything but white space. There the encoding always begins a new piece,
  * whatever stands on either side, so a text has as many tokens as its words together.
  */
 export class WordCounts {
