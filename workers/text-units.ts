@@ -1,10 +1,7 @@
 /** From this length on, one call into Node.js is cheaper than a loop. */
 const LONG = 128;
 
-/**
- * The UTF-16 units of a text as an array, where reading a unit is one memory access; a string checks its own
- * representation on each read.
- */
+/** The UTF-16 units of a text: an array is read faster than a string, which checks what it is on each read. */
 export function unitsOf(text: string): Uint16Array {
   const { length } = text;
   if (length < LONG) {

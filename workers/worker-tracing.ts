@@ -16,8 +16,7 @@ export function traceQueue(events: WorkerEventBus, tracing: Tracing, clock: Cloc
   events.on('request.claimed', ({ envelope, ref }) => {
     const { requestId, acceptedAt, traceparent: parent } = envelope;
     const waited = tracing.waited({ requestId, parent, queue: ref.queue, acceptedAt, claimedAt: clock.now() });
-    // Batch lines, and requests from an ingress of an earlier version, come without a span: the wait starts their
-    // trace.
+    // Batch lines, and requests from an older ingress, come without a span: the wait starts their trace.
     envelope.traceparent ??= waited;
   });
 }
@@ -34,9 +33,7 @@ export function traceModeration(moderate: Stage<Assembled, Assembled>, tracing: 
   };
 }
 
-/**
- * The HTTP status of a failure, as the semantic conventions require, or else the word used in the request's timeline.
- */
+/** The HTTP status of a failure, as the semantic conventions require, or else the timeline's word for it. */
 function outcomeOf(error: unknown): ProviderCallOutcome {
   if (error instanceof FlaggedError) return { finishReason: 'content_filter', usage: undefined, model: undefined };
   const status = error instanceof ProviderError ? error.status : undefined;

@@ -10,10 +10,7 @@ export interface LineTokens {
   next(most: number, room: number, hasHistory?: boolean): number;
 }
 
-/**
- * How many of the latest lines weigh in the mean: they tell most about the next ones, as a batch may have its long
- * lines together.
- */
+/** How many of the latest lines count: they say most about the next ones, as long lines may come together. */
 const MEMORY = 16;
 
 /**

@@ -13,9 +13,7 @@ export interface ProviderWatch {
   hasAnsweredSince(tier: string, since: number): boolean;
   /** Whether no provider of the tier answers, so that its lines wait. */
   isDown(tier: Tier): boolean;
-  /**
-   * True at most once per second: one line may be sent to a tier that is down, to find out whether it answers again.
-   */
+  /** True at most once per second: one line may be sent to a tier that is down, to see whether it answers again. */
   takeProbe(tier: Tier): boolean;
 }
 
@@ -27,9 +25,7 @@ export interface ProviderWatchDeps {
   log: Logger;
 }
 
-/**
- * This many temporary failures in a row are an outage even if a breaker is closed; moderation, for one, has no breaker.
- */
+/** This many temporary failures in a row are an outage even if a breaker is closed: moderation has no breaker. */
 const FAILURES_IN_A_ROW = 20;
 /** Minimum time between two probes, because each costs an admission and a job. */
 const PROBE_MS = 1_000;

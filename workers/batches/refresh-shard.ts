@@ -43,10 +43,7 @@ export function createRefreshShard({
     return work.removeUnstarted(tenantId, _id, status, clock.now());
   }
 
-  /**
-   * Undefined: Redis is full or unavailable. Other batches continue, and this one is tried again when the rows are next
-   * read.
-   */
+  /** Undefined: Redis is full or unavailable. Other batches continue; this one is tried again at the next read. */
   async function decide({ shard, _id: batchId }: BatchRow): Promise<BatchFate | undefined> {
     return queue.decide(shard, batchId, 'running').catch((error: unknown) => {
       log.warn('A batch cannot be taken up yet.', { batchId, error });
@@ -56,8 +53,7 @@ export function createRefreshShard({
 
   async function takeUp({ open }: ShardBatches, row: BatchRow): Promise<void> {
     const { _id: batchId, tenantId } = row;
-    // A batch that has started needs no new decision: a full Redis would not give one, and the batch's lines have to
-    // end.
+    // A started batch needs no new decision: a full Redis would not give one, and the lines have to end.
     const fate = row.startedAt === undefined ? await decide(row) : 'running';
     if (fate === 'refused') {
       // MongoDB became unavailable as the batch started, and its caller got an error.

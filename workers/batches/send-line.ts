@@ -31,9 +31,7 @@ export interface SendLineDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueuer: Enqueuer;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
-  /**
-   * The name under which this process holds the lease of the shard's batches. Redis admits lines only from the leader.
-   */
+  /** The name under which this process holds the lease of the shard's batches. Redis admits only the leader's lines. */
   leaderId: string;
   log: Logger;
 }
@@ -57,10 +55,7 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
   moving: 'queue',
 };
 
-/**
- * Bounds of the wait. The upper one is short: requests may end sooner than the windows say, and credits may be bought
- * at any time.
- */
+/** Bounds of the wait. The upper one is short: requests may end early, and credits may be bought at any time. */
 const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
@@ -74,10 +69,7 @@ function roomOf({ limits, ceilings }: Principal, promptTokens: number): number {
   return Math.max(share / 2 - promptTokens, (share - promptTokens) / 4);
 }
 
-/**
- * Sends a line through admission, like any request, and enqueues it. Safe to repeat, because a line's request id is
- * fixed.
- */
+/** Admits a line, like any request, and enqueues it. Safe to repeat, because a line's request id is fixed. */
 export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLineDeps) {
   return async (
     line: SendableLine & Pick<OpenLine, 'isProbe'>,
@@ -116,8 +108,7 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
         if (!outcome.isQueued) await enqueuer.enqueue(outcome.envelope, principal);
         return { kind: 'sent', promptTokens };
       }
-      // The line was sent before, another process leads, or the line was voided: the next look at lines in flight finds
-      // out which.
+      // Sent before, led by another process now, or voided: the next look at lines in flight finds out which.
       if (outcome.kind === 'joined' || outcome.verdict === 'void') return { kind: 'sent' };
       const { figures, verdict } = outcome;
       const waitFor = WAITS[verdict];

@@ -26,10 +26,7 @@ export interface EraseRequestsDeps {
 
 /** Ends the requests of a deleted subject and erases what they left in Redis. Every call is safe to repeat. */
 export interface EraseRequests {
-  /**
-   * Cancels the requests accepted up to `seq` that have not ended, and waits for them to end. Returns how many there
-   * were.
-   */
+  /** Cancels open requests accepted up to `seq`, and waits for them to end. Returns how many there were. */
   end(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
   /** Waits until their charges are booked; settlement names no erased entity (shared/compliance/erasure-gate.ts). */
   settled(subject: DeletedSubject, seq: number, hands: JobHands): Promise<void>;
@@ -60,10 +57,7 @@ async function until(isDone: () => Promise<boolean>, what: string, { signal }: J
 export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
   const { traces, outbox, records, known, removeJob, pseudonyms } = deps;
 
-  /**
-   * The subject's requests known to Redis and those known to MongoDB, some at a time; a request may come more than
-   * once.
-   */
+  /** The subject's requests known to Redis and to MongoDB, some at a time; a request may come more than once. */
   async function* requestsOf(subject: DeletedSubject, which: 'open' | 'all'): AsyncGenerator<KnownRequest[]> {
     const { tenantId, shard, entityId } = subject;
     if (entityId === undefined) {

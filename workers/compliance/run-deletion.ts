@@ -74,10 +74,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     return report;
   }
 
-  /**
-   * `number`: from 1. Returns how much it found, and up to which place in the order of acceptance requests were
-   * deleted.
-   */
+  /** `number`: from 1. Returns how much it found, and the place in the order of acceptance up to which it deleted. */
   async function pass(job: ComplianceJobRow, subject: DeletedSubject, number: number, hands: JobHands) {
     const { tenantId, shard, entityId } = subject;
     const seq = await deps.acceptanceClock.read(shard);

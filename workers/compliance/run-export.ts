@@ -72,8 +72,7 @@ export function createRunExport({ jobs, archives, rowsOf, clock }: RunExportDeps
       await archives.remove(job);
       throw error;
     }
-    // The export itself is complete. Older archives not removed here go with the next export, or when their week is
-    // over.
+    // The export is complete. Archives not removed here go with the next one, or when their week is over.
     await archives.keepLatest(job, clock.now()).catch(() => undefined);
   };
 }

@@ -86,8 +86,7 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     const renewing = repeat(
       hold,
       () => RENEW_MS,
-      // A failed renewal is simply tried again, because the lease outlasts several. A lost claim has already aborted
-      // the signal.
+      // A failed renewal is tried again: the lease outlasts several. A lost claim has already aborted the signal.
       () => undefined,
     );
     try {

@@ -7,10 +7,7 @@ import type { ZipArchive } from 'archiver';
 import type { ExportedFile } from '../../shared/contracts/compliance.ts';
 import type { ExportFile } from './export-files.ts';
 
-/**
- * A ZIP as a stream: JSON Lines files one after another, then `manifest.json`. Only a few lines are in memory at a
- * time.
- */
+/** A ZIP as a stream: JSON Lines files one after another, then `manifest.json`. Holds only a few lines at a time. */
 export interface Archive {
   parts: AsyncIterable<Buffer>;
   /** The files in the archive; complete once all parts have been read. */

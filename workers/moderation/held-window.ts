@@ -8,10 +8,7 @@ import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavail
  */
 const HELD_CHARACTERS = 200;
 const HELD_MS = 500;
-/**
- * In UTF-16 units: the end of the released text is checked again with the text that follows, to find a phrase that
- * spans both.
- */
+/** In UTF-16 units: this much released text is checked again with what follows, for phrases that span both. */
 const OVERLAP = 100;
 
 /**

@@ -26,10 +26,7 @@ function revealTags(text: string): string {
   return text.replaceAll(TAG_CHARACTERS, (tag) => String.fromCodePoint((tag.codePointAt(0) ?? TAGS_FROM) - TAGS_FROM));
 }
 
-/**
- * A text and, if it contains format characters, also the text without them and the text with its tag characters made
- * visible.
- */
+/** A text and, if it has format characters, also the text without them and with its tag characters made visible. */
 function eachReading(text: string): string[] {
   if (!FORMAT_CHARACTER.test(text)) return [text];
   return [text, text.replaceAll(FORMAT_CHARACTERS, ''), revealTags(text).replaceAll(FORMAT_CHARACTERS, '')];
@@ -43,9 +40,8 @@ export function readingsOfContext({ instruction, values }: Pick<PromptToRead, 'i
 }
 
 /**
- * Rows in which stored messages have neighbours of the same role. Each message was moderated with its own request, but
- * perhaps not side by side, because requests of one entity may run at once and a turn between two others may be
- * deleted.
+ * Rows in which stored messages have neighbours of the same role. Each was moderated with its own request, but perhaps
+ * not side by side: requests of one entity may run at once, and a turn between two others may be deleted.
  */
 function storedNeighbours({ history, submitted }: PromptToRead): Row[] {
   if (history.length === 0) return [];

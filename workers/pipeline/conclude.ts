@@ -53,8 +53,7 @@ async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
   if (text === '') return NO_USAGE;
   const { messages, maxTokens } = envelope.request;
   const usage = await estimateUsage(asked ?? messages, text, maxTokens);
-  // Without `asked`, another delivery made the call. Only that delivery's own count, stored with its first text,
-  // includes history and instruction.
+  // Without `asked`, another delivery made the call; only its own count includes history and instruction.
   return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }
 

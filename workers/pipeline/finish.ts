@@ -23,10 +23,7 @@ function factsOf({ envelope }: Claimed) {
   return { requestId, tenantId, keyId, mode, tier, endpoint, ...entity };
 }
 
-/**
- * The charge. An answer without text is not charged; with a test key the charge is zero, but its ledger entry is still
- * written.
- */
+/** The charge. Without text there is none; a test key's charge is zero, but its ledger entry is still written. */
 function settlementOf(
   run: Claimed,
   { usage, finishReason }: Outcome,

@@ -111,8 +111,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       if (writer === undefined && !endsWithText(error)) Object.assign(run.answer, { text: '', unsent: [] });
       throw error;
     } finally {
-      // Saving an entity's turn before the terminal event takes long if MongoDB is unavailable; text must not wait for
-      // that.
+      // Saving an entity's turn takes long if MongoDB is unavailable; text must not wait for that.
       await writer?.settle(run.entity !== undefined);
     }
   };

@@ -37,10 +37,7 @@ function refusalOfValue({ field, origin }: ContextValue, categories: string): Se
   );
 }
 
-/**
- * Checks everything in the request that a model would read, before any provider sees it. Fails closed: no verdict, no
- * answer.
- */
+/** Checks all that a model would read, before any provider sees it. Fails closed: no verdict, no answer. */
 export function createModerate({ moderator, clock, events }: ModerateDeps): Stage<Assembled, Assembled> {
   function check(run: Assembled, texts: readonly string[]): Promise<ModerationVerdict> {
     const { signal } = run.lease;

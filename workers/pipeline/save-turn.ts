@@ -21,10 +21,7 @@ const AGAIN_MS = 500;
  * (docs/spec/contract.md section 4).
  */
 export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Stage<Generated, Generated> {
-  /**
-   * Retries while MongoDB is unavailable: a turn saved only after the end of the answer would be missing from the next
-   * prompt.
-   */
+  /** Retries while MongoDB is unavailable: saved after the answer's end, the turn could miss the next prompt. */
   async function retryWhileMongoIsAway(store: () => Promise<void>, { signal }: Claimed['lease']): Promise<void> {
     const until = clock.now() + AWAY_MS;
     for (;;) {

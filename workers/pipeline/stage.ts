@@ -42,10 +42,7 @@ export interface Delivery {
 
 /** A request that this delivery owns. */
 export interface Claimed {
-  /**
-   * An earlier delivery died after it had sent text, or there were too many deliveries: end the request, do not
-   * generate again.
-   */
+  /** An earlier delivery died after sending text, or there were too many: end the request, do not generate again. */
   interrupted: boolean;
   ref: DeliveryRef;
   /** Absent: the sweep runs the request beside its queue. */
@@ -53,10 +50,7 @@ export interface Claimed {
   envelope: RequestEnvelope;
   /** Place in the order of acceptance. */
   seq: number;
-  /**
-   * When it was claimed, by Redis's clock. Later deliveries have later times, even if a rollback of Redis repeats their
-   * number.
-   */
+  /** When it was claimed, by Redis's clock: rises with each delivery, even if a rollback repeats the fence. */
   claimedAt: number;
   rates: Rates;
   lease: Lease;

@@ -23,10 +23,7 @@ const CONCURRENCY = 8;
 const LOCK_MS = 15_000;
 const STALL_CHECK_MS = 5_000;
 
-/**
- * Runs exports and deletions. A failed job loses nothing: the work is recorded in MongoDB, and the sweep queues it
- * again.
- */
+/** Runs exports and deletions. A failed job loses nothing: the work is in MongoDB, and the sweep queues it again. */
 export function createComplianceWorker({ client, keyspace, run, recorder, log }: ComplianceWorkerDeps): {
   close(): Promise<void>;
 } {

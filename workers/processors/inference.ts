@@ -77,10 +77,7 @@ async function untilIdle(running: () => number, signal: AbortSignal): Promise<vo
   }
 }
 
-/**
- * While all places are taken, BullMQ looks for jobs again only when one ends, which may take minutes, or when it is
- * resumed.
- */
+/** With all places taken, BullMQ looks for jobs only when one ends, perhaps in minutes, or when it is resumed. */
 async function lookAgain(worker: Worker): Promise<void> {
   if (worker.isPaused()) return;
   await worker.pause(true);
@@ -170,8 +167,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     log.warn('The queue reported an error.', { shard, error });
   });
   restWhenFull(worker);
-  // Another worker may have the job by now, or Redis was unavailable for longer than a lock lasts. The request's lease
-  // decides.
+  // Another worker may have the job, or Redis was unavailable for longer than a lock lasts. The lease decides.
   worker.on('lockRenewalFailed', (jobIds) => {
     for (const jobId of jobIds) onLockLost(jobId);
   });

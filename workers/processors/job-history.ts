@@ -17,10 +17,7 @@ export class RequestFailed extends Error {
 
 /** What Bull Board keeps of ended requests (docs/spec/contract.md section 8). */
 export interface JobHistory {
-  /**
-   * Whether the job of a request with this outcome is kept. Call it once per job: a true answer starts the wait for the
-   * next sample.
-   */
+  /** Whether the job of a request with this outcome is kept. Ask once: a job that is kept counts as a sample. */
   keeps(run: Claimed, outcome: Outcome): boolean;
   /** The result to store of a job that is kept. Throws RequestFailed if the request failed. */
   conclude(job: Job<ChatJob>, ended: Ended, tookMs: number): Promise<JobFacts>;

@@ -10,9 +10,7 @@ const LOOK_BACK_MS = 5_000;
  */
 export interface LookBacks {
   isDue(shard: number): boolean;
-  /**
-   * The next look back is due after LOOK_BACK_MS: no entry is left to read, or one of those left has just been refused.
-   */
+  /** The next look back is due after LOOK_BACK_MS: no entry is left, or one that is left was just refused. */
   postpone(shard: number): void;
   /** The next round begins with a look back: a booking was interrupted, or another process may have led meanwhile. */
   makeDue(shard: number): void;

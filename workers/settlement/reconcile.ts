@@ -111,8 +111,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
         });
       lostRequests += lost.length;
       const settled = [...known, ...booked, ...(onDrift === 'repair' ? lost : [])];
-      // Read the book now: some charges may have been booked since the comparison, and the booker may not have
-      // published them yet.
+      // Read now: some charges may have been booked since the comparison, and not yet published.
       if (settled.length > 0) await accounts.publishBook(shard, tenantId, await books.book(tenantId), settled);
     }
     return lostRequests;
@@ -213,8 +212,7 @@ export function createReconcileHourly(deps: ReconcileHourlyDeps): ReconcileHourl
   const { reconciler, leases, outbox, drift, events, log } = deps;
   return async (shard) => {
     if (!(await leases.takeTurn(shard, TASK, EVERY_MS))) {
-      // Turns pass from worker to worker: otherwise a worker that once saw drift would show it forever, and a new
-      // worker none.
+      // Turns pass from worker to worker: a worker that once saw drift would show it forever, and a new one none.
       events.emit('ledger.drift', shard, (await drift.read(shard)) ?? {});
       return;
     }

@@ -14,9 +14,7 @@ import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface RecoverLost {
-  /**
-   * Looks after the due requests of a shard. If a round of the shard is already running, the call waits for that round.
-   */
+  /** Looks after the due requests of a shard. Waits for a round of the shard that is already running. */
   round(shard: number): Promise<void>;
   /**
    * Makes a request due for the next round if it has an intent, which stays until the request is brought back and has

@@ -102,10 +102,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     await announce(tenantId);
   }
 
-  /**
-   * Records in the webhook's row what an attempt shows about the receiver. Disables the webhook if the receiver has
-   * failed for too long.
-   */
+  /** Records in the row what an attempt shows about the receiver. Disables a webhook that has failed for too long. */
   async function noteHealth(webhook: WebhookRow, attempt: DeliveryAttempt & { ok: boolean }, now: number) {
     const { _id, tenantId, mode = 'live' } = webhook;
     const space = { tenantId, mode };
@@ -121,9 +118,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     else if (isGivenUp(failing, now)) await disable(webhook, 'failing', now);
   }
 
-  /**
-   * Rereads the row after a failed attempt: another attempt may have succeeded, or the tenant may have changed the row.
-   */
+  /** The row after a failed attempt: another attempt may have succeeded, or the tenant may have changed it. */
   async function reread(webhook: WebhookRow): Promise<WebhookRow> {
     const { _id, tenantId, mode = 'live' } = webhook;
     return (await webhooks.find({ tenantId, mode }, _id)) ?? webhook;

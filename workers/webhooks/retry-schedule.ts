@@ -7,9 +7,7 @@ const RETRY_DELAYS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR
 
 export const ATTEMPTS_MAX = RETRY_DELAYS_MS.length + 1;
 
-/**
- * The largest fraction of a delay that is added to it, so that receivers that failed together are not retried together.
- */
+/** The largest fraction added to a delay, so that receivers that failed together are not retried together. */
 const JITTER = 0.1;
 
 /**

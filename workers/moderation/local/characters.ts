@@ -123,8 +123,7 @@ function classifySymbol(codePoint: number, text: string): CharacterClass {
   const gap = STOPS.has(compatible) ? STOP_GAP : SOFT_GAP;
   const readings = NEVER_LETTERS.has(compatible) ? NO_READINGS : readingsOf(codePoint, text);
   if (readings.length === 0) return { ...NOTHING, gap };
-  // An ASCII symbol is only guessed to be a letter, a circled letter can be nothing else, and an emoji may be a letter
-  // or a gap.
+  // An ASCII symbol is only guessed to be a letter, a circled letter is nothing else, an emoji may be either.
   if (codePoint < 0x80) return { gap, readings, plain: 0, sure: 0 };
   return { gap: PICTOGRAPH.test(text) ? gap : NO_GAP, readings, plain: 0, sure: 1 };
 }
@@ -134,10 +133,7 @@ function isPlain(text: string): boolean {
   return (text.normalize('NFD').codePointAt(0) ?? 0) < 0x80;
 }
 
-/**
- * The ASCII letter, digit or symbol that a character looks like, in lower case; the character itself if it looks like
- * none.
- */
+/** The ASCII letter, digit or symbol that a character looks like, in lower case, or else the character itself. */
 function resolve(codePoint: number, text: string): number {
   const confusable = resolveConfusable(codePoint) ?? codePoint;
   const looksLike = confusable < 0x80 ? confusable : (text.normalize('NFKD').codePointAt(0) ?? codePoint);

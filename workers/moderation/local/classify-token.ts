@@ -13,10 +13,7 @@ export interface TokenClass {
   count: number;
   /** The last stop or colon after its last letter; NO_GAP: there is none. */
   mark: number;
-  /**
-   * It may be one letter of a word spelled in single letters («k i l l»), so it counts as a token of its own only if an
-   * ordinary word follows.
-   */
+  /** May be one letter of a spelled-out word («k i l l»): a token of its own only if an ordinary word follows. */
   isSingle: boolean;
 }
 
@@ -57,10 +54,7 @@ function add(to: Readings, node: number, flags: number): boolean {
   return true;
 }
 
-/**
- * Adds to `next` the nodes that a letter leads to from each reading, and from the root if a word may begin. False: too
- * many.
- */
+/** Adds to `next` where a letter leads from each reading, and from the root if a word may begin. False: too many. */
 function followAll({ trie }: Lexicon, letter: number, mayBegin: boolean, sure: number, crossing: number): boolean {
   const { children, letters } = trie;
   const first = mayBegin ? (children[letter] ?? 0) : 0;
@@ -76,9 +70,7 @@ function followAll({ trie }: Lexicon, letter: number, mayBegin: boolean, sure: n
   return true;
 }
 
-/**
- * The word that ends at this gap in some reading. -1: none. -2: more than one, or one that began before an earlier gap.
- */
+/** The word that ends at this gap in some reading. -1: none. -2: several, or one begun before an earlier gap. */
 function wordHere({ trie }: Lexicon): number {
   let word = -1;
   for (let index = 0; index < now.count; index += 1) {

@@ -5,10 +5,7 @@ import { isPlainWordBehind, isWhiteSpace } from './word-ends.ts';
 
 /** What `passToken` found out about a token, the text between two pieces of white space. */
 export interface PassedToken {
-  /**
-   * Where the white space after the token begins. If only a part could be passed over: the end of that part, after a
-   * gap.
-   */
+  /** Where the white space after the token begins. If only a part could be passed over: its end, after a gap. */
   end: number;
   /** How far the token was looked at. */
   lookedTo: number;
@@ -106,8 +103,7 @@ export function passToken(
 }
 
 /**
- * Adds to `next`, which has `kept` nodes, the nodes that a letter leads to from each node, and from the root if a word
- * may begin.
+ * Adds to `next`, which has `kept` nodes, where a letter leads from each node, and from the root if a word may begin.
  */
 function followAll(
   table: Uint16Array,

@@ -24,10 +24,7 @@ export interface PhraseLists {
 /** One file each in phrases/, in the order in which their groups are compiled. */
 const LISTS = ['hate', 'harassment', 'self-harm', 'sexual', 'violence', 'illicit-violent', 'illicit'];
 
-/**
- * How strongly a phrase indicates its category. The default threshold is 0.5, so mild phrases flag only for tenants who
- * ask for it.
- */
+/** How certain a phrase is. The default threshold is 0.5, so mild phrases flag only for tenants who ask for it. */
 const SCORES: Readonly<Record<string, number>> = { certain: 0.95, clear: 0.8, likely: 0.6, mild: 0.4 };
 
 /** Harmless but always flagged, so that an operator can test the whole path. */

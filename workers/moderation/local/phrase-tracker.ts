@@ -107,10 +107,7 @@ export class PhraseTracker {
     this.open(set, start, disguised);
   }
 
-  /**
-   * Phrases that began with the same word continue as one. Of two in the same set, the later start is kept, because it
-   * holds back less text.
-   */
+  /** Phrases begun by the same word continue as one; of two in the same set, the later is kept and holds back less. */
   private open(set: PhraseSet<PhraseGroup>, start: number, disguised: boolean): void {
     let index = 0;
     let known = this.fresh[index];

@@ -28,8 +28,7 @@ export interface TextPlace {
 const BUDGET_MAX = 16_000;
 
 /**
- * What the last call of `passWord` or `passOther` has passed over; one object for all, because each result is read at
- * once.
+ * What the last call of `passWord` or `passOther` passed over; one object for all, since each result is read at once.
  */
 const passed: PassedToken = { end: 0, lookedTo: 0, inGap: false, words: 0, mark: NO_GAP };
 

@@ -58,10 +58,7 @@ export class TextScanner {
     return this.readers.idle && this.tracker.quiet;
   }
 
-  /**
-   * A phrase is open. A word that has been read in part does not count: a single letter may continue after the end of a
-   * sentence.
-   */
+  /** A phrase is open; a partly read word does not count, as a single letter may continue after a sentence. */
   get inPhrase(): boolean {
     return !this.tracker.quiet;
   }

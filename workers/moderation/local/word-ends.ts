@@ -18,10 +18,7 @@ export function kindAt(kinds: Uint8Array, units: Uint16Array, at: number): numbe
   return kinds[units[at] ?? 0] ?? UNKNOWN;
 }
 
-/**
- * Whether a word of plain letters ends here: some words continue after a dot («k.i.l.l»), and single letters after a
- * space.
- */
+/** Whether a plain word ends here: some words continue after a dot («k.i.l.l»), single letters after a space. */
 export function endsWord(kinds: Uint8Array, units: Uint16Array, start: number, end: number): boolean {
   if (end + 2 >= units.length) return false;
   const kind = kindAt(kinds, units, end);
@@ -54,10 +51,7 @@ export function endsAtGap(
   return false;
 }
 
-/**
- * A symbol that may be a letter, with spaces on both sides. An ASCII symbol is never a word, because it is only guessed
- * to be a letter.
- */
+/** A symbol that may be a letter, between spaces. No ASCII symbol is a word: it is only guessed to be a letter. */
 export function standsAlone(kinds: Uint8Array, units: Uint16Array, at: number): boolean {
   return (
     at + 3 < units.length &&

@@ -4,9 +4,7 @@ export interface Beats {
   next(act: () => void): () => void;
 }
 
-/**
- * A beat that is due in less than a quarter of the interval is skipped: a timer that fires early would hit it twice.
- */
+/** A beat due in less than a quarter of the interval is skipped: a timer that fires early would hit it twice. */
 const NEAR = 4;
 
 /** `offsetMs`: how much earlier these beats come than beats without an offset; less than `everyMs`. */

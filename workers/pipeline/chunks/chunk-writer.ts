@@ -115,8 +115,7 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
         earlier: answer.sent,
       });
       answer.sentSeq = lastSeq;
-      // One by one: a function call takes only some 100,000 arguments, and more deltas than that may pile up while
-      // Redis is slow.
+      // One by one: a call takes only some 100,000 arguments, and more may pile up while Redis is slow.
       for (const delta of deltas) answer.sent.push(delta);
       if (outcome !== 'ok') end(outcome);
     } catch {

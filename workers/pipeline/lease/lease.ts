@@ -11,9 +11,7 @@ import type { HoldTerms } from './hold.ts';
 const RENEW_MS = 3_000;
 /** Tokens expected before the first renewal, while the speed of the answer is unknown. */
 const FIRST_INTERVAL_TOKENS = 100;
-/**
- * How much of an answer the lease asks for, at least, before a provider is called; any part that is granted is enough.
- */
+/** Minimum length of answer to ask for before a provider is called; any part that is granted is enough. */
 const LEAST_ANSWER_TOKENS = 32;
 /**
  * A positive balance always admits one request, which may overrun it by this: half of the bound in

@@ -10,10 +10,7 @@ export interface ReleaseGate {
   close(): void;
 }
 
-/**
- * To keep text from waiting, a grant is enlarged when only this many tokens of it are left, plus an eighth of those
- * released.
- */
+/** More is asked for when only this many granted tokens are left, plus an eighth of those released. */
 const LOW_TOKENS = 32;
 const LOW_PART = 8;
 /** The pause after a request for a grant that Redis did not answer. */

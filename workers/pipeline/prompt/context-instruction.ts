@@ -32,10 +32,7 @@ function resolve(field: keyof ContextSource, sources: ContextSources): ContextVa
   return undefined;
 }
 
-/**
- * Characters that end a line or change its direction, and all quotation marks that could be taken for the end of the
- * quote.
- */
+/** Characters that end a line or change its direction, and all quotation marks that could seem to end the quote. */
 const BREAKS = /[\s\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu;
 const QUOTES = /["“”„‟″«»＂]/gu;
 
@@ -45,9 +42,7 @@ const QUOTES = /["“”„‟″«»＂]/gu;
  */
 const FORMAT_CHARACTERS = /(?!(?<=[^\p{ASCII}\p{Cf}])[\u200c\u200d](?=[^\p{ASCII}\p{Cf}]))\p{Cf}/gu;
 
-/**
- * Makes one line of limited length, in which nothing ends the quote, so that a value cannot pass for an instruction.
- */
+/** Makes one line of limited length, in which nothing ends the quote: a value cannot pass for an instruction. */
 function toLine(value: string): string {
   const line = value.replaceAll(BREAKS, ' ').replaceAll(FORMAT_CHARACTERS, '').replaceAll(QUOTES, "'").trim();
   const characters = Array.from(line);

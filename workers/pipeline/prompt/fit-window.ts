@@ -36,10 +36,7 @@ function turnsOf(history: readonly ChatMessage[]): ChatMessage[][] {
   return turns;
 }
 
-/**
- * Keeps as many of the newest turns as fit in the window beside the instruction, the submitted messages and
- * `maxTokens`.
- */
+/** Keeps the newest turns that fit in the window beside instruction, submitted messages and `maxTokens`. */
 export function fitWindow(
   parts: PromptParts,
   contextWindow: number,

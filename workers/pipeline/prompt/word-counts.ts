@@ -3,9 +3,7 @@ import { unitsOf } from '../../text-units.ts';
 /** In UTF-16 units. Longer words are rarely seen twice. */
 export const WORD_KEPT_MAX = 32;
 
-/**
- * How many places a word may be kept in; its hash selects them, and words that share these places push each other out.
- */
+/** How many places a word's hash allows; words that share them push each other out. */
 const WAYS = 4;
 const SETS = 8_192;
 const PRIME = 0x0100_0193;
@@ -29,8 +27,7 @@ export interface WordRun {
   /** How far the text has been read. */
   readonly at: number;
   /**
-   * Reads on to the first unknown word, which is then in `unknown`, or to the end of the word at `until`. Returns the
-   * tokens of the known words.
+   * Reads on to the first unknown word, then in `unknown`, or beyond `until`. Returns the tokens of the known words.
    */
   readKnown(until: number): number;
   unknown: WordPlace | undefined;

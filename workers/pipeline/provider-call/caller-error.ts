@@ -44,8 +44,7 @@ function toldWaitSeconds(waitMs: number): number {
 }
 
 /**
- * The caller's error when no target gave an answer. `waitMs`: the shortest wait that a target asked for; Infinity: none
- * did.
+ * The caller's error when no target answered. `waitMs`: the shortest wait that a target asked for; Infinity: none did.
  */
 export function toCallerError(error: unknown, waitMs: number): unknown {
   if (error instanceof TooLongError) return new ServiceError('invalid_request', error.message, { param: 'messages' });

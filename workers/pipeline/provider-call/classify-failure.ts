@@ -14,10 +14,7 @@ export function failureReason(error: unknown): string {
 /** What a failed call says about its provider. `void`: nothing, because the call was stopped or was itself wrong. */
 export type FailureClass = { kind: 'void' } | { kind: 'failed'; reason: string } | { kind: 'refused'; reason: string };
 
-/**
- * The provider refuses everything we send until somebody fixes our account with it (docs/spec/contract.md section 7,
- * Routing).
- */
+/** The provider refuses everything until somebody fixes our account (docs/spec/contract.md section 7, Routing). */
 const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
   [401, 'authentication'],
   [402, 'payment_required'],
@@ -27,8 +24,8 @@ const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
 const COUNTED: ReadonlySet<ProviderFault> = new Set(['transient', 'silent', 'blocked']);
 
 /**
- * Network failures, time limits, firewalls, 408, 409, 429, 5xx and broken answers count against a provider; the
- * caller's mistakes never do.
+ * Network failures, time limits, firewalls, 408, 409, 429, 5xx and broken answers count; the caller's mistakes never
+ * do.
  */
 export function classifyFailure(error: unknown): FailureClass {
   if (!(error instanceof ProviderError)) return { kind: 'void' };

@@ -70,10 +70,7 @@ function callOf(
   };
 }
 
-/**
- * Lets the call read to the end of its body, so that its connection can be used again. How the body ends does not
- * matter.
- */
+/** Reads to the end of the body, so that the connection can be used again. How the body ends does not matter. */
 function drain(body: Promise<void>, clock: ProviderCallClock): void {
   const timer = setTimeout(() => {
     clock.abort(new ProviderTimeout('end of the body', DRAIN_MS));

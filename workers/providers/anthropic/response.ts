@@ -108,10 +108,7 @@ export function laterUsage(before: AnthropicUsage, later: AnthropicUsage): Anthr
   return later.output === undefined ? usage : { ...usage, output: Math.max(output, before.output ?? 0) };
 }
 
-/**
- * The prompt counts whether it came from the cache or not. An explicit zero is a count; figures for only prompt or
- * answer are none.
- */
+/** The prompt counts, cached or not. An explicit zero is a count; prompt or answer alone is none. */
 export function wholeUsage({ input, cacheCreation = 0, cacheRead = 0, output }: AnthropicUsage): Usage | undefined {
   if (input === undefined || output === undefined) return undefined;
   return { promptTokens: input + cacheCreation + cacheRead, completionTokens: output };

@@ -115,9 +115,7 @@ function toProviderError(error: unknown, signal: AbortSignal): unknown {
   return new ProviderError(fault, `The connection to the provider failed (${code})`, { cause: error });
 }
 
-/**
- * Posts a request and passes the body of a 200 to `onAnswer`; any other status rejects with the error in the answer.
- */
+/** Posts, and passes the body of a 200 to `onAnswer`; any other status rejects with the error in the answer. */
 export async function postToProvider(
   http: HttpClient,
   call: Omit<HttpCall, 'onHead'>,

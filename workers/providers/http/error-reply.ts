@@ -35,10 +35,7 @@ const STATUS_OF_WORD: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 529],
 ]);
 
-/**
- * Words that mean an account without money, which also comes with 429 (OpenAI) or 400 (Anthropic): a retry does not
- * help, but another provider may.
- */
+/** No money left, also said with 429 (OpenAI) or 400 (Anthropic): no retry helps, but another provider may. */
 const UNPAID_WORDS: ReadonlySet<string> = new Set(['insufficient_quota', 'billing_error']);
 const UNPAID_SENTENCE = /^Your credit balance is too low\b/;
 const UNPAID = 'billing_error';

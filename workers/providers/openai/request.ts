@@ -16,10 +16,7 @@ function samplingFields({ temperature, topP, stop, seed, user }: Sampling): Reco
 
 const JSON_INSTRUCTION: ChatMessage = { role: 'system', content: 'Answer with one JSON object and nothing else.' };
 
-/**
- * OpenAI and Azure refuse `json_object` unless a message says "JSON", which a caller who sets `json_mode` need not
- * know.
- */
+/** OpenAI and Azure refuse `json_object` unless a message says "JSON", which callers of `json_mode` need not know. */
 function withJsonWord(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   return messages.some(({ content }) => /json/i.test(content)) ? messages : [JSON_INSTRUCTION, ...messages];
 }

@@ -27,10 +27,7 @@ const LENGTH_REASONS: ReadonlySet<string> = new Set(['length', 'model_length', '
 const BROKEN_REASONS: ReadonlySet<string> = new Set(['error', 'abort', 'insufficient_system_resource']);
 const TOOL_REASONS: ReadonlySet<unknown> = new Set(['tool_calls', 'function_call']);
 
-/**
- * OpenAI-compatible servers have reasons of their own; one that is no limit, filter or failure is an ordinary end
- * (`eos`).
- */
+/** Servers have reasons of their own; one that is no limit, filter or failure is an ordinary end (`eos`). */
 function toFinishReason(value: unknown): Completion['finishReason'] {
   if (typeof value !== 'string' || value === '') return undefined;
   if (BROKEN_REASONS.has(value))
