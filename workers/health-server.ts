@@ -13,9 +13,9 @@ export interface HealthServerDeps {
 const PATHS: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
 const METHODS: readonly string[] = ['GET', 'HEAD'];
 
-/** How long a request may take to arrive; milliseconds. None of them has a body. */
+/** How long a request may take to arrive; milliseconds. These requests have no body. */
 const ARRIVAL_MS = 10_000;
-/** By itself Node looks every 30 s for requests that came too slowly. */
+/** How often per time limit Node checks for requests that arrive too slowly; by default it checks every 30 s. */
 const CHECKS_A_LIMIT = 10;
 
 function send(res: ServerResponse, status: number, body: string, type = 'application/json; charset=utf-8'): void {
@@ -28,7 +28,7 @@ const UNAVAILABLE = '{"status":"unavailable","checks":{"worker":"it is starting"
 
 /**
  * A worker's three pages, for operators and schedulers only; Express stays in the ingress. `worker` is undefined while
- * it is still being put together.
+ * the worker is still starting.
  */
 export function createHealthServer(
   worker: () => HealthServerDeps | undefined,

@@ -17,8 +17,8 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 export type WorkerConnections = Awaited<ReturnType<typeof openConnections>>;
 
 /**
- * What every part of a worker is opened with: the settings, and what the worker reaches outside of itself, which is both
- * stores, the routes in force, and providers.
+ * What every part of a worker needs to start: the settings, and the worker's connections to both stores, the routes in
+ * force, and the HTTP client for providers.
  */
 export async function openConnections(config: Config, namespace: string | undefined, log: Logger, closer: Closer) {
   const keyspace = createKeyspace(namespace);

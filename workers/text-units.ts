@@ -1,7 +1,7 @@
-/** From here on one call of Node.js's costs less than a loop. */
+/** From this length on, one call into Node.js is cheaper than a loop. */
 const LONG = 128;
 
-/** The UTF-16 units of a text, each of which is one look into memory then: a text itself is asked what it is each time. */
+/** The UTF-16 units of a text: an array is read faster than a string, which checks what it is on each read. */
 export function unitsOf(text: string): Uint16Array {
   const { length } = text;
   if (length < LONG) {
@@ -10,7 +10,7 @@ export function unitsOf(text: string): Uint16Array {
     return units;
   }
   const bytes = Buffer.allocUnsafeSlow(length * 2);
-  // The order of bytes is that of all machines but one that Node.js is built for.
+  // Little-endian, like all machines but one that Node.js is built for.
   bytes.write(text, 'utf16le');
   return new Uint16Array(bytes.buffer, bytes.byteOffset, length);
 }

@@ -8,12 +8,12 @@ import type { ReconcileEvents } from './settlement/reconcile.ts';
 import type { SettleEvents } from './settlement/settle.ts';
 
 /**
- * What a worker reports while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). Nothing that
- * a request depends on goes this way.
+ * What a worker reports while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). No request
+ * depends on these events.
  */
 export interface WorkerEvents extends BreakerEvents, ReconcileEvents, SettleEvents {
   'request.claimed': [run: Claimed];
-  /** The first text of a provider has come; another provider may yet be asked. */
+  /** A provider's first text has arrived; another provider may still be called. */
   'answer.first_text': [run: Claimed];
   'request.finished': [run: Claimed, outcome: Outcome];
   /** One check of a moderation backend; milliseconds. */

@@ -70,7 +70,7 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
   });
 }
 
-/** Writes the log lines that follow from a worker's events, one for each ended request among them. */
+/** Writes the log lines for a worker's events, including one for each request that ends. */
 export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): void {
   events.on('request.finished', ({ envelope, answer }, { finishReason, usage, error }) => {
     const { tier, requestId, tenantId, keyId, acceptedAt } = envelope;

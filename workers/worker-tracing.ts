@@ -9,14 +9,14 @@ import type { ProviderAdapter } from './providers/provider.ts';
 import type { WorkerEventBus } from './worker-events.ts';
 
 /**
- * A worker's spans, as wrappers that the composition root puts around stages and adapters: without tracing none of this
- * runs. All spans are children of the one that came with the request.
+ * A worker's spans, as wrappers that the composition root puts around stages and adapters; without tracing, none of
+ * this code runs. All spans are children of the span that came with the request.
  */
 export function traceQueue(events: WorkerEventBus, tracing: Tracing, clock: Clock): void {
   events.on('request.claimed', ({ envelope, ref }) => {
     const { requestId, acceptedAt, traceparent: parent } = envelope;
     const waited = tracing.waited({ requestId, parent, queue: ref.queue, acceptedAt, claimedAt: clock.now() });
-    // Lines of batches, and requests of an earlier version's ingress, bring no span: the wait begins their trace.
+    // Batch lines, and requests from an older ingress, come without a span: the wait starts their trace.
     envelope.traceparent ??= waited;
   });
 }
@@ -33,7 +33,7 @@ export function traceModeration(moderate: Stage<Assembled, Assembled>, tracing: 
   };
 }
 
-/** The HTTP status of a failure, as semantic conventions want it, or the word of the request's timeline. */
+/** The HTTP status of a failure, as the semantic conventions require, or else the timeline's word for it. */
 function outcomeOf(error: unknown): ProviderCallOutcome {
   if (error instanceof FlaggedError) return { finishReason: 'content_filter', usage: undefined, model: undefined };
   const status = error instanceof ProviderError ? error.status : undefined;

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 
 import type { InferenceWorker } from '../processors/inference.ts';
 
-/** A shard's queue of batches, and the queue that it yields to. */
+/** A shard's batch queue, and the queue that it yields to. */
 interface YieldingQueues {
   batch: Pick<InferenceWorker, 'concurrency' | 'meanMs' | 'idleMs'>;
   interactive: Pick<InferenceWorker, 'idleMs'>;
@@ -14,46 +14,46 @@ export interface BatchConcurrency {
 }
 
 export interface BatchConcurrencyOptions {
-  /** Places of all shards' queues of batches together. */
+  /** Total places of the batch queues of all shards. */
   max: number;
   /** How busy the process was since the last call, from 0 to 1. */
   busy?: () => number;
 }
 
 const LOOK_MS = 100;
-/** Nobody waits for anything else: the process may be used up, but for what keeps its requests its own. */
+/** Limits while only batches run: they may use up the process, except for what the renewal of leases needs. */
 const ALONE = { busyMin: 0.8, busyMax: 0.9, more: 4, less: 0.7 } as const;
-/** Somebody does: quick to yield, slow to come back. */
+/** Limits while a caller waits for other requests: quick to yield, slow to come back. */
 const SHARED = { busyMin: 0.45, busyMax: 0.6, more: 1, less: 0.5 } as const;
-/** A caller who comes back within that time has not gone. */
+/** A queue counts as idle once it has had no request for this long. */
 const GONE_MS = 2_000;
-/** What batches are never kept from, however busy the machine is: some 10 % of a core. */
+/** The rate that batches always get, however busy the machine is: some 10 % of a core. */
 const LINES_PER_SECOND_MIN = 20;
 
 export interface ProcessLoad {
   /** How busy the process is, from 0 to 1. */
   busy: number;
-  /** Requests that somebody waits for run beside. */
+  /** Requests that somebody waits for are running as well. */
   isShared: boolean;
   /** How long a line takes; milliseconds. */
   meanMs: number;
 }
 
 /**
- * How many lines of batches a worker runs at once: as many as it is allowed to while its event loop has time to spare,
- * fewer while other requests need it, and never so few that lines would come to an end slower than 20 a second.
+ * How many batch lines a worker runs at once: up to `max` while its event loop has time to spare, fewer while other
+ * requests need it, and never so few that fewer than 20 lines per second would end.
  */
 export function nextPlaces(places: number, { busy, isShared, meanMs }: ProcessLoad, max: number): number {
   const { busyMin, busyMax, more, less } = isShared ? SHARED : ALONE;
-  // Little's law: how many run is how many come a second times how long each takes.
+  // Little's law: the number running is the number per second times the duration of each.
   const least = Math.min(max, Math.max(1, Math.ceil((LINES_PER_SECOND_MIN * meanMs) / 1_000)));
   if (busy > busyMax) return Math.max(least, Math.floor(places * less));
   return Math.max(least, busy < busyMin ? Math.min(max, places + more) : places);
 }
 
 /**
- * The places of each shard. Those whose lines run share them; another one keeps a place, in which its first line begins
- * at once.
+ * The places of each shard. Shards with running lines share them; an idle shard keeps one place, so that its first line
+ * starts at once.
  */
 export function placesOf(places: number, areIdle: readonly boolean[]): number[] {
   const idle = areIdle.filter((isIdle) => isIdle).length;
@@ -72,10 +72,10 @@ function createMeter(): () => number {
   };
 }
 
-/** Sets the places of all queues of batches by how busy this process is, and who else needs it. */
+/** Sets the places of all batch queues according to how busy this process is and whether other requests need it. */
 export function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyOptions): BatchConcurrency {
   const shards: YieldingQueues[] = [];
-  // So the first lines wait for nothing.
+  // Starts at the maximum, so that the first lines do not wait.
   let places = max;
 
   function look(): void {

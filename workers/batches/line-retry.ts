@@ -5,23 +5,23 @@ import type { LineRetry } from '../../shared/infra/mongo/batches/batch-lines.ts'
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 60_000;
 
-/** When the latest call began that a provider answered; undefined: none did. */
+/** When the latest successful provider call began; undefined: none succeeded. */
 export function answeredAt(trace: RequestTrace | undefined): number | undefined {
   const answered = (trace?.attempts ?? []).filter(({ outcome }) => outcome === 'ok');
   return answered.length === 0 ? undefined : Math.max(...answered.map(({ startedAt }) => startedAt));
 }
 
-/** How far a pause may be off its double, either way. */
+/** The random spread of a pause, as a fraction either way. */
 const SPREAD = 0.25;
 
-/** Whether the next try may begin. One that seems farther away than any pause was set before the clock was put back. */
+/** Whether the next try may begin. A due time farther ahead than any pause was set before the clock was set back. */
 export function isDue({ dueAt }: Pick<LineRetry, 'dueAt'>, now: number): boolean {
   return dueAt <= now || dueAt - now > BACKOFF_MAX_MS * (1 + SPREAD);
 }
 
 /**
- * What follows a failed try: when the next one is due, or undefined: the line is given up. `isOwnFault`: the provider
- * answers others meanwhile, or has answered this line without use. `random` is from 0 to 1.
+ * What follows a failed try: when the next one is due; undefined: the line is given up. `isOwnFault`: the provider is
+ * answering other lines, or its answer to this line was unusable. `random` is from 0 to 1.
  */
 export function nextRetry(
   last: LineRetry | undefined,

@@ -5,10 +5,10 @@ import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/princ
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { OpenBatch } from './open-batch.ts';
 
-/** Who sends a batch's lines, or why its key may not send any more. */
+/** Who sends a batch's lines, or why its key may no longer send. */
 export type LineSender = { principal: Principal } | { fault: ErrorDetail };
 
-/** Milliseconds for which what a key may do is taken as read; admission knows revocations and suspensions at once. */
+/** For how many milliseconds a key's permissions are cached; admission sees revocations and suspensions at once. */
 export const SENDER_MS = 2_000;
 
 const REVOKED: ErrorDetail = { code: 'invalid_api_key', message: 'The API key of this batch has been revoked.' };

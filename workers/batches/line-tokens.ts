@@ -1,23 +1,23 @@
-/** What the lines of a batch take beyond what is estimated of their prompts, as far as is known. */
+/** Learns how many tokens the lines of a batch take beyond their estimated prompts. */
 export interface LineTokens {
-  /** A line has ended that took so many. */
+  /** A line that took this many tokens has ended. */
   note(tokens: number): void;
   /**
-   * What the next line counts until it has ended, where it cannot take more than `most`. What is not known of it counts as
-   * far as it has `room`: a key that is in use would never have enough for more. `hasHistory`: its entity's history comes on
-   * top of `most`, and only lines that have ended tell how much that is.
+   * How many tokens the next line counts as until it has ended; without history it cannot take more than `most`. The
+   * uncertain part counts only as far as there is `room`: a key in use would never have enough for more. `hasHistory`:
+   * the entity's history comes on top of `most`, and only ended lines tell how long it is.
    */
   next(most: number, room: number, hasHistory?: boolean): number;
 }
 
-/** What the last lines took tells the most of the next ones: a batch may have its long ones together. */
+/** How many of the latest lines count: they say most about the next ones, as long lines may come together. */
 const MEMORY = 16;
 
 /**
- * The key's mean answer says little of a batch: it may be that of short chat, and of answers that differ. Lines that run at
- * once would go beyond it all together, and other requests of the key would find nothing left. So the first lines count what
- * they can take at most, and the next ones the mean of the batch and a standard deviation; with few lines known the mean
- * itself is uncertain by about its size over the root of their number.
+ * The key's mean answer says little about a batch: it may come from short chats of a different kind. Lines that run at
+ * once would all exceed it together and leave nothing for the key's other requests. So the first lines count the most
+ * they can take, and later ones the batch's mean plus a standard deviation; with few lines known, the mean itself is
+ * uncertain by about its size over the root of their number.
  */
 export function createLineTokens(): LineTokens {
   let known = 0;

@@ -12,7 +12,7 @@ import type { ProviderWatch } from './provider-watch.ts';
 import { createSendLine } from './send-line.ts';
 import type { SendLine } from './send-line.ts';
 
-/** What a line's way into the queue needs, as that of any request. */
+/** What is needed to admit and enqueue a line, as for any request. */
 export interface OpenSendLineDeps extends Pick<
   AdmissionDeps,
   'accountStore' | 'routing' | 'isFull' | 'pseudonyms' | 'clock' | 'log'
@@ -21,19 +21,19 @@ export interface OpenSendLineDeps extends Pick<
   redis: RedisClient;
   keyspace: Keyspace;
   admissions: AdmissionStore;
-  /** Written again whenever Redis is back. */
+  /** Replayed whenever Redis is back. */
   recentWrites: Pick<RecentWrites, 'note'>;
   requestTimeoutMs: number;
   /** The name under which the shard's lease is held. */
   workerId: string;
 }
 
-/** Puts together what admits and enqueues lines. */
+/** Opens the parts that admit and enqueue lines. */
 export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): SendLine {
   const { mongo, redis, keyspace, admissions, recentWrites, requestTimeoutMs, clock, log } = deps;
   const enqueuer = createEnqueuer({
     line: createLineStore(redis, keyspace, requestTimeoutMs),
-    // Nobody was told that a line was not accepted: one that a worker has runs on, and is found as sent.
+    // No caller got an error for the line, so if a worker already has it, it runs on and is later found as sent.
     store: { voidForGood: admissions.void, disown: admissions.void },
     giveUpAfterMs: requestTimeoutMs,
     recentWrites,
@@ -45,7 +45,7 @@ export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): Send
     store: admissions,
     accounts: createAccountRepository(mongo),
     takeBack: (requestId, principal, isRefused) => {
-      // A line that a full Redis refuses is sent again under its id, which finds it where it was let in before.
+      // A line refused by a full Redis is sent again under the same id; if it was admitted before, it is found.
       if (!isRefused) enqueuer.takeBack(requestId, principal);
     },
   });

@@ -5,33 +5,33 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Breakers } from '../pipeline/breakers/breakers.ts';
 import { answeredAt } from './line-retry.ts';
 
-/** What the leader of batches knows of the providers behind each tier. */
+/** What the batch leader knows about the providers behind each tier. */
 export interface ProviderWatch {
-  /** To be called for every ended request, not only for lines. `hasFailed`: it failed for a passing reason. */
+  /** Call it for every ended request, not only for lines. `hasFailed`: the request failed for a temporary reason. */
   noteEnd(tier: string, trace: RequestTrace | undefined, hasFailed: boolean): void;
   /** Whether a call that began at `since` or later was answered. */
   hasAnsweredSince(tier: string, since: number): boolean;
   /** Whether no provider of the tier answers, so that its lines wait. */
   isDown(tier: Tier): boolean;
-  /** True once a second at most: one line may be sent to a tier that is down, to find out whether it answers again. */
+  /** True at most once per second: one line may be sent to a tier that is down, to see whether it answers again. */
   takeProbe(tier: Tier): boolean;
 }
 
 export interface ProviderWatchDeps {
   routing: { current(): RoutingTable };
   breakers: Pick<Breakers, 'isClosed' | 'isPassable'>;
-  /** Milliseconds of a clock that is never set back, as `performance.now`. */
+  /** Milliseconds of a clock that is never set back, such as `performance.now`. */
   now: () => number;
   log: Logger;
 }
 
-/** So many passing failures in a row are an outage even if a breaker is closed: moderation, for one, has no breaker. */
+/** This many temporary failures in a row are an outage even if a breaker is closed: moderation has no breaker. */
 const FAILURES_IN_A_ROW = 20;
-/** The least time between two probes, as each costs an admission and a job. */
+/** Minimum time between two probes, because each costs an admission and a job. */
 const PROBE_MS = 1_000;
 
 interface TierHealth {
-  /** Passing failures since the last success. */
+  /** Temporary failures since the last success. */
   failures: number;
   /** When the latest answered call began; milliseconds since the epoch. */
   answeredAt: number;

@@ -18,12 +18,12 @@ export interface RefreshShardDeps {
   log: Logger;
 }
 
-/** Brings what is known of a shard up to date: new batches, cancelled ones, ended ones whose event was not published. */
+/** Brings the knowledge of a shard up to date: new batches, cancelled ones, ended ones whose event is unpublished. */
 export type RefreshShard = (shard: number, known: ShardBatches) => Promise<void>;
 
-/** How often the rows of the shard's batches are read, and so the delay of a cancellation. */
+/** How often the shard's batch rows are read, which is also the delay of a cancellation. */
 const ROWS_MS = 500;
-/** After this time the ingress of an upload must have died: a request has five minutes to arrive. */
+/** An upload older than this has lost its ingress: a request has five minutes to arrive. */
 const UPLOAD_MAX_MS = 600_000;
 
 function forgetOthers({ open, resting }: ShardBatches, rows: readonly BatchRow[]): void {
@@ -31,7 +31,7 @@ function forgetOthers({ open, resting }: ShardBatches, rows: readonly BatchRow[]
   for (const known of [open, resting]) for (const batchId of known.keys()) if (!ids.has(batchId)) known.delete(batchId);
 }
 
-/** Does nothing where the rows were read less than half a second ago. */
+/** Does nothing if the rows were read less than ROWS_MS ago. */
 export function createRefreshShard({
   work,
   queue,
@@ -44,7 +44,7 @@ export function createRefreshShard({
     return work.removeUnstarted(tenantId, _id, status, clock.now());
   }
 
-  /** Undefined: Redis is full, or away. The other batches go on, and this one is looked at again with the next rows. */
+  /** Undefined: Redis is full or unavailable. Other batches continue; this one is tried again at the next read. */
   async function decide({ shard, _id: batchId }: BatchRow): Promise<BatchFate | undefined> {
     return queue.decide(shard, batchId, 'running').catch((error: unknown) => {
       log.warn('A batch cannot be taken up yet.', { batchId, error });
@@ -54,10 +54,10 @@ export function createRefreshShard({
 
   async function takeUp({ open }: ShardBatches, row: BatchRow): Promise<void> {
     const { _id: batchId, tenantId } = row;
-    // What has been decided need not be asked again: a Redis that is full would not answer, and its lines have to end.
+    // A started batch needs no new decision: a full Redis would not give one, and the lines have to end.
     const fate = row.startedAt === undefined ? await decide(row) : 'running';
     if (fate === 'refused') {
-      // MongoDB went away as it started, and its caller was told that there is none.
+      // MongoDB became unavailable as the batch started, and its caller got an error.
       log.info('A batch that was refused is removed.', { batchId, tenantId });
       await removeUnstarted(row);
     } else if (fate === 'running') {

@@ -20,25 +20,25 @@ import type { ProviderWatch } from './provider-watch.ts';
 
 export type LineSendResult =
   | { kind: 'sent'; promptTokens?: number }
-  /** The line is to be sent again after `ms` milliseconds, as it was refused for a reason that passes. */
+  /** The line was refused for a temporary reason; send it again after `ms` milliseconds. */
   | { kind: 'wait'; waitFor: BatchWait | null; ms: number }
-  /** It was not sent, because no provider of its tier answers. */
+  /** The line was not sent, because no provider of its tier answers. */
   | { kind: 'held'; tier: Tier }
-  /** The line fails: its refusal will not pass. */
+  /** The line fails: it would be refused again. */
   | { kind: 'refused'; error: ErrorDetail };
 
 export interface SendLineDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueuer: Enqueuer;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
-  /** The name under which this process holds the lease of the shard's batches. Redis admits lines of the leader only. */
+  /** The name under which this process holds the lease of the shard's batches. Redis admits only the leader's lines. */
   leaderId: string;
   log: Logger;
 }
 
 /**
- * What a line waits for after a refusal that passes, a suspension among them, as it may be lifted. By any other refusal the
- * line fails (docs/spec/contract.md section 3, Batches).
+ * What a line waits for after a temporary refusal; a suspension is one, because it may be lifted. After any other
+ * refusal the line fails (docs/spec/contract.md section 3, Batches).
  */
 const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',
@@ -55,28 +55,28 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
   moving: 'queue',
 };
 
-/** Bounds of the wait. The upper one is short: requests may end sooner than windows say, and credits may be bought any time. */
+/** Bounds of the wait. The upper one is short: requests may end early, and credits may be bought at any time. */
 const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
 /**
- * How many tokens are counted, beyond its prompt, for a line of which nothing better is known. Lines may take a share of the
- * token limits. The number lets two such lines fit into that share, each with half of it. If the prompt takes more than a third
- * of the share, the number is a quarter of what the prompt leaves, and only one such line fits.
+ * How many tokens a line counts beyond its prompt while nothing better is known. Lines may take a share of the token
+ * limits. The number is such that two of these lines fit into that share, each with half of it. If the prompt takes
+ * more than a third of the share, the number is a quarter of what the prompt leaves, and only one such line fits.
  */
 function roomOf({ limits, ceilings }: Principal, promptTokens: number): number {
   const share = Math.min(limits.tpm, ceilings.tpm ?? Infinity) * BATCH_LIMITS.tpmShare;
   return Math.max(share / 2 - promptTokens, (share - promptTokens) / 4);
 }
 
-/** Sends a line through admission, like any request, and enqueues it. Safe to repeat, as a line's request id is fixed. */
+/** Admits a line, like any request, and enqueues it. Safe to repeat, because a line's request id is fixed. */
 export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLineDeps) {
   return async (
     line: SendableLine & Pick<OpenLine, 'isProbe'>,
     principal: Principal,
     { batchId, tokens, isOverdue }: { batchId: string; tokens: Pick<LineTokens, 'next'>; isOverdue: boolean },
   ): Promise<LineSendResult> => {
-    // Admission knows a suspension by a flag in Redis only, and Redis may have lost it.
+    // Admission knows of a suspension only from a flag in Redis, which Redis may have lost.
     if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
     try {
       const request = parseStoredRequest(line.requestJson ?? '');
@@ -96,7 +96,7 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
         channel: '',
         idempotency: undefined,
         batch: { batchId, leaderId },
-        // A line that needs more than the batches' share would take tokens from chat.
+        // A line that needs more than the share of batches would take tokens from chat.
         isOverdue: isOverdue && countedTokens <= principal.limits.tpm * BATCH_LIMITS.tpmShare,
         onDisconnect: 'finish',
         answerStorage: undefined,
@@ -108,7 +108,7 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
         if (!outcome.isQueued) await enqueuer.enqueue(outcome.envelope, principal);
         return { kind: 'sent', promptTokens };
       }
-      // It was sent before, or another process leads, or it was voided: the next look at lines in flight finds out.
+      // Sent before, led by another process now, or voided: the next look at lines in flight finds out which.
       if (outcome.kind === 'joined' || outcome.verdict === 'void') return { kind: 'sent' };
       const { figures, verdict } = outcome;
       const waitFor = WAITS[verdict];
@@ -120,7 +120,7 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
         log.error('A line of a batch cannot be read and is ended.', { requestId: line.requestId, error });
         return { kind: 'refused', error: { code: 'internal_error', message: 'The line could not be read.' } };
       }
-      // A store does not answer; the admission has been, or is being, taken back.
+      // A store did not answer; the admission has been voided, or is being voided.
       if (error instanceof ServiceError) return { kind: 'wait', waitFor: null, ms: WAIT_MAX_MS };
       throw error;
     }

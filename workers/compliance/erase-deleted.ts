@@ -8,8 +8,8 @@ export interface EraseDeletedDeps {
 }
 
 /**
- * Erases what is left of an ended request whose entity, or whole tenant, was deleted after it was accepted: a deletion that
- * has been through does not come back for it. Its charge stays. Safe to repeat.
+ * Erases what is left of an ended request whose entity or whole tenant was deleted after the request was accepted: a
+ * finished deletion does not come back for it. The charge stays. Safe to repeat.
  */
 export function createEraseDeleted({ erasures, eraser }: EraseDeletedDeps) {
   return async ({ shard, requestId, tenantId, facts }: DeliveryRef): Promise<void> => {

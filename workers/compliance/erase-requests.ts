@@ -9,7 +9,7 @@ import type { ErasableRequest, RequestEraser } from '../../shared/infra/redis/re
 import type { JobHands } from './run-job.ts';
 import { isRecordOf, isWithin, withoutSubject } from './subject-records.ts';
 
-/** Whose requests go: those of one entity, or all of the tenant. */
+/** Whose requests are deleted: one entity's, or all of the tenant's. */
 export interface DeletedSubject extends ComplianceSubject {
   shard: number;
 }
@@ -19,33 +19,33 @@ export interface EraseRequestsDeps {
   outbox: OutboxSearch;
   records: Pick<RecordStore, 'cancel'>;
   known: Pick<ConversationEraser, 'requests'>;
-  /** Takes a request's job out of its queue, if no worker has it in hand. */
+  /** Removes a request's job from its queue, unless a worker has taken the job. */
   removeJob: (shard: number, requestId: string) => Promise<void>;
   pseudonyms: Pseudonyms;
 }
 
-/** Ends the requests of a deleted subject, and takes away what they have left in Redis. Every call can be repeated. */
+/** Ends the requests of a deleted subject and erases what they left in Redis. Every call is safe to repeat. */
 export interface EraseRequests {
-  /** Cancels what was accepted up to `seq` and has not ended, and waits for its end. Returns how many there were. */
+  /** Cancels open requests accepted up to `seq`, and waits for them to end. Returns how many there were. */
   end(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
-  /** Waits until what they owe is booked; settlement names no erased entity (shared/compliance/erasure-gate.ts). */
+  /** Waits until their charges are booked; settlement names no erased entity (shared/compliance/erasure-gate.ts). */
   settled(subject: DeletedSubject, seq: number, hands: JobHands): Promise<void>;
-  /** Returns how many requests have left something. */
+  /** Erases what they left. Returns how many requests had left something. */
   erase(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
-  /** Forgets which requests the entity had. */
+  /** Removes the entity's ended requests from its list. */
   unlist(subject: DeletedSubject, seq: number): Promise<void>;
 }
 
-/** The first looks follow soon, for an end is mostly near; the later ones spare a Redis that is behind. */
+/** The first polls come quickly, because requests usually end soon; later ones spare a Redis that is behind. */
 const POLL_MS = 100;
 const POLL_MAX_MS = 1_000;
-/** A running request hears of its cancelling within 3 s; the requests of a worker that died are ended within 20. */
+/** A running request learns of its cancellation within 3 s; the requests of a dead worker are ended within 20 s. */
 const END_WAIT_MS = 60_000;
 const AT_ONCE = 200;
 
 const isOpen = ({ state }: ErasableRequest) => state === 'accepted' || state === 'running';
 
-/** Polls until `isDone`; rejects when it takes too long, and the job is tried again. */
+/** Polls until `isDone`; rejects if that takes too long, and the job is then tried again. */
 async function until(isDone: () => Promise<boolean>, what: string, { signal }: JobHands): Promise<void> {
   const deadline = performance.now() + END_WAIT_MS;
   for (let pauseMs = POLL_MS; !(await isDone()); pauseMs = Math.min(pauseMs * 2, POLL_MAX_MS)) {
@@ -57,7 +57,7 @@ async function until(isDone: () => Promise<boolean>, what: string, { signal }: J
 export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
   const { traces, outbox, records, known, removeJob, pseudonyms } = deps;
 
-  /** What Redis itself knows of them, and what MongoDB does, some at a time; one may come more than once. */
+  /** The subject's requests known to Redis and to MongoDB, some at a time; a request may come more than once. */
   async function* requestsOf(subject: DeletedSubject, which: 'open' | 'all'): AsyncGenerator<KnownRequest[]> {
     const { tenantId, shard, entityId } = subject;
     if (entityId === undefined) {
@@ -105,7 +105,7 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
     async settled(subject, seq, hands) {
       const { shard } = subject;
       const isOwn = isRecordOf(subject, seq, pseudonyms);
-      // The outbox only grows at its end: what was passed over stays passed over.
+      // The outbox grows only at its end, so entries that were passed over need not be read again.
       let from: string | undefined;
       const isSettled = async () => {
         from = await outbox.find(shard, isOwn, from);
@@ -131,7 +131,8 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
       if (entityId === undefined) return;
       const pseudonym = pseudonyms.of(tenantId, entityId);
       const listed = await traces.look(shard, await traces.ofEntity(shard, tenantId, pseudonym));
-      // Of one that is erased, or that Redis has let go, nobody knows the mode; nor is there anything left of it.
+      // If a request is erased or has expired from Redis, its mode is unknown, but nothing of the request is left
+      // either.
       const isMine = (trace: ErasableRequest) => trace.tenantId === '' || mode === 'any' || trace.mode === mode;
       const gone = listed
         .filter((trace) => isMine(trace) && !isOpen(trace) && trace.seq <= seq)

@@ -27,11 +27,11 @@ export interface RunDeletionDeps {
   pseudonyms: Pseudonyms;
   acceptanceClock: AcceptanceClock;
   clock: Clock;
-  /** The pause in which writes that have begun come to their end; milliseconds. */
+  /** How long to wait for writes that have begun to finish; milliseconds. */
   quietMs: number;
 }
 
-/** Ends a deletion whose entity goes on being talked with: each pass would find something new. */
+/** Limits the deletion of an entity that is still in use: each pass would find something new. */
 const PASSES_MAX = 5;
 
 function totalOf(report: DeletionReport): number {
@@ -39,11 +39,12 @@ function totalOf(report: DeletionReport): number {
 }
 
 /**
- * Deletes an entity, or all conversations of a tenant. A deletion that a test key asked for deletes test data only, any
- * other one test data as well, because the law may require it.
+ * Deletes an entity, or all conversations of a tenant. A deletion requested with a test key deletes only test data; any
+ * other deletes live and test data, because the law may require it.
  *
- * A pass goes through all stores. Passes repeat until one finds nothing, as something may be written to a store behind the
- * pass. A mark, set at the beginning of each pass, keeps requests that were accepted before from storing anything later.
+ * A pass goes through all stores. Passes repeat until one finds nothing, because a store may be written to after the
+ * pass has been through it. A mark, set at the beginning of each pass, keeps requests accepted before it from storing
+ * anything later.
  */
 export function createRunDeletion(deps: RunDeletionDeps): RunKind {
   const { jobs, tenants, erasures, requests, conversations, copies, records, pseudonyms, clock, quietMs } = deps;
@@ -73,20 +74,20 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     return report;
   }
 
-  /** `number`: from 1. Returns how much it found, and up to which request, in the order of acceptance, it has deleted. */
+  /** `number`: from 1. Returns how much it found, and the place in the order of acceptance up to which it deleted. */
   async function pass(job: ComplianceJobRow, subject: DeletedSubject, number: number, hands: JobHands) {
     const { tenantId, shard, entityId } = subject;
     const seq = await deps.acceptanceClock.read(shard);
     const pseudonym = entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
     await erasures.mark(subject, pseudonym, { seq, now: clock.now() });
-    // Before the requests are ended: a batch would send their lines again.
+    // Batches are erased before their requests are ended: a batch would send the lines again.
     const lines = await conversations.batches(subject, pseudonyms);
     const ended = await requests.end(subject, seq, hands);
     await jobs.addToReport(job, { queued_jobs: ended });
-    // Callers read the ends of their requests meanwhile, and workers write what follows an end.
+    // Meanwhile callers read the ends of their requests, and workers write what follows an end.
     if (ended > 0 || number > 1) await pause(quietMs, undefined, { signal: hands.signal });
     await requests.settled(subject, seq, hands);
-    // Before the other stores: what they hold is needed to find the requests in Redis.
+    // Requests are erased before the other stores, whose contents are needed to find the requests in Redis.
     const streams = await requests.erase(subject, seq, hands);
     const report = { streams, ...lines, ...(await eraseStores(subject, hands)) };
     await jobs.addToReport(job, report);
@@ -97,7 +98,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     const { tenantId, mode = 'live', entityId, reason } = job;
     const tenant = await tenants.find(tenantId);
     if (tenant === undefined) throw new Error(`Tenant ${tenantId} is not there`);
-    // A copy on the other shard would survive. The job is tried again in a moment.
+    // A copy on the other shard would survive, so the job is retried in a moment.
     if (tenant.move !== undefined) throw new Error(`Tenant ${tenantId} is being moved to another shard`);
     const subject = { ...overseenBy({ tenantId, mode }), shard: tenant.shard, entityId };
     let last = await pass(job, subject, 1, hands);

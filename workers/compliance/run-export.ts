@@ -19,7 +19,7 @@ export interface RunExportDeps {
   clock: Clock;
 }
 
-/** Cuts what comes into chunks of one size; the last may be smaller. */
+/** Cuts the incoming bytes into chunks of one size; the last may be smaller. */
 async function* inChunks(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer[] = [];
   let bytes = 0;
@@ -36,7 +36,7 @@ async function* inChunks(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (bytes > 0) yield Buffer.concat(held);
 }
 
-/** Writes the archive of an export into MongoDB, piece by piece. A repeated run begins anew under its own claim. */
+/** Writes the archive of an export into MongoDB, chunk by chunk. A repeated run starts over under its own claim. */
 export function createRunExport({ jobs, archives, rowsOf, clock }: RunExportDeps): RunKind {
   function archiveOf({ _id, tenantId, mode = 'live', scope, entityId }: ComplianceJobRow, now: number) {
     const rows = rowsOf({ tenantId, mode, entityId });
@@ -55,7 +55,7 @@ export function createRunExport({ jobs, archives, rowsOf, clock }: RunExportDeps
     for await (const data of inChunks(parts)) {
       hash.update(data);
       bytes += data.length;
-      // A deletion may have taken the export away: nothing more of it is written then.
+      // If a deletion has removed the export, nothing more of it is written.
       await hands.hold();
       await archives.write(job, chunks, data, expiresAt);
       chunks += 1;
@@ -72,7 +72,7 @@ export function createRunExport({ jobs, archives, rowsOf, clock }: RunExportDeps
       await archives.remove(job);
       throw error;
     }
-    // The export itself is complete. What is not taken away here goes with the next one, or when its week is over.
+    // The export is complete. Archives not removed here go with the next one, or when their week is over.
     await archives.keepLatest(job, clock.now()).catch(() => undefined);
   };
 }

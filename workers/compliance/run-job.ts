@@ -15,7 +15,7 @@ export interface JobHands {
   hold(): Promise<void>;
 }
 
-/** Does a job and marks it completed. A job may be run again from the beginning, so every step must be safe to repeat. */
+/** Runs a job and marks it completed. A job may be rerun from the beginning, so every step must be safe to repeat. */
 export type RunKind = (job: ComplianceJobRow, hands: JobHands) => Promise<void>;
 
 /** Another worker has claimed the job, or a deletion has removed its row. */
@@ -40,12 +40,12 @@ export interface RunJobDeps {
   log: Logger;
 }
 
-/** A claim that was not renewed for so long is another worker's to take. */
+/** After this long without renewal, another worker may take the claim. */
 const LEASE_MS = 30_000;
 const RENEW_MS = 8_000;
 const RETRY_FIRST_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
-/** With the pauses between them, about a quarter of an hour. */
+/** How often a job is claimed at most; with the pauses between, about a quarter of an hour. */
 const CLAIMS_MAX = 20;
 
 const FAILED = 'The service could not complete this job; ask for it again, and tell the administrator if it stays.';
@@ -68,8 +68,8 @@ function toEvent(
 }
 
 /**
- * Runs one export or deletion, unless another worker does, and publishes its end. Of a tenant one of each kind runs at a
- * time, so that a tenant with many jobs does not keep the others waiting.
+ * Runs one export or deletion, unless another worker is doing so, and publishes its end. Each tenant runs one job of
+ * each kind at a time, so that a tenant with many jobs does not keep others waiting.
  */
 export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<void> {
   const { jobs, queue, kinds, events, clock, stopping, log } = deps;
@@ -86,13 +86,13 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     const renewing = repeat(
       hold,
       () => RENEW_MS,
-      // A failed renewal is tried again: the lease outlasts several. A lost claim has aborted the signal.
+      // A failed renewal is tried again: the lease outlasts several. A lost claim has already aborted the signal.
       () => undefined,
     );
     try {
       await run({ signal, hold });
     } catch (error) {
-      // The abort may have made the run fail with an error of its own.
+      // The abort may have made the run fail with a different error.
       throw lost.signal.aborted ? new JobLost() : error;
     } finally {
       await renewing.stop();
@@ -116,7 +116,7 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     await jobs.release(job, clock.now() + pauseMs);
   }
 
-  /** Jobs that wait for their turn are not in the queue. The sweep would find the next one, too, but later. */
+  /** Jobs waiting for their turn are not in the queue. The sweep would also find the next one, but later. */
   async function wakeNext(job: ComplianceJobRow): Promise<void> {
     if (stopping.aborted) return;
     const next = await jobs.next(job, clock.now());

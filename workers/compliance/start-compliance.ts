@@ -45,8 +45,8 @@ const TASK = 'compliance';
 const JOBS_MAX = 200;
 
 /**
- * Queues exports and deletions that no worker holds: their worker has died, their pause after a failure is over, or Redis
- * has lost their place in the queue. One worker of the fleet does so.
+ * Queues exports and deletions that no worker holds, because their worker died, their pause after a failure has ended,
+ * or Redis lost their place in the queue. One worker of the fleet does this.
  */
 function createSweepJobs({ jobs, queue, leases, clock }: SweepJobsDeps): () => Promise<void> {
   return async () => {
@@ -76,7 +76,7 @@ export interface StartComplianceDeps {
 const SWEEP_MS = 2_000;
 /** A reader that missed the end of its stream looks for it after a second (api/relay/hub.ts). */
 const QUIET_MS = 2_000;
-/** A running job is stopped at once, and another worker begins it again. */
+/** At shutdown, a running job is stopped at once, and another worker starts it over. */
 const CLOSING_MS = 5_000;
 
 function eraseRequestsOf(deps: StartComplianceDeps) {
@@ -87,7 +87,7 @@ function eraseRequestsOf(deps: StartComplianceDeps) {
     records: createRecordStore(redis, keyspace, { retentionMs, recentWrites }),
     known: createConversationEraser(mongo),
     async removeJob(shard, requestId) {
-      // BullMQ refuses to remove a job that a worker holds; that one ends with its request.
+      // BullMQ refuses to remove a job that a worker holds; such a job ends with its request.
       for (const name of QUEUE_NAMES)
         await queues
           .queue(shard, name)

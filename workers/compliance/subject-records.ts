@@ -10,10 +10,10 @@ const ENTITY_FIELD = /("entityId"\s*:\s*)("(?:[^"\\]|\\.)*")/g;
 export const isWithin = ({ tenantId, mode }: SearchedSpace, row: { tenantId: string; mode: KeyMode }) =>
   row.tenantId === tenantId && (mode === 'any' || row.mode === mode);
 
-/** Undefined: it is no JSON string. */
+/** Undefined: not a valid JSON string. */
 function textOf(quoted: string): string | undefined {
   try {
-    // What stands in quotes is a string, if anything.
+    // If quoted text parses at all, it is a string.
     return JSON.parse(quoted) as string;
   } catch {
     return undefined;
@@ -32,9 +32,9 @@ export function isRecordOf(subject: ComplianceSubject, seq: number, pseudonyms: 
 }
 
 /**
- * A dead letter with pseudonyms in place of the subject's names; undefined: it has none of them, so it stays. It may be no
- * record at all, so it is taken as the text that it is. The entity stands in one field, and only there it is replaced: an
- * entity may be called `chat` or `live`, and the rest is somebody's money.
+ * A dead letter with the subject's names replaced by pseudonyms; undefined: it contains none of them, so it stays
+ * unchanged. It may not be a valid record, so it is treated as plain text. The entity is replaced only in its own
+ * field: an entity may be called `chat` or `live`, and the rest is somebody's money.
  */
 export function withoutSubject(
   raw: string,
@@ -44,7 +44,7 @@ export function withoutSubject(
   const isOwn = raw.includes(JSON.stringify(tenantId)) && (mode === 'any' || raw.includes(`"mode":"${mode}"`));
   if (!isOwn) return undefined;
   const text = raw.replaceAll(ENTITY_FIELD, (field, before: string, quoted: string) => {
-    // The expression matches a JSON string, if not always a right one.
+    // The expression may match a JSON string that is not valid.
     const plain = textOf(quoted);
     const isMeant = entityId === undefined ? plain !== undefined : plain === entityId;
     if (plain === undefined || !isMeant || pseudonyms.isOne(tenantId, plain)) return field;

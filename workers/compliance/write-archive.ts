@@ -7,14 +7,14 @@ import type { ZipArchive } from 'archiver';
 import type { ExportedFile } from '../../shared/contracts/compliance.ts';
 import type { ExportFile } from './export-files.ts';
 
-/** A ZIP as it grows: JSON Lines, one file after the other, then `manifest.json`. Holds a few lines at a time. */
+/** A ZIP as a stream: JSON Lines files one after another, then `manifest.json`. Holds only a few lines at a time. */
 export interface Archive {
   parts: AsyncIterable<Buffer>;
-  /** What is in it, once all parts have been read. */
+  /** The files in the archive; complete once all parts have been read. */
   files: ExportedFile[];
 }
 
-/** Counts and hashes what goes by. */
+/** Counts and hashes the lines as they pass. */
 async function* linesOf(source: ExportFile, files: ExportedFile[]): AsyncGenerator<Buffer> {
   const hash = createHash('sha256');
   const entry: ExportedFile = { name: `${source.name}.jsonl`, rows: 0, bytes: 0, sha256: '' };
@@ -29,7 +29,7 @@ async function* linesOf(source: ExportFile, files: ExportedFile[]): AsyncGenerat
   files.push(entry);
 }
 
-/** `manifest` gets what was written before it. A failing source ends `parts` with its error. */
+/** `manifest` gets the files written before it. A failing source ends `parts` with its error. */
 export function writeArchive(
   sources: readonly ExportFile[],
   manifest: (files: readonly ExportedFile[]) => object,
@@ -51,7 +51,7 @@ export function writeArchive(
   }
 
   async function* read(): AsyncGenerator<Buffer> {
-    // Loaded only where it is used: its modules would be a good part of a worker's start.
+    // Loaded on use: its modules would take a good part of a worker's start-up time.
     const archiver = await import('archiver');
     const zip = new archiver.ZipArchive({ zlib: { level: 6 } });
     const open = new Set<Readable>();
@@ -59,11 +59,11 @@ export function writeArchive(
       zip.destroy(error instanceof Error ? error : new Error('An archive could not be written', { cause: error }));
     });
     try {
-      // Archiver gives bytes; a stream's type does not say so.
+      // Archiver yields bytes, although the stream's type does not say so.
       for await (const part of zip) yield part as Buffer;
       await filled;
     } finally {
-      // Whoever stops reading lets the rows go, too.
+      // When the reader stops early, the row sources are closed as well.
       for (const lines of open) lines.destroy();
       zip.destroy();
     }

@@ -27,7 +27,7 @@ export function createModeration(config: ModerationConfig, http: HttpClient, eve
   return { moderator, openWindow: (policy, listener) => createHeldWindow(moderator, policy, listener) };
 }
 
-/** Reports every check but those that the caller has ended. */
+/** Emits an event for every check except those that the caller has aborted. */
 function measured(moderator: Moderator, events: WorkerEmitter): Moderator {
   const { backend } = moderator;
   return {

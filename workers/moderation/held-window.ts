@@ -3,17 +3,17 @@ import type { ModerationPolicy, Moderator } from './moderator.ts';
 import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavailable } from './moderator.ts';
 
 /**
- * docs/spec/contract.md section 4: a remote backend holds text back for so many characters or so long, whatever comes
- * first.
+ * docs/spec/contract.md section 4: with a remote backend, text is held back up to this length or this time, whichever
+ * is reached first.
  */
 const HELD_CHARACTERS = 200;
 const HELD_MS = 500;
-/** In UTF-16 units: what was released last is read again with what follows, for a phrase that lies across the two. */
+/** In UTF-16 units: this much released text is checked again with what follows, for phrases that span both. */
 const OVERLAP = 100;
 
 /**
- * The window of a backend that is asked over the network: collects text, has it checked, and releases it when it has
- * passed. One check is under way at a time; what comes meanwhile waits for the next. Fails closed.
+ * The window of a remote backend: collects text, has it checked, and releases it once it has passed. Only one check
+ * runs at a time; text that arrives meanwhile waits for the next one. Fails closed.
  */
 export function createHeldWindow(
   moderator: Pick<Moderator, 'check'>,
@@ -23,7 +23,7 @@ export function createHeldWindow(
   const checks = new AbortController();
   let held = '';
   let passed = '';
-  /** The held text has waited for its time. */
+  /** The held text has waited for HELD_MS. */
   let due = false;
   let ending = false;
   let over = false;
@@ -56,7 +56,7 @@ export function createHeldWindow(
     }
   }
 
-  /** All that is held, in whole characters. */
+  /** Takes all held text, in whole characters. */
   function take(): string {
     const end = !ending && endsInHalfCharacter(held) ? held.length - 1 : held.length;
     const text = held.slice(0, end);
@@ -84,7 +84,7 @@ export function createHeldWindow(
     }
   }
 
-  /** Starts the next check where one is due. */
+  /** Starts the next check if one is due. */
   function advance(): void {
     if (over || checking !== undefined || held === '') return;
     if (ending || due || held.length >= HELD_CHARACTERS) {
@@ -119,7 +119,7 @@ function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('The call was ended', { cause: reason });
 }
 
-/** The end of a text, not beginning with half a character. */
+/** The end of a text, without half a character at its beginning. */
 function tailOf(text: string): string {
   const tail = text.slice(-OVERLAP);
   const first = tail.charCodeAt(0);

@@ -2,8 +2,8 @@ import type { ModerationSettings } from '../../shared/contracts/moderation-setti
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /**
- * What moderation answers and how a tenant tunes it. Two backends stand behind `Moderator`: `local` and any
- * OpenAI-compatible moderation endpoint (docs/spec/contract.md section 4).
+ * What moderation returns and how a tenant tunes it. `Moderator` has two backends: `local` and any OpenAI-compatible
+ * moderation endpoint (docs/spec/contract.md section 4).
  */
 
 /** OpenAI's category names, and `test` for the operators' trigger phrase. A remote backend may report others. */
@@ -27,7 +27,7 @@ export interface ModerationVerdict {
   readonly flagged: boolean;
   /** The categories that reached their threshold, sorted. */
   readonly categories: readonly string[];
-  /** 0 to 1 by category; a category that is not named scored 0. */
+  /** 0 to 1 by category; a missing category scored 0. */
   readonly scores: Readonly<Record<string, number>>;
 }
 
@@ -35,7 +35,7 @@ export interface ModerationVerdict {
 export interface ModerationPolicy {
   /** Categories that never flag. `test` always does. */
   readonly disabled: readonly string[];
-  /** The score from which a category flags, 0 to 1; a category that is not named uses `DEFAULT_THRESHOLD`. */
+  /** The score from which a category flags, 0 to 1; a missing category uses `DEFAULT_THRESHOLD`. */
   readonly thresholds: Readonly<Record<string, number>>;
 }
 
@@ -50,8 +50,8 @@ interface CheckOptions {
 export interface Moderator {
   readonly backend: ModerationBackend;
   /**
-   * One verdict over one or several texts, each read for itself, as it is and with its line breaks as spaces. Rejects
-   * when the backend is down or `signal` aborts.
+   * One verdict over one or several texts, each read separately, as it is and with its line breaks as spaces. Rejects
+   * if the backend is down or `signal` aborts.
    */
   check(texts: string | readonly string[], options?: CheckOptions): Promise<ModerationVerdict>;
 }
@@ -61,8 +61,8 @@ export const DEFAULT_THRESHOLD = 0.5;
 export const DEFAULT_MODERATION_POLICY: ModerationPolicy = { disabled: [], thresholds: {} };
 
 /**
- * True when a score is high enough for the policy to flag its category. `isFlagged`: the backend does so by its own
- * measure, which counts where the tenant has set none.
+ * True when a score is high enough for the policy to flag its category. `isFlagged`: the backend flags it by its own
+ * measure, which counts if the tenant has set no threshold.
  */
 export function reachesThreshold(
   policy: ModerationPolicy,
@@ -80,7 +80,7 @@ export function reachesThreshold(
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** The verdict that a policy gives on scores, whichever backend they come from. */
+/** The verdict of a policy on scores from any backend. */
 export function judge(
   scores: Readonly<Record<string, number>>,
   policy: ModerationPolicy,
@@ -102,18 +102,18 @@ export function policyOf(settings: ModerationSettings | undefined): ModerationPo
 export interface WindowListener {
   /** Text that may be shown; called in order. */
   release(text: string): void;
-  /** Called once at most: a FlaggedError, or why there is no verdict. Nothing is released after it. */
+  /** Called at most once, with a FlaggedError or the reason why there is no verdict. Nothing is released after it. */
   stop(reason: Error): void;
-  /** Ends what is under way. */
+  /** Aborts checks that are running. */
   signal: AbortSignal;
 }
 
-/** Stands between the answer of a provider and its reader: what goes in comes out when it has passed moderation. */
+/** Stands between the answer of a provider and its reader: releases text once it has passed moderation. */
 export interface OutputWindow {
   push(delta: string): void;
-  /** The answer is complete. Resolves when everything was released, or stopped. */
+  /** The answer is complete. Resolves once everything has been released, or the window has been stopped. */
   end(): Promise<void>;
-  /** Nothing is released any more; safe to call at any time. */
+  /** Releases nothing more; safe to call at any time. */
   close(): void;
 }
 

@@ -10,13 +10,13 @@ import type { Moderator } from './moderator.ts';
 import { parseObject } from '../providers/http/parse-json.ts';
 
 /**
- * In UTF-16 units: the longest message there may be (docs/spec/interface.md section 8) goes in one piece, an answer in
- * several.
+ * In UTF-16 units: the longest possible message (docs/spec/interface.md section 8) is one piece, while an answer may
+ * need several.
  */
 const PIECE = 32_000;
-/** Pieces of one text overlap, so that no phrase is cut in two. */
+/** How far pieces of one text overlap, so that no phrase is cut in two. */
 const PIECE_OVERLAP = 200;
-/** So many texts, or units, go into one call. */
+/** At most this many texts, and this many units, go into one call. */
 const BATCH_TEXTS = 32;
 const BATCH_UNITS = 64_000;
 
@@ -28,19 +28,19 @@ function piecesOf(text: string): string[] {
 }
 
 /**
- * Runs of white space, each looked at once: an expression that asks for the line break itself (`\s*[\n…]\s*`) would try
- * every place of a run without one, so that a message of spaces would stop the worker for seconds.
+ * Matches runs of white space, each looked at once. An expression that includes the line break (`\s*[\n…]\s*`) would
+ * try every place in a run without one, and a message of spaces would stop the worker for seconds.
  */
 const WHITE_SPACE = /\s+/gu;
 const LINE_BREAK = /[\n\r\u2028\u2029]/u;
 
-/** A text as it is and, where it has several lines, with spaces in place of the breaks. */
+/** A text as it is and, if it has several lines, with spaces in place of the breaks. */
 function readingsOf(text: string): string[] {
   const asOneLine = text.trim().replaceAll(WHITE_SPACE, (run) => (LINE_BREAK.test(run) ? ' ' : run));
   return asOneLine === text.trim() ? [text] : [text, asOneLine];
 }
 
-/** Texts as the inputs of one call or several, in order; what has nothing but white space is not asked about. */
+/** Texts as the inputs of one call or several, in order; texts of nothing but white space are left out. */
 export function toBatches(texts: readonly string[]): string[][] {
   const batches: string[][] = [];
   let units = 0;
@@ -65,7 +65,7 @@ export function toModerationBody(inputs: readonly string[], model: string | unde
   return wellFormedJson({ ...(model === undefined ? {} : { model }), input: inputs });
 }
 
-/** What the endpoint said of the texts of one call, all together. */
+/** What the endpoint said about all texts of one call together. */
 export interface ModerationReport {
   /** The highest score of each category, 0 to 1. */
   scores: Record<string, number>;
@@ -110,15 +110,15 @@ export interface OpenAiModeratorOptions {
   baseUrl: string;
   apiKey?: string;
   model?: string;
-  /** For one call, a second try included. */
+  /** For one call, including its retry. */
   timeoutMs: number;
 }
 
 const ANSWER_BYTES_MAX = 1024 * 1024;
-/** A connection that was closed meanwhile, or a moment of overload, is not worth refusing a request for. */
+/** A request should not be refused because of a closed connection or a moment of overload. */
 const RETRIES = 1;
 
-/** The moderation endpoint of OpenAI or of any server that speaks like it. */
+/** The moderation endpoint of OpenAI or of any compatible server. */
 export function createOpenAiModerator(http: HttpClient, options: OpenAiModeratorOptions): Moderator {
   const { apiKey, model, timeoutMs } = options;
   const headers: Record<string, string> = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
@@ -145,7 +145,7 @@ export function createOpenAiModerator(http: HttpClient, options: OpenAiModerator
     try {
       return await withRetries(() => ask(inputs, controller.signal), {
         retries: RETRIES,
-        // A wait beyond the time for a verdict would only make its caller wait for the refusal.
+        // A wait longer than the time limit would only delay the refusal.
         mayRetry: (error) =>
           error instanceof ProviderError && error.fault === 'transient' && error.retryAfterMs < timeoutMs,
         askedWaitMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
@@ -168,7 +168,7 @@ export function createOpenAiModerator(http: HttpClient, options: OpenAiModerator
           scores[category] = Math.max(scores[category] ?? 0, score);
         for (const category of report.flagged) flagged.add(category);
         const verdict = judge(scores, policy, flagged);
-        // What follows cannot make it harmless again.
+        // Later texts cannot make a flagged text harmless.
         if (verdict.flagged) return verdict;
       }
       return judge(scores, policy, flagged);

@@ -17,10 +17,10 @@ const NO_USAGE = { promptTokens: 0, completionTokens: 0 };
 
 const DAY_MS = 86_400_000;
 
-/** The end of a request waits no longer for a MongoDB that hangs; the deletion goes on. */
+/** How long the end of a request waits for MongoDB to delete a turn; the deletion continues afterwards. */
 const DELETE_MS = 2_000;
 
-/** Says to the caller what does not cover the request. */
+/** Tells the caller which bound does not cover the request. */
 function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): ServiceError {
   if (bound === 'budget') {
     return new ServiceError(
@@ -53,7 +53,7 @@ async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
   if (text === '') return NO_USAGE;
   const { messages, maxTokens } = envelope.request;
   const usage = await estimateUsage(asked ?? messages, text, maxTokens);
-  // Another delivery asked. Only its own count, which came with its first text, has history and instruction.
+  // Without `asked`, another delivery made the call; only its own count includes history and instruction.
   return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }
 
@@ -77,13 +77,13 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
 }
 
 /**
- * Decides how a failed or stopped run ends: with an error, or with what there is of the answer. Undefined: another
- * delivery owns the request, so this one must not end it.
+ * Decides how a failed or stopped run ends: with an error, or with the part of the answer that exists. Undefined:
+ * another delivery owns the request, so this one must not end it.
  */
 export function createConclude({ conversations, log }: ConcludeDeps) {
   /**
-   * A failed request leaves no turn, nor does an earlier delivery that died before it could finish. This may be the first
-   * one by its number and follow one that Redis has lost.
+   * A failed request leaves no turn, and neither does an earlier delivery that died before it could finish. Even the
+   * delivery numbered first may follow another one, which Redis has lost.
    */
   async function deleteEarlierTurn({ envelope, claimedAt }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;

@@ -16,14 +16,14 @@ export interface FinishDeps {
   log: Logger;
 }
 
-/** What charge and notice say of the request. */
+/** The facts about the request that both charge and notice contain. */
 function factsOf({ envelope }: Claimed) {
   const { requestId, tenantId, keyId, mode, tier, endpoint, request } = envelope;
   const entity = request.entityId === undefined ? {} : { entityId: request.entityId };
   return { requestId, tenantId, keyId, mode, tier, endpoint, ...entity };
 }
 
-/** The charge. Without text there is none; a test key's costs zero, but its entry is written as well. */
+/** The charge. Without text there is none; a test key's charge is zero, but its ledger entry is still written. */
 function settlementOf(
   run: Claimed,
   { usage, finishReason }: Outcome,
@@ -45,7 +45,7 @@ function settlementOf(
   };
 }
 
-/** What webhooks hear besides the booking: a failure, or that moderation flagged the request. */
+/** What is published to webhooks besides the booking: a failure, or that moderation flagged the request. */
 function noticeOf(
   run: Claimed,
   { usage, finishReason, error }: Outcome,

@@ -18,19 +18,19 @@ export interface GenerateDeps extends CallTargetDeps {
   openWriter: (run: Routed) => ChunkWriter;
 }
 
-/** The longest `Retry-After` of a provider that is waited for: beyond it the caller's retry, or another target, is quicker. */
+/** The longest `Retry-After` that is waited for; beyond it, the caller's own retry or another target is quicker. */
 const ASKED_WAIT_MAX_MS = 10_000;
 const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
 
-/** Whether a stopped request still ends as an answer, with the text that there is. */
+/** Whether a stopped request still ends as an answer, with the text so far. */
 function endsWithText(error: unknown): boolean {
   return error instanceof Stopped && (error.reason === 'cancelled' || error.reason === 'exhausted');
 }
 
 /**
- * Asks the targets in turn, and skips those whose circuit breaker is open. Until the first text has been sent, a failed call
- * is replaced by another call of the same target, then by the next target. A failed answer of which the caller has seen
- * nothing is discarded and not charged.
+ * Calls the targets in turn, skipping those whose circuit breaker is open. Until the first text has been sent, a failed
+ * call is replaced by another call to the same target, then by the next target. A failed answer that the caller has
+ * seen nothing of is discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   const { breakers, openWriter, clock, log } = deps;
@@ -43,7 +43,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
     const messages = await promptFor(run.prompt, route.target.contextWindow, envelope.request.maxTokens);
-    // Admission could not know the history, so hold and token weight are raised before the provider is called.
+    // Admission did not know the history, so hold and token weight are raised before the provider is called.
     const isCovered = await lease.cover(estimatePrompt(messages), run.history.length > 0);
     const prompt = { messages, isCovered };
     const hasOther = hasOtherTarget(breakers, run, route);
@@ -91,11 +91,11 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         return await tryTarget(run, route, writer);
       } catch (error) {
         if (!noteFailure(failures, error, run, route)) break;
-        // Only a call can have brought text.
+        // Only a failed call, not a skipped target, can have released text.
         if (failures.called === error && !isReplaceable(run, writer)) break;
       }
     }
-    // The caller has seen the whole answer, and its usage is known: it ends with the error and is charged.
+    // The caller has seen the whole answer and its usage is known, so the request ends with the error and is charged.
     const { called, waitMs } = failures;
     if (called instanceof NotJsonError && !isReplaceable(run, writer))
       return { finishReason: 'error', usage: called.usage, error: toErrorDetail(noJson(called)) };
@@ -111,7 +111,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       if (writer === undefined && !endsWithText(error)) Object.assign(run.answer, { text: '', unsent: [] });
       throw error;
     } finally {
-      // An entity's turn is stored before the end, which takes long if MongoDB is away: text must not wait for it.
+      // Saving an entity's turn takes long if MongoDB is unavailable; text must not wait for that.
       await writer?.settle(run.entity !== undefined);
     }
   };

@@ -14,7 +14,7 @@ export interface ModerateDeps {
   events: WorkerEmitter;
 }
 
-/** How the caller gets rid of a value that is at fault, by whose it is. */
+/** What the caller can do about a flagged value, by its origin. */
 const REMEDIES: Record<ContextValue['origin'], string> = {
   request: 'change it and try again',
   entity: 'change the entity and try again',
@@ -37,9 +37,7 @@ function refusalOfValue({ field, origin }: ContextValue, categories: string): Se
   );
 }
 
-/**
- * Looks at all that a model would read of the request, before any provider sees it. Fails closed: no verdict, no answer.
- */
+/** Checks all that a model would read, before any provider sees it. Fails closed: no verdict, no answer. */
 export function createModerate({ moderator, clock, events }: ModerateDeps): Stage<Assembled, Assembled> {
   function check(run: Assembled, texts: readonly string[]): Promise<ModerationVerdict> {
     const { signal } = run.lease;
@@ -51,7 +49,7 @@ export function createModerate({ moderator, clock, events }: ModerateDeps): Stag
     });
   }
 
-  /** Finds out what is at fault, once something is. */
+  /** Finds out which part of a flagged prompt was the reason. */
   async function refusalOf(run: Assembled, flagged: readonly string[]): Promise<ServiceError> {
     const { context, prompt } = run;
     const values = context.map(({ text }) => text);

@@ -20,12 +20,12 @@ export interface Stages {
   deleteTurn: ReturnType<typeof createDeleteTurn>;
 }
 
-/** Undefined: somebody else ends the request, or has ended it. */
+/** Undefined: another delivery or the sweep ends the request, or has ended it. */
 export type RunPipeline = (delivery: Delivery) => Promise<Ended | undefined>;
 
 /**
  * The order of the stages, and nothing else. Resolves when this delivery has nothing left to do, whoever ends the
- * request; rejects only when a store cannot be reached.
+ * request; rejects only if a store cannot be reached.
  */
 export function createPipeline(stages: Stages): RunPipeline {
   async function answer(claimed: Claimed): Promise<Outcome> {

@@ -21,7 +21,7 @@ const AGAIN_MS = 500;
  * (docs/spec/contract.md section 4).
  */
 export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Stage<Generated, Generated> {
-  /** Tries again while MongoDB is away: stored after the end of the answer, a turn would be missing in the next one. */
+  /** Retries while MongoDB is unavailable: saved after the answer's end, the turn could miss the next prompt. */
   async function retryWhileMongoIsAway(store: () => Promise<void>, { signal }: Claimed['lease']): Promise<void> {
     const until = clock.now() + AWAY_MS;
     for (;;) {
@@ -38,7 +38,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
   return async (run) => {
     const { envelope, entity, outcome, answer, seq, claimedAt } = run;
     const { entityId } = envelope.request;
-    // A tenant that keeps nothing stores no turn either.
+    // With no retention, a tenant's turns are not saved either.
     if (envelope.retentionMs === 0) return run;
     const isWhole = outcome.finishReason === 'stop' || outcome.finishReason === 'length';
     if (entityId === undefined || entity === undefined || !isWhole || answer.text === '') return run;
@@ -50,7 +50,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
       const options = { create: rowId === undefined, now: clock.now(), rowId };
       await retryWhileMongoIsAway(() => conversations.saveTurn(envelope, entityId, turn, options), run.lease);
     } catch (error) {
-      // The answer exists and is charged: the caller gets it, and the operator hears that the turn is missing.
+      // The answer exists and is charged, so the caller gets it; the log tells the operator that the turn is missing.
       log.error('A turn could not be stored in its entity.', {
         requestId: envelope.requestId,
         tenantId: envelope.tenantId,
@@ -61,7 +61,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
   };
 }
 
-/** Deletes the turn of a run whose end was refused: the delivery that owns the request stores its own. */
+/** Deletes the turn of a run whose end was refused: the delivery that owns the request saves its own. */
 export function createDeleteTurn({ conversations }: { conversations: Pick<ConversationRepository, 'deleteTurn'> }) {
   return async ({ envelope, claimedAt, answer }: Claimed): Promise<void> => {
     const { requestId, request } = envelope;

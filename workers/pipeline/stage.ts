@@ -8,7 +8,7 @@ import type { PromptParts } from './prompt/fit-window.ts';
 import type { Provider, Rates, Target } from '../../shared/domain/routing/routing.ts';
 import type { DeliveryRef, MadeClaim } from '../../shared/infra/redis/requests/running-request.ts';
 
-/** One step of the pipeline. Its input has what the steps before it added. */
+/** One step of the pipeline. Its input contains what the earlier stages added. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;
 
 /** Runs a stage unless the request must stop. Throws Interrupted, or the Stopped of its lease. */
@@ -23,7 +23,7 @@ export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Ou
 interface DeliveredJob {
   /** The claim that was made with the job. Undefined: the request has yet to be claimed. */
   claim: MadeClaim | undefined;
-  /** The lock of the job, if the job ends with its request. Undefined: it is kept for Bull Board. Asked once. */
+  /** The lock of the job, if the job ends with its request. Undefined: the job is kept for Bull Board. Call it once. */
   lockToEnd(run: Claimed, outcome: Outcome): string | undefined;
 }
 
@@ -32,9 +32,9 @@ export interface Delivery {
   shard: number;
   requestId: string;
   tenantId: string;
-  /** The number of this delivery, which rises with each of the same job. */
+  /** The number of this delivery; it rises with each delivery of the same job. */
   fence: number;
-  /** The request has been tried often enough: it is ended, not run again. */
+  /** The request has been tried often enough: end it, do not run it again. */
   endOnly?: boolean;
   /** Absent: the sweep runs the request beside its queue. */
   job?: DeliveredJob;
@@ -42,7 +42,7 @@ export interface Delivery {
 
 /** A request that this delivery owns. */
 export interface Claimed {
-  /** An earlier delivery died after it had sent text, or there were too many: the request is ended, not generated again. */
+  /** An earlier delivery died after sending text, or there were too many: end the request, do not generate again. */
   interrupted: boolean;
   ref: DeliveryRef;
   /** Absent: the sweep runs the request beside its queue. */
@@ -50,30 +50,30 @@ export interface Claimed {
   envelope: RequestEnvelope;
   /** Place in the order of acceptance. */
   seq: number;
-  /** When it was claimed, by Redis's clock. Later deliveries have later times, also where a rollback repeats their number. */
+  /** When it was claimed, by Redis's clock: rises with each delivery, even if a rollback repeats the fence. */
   claimedAt: number;
   rates: Rates;
   lease: Lease;
   answer: AnswerSoFar;
 }
 
-/** Keeps the request owned while it runs, and says when to stop. */
+/** Keeps ownership of the request while it runs, and signals when to stop. */
 export interface Lease {
   /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a Stopped. */
   signal: AbortSignal;
   /** Notes what the request has used so far, for hold and token weight. */
   need(usage: Usage): void;
   /**
-   * Holds what a prompt costs before a provider is asked. `isNew`: admission did not know all of the prompt. Returns whether
-   * the longest answer is held as well, so that its growth need not be watched. Throws Stopped if credits, budget or
-   * allowance do not cover the prompt.
+   * Holds what a prompt costs before a provider is called. `isNew`: admission did not know all of the prompt. Returns
+   * whether the hold also covers the longest answer, whose growth then need not be watched. Throws Stopped if credits,
+   * budget or allowance do not cover the prompt.
    */
   cover(promptTokens: number, isNew: boolean): Promise<boolean>;
   /** Tokens of the answer that may be released so far; Infinity: all. */
   granted(): number;
-  /** Asks for this many; `granted` has the result. Rejects if Redis does not answer. */
+  /** Asks for this many tokens; `granted` then returns the result. Rejects if Redis does not answer. */
   grant(completionTokens: number): Promise<void>;
-  /** Ends the request because nothing more is granted. */
+  /** Stops the request because no more tokens are granted. */
   exhaust(): void;
   /** Asks Redis at once whether the request is still owned and wanted. */
   check(): Promise<void>;
@@ -109,15 +109,15 @@ export class Interrupted extends Error {
 export interface AnswerSoFar {
   /** Sequence number of the last event in the stream. */
   sentSeq: number;
-  /** All text that was released to the caller or waits in `unsent`. */
+  /** All text that has been released to the caller, including what waits in `unsent`. */
   text: string;
   /** Released but not in the stream; it goes out with the terminal event. */
   unsent: string[];
-  /** What this delivery has sent, in case Redis loses some of it. */
+  /** The deltas that this delivery has sent, in case Redis loses some of them. */
   sent: string[];
-  /** What the provider was asked. Undefined: no provider was asked. */
+  /** The messages sent to the provider. Undefined: this delivery has called none. */
   asked: readonly ChatMessage[] | undefined;
-  /** An estimate of what was asked; 0: no provider was asked. */
+  /** An estimate of the tokens sent to a provider; 0: no provider was called. */
   promptTokens: number;
   /** Why whole answers were discarded. */
   rejected?: 'not_json';
@@ -144,11 +144,11 @@ export interface Assembled extends WithEntity {
 }
 
 export interface Routed extends Assembled {
-  /** In the order of trial. */
+  /** In the order in which they are tried. */
   targets: { target: Target; provider: Provider }[];
 }
 
-/** Why nobody pays for tokens that a provider was asked. */
+/** Why nobody pays for the tokens of a prompt that was sent to a provider. */
 export type UnbilledReason = 'cancelled' | 'failed' | 'flagged' | 'not_json';
 
 /** How a request ends: with an answer, with a part of one, or with an error. */

@@ -17,16 +17,16 @@ export interface StoreAnswerDeps {
   log: Logger;
 }
 
-/** A Redis that came back without the end has it again by the last try: the finish journal replays it. */
+/** If Redis came back without the end of the request, the finish journal has replayed it by the last try. */
 const TRIES_MAX = 5;
 const AGAIN_MS = 500;
 
 type EndedRequest = Pick<Claimed, 'ref' | 'envelope'> & { answer: Pick<Claimed['answer'], 'text'> };
 
 /**
- * Stores the answer of an ended request in MongoDB if it is kept for longer than Redis keeps answers: for a day if the call
- * was asynchronous or had an Idempotency-Key, or for as long as its tenant wants. If MongoDB does not take it, Redis keeps
- * it for that time. Safe to run twice.
+ * Stores the answer of an ended request in MongoDB if it must be kept longer than Redis keeps answers: for a day if the
+ * call was asynchronous or had an Idempotency-Key, or for the tenant's retention. If MongoDB does not take it, Redis
+ * keeps it for that long. Safe to run twice.
  */
 export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: StoreAnswerDeps) {
   async function readEnd({ shard, requestId }: EndedRequest['ref']): Promise<EndedAnswer | undefined> {

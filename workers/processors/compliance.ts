@@ -18,12 +18,12 @@ export interface ComplianceWorkerDeps {
   log: Logger;
 }
 
-/** Deletions mostly wait; an export keeps one thread busy with compressing. */
+/** Deletions mostly wait; an export keeps one thread busy compressing. */
 const CONCURRENCY = 8;
 const LOCK_MS = 15_000;
 const STALL_CHECK_MS = 5_000;
 
-/** Runs exports and deletions. A failed job loses nothing: the work stands in MongoDB, and the sweep queues it again. */
+/** Runs exports and deletions. A failed job loses nothing: the work is in MongoDB, and the sweep queues it again. */
 export function createComplianceWorker({ client, keyspace, run, recorder, log }: ComplianceWorkerDeps): {
   close(): Promise<void>;
 } {
@@ -34,7 +34,7 @@ export function createComplianceWorker({ client, keyspace, run, recorder, log }:
     concurrency: CONCURRENCY,
     removeOnComplete: { count: 0 },
     removeOnFail: JOBS.compliance.removeOnFail,
-    // A killed worker's job is in the way of the sweep until it counts as stalled.
+    // The job of a killed worker blocks the sweep until it counts as stalled.
     lockDuration: LOCK_MS,
     stalledInterval: STALL_CHECK_MS,
     maxStalledCount: JOBS.compliance.attempts,

@@ -28,7 +28,7 @@ export interface InferenceDeps {
   queueName: QueueName;
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
-  /** Requests are claimed while their jobs are taken. Absent: each when it starts. */
+  /** Claims requests in the call that takes their jobs. Absent: each request is claimed when it starts. */
   claims?: ClaimSettings;
   workerId: string;
   /** How many completed jobs are kept for Bull Board; 0: none. */
@@ -54,9 +54,9 @@ export interface InferenceWorker {
   quietMs(): number;
   /** Milliseconds since this worker ran a request; 0 while one runs. */
   idleMs(): number;
-  /** How long its latest requests took on average, or how long those that run have taken by now, if that is more. */
+  /** Average duration of its latest requests, or of the running ones so far, whichever is longer. */
   meanMs(): number;
-  /** Takes nothing new; resolves when nothing runs any more, with Redis reachable or not. */
+  /** Takes no new jobs; resolves when nothing is running any more, whether or not Redis is reachable. */
   drain(): Promise<void>;
   /** Waits for Redis as well. */
   close(): Promise<void>;
@@ -64,7 +64,7 @@ export interface InferenceWorker {
 
 /** docs/architecture/facts.md section 5: a killed worker's jobs start again within about 13 s. */
 const TIMINGS: InferenceTimings = { lockMs: 10_000, stallCheckMs: 3_000, canaryMs: 10_000 };
-/** A job that was being fetched when the worker began to stop has started by then. */
+/** Long enough for a job that was being fetched when the worker began to stop to have started. */
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
 
@@ -77,17 +77,17 @@ async function untilIdle(running: () => number, signal: AbortSignal): Promise<vo
   }
 }
 
-/** With all places taken BullMQ looks for jobs again when one ends, which may be in minutes, or when it is resumed. */
+/** With all places taken, BullMQ looks for jobs only when one ends, perhaps in minutes, or when it is resumed. */
 async function lookAgain(worker: Worker): Promise<void> {
   if (worker.isPaused()) return;
   await worker.pause(true);
-  // It reports what fails as an error of the worker.
+  // A failure is reported as an error of the worker.
   if (worker.closing === undefined) await worker.resume();
 }
 
 /**
- * Runs one queue of a shard. The processor returns a value only for jobs that are kept, because BullMQ stores and publishes
- * it.
+ * Runs one queue of a shard. The processor returns a value only for jobs that are kept, because BullMQ stores and
+ * publishes what it returns.
  */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   const { client, keyspace, shard, queueName, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
@@ -167,7 +167,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     log.warn('The queue reported an error.', { shard, error });
   });
   restWhenFull(worker);
-  // Another worker may have the job by now, or Redis was away for longer than a lock lasts. The request's lease decides.
+  // Another worker may have the job, or Redis was unavailable for longer than a lock lasts. The lease decides.
   worker.on('lockRenewalFailed', (jobIds) => {
     for (const jobId of jobIds) onLockLost(jobId);
   });
@@ -189,8 +189,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     async drain() {
       stopCanary();
       backend.stop().catch(() => undefined);
-      // BullMQ's own `close` hangs while Redis is away (docs/architecture/facts.md section 5): what counts is that
-      // nothing runs.
+      // BullMQ's own `close` hangs while Redis is unavailable (docs/architecture/facts.md section 5). It is enough that
+      // nothing is running.
       const drained = new AbortController();
       try {
         await Promise.race([worker.close(), untilIdle(meter.running, drained.signal)]);

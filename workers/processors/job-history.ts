@@ -4,26 +4,26 @@ import type { ChatJob, JobFacts } from '../../shared/contracts/jobs.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import type { Claimed, Ended, Outcome } from '../pipeline/stage.ts';
 
-/** Marks a job as failed whose request has ended with an error and is answered already. */
+/** Marks a job as failed because its request ended with an error; the caller already has its answer. */
 export class RequestFailed extends Error {
   override readonly name = 'RequestFailed';
 
   constructor(code: ErrorCode) {
     super(code);
-    // BullMQ would store the stack, which says nothing of the request.
+    // BullMQ would store the stack, which says nothing about the request.
     this.stack = '';
   }
 }
 
 /** What Bull Board keeps of ended requests (docs/spec/contract.md section 8). */
 export interface JobHistory {
-  /** Whether the job of a request with this outcome is kept. Ask once: it counts the jobs that are. */
+  /** Whether the job of a request with this outcome is kept. Ask once: a job that is kept counts as a sample. */
   keeps(run: Claimed, outcome: Outcome): boolean;
   /** The result to store of a job that is kept. Throws RequestFailed if the request failed. */
   conclude(job: Job<ChatJob>, ended: Ended, tookMs: number): Promise<JobFacts>;
 }
 
-/** Milliseconds between two completed jobs that are kept, as keeping one costs a third of a job's whole way. */
+/** Milliseconds between two completed jobs that are kept: keeping one costs a third of what the whole job costs. */
 const SAMPLE_MS = 1_000;
 const KEPT_SECONDS = 86_400;
 
@@ -45,7 +45,7 @@ function factsOf({ data, timestamp, processedOn }: Job<ChatJob>, { run, outcome 
   };
 }
 
-/** `completedKept`: how many completed jobs a queue holds at most; 0 keeps none. */
+/** `completedKept`: how many completed jobs a queue keeps at most; 0 keeps none. */
 export function createJobHistory(completedKept: number): JobHistory {
   let lastKeptAt = -Infinity;
 
@@ -66,7 +66,7 @@ export function createJobHistory(completedKept: number): JobHistory {
         await job.updateData(factsOf(job, ended, tookMs)).catch(() => undefined);
         throw new RequestFailed(error.code);
       }
-      // BullMQ reads these options when it ends the job; the stored ones say that the job is removed.
+      // BullMQ reads these options when it ends the job; the stored ones would remove it.
       job.opts = { ...job.opts, removeOnComplete: { count: completedKept, age: KEPT_SECONDS } };
       return factsOf(job, ended, tookMs);
     },

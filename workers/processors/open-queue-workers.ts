@@ -27,7 +27,7 @@ export interface QueueWorkersDeps {
 /** Opens the workers of a shard's queues of chat requests. */
 export type OpenQueueWorkers = (shard: number) => InferenceWorker[];
 
-/** Shards are added while the process runs; what it runs at once is divided among all of them. */
+/** Shards are added while the process runs; its interactive concurrency is divided among all of them. */
 export function createOpenQueueWorkers(deps: QueueWorkersDeps): OpenQueueWorkers {
   const { redis, keyspace, queues, runPipeline, claims, workerId, onLockLost, log } = deps;
   const { concurrency, batchConcurrency: batchPlaces } = deps.config.worker;

@@ -6,8 +6,8 @@ import { isRefusal } from '../../shared/infra/redis/refused-calls.ts';
 const REST_MS = 1_000;
 
 /**
- * Pauses a worker for a second when Redis is too full to hand out a job, or takes no writes. Otherwise BullMQ would try
- * again some hundred times a second, and report each failure. Running jobs go on meanwhile.
+ * Pauses a worker for a second when Redis is too full to hand out a job, or takes no writes. Otherwise BullMQ would
+ * retry some hundred times per second and report each failure. Running jobs continue meanwhile.
  */
 export function restWhenFull(worker: Worker): void {
   let timer: NodeJS.Timeout | undefined;

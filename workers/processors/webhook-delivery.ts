@@ -19,7 +19,7 @@ export interface WebhookWorkerDeps {
   log: Logger;
 }
 
-/** Receivers that each queue calls at the same time. They mostly wait. */
+/** How many receivers each queue calls at once; the calls mostly wait. */
 const CONCURRENCY = 64;
 
 /** Runs both queues of deliveries. A failed job loses nothing: the delivery stays due, and the sweep queues it again. */

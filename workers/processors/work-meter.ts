@@ -1,17 +1,17 @@
-/** How busy a worker's queue is, measured as its jobs begin and end. */
+/** How busy a worker's queue is, measured from when its jobs begin and end. */
 export interface WorkMeter {
   /** How many requests run. */
   running(): number;
-  /** A job has come, perhaps a canary. */
+  /** A job has arrived, perhaps a canary. */
   note(): void;
-  /** A request begins; returns when, for `end`. */
+  /** A request begins; returns its start time, to be passed to `end`. */
   begin(): number;
   end(startedAt: number): void;
-  /** Milliseconds since a job came or a request ended; 0 while all `places` are taken. */
+  /** Milliseconds since a job arrived or a request ended; 0 while all `places` are taken. */
   quietMs(places: number): number;
   /** Milliseconds since the last request ended; 0 while one runs. */
   idleMs(): number;
-  /** How long the latest requests took on average, or how long those that run have taken by now, if that is more. */
+  /** Average duration of the latest requests, or of the running ones so far, whichever is longer. */
   meanMs(): number;
 }
 
@@ -23,7 +23,7 @@ export function createWorkMeter(): WorkMeter {
   let lastRequestAt = -Infinity;
   let running = 0;
   let meanMs = 0;
-  /** When those that run began, added up. */
+  /** The sum of the start times of all running requests. */
   let beginnings = 0;
 
   return {

@@ -1,12 +1,12 @@
 import type { ChatMessage, Role } from '../../shared/contracts/chat-request.ts';
 
-/** Messages that a provider may make one text of. */
+/** Messages that an adapter may join into one text. */
 export interface Row<Message extends ChatMessage = ChatMessage> {
   role: Role;
   messages: Message[];
 }
 
-/** What stands between two messages that are joined. */
+/** Separates two messages that are joined. */
 export const BETWEEN_JOINED = '\n\n';
 
 export function textOfRow({ messages }: Row): string {
@@ -14,9 +14,9 @@ export function textOfRow({ messages }: Row): string {
 }
 
 /**
- * Messages as an adapter may join them at the most: all system messages are one row, and the others, blank ones left
- * out, are a row wherever neighbours have one role. Moderation reads the same rows, so that no adapter can make a text
- * that was not read.
+ * The most that an adapter may join: all system messages form one row; of the others, without blank ones, consecutive
+ * messages of one role form a row. Moderation reads the same rows, so no adapter can put together a text that
+ * moderation has not read.
  */
 export function joinRoles<Message extends ChatMessage>(
   messages: readonly Message[],

@@ -14,21 +14,21 @@ export interface ProviderCall {
   jsonMode: boolean;
   sampling?: Sampling;
   /**
-   * Ask for a stream: a complete answer is cheaper where the caller waits for one
+   * Ask for a stream. If the caller waits for a complete answer, not streaming is cheaper
    * (docs/architecture/facts.md section 9).
    */
   stream: boolean;
   /** This call's own signal: aborting it ends the call. */
   signal: AbortSignal;
-  /** Called with every part of a stream's body, text or not: the provider is not silent. */
+  /** Called for every part of a stream's body, text or not: it shows that the provider is not silent. */
   onBytes?: () => void;
   /** Join text that arrives together into fewer events. Only if nobody counts pieces as tokens. */
   joinsText?: boolean;
-  /** Asked with each part of a stream's body: when to read the next one. Undefined: as soon as it comes. */
+  /** Called after each part of a stream's body: when to read the next part. Undefined: as soon as it arrives. */
   readLater?: (() => ReadLater | undefined) | undefined;
 }
 
-/** What a provider says, in order: text, then one end. */
+/** What a provider sends, in order: text, then one end. */
 export type ProviderEvent =
   | { kind: 'text'; text: string }
   | {
@@ -64,13 +64,13 @@ export function perProvider<T>(make: (provider: Provider) => T): (provider: Prov
 }
 
 /**
- * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `silent`: the same, but not while
- * another target may answer: nothing came within the time limit. `refused`: it will not serve us at the moment (401,
- * 402, 403, and what else speaks of a wrong set-up), take the next. `blocked`: the same, but by a firewall in front of it,
- * which may mean this prompt alone. `too_long`: the prompt exceeds this model's window,
- * another target's may be larger. `filtered`: the provider's content filter refuses the prompt. `caller`: our request is
- * at fault (400, 413, 422). After the last two nobody else is asked, and none of the last three counts against the
- * provider. Source: docs/spec/contract.md section 8, Routing.
+ * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `silent`: nothing came within the time
+ * limit; likewise, but not while another target may answer. `refused`: the provider will not serve us at the moment
+ * (401, 402, 403, and anything else that points to a wrong set-up), so the next target is called. `blocked`: likewise,
+ * but by a firewall in front of the provider, which may object to this prompt alone. `too_long`: the prompt exceeds
+ * this model's window; another target's may be larger. `filtered`: the provider's content filter refuses the prompt.
+ * `caller`: our request is wrong (400, 413, 422). After the last two no other target is called, and none of the last
+ * three counts against the provider. Source: docs/spec/contract.md section 8, Routing.
  */
 export type ProviderFault = 'transient' | 'silent' | 'refused' | 'blocked' | 'too_long' | 'filtered' | 'caller';
 

@@ -15,18 +15,18 @@ export interface BookRecordsDeps {
   accounts: AccountStore;
   lookBacks: Pick<LookBacks, 'postpone' | 'noteBooked'>;
   clock: Clock;
-  /** Publishes booked records. It comes before their acknowledgement, so a record may be published twice. */
+  /** Publishes booked records. Called before they are acknowledged, so a record may be published twice. */
   publishBooked: (records: readonly SettlementRecord[]) => Promise<void>;
   onBooked: (records: number) => void;
   log: Logger;
 }
 
-/** After this many refusals, each of it alone, a record is a dead letter. */
+/** After this many refusals, each when it was tried alone, a record becomes a dead letter. */
 const TRIES_MAX = 5;
 
 /**
- * `areOthersBooked`: other records of the shard were booked since the last look back that found entries. Only then can a
- * refusal without a known cause be a record's own fault.
+ * `areOthersBooked`: other records of the shard have been booked since the last look back that found entries. Only then
+ * can a refusal without a known cause be put down to the record.
  */
 interface BookOptions {
   areOthersBooked: boolean;
@@ -34,8 +34,8 @@ interface BookOptions {
 
 /**
  * Books outbox entries of a shard and acknowledges them. A record that cannot be booked stays in the outbox until its
- * last try, then it becomes a dead letter; so does an entry that cannot be read, at once. Throws where a store is away
- * (any error) or refuses everything (RefusedError): what was not booked by then stays in the outbox.
+ * last try and then becomes a dead letter; an unreadable entry becomes one at once. Throws if a store is unavailable
+ * (any error) or refuses everything (RefusedError); entries not booked by then stay in the outbox.
  */
 export type BookRecords = (shard: number, entries: readonly OutboxEntry[], options: BookOptions) => Promise<void>;
 
@@ -82,7 +82,7 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
     await deadLetter(shard, entry);
   }
 
-  /** Books record by record, so that one bad record does not hold up the rest of its batch. */
+  /** Books one record at a time, so that a bad record does not hold up the rest of its batch. */
   async function bookOneByOne(
     shard: number,
     entries: readonly ReadableEntry[],
@@ -104,7 +104,7 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
     const [first] = refused;
     if (first === undefined) return;
     if (!isAnyBooked) {
-      // Everything is refused, so these refusals, and those before them, say nothing about the records.
+      // If everything is refused, these refusals and all earlier ones say nothing about the records themselves.
       for (const { entry } of refused) refusals.delete(entry.id);
       throw first.error;
     }

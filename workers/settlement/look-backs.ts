@@ -4,18 +4,18 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 const LOOK_BACK_MS = 5_000;
 
 /**
- * When the leader of settlement reads a shard's unacknowledged outbox entries again (a look back): entries that this
- * process or an earlier leader has read, and whose booking failed or was interrupted. Between two look backs it reads new
- * entries only, so that a record that cannot be booked does not hold up the others.
+ * When the settlement leader rereads a shard's unacknowledged outbox entries (a look back): those that this process or
+ * an earlier leader has read, but whose booking failed or was interrupted. Between look backs it reads only new
+ * entries, so that a record that cannot be booked does not hold up the others.
  */
 export interface LookBacks {
   isDue(shard: number): boolean;
-  /** The next look back is due after the usual time: none is left to read, or one that is left has just been refused. */
+  /** The next look back is due after LOOK_BACK_MS: no entry is left, or one that is left was just refused. */
   postpone(shard: number): void;
   /** The next round begins with a look back: a booking was interrupted, or another process may have led meanwhile. */
   makeDue(shard: number): void;
   noteBooked(shard: number): void;
-  /** Whether a record was booked since this was last asked, which is at each look back that finds entries. */
+  /** Whether a record was booked since the last call; called at each look back that finds entries. */
   takeBooked(shard: number): boolean;
 }
 

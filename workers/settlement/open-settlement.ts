@@ -24,7 +24,7 @@ import type { SettleDeps, Settler } from './settle.ts';
 import { createSweep } from './sweep.ts';
 import type { Sweep, SweepDeps } from './sweep.ts';
 
-/** What each part of settlement is opened with. */
+/** What each part of settlement needs. */
 interface SharedDeps {
   mongo: MongoConnection;
   redis: RedisClient;
@@ -49,7 +49,7 @@ interface OpenSweepDeps
 
 export interface OpenSettlementDeps extends OpenSettlerDeps, OpenSweepDeps {}
 
-/** What a worker does for the books and the loose ends of each shard. */
+/** A worker's duties for each shard: booking, ending what nobody else ends, comparing the books. */
 export interface Settlement {
   settler: Settler;
   sweep: Sweep;
@@ -102,7 +102,7 @@ function openReconcile(deps: SharedDeps, outbox: Outbox): ReconcileHourly {
   return createReconcileHourly({ reconciler, leases, outbox, drift, events: telemetry, log });
 }
 
-/** Puts together what books requests, ends what nobody else ends, and compares the books. */
+/** Opens the parts that book requests, end what nobody else ends, and compare the books. */
 export function openSettlement(deps: OpenSettlementDeps): Settlement {
   const { redis, keyspace, telemetry } = deps;
   const outbox = createOutbox(redis, keyspace);

@@ -18,8 +18,8 @@ export interface ReconcileDeps {
 }
 
 /**
- * What disagreed, as absolute sums over the tenants; micro-credits where the name does not say tokens or requests. All
- * 0: ledger, account, usage and Redis say the same.
+ * The differences found, as absolute sums over the tenants, in micro-credits unless the name says tokens or requests.
+ * All 0: ledger, account, usage and Redis agree.
  */
 export interface Drift {
   /** Account against the sum of the ledger. */
@@ -28,9 +28,9 @@ export interface Drift {
   budgetTokens: number;
   /** Usage roll-ups against the ledger. */
   usageTokens: number;
-  /** The book in Redis against MongoDB's of the same version. */
+  /** The book in Redis against MongoDB's book of the same version. */
   cachedBook: number;
-  /** Sums of holds and pending charges in Redis against the single requests. */
+  /** Sums of holds and pending charges in Redis against those of the single requests. */
   held: number;
   pending: number;
   /** Finished requests whose charge is neither in the ledger nor on its way there. */
@@ -39,30 +39,30 @@ export interface Drift {
 
 interface Reconciled {
   tenants: number;
-  /** Tenants that could not be looked at; what is said of drift is about the others. */
+  /** Tenants that could not be checked; the drift is that of the others. */
   failed: number;
   found: Drift;
-  /** What is still wrong after the repair; the same as `found` where drift was only reported. */
+  /** The drift that remains after the repair; equals `found` if drift is only reported. */
   left: Drift;
 }
 
 interface ReconcileOptions {
-  /** What MongoDB has booked is published to Redis in either case. */
+  /** Books from MongoDB are published to Redis in either case. */
   onDrift: OnDrift;
-  /** Adds up whole ledgers, instead of what was booked since the last time. */
+  /** Adds up whole ledgers, not just what was booked since the last time. */
   full?: boolean;
 }
 
 export interface Reconciler {
-  /** Safe to repeat and to run beside everything else. Rejects where a store does not answer for tenant after tenant. */
+  /** Safe to repeat and to run alongside everything else. Rejects if a store fails for too many tenants in a row. */
   reconcileShard(shard: number, options: ReconcileOptions): Promise<Reconciled>;
 }
 
-/** One call of the script answers for so many tenants. */
+/** How many tenants one script call covers. */
 const TENANTS_AT_ONCE = 50;
-/** So many failures in a row are not the tenants' own: the shard is given up until its next turn. */
+/** This many failures in a row cannot be due to the tenants, so the shard is left until its next turn. */
 const FAILURES_IN_A_ROW_MAX = 10;
-/** While more records wait nothing can be called lost: most of what is pending is among them. */
+/** While more records than this wait, nothing counts as lost, because most pending charges are among them. */
 const OUTBOX_READ_MAX = 20_000;
 
 export function noDrift(): Drift {
@@ -77,15 +77,15 @@ function addDrift(sum: Drift, more: Drift): void {
   for (const name of Object.keys(more) as (keyof Drift)[]) sum[name] += more[name];
 }
 
-/** Compares what Redis and the accounts say with the ledger, which alone is right, and repairs the difference. */
+/** Compares Redis and the accounts with the ledger, which is authoritative, and repairs differences. */
 export function createReconciler({ books, audit, accounts, clock, log }: ReconcileDeps): Reconciler {
   /**
-   * Of finished requests that the ledger does not know those that are lost. The order of reading matters: a charge
-   * moves from the outbox to the ledger, so one that is in neither, read in this order, is lost.
+   * Finds the lost ones among finished requests that the ledger does not know. The order of reading matters: a charge
+   * moves from the outbox to the ledger, so one found in neither, when read in this order, is lost.
    */
   async function lostOf(shard: number, unknown: readonly string[]): Promise<{ lost: string[]; booked: string[] }> {
     const none = { lost: [], booked: [] };
-    // While there is a record, the worker that finished the request may bring its settlement again.
+    // While there is a request record, the worker that finished the request may still replay its settlement.
     const withoutRecord = await audit.withoutRecord(shard, unknown);
     if (withoutRecord.length === 0 || (await audit.waiting(shard)) > OUTBOX_READ_MAX) return none;
     const missing = await audit.notWaiting(shard, withoutRecord);
@@ -94,7 +94,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
     return { lost: missing.filter((id) => !booked.has(id)), booked: [...booked] };
   }
 
-  /** Charges that Redis counts as pending, a page at a time: what the ledger has is pending no more. */
+  /** Checks the charges that Redis counts as pending, page by page; those already in the ledger stop being pending. */
   async function settlePending(shard: number, tenantId: string, onDrift: OnDrift): Promise<number> {
     let lostRequests = 0;
     for await (const ids of audit.pendingIds(shard, tenantId)) {
@@ -111,7 +111,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
         });
       lostRequests += lost.length;
       const settled = [...known, ...booked, ...(onDrift === 'repair' ? lost : [])];
-      // Read now: some may have been booked since the comparison, and whoever did so may not have published that yet.
+      // Read now: some charges may have been booked since the comparison, and not yet published.
       if (settled.length > 0) await accounts.publishBook(shard, tenantId, await books.book(tenantId), settled);
     }
     return lostRequests;
@@ -127,7 +127,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
     drift.budgetTokens = checked.budgetDriftTokens;
     drift.usageTokens = checked.usageDriftTokens;
     let { book } = checked;
-    // Redis was read first: it cannot rightly be ahead, and at the same version it must say the same.
+    // Redis was read first, so it must not be ahead, and at the same version both must agree.
     const isAhead = version !== undefined && version > book.version;
     if (isAhead || (version === book.version && drift.balance === 0))
       drift.cachedBook = Math.abs(cached.bookMicro - book.balanceMicro);
@@ -188,7 +188,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
 
 export interface ReconcileEvents {
   'ledger.reconciled': [shard: number, done: Reconciled];
-  /** What the shard's last reconciliation left wrong, by part, whichever worker had its turn. */
+  /** The drift left by the shard's last reconciliation, by part, whichever worker ran it. */
   'ledger.drift': [shard: number, left: Readonly<Record<string, number>>];
 }
 
@@ -212,13 +212,13 @@ export function createReconcileHourly(deps: ReconcileHourlyDeps): ReconcileHourl
   const { reconciler, leases, outbox, drift, events, log } = deps;
   return async (shard) => {
     if (!(await leases.takeTurn(shard, TASK, EVERY_MS))) {
-      // Turns go from worker to worker: one that has seen drift would show it for ever, and a new worker none.
+      // Turns pass from worker to worker: a worker that once saw drift would show it forever, and a new one none.
       events.emit('ledger.drift', shard, (await drift.read(shard)) ?? {});
       return;
     }
     const { requeued } = await outbox.requeue(shard);
     if (requeued > 0) log.warn('Dead letters are tried again.', { shard, count: requeued });
-    // A turn that fails is over as well: what is too much for one run must not be begun again every half a minute.
+    // A failed turn counts as done, so that a run that is too much for one turn is not restarted every half minute.
     const done = await reconciler.reconcileShard(shard, { onDrift: 'repair' });
     events.emit('ledger.reconciled', shard, done);
     events.emit('ledger.drift', shard, { ...done.left });

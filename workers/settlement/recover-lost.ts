@@ -14,12 +14,13 @@ import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface RecoverLost {
-  /** Looks after the due requests of a shard. A call while a round of the shard runs waits for that round. */
+  /** Looks after the due requests of a shard. Waits for a round of the shard that is already running. */
   round(shard: number): Promise<void>;
   /**
-   * Makes a request due for the next round if it has an intent, which stays until the request is brought back and has ended.
-   * False: it has none, so nobody was promised that it survives, or a round has concluded it. Its time alone would not tell:
-   * after a round that failed it is due later, and this clock differs from Redis's. Safe to repeat.
+   * Makes a request due for the next round if it has an intent, which stays until the request is brought back and has
+   * ended. False: there is no intent, because nobody was promised that the request survives or because a round has
+   * concluded it. Whether the intent is due does not tell: after a failed round it is due later, and this clock differs
+   * from Redis's. Safe to repeat.
    */
   makeDue(request: DueIntent): Promise<boolean>;
 }
@@ -33,11 +34,11 @@ interface RecoverLostDeps {
   log: Logger;
 }
 
-/** Requests that are looked up at once. */
+/** How many requests are looked up at once. */
 const BATCH = 500;
 /** Batches in one round; the next one follows soon. */
 const BATCHES_MAX = 10;
-/** When a request that runs or waits, or that could not be brought back, is due again. */
+/** How soon a request is due again if it is running or waiting, or could not be brought back. */
 const LOOK_AGAIN_MS = 10_000;
 
 /** Brings back requests that Redis has lost, and concludes the intents of those that have ended. */

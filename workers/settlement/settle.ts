@@ -8,7 +8,7 @@ import { createLookBacks } from './look-backs.ts';
 
 export interface SettleEvents {
   'settlement.booked': [records: number];
-  /** A round booked nothing of what waits. */
+  /** A round could not book the waiting records. */
   'settlement.blocked': [reason: BlockReason];
 }
 
@@ -18,17 +18,17 @@ export interface SettleDeps extends Omit<BookRecordsDeps, 'outbox' | 'lookBacks'
   events: Emitter<SettleEvents>;
 }
 
-/** Why a round booked nothing: a store is away, or MongoDB refuses every record. */
+/** Why a round booked nothing: a store is unavailable, or every record is refused. */
 export type BlockReason = 'unavailable' | 'refused';
 
 /** The most entries that one round reads. */
 export const SETTLE_BATCH = 300;
 const TASK = 'settle';
-/** How often a lasting fault is logged as an error. */
+/** How often a lasting failure is logged as an error. */
 const ALARM_MS = 30_000;
 
 export interface Settler {
-  /** Books what waits on one shard, if this process leads there. Returns the number of entries it read. */
+  /** Books waiting records of one shard, if this process leads there. Returns the number of entries it read. */
   settleShard(shard: number): Promise<number>;
   release(shard: number): Promise<void>;
 }
@@ -50,7 +50,7 @@ export function createSettler(deps: SettleDeps): Settler {
   /** When the alarm of a shard was last raised; no entry: settlement is not blocked there. */
   const alarmedAt = new Map<number, number>();
 
-  /** Tells the operator. No record is given up while this lasts. */
+  /** Alerts the operator. While settlement is blocked, no record becomes a dead letter. */
   function raiseAlarm(shard: number, error: unknown): void {
     events.emit('settlement.blocked', error instanceof RefusedError ? 'refused' : 'unavailable');
     const now = clock.now();
@@ -81,8 +81,8 @@ export function createSettler(deps: SettleDeps): Settler {
         return entries.length;
       } catch (error) {
         raiseAlarm(shard, error);
-        // What was read stays unacknowledged. After an interruption the next round begins with it. After a refusal one of
-        // the records may be at fault, so new ones go first.
+        // The entries read stay unacknowledged. After an interruption, the next round begins with them. After a
+        // refusal, one of the records may be the cause, so new ones go first.
         if (error instanceof RefusedError) lookBacks.postpone(shard);
         else lookBacks.makeDue(shard);
         throw error;

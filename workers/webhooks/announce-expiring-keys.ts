@@ -18,7 +18,7 @@ const TASK = 'expiring-keys';
 const EVERY_MS = 10 * 60_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** A key whose end has been moved is announced again. */
+/** If a key's expiry is changed, it is announced again. */
 function toEvent({ _id, tenantId, mode, name, expiresAt }: KeyRow & { expiresAt: number }, now: number): WebhookEvent {
   const days = expiresAt - now <= DAY_MS ? 1 : 7;
   return {
@@ -31,7 +31,7 @@ function toEvent({ _id, tenantId, mode, name, expiresAt }: KeyRow & { expiresAt:
   };
 }
 
-/** Publishes keys that end within seven days and, once more, within one. One worker does so for all. */
+/** Publishes keys that expire within seven days and, once more, within one. One worker does this for the fleet. */
 export function createAnnounceExpiringKeys(deps: AnnounceExpiringKeysDeps): () => Promise<void> {
   const { webhooks, keys, events, leases, clock } = deps;
   return async () => {

@@ -18,13 +18,13 @@ export interface ChatEventsDeps {
 }
 
 /**
- * Publishes the events of requests. Those of a booked request go out before its booking is acknowledged, those of the
- * others before their notice is removed, so all of them survive a worker that dies.
+ * Publishes the events of requests: for a booked request before its booking is acknowledged, for others before their
+ * notice is removed, so that no event is lost when a worker dies.
  */
 export interface ChatEvents {
-  /** Rejects while MongoDB is away; the caller has to repeat it. */
+  /** Rejects while MongoDB is unavailable; the caller must retry. */
   publishBooked(records: readonly SettlementRecord[]): Promise<void>;
-  /** The same for failures and flags of moderation. */
+  /** The same for failures and for requests flagged by moderation. */
   publishNotices(notices: readonly FinishedNotice[]): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ function describe({ requestId, keyId, mode, tier, endpoint, entityId }: Describe
   return { request_id: requestId, key_id: keyId, mode, model: tier, endpoint, entity_id: entityId ?? null };
 }
 
-/** A cancelled request has neither been completed nor failed; a failure has its notice. */
+/** A cancelled request has neither completed nor failed; a failed one has a notice of its own. */
 function toBookedEvent(record: SettlementRecord, now: number): WebhookEvent[] {
   const { tenantId, mode, requestId: cause, finishReason, costMicro } = record;
   if (finishReason === 'cancelled' || finishReason === 'error') return [];
@@ -70,7 +70,7 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
     await events.publish(found);
   }
 
-  /** An entity that was erased since the request was accepted goes by its pseudonym. */
+  /** An entity erased since the request was accepted is named by its pseudonym. */
   async function pseudonymize(notice: FinishedNotice): Promise<FinishedNotice> {
     const { entityId, seq } = notice;
     return entityId === undefined ? notice : { ...notice, entityId: await gate.nameOf(notice, entityId, seq) };
@@ -81,7 +81,7 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
     await events.publish(named.flatMap(toNoticedEvents));
   }
 
-  /** Neither what is published together with an event nor what waits behind it is lost with one that can never be published. */
+  /** If an event can never be published, only that event is lost, not those published with it or waiting after it. */
   async function unlessImpossible<T extends { requestId: string }>(
     ended: readonly T[],
     publish: (some: readonly T[]) => Promise<void>,

@@ -26,22 +26,22 @@ export interface DeliverDeps {
   events: Pick<EventSink, 'tryPublish'>;
   /** Announces to every process that a tenant's webhooks have changed. */
   announce: (tenantId: string) => Promise<void>;
-  /** From 0 up to 1. */
+  /** At least 0 and below 1. */
   random: () => number;
   clock: Clock;
   telemetry: Emitter<Pick<WorkerEvents, 'webhook.attempted'>>;
   log: Logger;
 }
 
-/** Longer than an attempt can take: a worker that has not recorded its attempt by then has died. */
+/** Longer than an attempt can take: a worker that has not recorded its attempt by then is dead. */
 const LEASE_MS = 30_000;
 /** A receiver that takes longer is slow. */
 const SLOW_MS = 3_000;
 const GONE = 410;
 
 /**
- * Delivers the next thing that is due for a webhook. `none`: nothing is due, or the webhook is gone or disabled;
- * `failed` and `slow` say that its receiver keeps others waiting.
+ * Attempts the next due delivery of a webhook. `none`: nothing is due, or the webhook is gone or disabled; `failed` and
+ * `slow` say that its receiver keeps others waiting.
  */
 export type DeliverNext = (tenantId: string, webhookId: string) => Promise<'none' | 'done' | 'slow' | 'failed'>;
 
@@ -59,7 +59,7 @@ function toAttempt({ status, error }: WebhookReply, at: number, now: number): De
 export function createDeliverNext(deps: DeliverDeps): DeliverNext {
   const { webhooks, deliveries, client, cipher, events, announce, random, clock, telemetry, log } = deps;
 
-  /** Undefined: they were encrypted with a key that this worker does not have. */
+  /** Undefined: the secrets were encrypted with a key that this worker does not have. */
   function readSecrets(webhookId: string, encrypted: readonly string[]): string[] | undefined {
     try {
       return encrypted.map((one) => cipher.decrypt(one, `webhooks/${webhookId}`));
@@ -98,11 +98,11 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     const cause = `${_id}:${now}`;
     await events.tryPublish([{ tenantId, mode, type: 'webhook.disabled', cause, data, now, except: _id }]);
     await deliveries.failPending(tenantId, _id);
-    // Last, because it waits where Redis is away, and this worker may be stopped before Redis is back.
+    // Last, because it waits while Redis is unavailable, and this worker may be stopped before Redis is back.
     await announce(tenantId);
   }
 
-  /** Writes to the webhook's row what an attempt shows of its receiver. Disables the webhook if that failed for too long. */
+  /** Records in the row what an attempt shows about the receiver. Disables a webhook that has failed for too long. */
   async function noteHealth(webhook: WebhookRow, attempt: DeliveryAttempt & { ok: boolean }, now: number) {
     const { _id, tenantId, mode = 'live' } = webhook;
     const space = { tenantId, mode };
@@ -118,7 +118,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     else if (isGivenUp(failing, now)) await disable(webhook, 'failing', now);
   }
 
-  /** The row after an attempt that failed: another attempt may have succeeded, and its tenant may have changed it. */
+  /** The row after a failed attempt: another attempt may have succeeded, or the tenant may have changed it. */
   async function reread(webhook: WebhookRow): Promise<WebhookRow> {
     const { _id, tenantId, mode = 'live' } = webhook;
     return (await webhooks.find({ tenantId, mode }, _id)) ?? webhook;
@@ -134,7 +134,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     const { ok, ...attempt } = toAttempt(reply, at, now);
     telemetry.emit('webhook.attempted', ok ? 'succeeded' : 'failed');
     const latest = ok ? webhook : await reread(webhook);
-    // The tenant has changed the URL meanwhile: the failure of the former receiver says nothing of the present one.
+    // If the tenant has changed the URL meanwhile, the old receiver's failure says nothing about the new one.
     const isFormer = latest.url !== webhook.url;
     const isFinal = ok || (attempt.status === GONE && !isFormer);
     const next = isFinal ? undefined : nextAttemptAt(delivery.failed + 1, now, random());
@@ -153,7 +153,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
   return async (tenantId, webhookId) => {
     const webhook = await webhooks.find({ tenantId, mode: 'any' }, webhookId);
     if (webhook?.status !== 'active') {
-      // An event that came while the webhook was being disabled or deleted has made a delivery after all.
+      // An event published while the webhook was being disabled or deleted may still have created a delivery.
       await deliveries.failPending(tenantId, webhookId);
       return 'none';
     }

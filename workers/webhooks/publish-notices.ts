@@ -5,7 +5,7 @@ import type { NoticeStore } from '../../shared/infra/redis/requests/notice-store
 export interface PublishNoticesDeps {
   notices: NoticeStore;
   leases: Pick<LeaderLease, 'hold'>;
-  /** Rejects while MongoDB is away. */
+  /** Rejects while MongoDB is unavailable. */
   publish: (notices: readonly FinishedNotice[]) => Promise<void>;
 }
 
@@ -13,8 +13,8 @@ const TASK = 'notices';
 const AT_ONCE = 200;
 
 /**
- * Publishes what webhooks hear of a shard's requests beside their bookings. A notice is removed after it was published,
- * so it survives every worker; one that is published twice is one event.
+ * Publishes to webhooks the events of a shard's requests that do not come from bookings. A notice is removed only once
+ * it is published, so no worker's death loses it; a notice published twice is still one event.
  */
 export function createPublishNotices({ notices, leases, publish }: PublishNoticesDeps) {
   return async (shard: number): Promise<void> => {

@@ -1,11 +1,11 @@
 import { resolveConfusablesTransformer, resolveLeetSpeakTransformer, toAsciiLowerCaseTransformer } from 'obscenity';
 
 /**
- * What a character can mean to the scanner: letters it can be read as, the gap it can be, or both (`$` ends a word
- * and stands for an s). The tables of look-alikes are the `obscenity` library's. Its matcher is not used: it runs one
- * regular expression per phrase over the whole text (0.22 CPU-ms per 500 characters for its own 119 phrases, measured;
- * one scan for all of ours takes 0.05), it cannot go on with the next piece of a stream, and it takes one reading per
- * character.
+ * What a character can mean to the scanner: letters that it can be read as, the kind of gap that it can be, or both
+ * (`$` ends a word and stands for an s). The tables of look-alikes come from the `obscenity` library. Its matcher is
+ * not used, for three reasons: it runs one regular expression per phrase over the whole text (0.22 CPU-ms per 500
+ * characters for its own 119 phrases, measured; one scan for all of ours takes 0.05), it cannot continue with the next
+ * piece of a stream, and it takes one reading per character.
  */
 export interface CharacterClass {
   readonly gap: number;
@@ -13,7 +13,7 @@ export interface CharacterClass {
   readonly readings: readonly number[];
   /** Readings from this index on are a disguise. */
   readonly plain: number;
-  /** Readings from this index on are a guess: `0` may be an o. A look-alike of a letter is none. */
+  /** Readings from this index on are a guess: `0` may be an o. A look-alike of a letter is not a guess. */
   readonly sure: number;
 }
 
@@ -29,13 +29,13 @@ export const NEWLINE_GAP = 3;
 /** Ends a sentence when white space follows. */
 export const STOP_GAP = 4;
 export const COLON_GAP = 5;
-/** Combining marks and the like: as if they were not there. */
+/** Combining marks and the like: read as if absent. */
 export const IGNORED = 6;
-/** Characters without a width: as if they were not there, but inside a word they are a disguise. */
+/** Zero-width characters: read as if absent, but a disguise inside a word. */
 export const INVISIBLE = 7;
 
 const UNCLASSIFIED = 0;
-/** Above it Unicode has ideographs and tag characters, and nothing that looks like a letter. */
+/** Beyond this, Unicode has ideographs and tag characters, but nothing that looks like a letter. */
 const TABLE_SIZE = 0x2_0000;
 /** A gap, and nothing else. */
 const NOTHING: CharacterClass = { gap: SOFT_GAP, readings: [], plain: 0, sure: 0 };
@@ -47,12 +47,12 @@ const resolveConfusable = resolveConfusablesTransformer().transform;
 const resolveLeet = resolveLeetSpeakTransformer().transform;
 const toLowerCase = toAsciiLowerCaseTransformer().transform;
 
-/** Hangul fillers: letters to Unicode, nothing to the eye. */
+/** Hangul fillers: letters in Unicode, but invisible. */
 const INVISIBLE_LETTERS = new Set([0x115f, 0x1160, 0x3164, 0xffa0]);
 const INVISIBLE_CHARACTER = /\p{Cf}/u;
 const MARK = /[\p{Mn}\p{Me}]/u;
 const LETTER_OR_NUMBER = /[\p{L}\p{N}]/u;
-/** Scripts written without spaces: a word of ours may begin and end right beside their characters. */
+/** Scripts written without spaces: a word of our lists may begin and end right beside their characters. */
 const UNSPACED_SCRIPT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u;
 const NEWLINES = new Set(['\n', '\r', '\u2028', '\u2029']);
 const STOPS = new Set(['.', '!', '?', '...', '。', '!!', '??', '?!', '!?']);
@@ -66,14 +66,14 @@ export function alphabetIndex(codePoint: number): number {
   return -1;
 }
 
-/** Brackets and slashes stand between words far too often to be read as the c and the l of the library's table. */
+/** The library's table has `(` as c and `/` as l, but these stand between words far too often. */
 const NEVER_LETTERS = new Set(['(', '/']);
 
 const LETTER_I = alphabetIndex(0x69);
 const LETTER_L = alphabetIndex(0x6c);
 const PLAIN_I_AND_L = new Set(['i', 'l', 'L']);
 
-/** Classes by code point, found out on first sight and then kept: a code point's class never changes. */
+/** Classes by code point, determined on first sight and then kept: they never change. */
 export class CharacterTable {
   private readonly classes: CharacterClass[] = [NOTHING];
   private readonly indexOfKey = new Map<string, number>();
@@ -123,17 +123,17 @@ function classifySymbol(codePoint: number, text: string): CharacterClass {
   const gap = STOPS.has(compatible) ? STOP_GAP : SOFT_GAP;
   const readings = NEVER_LETTERS.has(compatible) ? NO_READINGS : readingsOf(codePoint, text);
   if (readings.length === 0) return { ...NOTHING, gap };
-  // An ASCII symbol is a letter by guess only, a circled letter is nothing else, and an emoji may be either.
+  // An ASCII symbol is only guessed to be a letter, a circled letter is nothing else, an emoji may be either.
   if (codePoint < 0x80) return { gap, readings, plain: 0, sure: 0 };
   return { gap: PICTOGRAPH.test(text) ? gap : NO_GAP, readings, plain: 0, sure: 1 };
 }
 
-/** An ASCII character is plain, and so is a letter with an accent: `é` is how some words are written. */
+/** ASCII characters are plain, and so are letters with an accent: some words are spelled with `é`. */
 function isPlain(text: string): boolean {
   return (text.normalize('NFD').codePointAt(0) ?? 0) < 0x80;
 }
 
-/** The ASCII letter, digit or symbol that a character looks like, in lower case; itself when it looks like none. */
+/** The ASCII letter, digit or symbol that a character looks like, in lower case, or else the character itself. */
 function resolve(codePoint: number, text: string): number {
   const confusable = resolveConfusable(codePoint) ?? codePoint;
   const looksLike = confusable < 0x80 ? confusable : (text.normalize('NFKD').codePointAt(0) ?? codePoint);
@@ -145,7 +145,7 @@ function readingsOf(codePoint: number, text: string): readonly number[] {
   if (base >= 0x80) return NO_READINGS;
   const readings = new Set([alphabetIndex(base), alphabetIndex(resolveLeet(base) ?? base)]);
   readings.delete(-1);
-  // 1, !, | and many look-alikes stand for i and for l; the library has to choose one. Capital I looks like l.
+  // 1, !, | and many look-alikes can stand for i or l, but the library chooses one. Capital I looks like l.
   if (!PLAIN_I_AND_L.has(text) && (readings.has(LETTER_I) || readings.has(LETTER_L))) {
     readings.add(readings.has(LETTER_I) ? LETTER_L : LETTER_I);
   }

@@ -6,24 +6,24 @@ import { kindAt } from './word-ends.ts';
 /** Tokens with more words are left to the scanner. */
 export const TOKEN_WORDS_MAX = 3;
 
-/** The words of a token, which are the same in whatever text it stands. */
+/** The words of a token; they are the same in every text. */
 export interface TokenClass {
-  /** By their index in the vocabulary; -1: a word that no phrase has. */
+  /** By their index in the vocabulary; -1: a word that is in no phrase. */
   words: Int16Array;
   count: number;
-  /** The last stop or colon behind its last letter; NO_GAP: there is none. */
+  /** The last stop or colon after its last letter; NO_GAP: there is none. */
   mark: number;
-  /** It may be a letter of a word in single letters («k i l l»). So it stands for itself only if an ordinary word follows. */
+  /** May be one letter of a spelled-out word («k i l l»): a token of its own only if an ordinary word follows. */
   isSingle: boolean;
 }
 
-/** How many readings are followed at once. Only text that was made for the purpose has more. */
+/** How many readings are followed at once. Only text made up to be slow has more. */
 const NODES_MAX = 24;
-/** The reading began before a gap, so it may continue what was open there. */
+/** The reading began before a gap, so it may continue a phrase that was open there. */
 const CROSSING = 1;
-/** A gap stands behind the reading's last letter, so it is no word here. */
+/** The reading's last letter is followed by a gap, so no word ends here. */
 const GAPPED = 2;
-/** One of its letters is certain. The scanner accepts no word whose letters are all guesses, as those of a number. */
+/** At least one letter is certain. The scanner accepts no word whose letters are all guesses, such as a number. */
 const SURE = 4;
 
 interface Readings {
@@ -64,13 +64,13 @@ function followAll({ trie }: Lexicon, letter: number, mayBegin: boolean, sure: n
     const flags = ((now.flags[index] ?? 0) & (CROSSING | SURE)) | sure | crossing;
     const child = children[node * ALPHABET_SIZE + letter] ?? 0;
     if (child !== 0 && !add(next, child, flags)) return false;
-    // A letter that comes again stays where it is.
+    // A repeated letter stays at its node.
     if (letters[node] === letter && !add(next, node, flags)) return false;
   }
   return true;
 }
 
-/** The word that ends at a gap in some reading. -1: none. -2: more than one, or one that began before another gap. */
+/** The word that ends at this gap in some reading. -1: none. -2: several, or one begun before an earlier gap. */
 function wordHere({ trie }: Lexicon): number {
   let word = -1;
   for (let index = 0; index < now.count; index += 1) {
@@ -84,12 +84,12 @@ function wordHere({ trie }: Lexicon): number {
 }
 
 /**
- * Finds the words of a token, however its characters are read. False: its meaning depends on its surroundings, so the scanner
- * has to read it each time. Undefined: it has characters that were never seen; ask again once they were.
+ * Finds the words of a token, however its characters are read. False: its meaning depends on its surroundings, so the
+ * scanner has to read it each time. Undefined: it has characters that have not been seen yet; ask again once they have.
  *
- * `passToken` walks the same trie by other rules. It asks only whether a word is there, may wrongly say yes, and runs for every
- * token that is not known. This function asks which words they are, must be right, and runs once per token. One function for
- * both would burden the frequent case with what only this one needs.
+ * `passToken` walks the same trie by other rules. It only asks whether there is a word, may wrongly say yes, and runs
+ * for every unknown token. This function asks which words there are, must be right, and runs once per token. A single
+ * function would slow down the frequent case with work that only this one needs.
  */
 export function classifyToken(
   lexicon: Lexicon,
@@ -104,7 +104,7 @@ export function classifyToken(
   token.isSingle = false;
   const first = kindAt(unitKinds, units, from);
   if (to - from === 1 && first >= GAPS + READABLE && (units[from] ?? 0) < 0x80) {
-    // No ASCII symbol is a word, as it is a letter by guess only.
+    // An ASCII symbol alone is never a word, because it is only guessed to be a letter.
     const gap = first - READABLE - GAPS;
     token.mark = gap === SOFT_GAP ? NO_GAP : gap;
     token.isSingle = true;
@@ -140,7 +140,7 @@ export function classifyToken(
       for (let index = 0; index < readings.length; index += 1)
         if (!followAll(lexicon, readings[index] ?? 0, mayBegin, index < sure ? SURE : 0, crossing)) return false;
     }
-    // Where it may be a gap, words go on behind it.
+    // If the character may be a gap, words continue after it.
     for (let index = 0; isGap && index < now.count; index += 1) {
       const node = now.nodes[index] ?? 0;
       if (trie.leaf[node] !== 1 && !add(next, node, (now.flags[index] ?? 0) | CROSSING | GAPPED)) return false;

@@ -6,7 +6,7 @@
 export class GraphEdges {
   /** Origin, target and value, one edge after the other. Empty once they are sorted. */
   private added: number[] = [];
-  /** Where the edges of each state begin, and behind the last one where they end. */
+  /** Where the edges of each state begin; the last element is where all edges end. */
   private starts = new Int32Array(1);
   private targets = new Int32Array(0);
   private values = new Int32Array(0);
@@ -15,7 +15,7 @@ export class GraphEdges {
     this.added.push(from, to, value);
   }
 
-  /** Makes them readable by state, in the order in which they were added. None may be added any more. */
+  /** Makes the edges readable by state, in the order in which they were added. No more may be added afterwards. */
   sort(states: number): void {
     const { added } = this;
     const starts = new Int32Array(states + 1);

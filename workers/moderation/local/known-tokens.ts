@@ -2,15 +2,15 @@ import { classifyToken, TOKEN_WORDS_MAX } from './classify-token.ts';
 import type { TokenClass } from './classify-token.ts';
 import type { Lexicon } from './lexicon.ts';
 
-/** The longest token that is learned, in characters of Latin-1: they fit into four 32-bit numbers, which compare quickly. */
+/** The longest token that is learned, in Latin-1 characters: four 32-bit numbers hold them and compare quickly. */
 const TOKEN_MAX = 16;
-/** The price of learning a token or a step of OpenPhrases, in characters that have been read since. */
+/** What learning a token or a step of OpenPhrases costs, paid in characters read. */
 export const FOUND_OUT = 40;
 const LATIN_1 = 0x100;
 const SPACE = 0x20;
 const TAB = 0x09;
 
-/** A set-associative cache: a token's hash names its set of four places, and a new token takes the place of the oldest. */
+/** A set-associative cache: a token's hash selects a set of four places, where a new token replaces the oldest. */
 const WAYS = 4;
 const SETS = 2_048;
 const WIDTH = 5;
@@ -31,20 +31,20 @@ export function markOf(noted: number): number {
 }
 
 /**
- * A cache of tokens and the words in them, 8,192 at most. A token means the same in every text, ordinary text has few new
- * ones, and to look one up takes less time than to read it.
+ * A cache of tokens and the words in them, 8,192 at most. A token means the same in every text, ordinary text has few
+ * new tokens, and looking one up takes less time than reading it.
  */
 export class KnownTokens {
-  /** What may still be spent on learning, FOUND_OUT for each token (see `allowLearning`). */
+  /** What may still be spent on learning, at FOUND_OUT per token (see `allowLearning`). */
   budget = 0;
-  /** Where the token ends that `find` was last asked for. */
+  /** Where the token that `find` last looked for ends. */
   end = 0;
   /** The words of each place, TOKEN_WORDS_MAX of them. */
   readonly words = new Int16Array(SETS * WAYS * TOKEN_WORDS_MAX);
   readonly noted = new Uint8Array(SETS * WAYS);
-  /** The characters of each place, and how many they are. */
+  /** The characters of each place, and their number. */
   private readonly keys = new Int32Array(SETS * WAYS * WIDTH);
-  /** The place of each set that is written to next. */
+  /** For each set, the place that is written next. */
   private readonly next = new Uint8Array(SETS);
   private readonly lexicon: Lexicon;
   private readonly read: TokenClass = {
@@ -59,8 +59,8 @@ export class KnownTokens {
   }
 
   /**
-   * The place of the token that begins at `from` and ends at a space, at a tab or at `to`; learns it if it is new. -1: it ends
-   * otherwise, is empty or too long, has characters beyond Latin-1, or cannot be learned now.
+   * The place of the token that begins at `from` and ends at a space, a tab or `to`; learns the token if it is new. -1:
+   * the token ends in another way, is empty or too long, has characters beyond Latin-1, or cannot be learned now.
    */
   find(text: Uint16Array, from: number, to: number): number {
     const { keys } = this;
@@ -69,7 +69,7 @@ export class KnownTokens {
     let end = from;
     for (; end < most; end += 1) {
       const unit = text[end] ?? SPACE;
-      // A line's end also stops here. It is no space or tab, so -1 is returned below.
+      // A line break also ends the loop; because it is neither space nor tab, -1 is returned below.
       if (unit <= SPACE) break;
       all |= unit;
       four = (four << 8) | (three >>> 24);

@@ -6,29 +6,29 @@ import { parsePhrase, Terms } from './phrase-syntax.ts';
 import { buildWordTrie, type WordTrie } from './word-trie.ts';
 
 const ASCII = 128;
-/** One entry for every UTF-16 unit: V8 gives up on code that reads beyond the end of an array. */
+/** One entry for every UTF-16 unit: V8 stops optimizing code that reads beyond the end of an array. */
 const UNITS = 0x1_0000;
 
 /**
- * What a UTF-16 unit is. One below `ALPHABET_SIZE` is plain: a letter, this one, in its only reading. Gaps are `GAPS` and
- * their own number.
+ * Kinds of UTF-16 units. A kind below `ALPHABET_SIZE` is a plain letter, given as the index of its only reading in the
+ * alphabet. A gap is `GAPS` plus its own number.
  */
-/** Any other letter, or what stands for one. */
+/** Any other letter, or a character that stands for one. */
 export const LETTER = 40;
-/** As if it were not there. */
+/** Read as if it were absent. */
 export const NOTHING = 41;
 export const UNKNOWN = 42;
 export const GAPS = 64;
-/** Added where it may be a letter as well. */
+/** Added to a gap that may also be a letter. */
 export const READABLE = 32;
 
 /** The phrase lists, compiled: everything that scans share. */
 export interface Lexicon {
   readonly characters: CharacterTable;
-  /** What each UTF-16 unit is; those beyond ASCII are found out on first sight, by `learnUnit`. */
+  /** The kind of each UTF-16 unit; `learnUnit` adds those beyond ASCII on first sight. */
   readonly unitKinds: Uint8Array;
   readonly trie: WordTrie;
-  /** By the place of a word in the vocabulary: 1 where a phrase can begin with it. */
+  /** By a word's place in the vocabulary: 1 if a phrase can begin with the word. */
   readonly isOpening: Uint8Array;
   readonly phrases: PhraseSets<PhraseGroup>;
 }
@@ -51,15 +51,15 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
 }
 
 /**
- * Notes what a character is, unless it takes two units. A letter with an accent is what the letter without is: both have
- * one class.
+ * Notes the kind of a character, unless it takes two units. A letter has the same kind with and without an accent,
+ * because both have one class.
  */
 export function learnUnit(
   { unitKinds }: Pick<Lexicon, 'unitKinds'>,
   codePoint: number,
   character: CharacterClass,
 ): void {
-  // Half a character alone is a gap, and with its other half it may be a letter.
+  // Half a character is a gap on its own, but may be a letter together with its other half.
   const isHalf = codePoint >= 0xd800 && codePoint < 0xe000;
   if (codePoint >= UNITS || isHalf || unitKinds[codePoint] !== UNKNOWN) return;
   const letter = plainLetterOf(character);

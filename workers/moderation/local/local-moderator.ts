@@ -15,14 +15,14 @@ import { TextScanner, type MatchListener } from './text-scanner.ts';
 /** The word-list backend: no network, no state between texts. */
 export interface LocalModerator extends Moderator {
   checkSync(text: string, policy?: ModerationPolicy): ModerationVerdict;
-  /** A scanner for one text that comes in pieces. */
+  /** A scanner for one text that arrives in pieces. */
   openScanner(listener: MatchListener): TextScanner;
 }
 
-/** So many characters are scanned before other work of the process gets its turn: a few milliseconds at the worst. */
+/** How many characters are scanned before other work of the process gets its turn: a few milliseconds at worst. */
 const CHARACTERS_PER_TURN = 32_000;
 
-/** Compiled at its first use, from nothing but the lists, so that all moderators of a process share it. */
+/** Compiled on first use, from the lists alone, so all moderators of a process can share it. */
 let compiled: Lexicon | undefined;
 
 /** Compiles the phrase lists; one per process serves all tenants. */

@@ -6,9 +6,9 @@ type Places = readonly PhraseSet<PhraseGroup>[];
 
 /** Nothing is open. */
 export const NONE_OPEN = 0;
-/** A phrase may end with the word, or more phrases are open than are followed here. */
+/** A phrase may end with this word, or more phrases are open than are followed here. */
 export const MAY_END = -1;
-/** A word that no phrase has. */
+/** Stands for any word that is in no phrase. */
 const NO_WORD = 0xffff;
 
 /** Ordinary texts have one to three phrases open at once, and need some hundreds of states. */
@@ -19,12 +19,13 @@ const STEPS_MAX = STEPS / 2;
 const PRIME = 0x9e37_79b1;
 
 /**
- * Which phrases a row of plain words has open, without their positions: enough to say that none of them ends. It is a finite
- * automaton that is built as texts need it. A state stands for a set of open phrases, `step` for its transition by a word; both
- * are computed once and kept. A state has at least all phrases that a PhraseTracker would have open behind the same words.
+ * Which phrases are open after a row of plain words, without their positions: enough to know that none of them ends.
+ * This is a finite automaton, built as texts need it: a state is a set of open phrases, and `step` is the transition by
+ * a word. Both are computed once and kept. A state includes at least all phrases that a PhraseTracker would have open
+ * after the same words.
  */
 export class OpenPhrases {
-  /** What may still be spent on learning, FOUND_OUT for each step (see `allowLearning`). */
+  /** What may still be spent on learning, at FOUND_OUT per step (see `allowLearning`). */
   budget = 0;
   private readonly phrases: PhraseSets<PhraseGroup>;
   private states: Places[] = [[]];
@@ -43,8 +44,8 @@ export class OpenPhrases {
   }
 
   /**
-   * The state behind a word; `word` below 0: one that no phrase has. After MAY_END the caller must stop and use no earlier state
-   * any more, as the automaton may have been cleared for lack of room.
+   * The state after a word; `word` below 0: a word that is in no phrase. After MAY_END the caller must stop and no
+   * longer use any earlier state, because the automaton may have been cleared for lack of room.
    */
   step(state: number, word: number, opensSentence: boolean): number {
     const key = ((state << 18) | ((word & NO_WORD) << 2) | (opensSentence ? 2 : 0)) + 1;

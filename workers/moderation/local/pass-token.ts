@@ -3,34 +3,35 @@ import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
 import { isPlainWordBehind, isWhiteSpace } from './word-ends.ts';
 
-/** What `passToken` found out about a token: what stands between two pieces of white space. */
+/** What `passToken` found out about a token, the text between two pieces of white space. */
 export interface PassedToken {
-  /** Where the white space behind it begins. If only a part could be passed over: the end of that part, behind a gap. */
+  /** Where the white space after the token begins. If only a part could be passed over: its end, after a gap. */
   end: number;
-  /** How far it was looked at. */
+  /** How far the token was looked at. */
   lookedTo: number;
-  /** Its last character may be a gap, so that a word may begin behind it. */
+  /** Its last character may be a gap, so a word may begin after it. */
   inGap: boolean;
   /** How many words it has, counting only letters that cannot be gaps. */
   words: number;
-  /** The last stop or colon behind its last letter; NO_GAP: there is none. */
+  /** The last stop or colon after its last letter; NO_GAP: there is none. */
   mark: number;
 }
 
-/** How many nodes of the trie are followed at once. Only text that was made for the purpose has more. */
+/** How many nodes of the trie are followed at once. Only text made up to be slow has more. */
 const NODES_MAX = 24;
 /** Two lists of nodes, used in turn for the nodes before and after a character. Shared by all calls, so none is allocated. */
 const before = new Uint16Array(NODES_MAX + 1);
 const after = new Uint16Array(NODES_MAX + 1);
 
 /**
- * Passes over a token if no phrase can begin with it, however its characters are read; `isOpen` (a phrase is open): if it has
- * no word of any phrase. That is so for most numbers, and most words with doubled letters or dots in them. It follows all
- * readings at once, more of them than the scanner does, so the scanner would have found nothing in what is passed over.
+ * Passes over a token if no phrase can begin with it, however its characters are read; if `isOpen` (a phrase is open),
+ * only if it contains no word of any phrase. That holds for most numbers, and for most words with doubled letters or
+ * dots in them. All readings are followed at once, more of them than the scanner follows, so the scanner would have
+ * found nothing in the text passed over.
  *
- * The token begins at `from`, behind a gap. `passed` receives the result. False: the scanner has to read the token, or its end
- * has not come yet. Even then a first part of it may be passed over, which ends at `passed.end`. A caller must not ask again
- * before `passed.lookedTo`, or a long token costs the square of its length.
+ * The token begins at `from`, after a gap. `passed` receives the result. False: the scanner has to read the token, or
+ * its end has not arrived yet; even then a first part of the token, up to `passed.end`, may be passed over. The caller
+ * must not ask again at a place before `passed.lookedTo`, or a long token costs the square of its length.
  */
 export function passToken(
   { unitKinds, characters, trie }: Lexicon,
@@ -51,7 +52,7 @@ export function passToken(
   passed.words = 0;
   passed.mark = NO_GAP;
   passed.inGap = true;
-  // One character beyond `to` is looked at, to see whether the token is over.
+  // Looks at one character beyond `to`, to see whether the token ends there.
   for (let at = from; at < to || (at === to && at < units.length); at += 1) {
     const kind = unitKinds[units[at] ?? 0] ?? UNKNOWN;
     passed.lookedTo = at;
@@ -77,13 +78,13 @@ export function passToken(
       mark = NO_GAP;
       if (count === 0 && !mayBegin) continue;
     }
-    // As a letter: each reading goes on from each node, or stays there if it only repeats the last letter.
+    // As a letter: each reading leads on from each node, or stays there if it only repeats the last letter.
     let kept = 0;
     if (kind < ALPHABET_SIZE) kept = followAll(table, letters, now, count, kind, mayBegin, next, kept);
     else if (kind === LETTER || kind >= GAPS + READABLE)
       for (const letter of characters.classOf(units[at] ?? 0).readings)
         kept = followAll(table, letters, now, count, letter, mayBegin, next, kept);
-    // As a gap within a word («k.i.l.l»): the nodes stay, and the word goes on behind it.
+    // As a gap within a word («k.i.l.l»): the nodes stay, and the word continues after it.
     if (kind >= GAPS)
       for (let index = 0; index < count; index += 1)
         if (leaf[now[index] ?? 0] !== 1) kept = add(next, kept, now[index] ?? 0);
@@ -101,7 +102,9 @@ export function passToken(
   return false;
 }
 
-/** Adds to `next`, which has `kept` nodes, where a letter leads from each node, and from the root if a word may begin. */
+/**
+ * Adds to `next`, which has `kept` nodes, where a letter leads from each node, and from the root if a word may begin.
+ */
 function followAll(
   table: Uint16Array,
   letters: Uint8Array,
@@ -125,7 +128,7 @@ function followAll(
   return kept;
 }
 
-/** Adds a node unless it is there. Returns the count, which beyond NODES_MAX says that there are too many. */
+/** Adds a node unless it is there. Returns the new count; more than NODES_MAX means too many. */
 function add(nodes: Uint16Array, count: number, node: number): number {
   for (let index = 0; index < count; index += 1) if (nodes[index] === node) return count;
   if (count > NODES_MAX) return count;
@@ -133,7 +136,7 @@ function add(nodes: Uint16Array, count: number, node: number): number {
   return count + 1;
 }
 
-/** Whether the token's words are over at this white space. A single letter may go on behind it, as in «k i l l». */
+/** Whether the token's words end at this white space. A word may continue after a single letter, as in «k i l l». */
 function endsThere(
   { firsts }: Lexicon['trie'],
   nodes: Uint16Array,

@@ -1,13 +1,13 @@
 import { GraphEdges } from './graph-edges.ts';
 import type { Phrase, PhraseElement } from './phrase-syntax.ts';
 
-/** Where a phrase goes on after a word: a state, and how many words may be skipped before the next one. */
+/** Where a phrase continues after a word: a state, and how many words may be skipped before the next word. */
 export interface PhraseStep {
   readonly state: number;
   readonly skips: number;
 }
 
-/** The end of a phrase: it counts unless one of the words comes next. */
+/** The end of a phrase; the phrase counts unless one of these words comes next. */
 export interface PhraseEnd<Label> {
   readonly label: Label;
   readonly unlessNext: ReadonlySet<number> | undefined;
@@ -21,15 +21,15 @@ export class PhraseGraph<Label> {
   readonly words: string[] = [];
   private readonly wordIndex = new Map<string, number>();
   private states = 0;
-  /** The state behind an element, by the state before it and the source of the element. */
+  /** The state after an element, by the state before it and the element's source. */
   private readonly shared = new Map<string, number>();
-  /** The value of an edge is its word, or how many words may be skipped on it. */
+  /** An edge's value is its word, or for a skip edge how many words may be skipped. */
   private readonly wordEdges = new GraphEdges();
   private readonly emptyEdges = new GraphEdges();
   private readonly skipEdges = new GraphEdges();
   private readonly endsOf = new Map<number, PhraseEnd<Label>[]>();
   private readonly stepsOf: (Steps | undefined)[] = [];
-  /** Where phrases begin, and where those begin that only a sentence may begin with. */
+  /** Where phrases begin that may stand anywhere, and where those begin that may only open a sentence. */
   readonly anywhere = this.addState();
   readonly sentenceStart = this.addState();
 
@@ -42,7 +42,7 @@ export class PhraseGraph<Label> {
     this.endsOf.set(last, ends);
   }
 
-  /** All phrases have been added: makes the graph readable, and forgets what only adding needs. */
+  /** All phrases have been added: makes the graph readable, and frees what only adding needs. */
   close(): void {
     for (const edges of [this.wordEdges, this.emptyEdges, this.skipEdges]) edges.sort(this.states);
     this.shared.clear();
@@ -99,7 +99,7 @@ export class PhraseGraph<Label> {
     return to;
   }
 
-  /** The states that a state reaches without a word and without skipping one. */
+  /** The states that can be reached from a state without reading or skipping a word. */
   private reach(state: number): number[] {
     if (this.emptyEdges.count(state) === 0) return [state];
     const reached = new Set([state]);
@@ -133,7 +133,7 @@ export class PhraseGraph<Label> {
     return steps;
   }
 
-  /** The state whose steps a state shares: the only one it leads to, when it has no words of its own. */
+  /** The state whose steps this state shares: the only one it leads to, if it has no words of its own. */
   private onlyWay(state: number): number {
     if (this.emptyEdges.count(state) !== 1 || this.wordEdges.count(state) > 0) return state;
     return this.onlyWay(this.emptyEdges.firstOf(state));

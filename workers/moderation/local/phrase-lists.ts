@@ -5,11 +5,11 @@ import type { ModerationCategory } from '../moderator.ts';
 
 /** Phrases that mean the same to moderation. */
 export interface PhraseGroup {
-  /** Empty: the phrases are harmless, and every match that ends with one of them and lies within it is dropped. */
+  /** Empty: the phrases are harmless, and a match is dropped if it lies within one of them and ends with it. */
   readonly categories: readonly ModerationCategory[];
   /** 0 to 1. */
   readonly score: number;
-  /** The score when the text hides the phrase (`b0mb`, `b o m b`): hiding shows what is meant. Default: `score`. */
+  /** The score when the text hides the phrase (`b0mb`, `b o m b`): hiding a phrase shows intent. Default: `score`. */
   readonly disguisedScore?: number;
   /** In the notation of phrase-syntax.ts. */
   readonly phrases: readonly string[];
@@ -24,10 +24,10 @@ export interface PhraseLists {
 /** One file each in phrases/, in the order in which their groups are compiled. */
 const LISTS = ['hate', 'harassment', 'self-harm', 'sexual', 'violence', 'illicit-violent', 'illicit'];
 
-/** How sure a phrase makes us. The default threshold is 0.5, so mild phrases flag only for tenants who ask for it. */
+/** How certain a phrase is. The default threshold is 0.5, so mild phrases flag only for tenants who ask for it. */
 const SCORES: Readonly<Record<string, number>> = { certain: 0.95, clear: 0.8, likely: 0.6, mild: 0.4 };
 
-/** Harmless and always flagged, so that an operator can try the whole path. */
+/** Harmless but always flagged, so that an operator can test the whole path. */
 const TEST_GROUP: PhraseGroup = { categories: ['test'], score: 1, phrases: ['parley moderation test'] };
 
 const HEADER = /^@ (?:harmless|([a-z/ -]+): ([a-z]+)(?:, disguised ([a-z]+))?)$/;
@@ -39,7 +39,7 @@ interface Line {
   number: number;
 }
 
-/** Lines that say something; one that begins with white space goes on with the line before it. */
+/** The lines with content; a line that begins with white space continues the one before it. */
 function linesOf(source: string): Line[] {
   const lines: Line[] = [];
   source.split('\n').forEach((raw, index) => {
@@ -56,13 +56,13 @@ function isCategory(name: string): name is ModerationCategory {
 }
 
 /**
- * Reads one list. Its lines, beside blank ones and comments (`#`), are
+ * Reads one list. Apart from blank lines and comments (`#`), its lines are
  *
- * - `$name = text`: an abbreviation of this file, put in wherever `$name` stands,
+ * - `$name = text`: an abbreviation for this file, expanded wherever `$name` occurs,
  * - `@ category category: certain`, with `, disguised mild` or without: the head of a group; or `@ harmless`,
  * - a phrase of the group above it.
  *
- * Throws with name and line on anything else: an unknown category, score or abbreviation.
+ * Throws on anything else, such as an unknown category, score or abbreviation; the error names list and line.
  */
 export function parsePhraseList(name: string, source: string): PhraseGroup[] {
   const groups: (PhraseGroup & { phrases: string[] })[] = [];
@@ -98,7 +98,7 @@ export function parsePhraseList(name: string, source: string): PhraseGroup[] {
   return groups;
 }
 
-/** Reads the terms: `<name> = alternatives`. Throws with the line on anything else. */
+/** Reads the terms: `<name> = alternatives`. Throws on anything else; the error names the line. */
 export function parseTerms(source: string): Record<string, string> {
   const terms: Record<string, string> = {};
   for (const { text, number } of linesOf(source)) {
@@ -113,7 +113,7 @@ function read(name: string): string {
   return readFileSync(new URL(`./phrases/${name}.txt`, import.meta.url), 'utf8');
 }
 
-/** Reads all that the local backend knows. English only: for other languages use a remote backend. */
+/** Reads all lists of the local backend. English only: for other languages use a remote backend. */
 export function readPhraseLists(): PhraseLists {
   return {
     groups: [TEST_GROUP, ...LISTS.flatMap((name) => parsePhraseList(name, read(name)))],

@@ -1,33 +1,33 @@
 import type { PhraseEnd, PhraseGraph, PhraseStep } from './phrase-graph.ts';
 
-/** The phrases that one beginning may still become: a set of places in the phrase graph. */
+/** The phrases that the words so far may still become, as a set of places in the phrase graph. */
 export interface PhraseSet<Label> {
   readonly steps: readonly PhraseStep[];
-  /** The phrases that are complete with the word that led here. */
+  /** The phrases completed by the word that led here. */
   readonly ends: readonly PhraseEnd<Label>[];
-  /** False when nothing can follow. */
+  /** False if nothing can follow. */
   readonly open: boolean;
   /** Whether the set may skip a word. */
   readonly skips: boolean;
-  /** What was found out so far: the sets that words lead to, and what becomes of this set together with others. */
+  /** Computed so far: the sets that words lead to, and the results of merging this set with others. */
   readonly next: Map<number, PhraseSet<Label> | null>;
   readonly merged: Map<PhraseSet<Label>, PhraseSet<Label>>;
   skipped: PhraseSet<Label> | undefined;
 }
 
-/** Text that means something needs some hundreds of sets; made-up text may not fill the memory. */
+/** Meaningful text needs some hundreds of sets; made-up text must not fill the memory. */
 const SETS_MAX = 10_000;
 
 /**
- * Turns the phrase graph into one where each word leads to one place, as far as texts need it: sets are made on first
- * use and kept. A scan then costs a map look-up per word, however many phrases begin alike.
+ * Turns the phrase graph into a deterministic one, where each word leads to one set, as far as texts need it: sets are
+ * made on first use and kept. A scan then costs one map look-up per word, however many phrases begin alike.
  */
 export class PhraseSets<Label> {
   private readonly graph: PhraseGraph<Label>;
   private readonly known = new Map<string, PhraseSet<Label>>();
   private anywhere: PhraseSet<Label>;
   private sentenceStart: PhraseSet<Label>;
-  /** What each word begins, where anything may begin and where a sentence does: asked for most of all. */
+  /** What each word begins, in mid-sentence and at the start of a sentence: the most frequent look-ups. */
   private begunAnywhere: (PhraseSet<Label> | null)[] = [];
   private begunAtStart: (PhraseSet<Label> | null)[] = [];
 
@@ -42,7 +42,7 @@ export class PhraseSets<Label> {
     return opensSentence ? this.sentenceStart : this.anywhere;
   }
 
-  /** The set behind the first word of a phrase, undefined if none begins with it. */
+  /** The set after the first word of a phrase; undefined if no phrase begins with the word. */
   begin(opensSentence: boolean, word: number): PhraseSet<Label> | undefined {
     const known = opensSentence ? this.begunAtStart : this.begunAnywhere;
     const begun = known[word];
@@ -52,7 +52,7 @@ export class PhraseSets<Label> {
     return found;
   }
 
-  /** The set behind a word, undefined if no phrase goes on with it. */
+  /** The set after a word; undefined if no phrase continues with the word. */
   follow(from: PhraseSet<Label>, word: number): PhraseSet<Label> | undefined {
     const known = from.next.get(word);
     if (known !== undefined) return known ?? undefined;
@@ -61,7 +61,7 @@ export class PhraseSets<Label> {
     return found;
   }
 
-  /** The set behind a word that is not part of the phrase. */
+  /** The set after a word that is not part of the phrase. */
   skip(from: PhraseSet<Label>): PhraseSet<Label> | undefined {
     if (!from.skips) return undefined;
     const left = from.steps.filter(({ skips }) => skips > 0);
@@ -69,7 +69,7 @@ export class PhraseSets<Label> {
     return from.skipped;
   }
 
-  /** One set in place of two that begin with the same word. */
+  /** One set for two that begin with the same word. */
   merge(one: PhraseSet<Label>, other: PhraseSet<Label>): PhraseSet<Label> {
     const known = one.merged.get(other);
     if (known !== undefined) return known;
@@ -108,7 +108,7 @@ export class PhraseSets<Label> {
     };
   }
 
-  /** Sets in use stay valid; they lead to sets that are made anew. */
+  /** Sets in use stay valid; they lead to newly made sets. */
   private forget(): void {
     this.known.clear();
     this.anywhere = this.startAt([this.graph.anywhere]);

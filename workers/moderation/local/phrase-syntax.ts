@@ -5,8 +5,8 @@
  * - `(a|b c)`: one of several phrases, `[a|b c]`: one of them or nothing,
  * - `<name>`: the alternatives that the terms table has under that name, `[<name>]`: the same or nothing,
  * - `~2`: up to two words, whatever they are,
- * - `^`, first only: at the beginning of a sentence,
- * - `!(a|b)`, last only: unless one of these single words comes next.
+ * - `^`, only as the first element: at the beginning of a sentence,
+ * - `!(a|b)`, only as the last element: unless one of these single words comes next.
  */
 export type PhraseElement =
   | { readonly kind: 'word'; readonly source: string; readonly word: string }

@@ -6,12 +6,12 @@ import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
 export interface PhraseThread {
   readonly start: number;
   readonly disguised: boolean;
-  /** What may follow; undefined on a complete phrase that still depends on the word after it. */
+  /** What may follow; undefined for a complete phrase that still depends on the word after it. */
   readonly set: PhraseSet<PhraseGroup> | undefined;
   readonly end: PhraseEnd<PhraseGroup> | undefined;
 }
 
-/** A word that was read: where it began, and the phrases that it may continue. */
+/** A word that has been read: where it began, and the phrases that it may continue. */
 export interface WordReading {
   readonly start: number;
   readonly opensSentence: boolean;
@@ -33,7 +33,7 @@ interface Found {
 
 const NONE: readonly PhraseThread[] = [];
 
-/** No text that means anything has so many phrases open at once; a made-up one may not cost more. */
+/** No meaningful text has this many phrases open at once; made-up text must not cost more. */
 const THREADS_MAX = 16;
 
 /** Follows phrases from word to word. Its owner passes it every word and every gap between words, in order. */
@@ -42,11 +42,11 @@ export class PhraseTracker {
   waiting: readonly PhraseThread[] = NONE;
   private readonly phrases: PhraseSets<PhraseGroup>;
   private readonly onMatch: (match: PhraseMatch) => void;
-  /** Phrases that live on if the word being read is one that they may skip. */
+  /** Phrases that stay open if they may skip the word being read. */
   private passing: readonly PhraseThread[] = NONE;
   private fresh: PhraseThread[] = [];
   private found: Found[] = [];
-  /** Complete phrases that the word being read takes back. */
+  /** Complete phrases that the word being read cancels. */
   private takenBack: PhraseThread[] = [];
 
   constructor(phrases: PhraseSets<PhraseGroup>, onMatch: (match: PhraseMatch) => void) {
@@ -54,7 +54,7 @@ export class PhraseTracker {
     this.onMatch = onMatch;
   }
 
-  /** No phrase is open, so words that begin none and gaps change nothing. */
+  /** No phrase is open, so gaps, and words that begin no phrase, change nothing. */
   get quiet(): boolean {
     return this.waiting.length === 0 && this.passing.length === 0;
   }
@@ -88,13 +88,13 @@ export class PhraseTracker {
     this.fresh = [];
   }
 
-  /** No phrase goes on behind the end of a sentence. */
+  /** The end of a sentence ends every phrase. */
   endSentence(): void {
     for (const thread of this.waiting) if (thread.end !== undefined) this.report(thread.end, thread);
     this.waiting = NONE;
   }
 
-  /** Where the oldest phrase begins that may still be completed. */
+  /** Where the earliest phrase that may still be completed begins. */
   heldFrom(): number {
     return Math.min(earliestStart(this.waiting), earliestStart(this.passing));
   }
@@ -107,7 +107,7 @@ export class PhraseTracker {
     this.open(set, start, disguised);
   }
 
-  /** What began with the same word goes on as one; of two that stand at the same place the later holds back less. */
+  /** Phrases begun by the same word continue as one; of two in the same set, the later is kept and holds back less. */
   private open(set: PhraseSet<PhraseGroup>, start: number, disguised: boolean): void {
     let index = 0;
     let known = this.fresh[index];
@@ -117,14 +117,14 @@ export class PhraseTracker {
       this.fresh.push({ set, start, disguised, end: undefined });
     } else if (known.start === start) {
       const merged = known.set === set ? set : this.phrases.merge(known.set, set);
-      // Where one of two readings is plain, nothing was hidden.
+      // If one of two readings is plain, nothing was hidden.
       this.fresh[index] = { set: merged, start, disguised: known.disguised && disguised, end: undefined };
     } else if (known.start < start) {
       this.fresh[index] = { set, start, disguised, end: undefined };
     }
   }
 
-  /** The word that passed by belonged to no phrase, or to another one. */
+  /** The passing phrases did not use this word: it belonged to no phrase, or to another one. */
   private endPassing(): void {
     for (const thread of this.passing) {
       const { set, end, start, disguised } = thread;

@@ -15,7 +15,7 @@ import {
 interface WindowStep {
   /** Text that may be shown; empty while everything new is held back. */
   readonly release: string;
-  /** Set from the moment a phrase was flagged: `release` ends before the phrase, and nothing follows. */
+  /** Set once a phrase has been flagged: `release` ends before the phrase, and nothing follows. */
   readonly flagged?: ModerationVerdict;
 }
 
@@ -27,7 +27,7 @@ export interface PhraseWindow {
 }
 
 /**
- * In UTF-16 units: with half a character that waits for its other half 64, the limit of
+ * In UTF-16 units. Together with half a character that waits for its other half this is 64, the limit of
  * docs/spec/contract.md section 4.
  */
 const HELD_MAX = 63;
@@ -35,9 +35,9 @@ const HELD_MAX = 63;
 /**
  * Holds back the tail of a streamed answer that may be the beginning of a flagged phrase, and nothing else.
  *
- * What is released and what is flagged does not depend on how the answer is cut into deltas. A delta costs time for
- * its own length and that of the held tail. A phrase that is stretched over more than 64 units is still flagged, but
- * its beginning may have been released.
+ * What is released and what is flagged does not depend on how the answer is cut into deltas. A delta takes time
+ * proportional to its own length plus that of the held tail. A phrase longer than 64 units is still flagged, but its
+ * beginning may have been released already.
  */
 export function createPhraseWindow(
   moderator: Pick<LocalModerator, 'openScanner'>,
@@ -46,7 +46,7 @@ export function createPhraseWindow(
   let held = '';
   /** Position of the first held unit in the answer. */
   let heldStart = 0;
-  /** The first half of a character whose second half has not come yet; not part of `held`. */
+  /** The first half of a character whose second half has not arrived yet; not part of `held`. */
   let halfCharacter = '';
   let cut: { readonly at: number; readonly verdict: ModerationVerdict } | undefined;
   let over = false;
@@ -55,7 +55,7 @@ export function createPhraseWindow(
   const scanner = moderator.openScanner((match, at) => {
     addScores(scores, match.group.categories, match.score);
     if (!match.group.categories.some((category) => reachesThreshold(policy, category, match.score))) return false;
-    // The same position whatever the deltas were: text further back than the window may be out already.
+    // The same position however the answer was cut into deltas: text before the window may have been released already.
     cut = { at: Math.max(match.start, at - HELD_MAX), verdict: judge(scores, policy) };
     return true;
   });

@@ -2,12 +2,12 @@ import { unitsOf } from '../../text-units.ts';
 import type { Lexicon } from './lexicon.ts';
 import { TextScanner, type MatchListener } from './text-scanner.ts';
 
-/** In UTF-16 units: so much of a line is read at a time. */
+/** How much of a line is read at a time, in UTF-16 units. */
 const PIECE = 16_000;
 const BREAKS = ['\n', '\r', '\u2028', '\u2029'];
 const LINE_BREAKS = /[\n\r\u2028\u2029]/gu;
 
-/** Says where the next line break is, or the end of the text; asked from left to right. */
+/** Finds the next line break, or the end of the text; must be called from left to right. */
 function findBreaks(text: string): (from: number) => number {
   const nearest = BREAKS.map((lineBreak) => ({ lineBreak, at: -1 }));
   return (from) => {
@@ -23,7 +23,7 @@ function findBreaks(text: string): (from: number) => number {
   };
 }
 
-/** Where a piece ends that begins at `from`: at the line's end, or between two characters. */
+/** Where the piece that begins at `from` ends: at the line's end, or between two characters. */
 function endOfPiece(text: string, from: number, lineEnd: number): number {
   const end = from + PIECE;
   if (end >= lineEnd) return lineEnd;
@@ -36,11 +36,11 @@ export function addScores(scores: Record<string, number>, categories: readonly s
 }
 
 /**
- * Scores a whole text, as it is and with its line breaks as spaces: an empty line ends a sentence to the scanner, and not
- * to a model. Yields how many characters it has read, at most some thousands at a time.
+ * Scores a whole text, both as it is and with its line breaks as spaces: an empty line ends a sentence for the scanner,
+ * but not for a model. Yields how many characters it has read, at most some thousands at a time.
  *
- * Only an empty line makes a difference between the two, and only where a phrase is open in front of it. So the second
- * scanner reads from the beginning of such a paragraph until nothing is open any more, and mostly there is none.
+ * The two readings differ only at an empty line that comes while a phrase is open. So the second scanner, which is
+ * rarely needed, reads from the beginning of that paragraph until no phrase is open any more.
  */
 export function* scanText(lexicon: Lexicon, text: string, scores: Record<string, number>): Generator<number> {
   const listener: MatchListener = (match) => {
@@ -50,17 +50,17 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
   const units = unitsOf(text);
   const scanner = new TextScanner(lexicon, listener);
   let across: TextScanner | undefined;
-  /** Where the second scanner would begin to read. */
+  /** Where the second scanner would start to read. */
   let paragraph = 0;
   let lastBreakEnd = -1;
 
-  /** True where the break has ended a phrase that was open. */
+  /** True if the break has ended an open phrase. */
   function cutsPhrase(at: number): boolean {
     if (scanner.quiet) {
       scanner.read(units, at, at + 1);
       return false;
     }
-    // A space in front, so that a full stop ends the sentence first, as it does in both readings.
+    // First a space, so that a full stop before the break ends the sentence, as it does in both readings.
     scanner.write(' ');
     const wasInPhrase = scanner.inPhrase;
     scanner.write(text.charAt(at));

@@ -14,23 +14,25 @@ export interface TextPlace {
   inGap: boolean;
   /** The next word is the first of a sentence. */
   opensSentence: boolean;
-  /** How many since the last letter; two end a sentence. */
+  /** Line breaks since the last letter; two end a sentence. */
   newlines: number;
   /** The last stop or colon since the last letter; NO_GAP: there is none. */
   lastMark: number;
-  /** Up to this unit a token was looked at that the scanner has to read. It must not be looked at again. */
+  /** Up to this unit, a token was looked at and left to the scanner; it must not be looked at again. */
   lookedTo: number;
-  /** Phrases that begin before this unit were followed, and the scanner has to read them. They must not be followed again. */
+  /** Phrases that begin before this unit were followed and left to the scanner; they must not be followed again. */
   triedTo: number;
 }
 
 /** The largest learning budget (`allowLearning`), in characters: 400 tokens and 400 steps at FOUND_OUT each. */
 const BUDGET_MAX = 16_000;
 
-/** What the last call of `passWord` or `passOther` has passed over. One object for all calls, as each call is read at once. */
+/**
+ * What the last call of `passWord` or `passOther` passed over; one object for all, since each result is read at once.
+ */
 const passed: PassedToken = { end: 0, lookedTo: 0, inGap: false, words: 0, mark: NO_GAP };
 
-/** The phrases that skimming has open, and the place in front of their first word, to which it returns if one may end. */
+/** The phrases that skimming has open, and the place before their first word, where it returns if one may end. */
 interface Chain extends Pick<TextPlace, 'opensSentence' | 'newlines' | 'lastMark'> {
   /** A state of OpenPhrases. */
   state: number;
@@ -42,7 +44,7 @@ export interface Skimmer {
   readonly lexicon: Lexicon;
   readonly tokens: KnownTokens;
   readonly phrases: OpenPhrases;
-  /** Used within a call of `skimText` only. */
+  /** Used only within a call of `skimText`. */
   readonly chain: Chain;
 }
 
@@ -56,7 +58,7 @@ export function createSkimmer(lexicon: Lexicon, statesMax?: number): Skimmer {
 
 const skimmers = new WeakMap<Lexicon, Skimmer>();
 
-/** The skimmer that all texts share that are read by this lexicon. */
+/** The skimmer shared by all texts that are read with this lexicon. */
 export function skimmerOf(lexicon: Lexicon): Skimmer {
   const skimmer = skimmers.get(lexicon) ?? createSkimmer(lexicon);
   skimmers.set(lexicon, skimmer);
@@ -64,9 +66,9 @@ export function skimmerOf(lexicon: Lexicon): Skimmer {
 }
 
 /**
- * Adds to the learning budgets: so many characters are about to be read. To learn a token or a step costs more than to read
- * it, and text that was made for the purpose has nothing but new ones. With a budget that grows with the text, it cannot take
- * much longer than reading does.
+ * Adds to the learning budgets, as this many characters are about to be read. Learning a token or a step costs more
+ * than reading it, and text made up to be slow has nothing but new ones. Because the budget grows with the text,
+ * learning cannot take much longer than reading.
  */
 export function allowLearning({ tokens, phrases }: Skimmer, characters: number): void {
   tokens.budget = Math.min(BUDGET_MAX, tokens.budget + characters);
@@ -74,12 +76,13 @@ export function allowLearning({ tokens, phrases }: Skimmer, characters: number):
 }
 
 /**
- * The fast way through most text: passes over characters in which no phrase is completed. May be called while the scanner has
- * no phrase open and is within no word. It follows the phrases that begin in the text only as far as to say that none may end.
+ * The fast way through most text: passes over characters in which no phrase is completed. May be called while the
+ * scanner has no phrase open and is not within a word. It follows the phrases that begin in the text only as far as
+ * needed to know that none ends.
  *
- * Stops in front of what it cannot judge. If phrases are open there, or one may end, it stops in front of their first word
- * instead, so that the scanner reads them from the beginning. Returns the number of characters passed, and updates `place`
- * exactly as the scanner would have.
+ * Stops before text it cannot judge. If phrases are open there, or one may end, it stops before their first word
+ * instead, so that the scanner reads them from the beginning. Returns the number of characters passed, and updates
+ * `place` exactly as the scanner would have.
  */
 export function skimText(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from: number, to: number): number {
   const { chain } = skimmer;
@@ -102,8 +105,8 @@ export function skimText(skimmer: Skimmer, place: TextPlace, units: Uint16Array,
 }
 
 /**
- * Passes over tokens that are known by heart, each with the space or tab behind it. Returns where the first one begins that is
- * not known; as its complement (`~`, below 0) if skimming has to stop there, because a phrase may end.
+ * Passes over known tokens, each with the space or tab after it. Returns where the first unknown token begins, or the
+ * complement of that (`~`, below 0) if skimming has to stop there because a phrase may end.
  */
 function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from: number, to: number): number {
   const { tokens, chain, lexicon } = skimmer;
@@ -116,7 +119,7 @@ function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from
     if (token < 0) break;
     const noted = tokens.noted[token] ?? COMPLEX;
     const { end } = tokens;
-    // A token at the end of what may be read counts only if white space follows, which the next call reads.
+    // A token that reaches `to` counts only if white space follows, which the next call reads.
     const isOver = end < to || (end < units.length && isWhiteSpace(kindAt(lexicon.unitKinds, units, end)));
     if ((noted & COMPLEX) !== 0 || !isOver) break;
     if ((noted & SINGLE) !== 0 && !isPlainWordBehind(lexicon.unitKinds, units, end)) break;
@@ -133,7 +136,7 @@ function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from
       newlines = 0;
       lastMark = mark;
     } else if (mark !== NO_GAP) lastMark = mark;
-    // The white space behind a stop ends the sentence, and with it all open phrases.
+    // The white space after a stop ends the sentence, and with it all open phrases.
     if (lastMark === STOP_GAP) state = NONE_OPEN;
     at = end;
     if (end === to) break;
@@ -154,7 +157,7 @@ function begin(chain: Chain, at: number, opensSentence: boolean, newlines: numbe
   chain.lastMark = lastMark;
 }
 
-/** The state behind the words of a known token. MAY_END: a phrase may end with one of them. */
+/** The state after the words of a known token. MAY_END: a phrase may end with one of them. */
 function stepAll({ tokens, phrases }: Skimmer, before: number, token: number, opensSentence: boolean): number {
   const count = wordsIn(tokens.noted[token] ?? 0);
   let state = before;
@@ -166,8 +169,8 @@ function stepAll({ tokens, phrases }: Skimmer, before: number, token: number, op
 }
 
 /**
- * Passes over one token that is not known by heart, and the white space behind it. Returns the place reached; as its
- * complement (`~`, below 0) if skimming has to stop there.
+ * Passes over one unknown token and the white space after it. Returns the place reached, or its complement (`~`, below
+ * 0) if skimming has to stop there.
  */
 function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from: number, to: number): number {
   const { lexicon, chain } = skimmer;
@@ -180,7 +183,7 @@ function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from:
   while (at < to && !isOver) {
     const kind = kindAt(unitKinds, units, at);
     if (kind === NOTHING || (kind <= LETTER && !inGap)) {
-      // Within a word that no phrase has, letters change nothing.
+      // Within a word that is in no phrase, letters change nothing.
       at += 1;
     } else if (kind < GAPS || (kind >= GAPS + READABLE && inGap && !standsAlone(unitKinds, units, at))) {
       const isWord = kind < ALPHABET_SIZE;
@@ -223,7 +226,7 @@ function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from:
   return isStopped ? ~at : at;
 }
 
-/** Passes over a word of plain letters. Returns the state behind it; MAY_END: the scanner has to read the word. */
+/** Passes over a word of plain letters. Returns the state after it; MAY_END: the scanner has to read the word. */
 function passWord(
   skimmer: Skimmer,
   place: TextPlace,
@@ -261,7 +264,7 @@ function passWord(
     if (isDisguised || !isOver) return passOther(skimmer, place, units, at, to, state);
     word = trie.wordAt[node] ?? -1;
   }
-  // The rest of a word that no phrase has.
+  // The rest of a word that is in no phrase.
   while (end < to && kindAt(unitKinds, units, end) <= LETTER) end += 1;
   passed.end = end;
   passed.inGap = false;
@@ -272,7 +275,7 @@ function passWord(
     : skimmer.phrases.step(state, word, opensSentence);
 }
 
-/** Passes over a token of any characters. Returns the state behind it; MAY_END: the scanner has to read the token. */
+/** Passes over a token of any characters. Returns the state after it; MAY_END: the scanner has to read the token. */
 function passOther(
   { lexicon, phrases }: Skimmer,
   place: TextPlace,
@@ -281,7 +284,7 @@ function passOther(
   to: number,
   before: number,
 ): number {
-  // Looks at each character once. Otherwise a very long token would be looked at again for each of its characters.
+  // Each character is looked at only once, or a very long token would be looked at again for each of its characters.
   if (at < place.lookedTo) return MAY_END;
   if (!passToken(lexicon, units, at, to, before !== NONE_OPEN, passed)) {
     place.lookedTo = passed.lookedTo;

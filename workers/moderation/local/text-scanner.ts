@@ -19,14 +19,14 @@ import { WordReaders, type WordStart } from './word-readers.ts';
 
 const SPACE = 0x20;
 
-/** Told of every match where it is certain, `at` being the position reached; true ends the scan. */
+/** Called for every match once it is certain; `at` is the position reached. True ends the scan. */
 export type MatchListener = (match: PhraseMatch, at: number) => boolean;
 
 /**
  * Reads a text once, character by character, and finds the phrases of a lexicon in it.
  *
- * The state has a fixed bound, so the time is linear in the text whatever it holds, and a text may come in any pieces
- * (cut between code points): matches are the same as for the whole. Positions count UTF-16 units from the beginning.
+ * The state is bounded, so time is linear in the text whatever it contains. A text may arrive in any pieces (cut
+ * between code points): the matches are the same as for the whole. Positions count UTF-16 units from the beginning.
  */
 export class TextScanner {
   private readonly lexicon: Lexicon;
@@ -53,17 +53,17 @@ export class TextScanner {
     });
   }
 
-  /** Nothing that was read has any meaning for what comes, but where a sentence begins. */
+  /** Nothing read so far affects what follows, except where a sentence begins. */
   get quiet(): boolean {
     return this.readers.idle && this.tracker.quiet;
   }
 
-  /** A phrase is open, whatever of a word has been read: a letter that stands alone may go on behind the end of a sentence. */
+  /** A phrase is open; a partly read word does not count, as a single letter may continue after a sentence. */
   get inPhrase(): boolean {
     return !this.tracker.quiet;
   }
 
-  /** How much text has been read. */
+  /** How many UTF-16 units have been read. */
   get length(): number {
     return this.position;
   }
@@ -73,8 +73,8 @@ export class TextScanner {
   }
 
   /**
-   * Reads the part of a text from one unit to another, cut between code points. What follows there is read next, or
-   * white space in place of white space.
+   * Reads the part of a text from one unit to another, cut between code points. The text that follows is read next, or
+   * other white space in place of white space.
    */
   read(units: Uint16Array, from: number, to: number): void {
     const { characters } = this.lexicon;
@@ -97,7 +97,7 @@ export class TextScanner {
       const width = codePoint > 0xffff ? 2 : 1;
       const character = characters.classOf(codePoint);
       learnUnit(this.lexicon, codePoint, character);
-      // Most letters stand in words that no phrase has.
+      // Most letters are in words that are in no phrase.
       if (character.gap !== NO_GAP || this.place.inGap || !this.readers.idle) this.step(character);
       index += width;
       this.position += width;
@@ -117,9 +117,9 @@ export class TextScanner {
   }
 
   /**
-   * Reads the beginning of a word as far as its letters are plain, all different from the one before, and nothing else
-   * is being read: then there is one reading, and a walk down the trie is all of it. Returns how many characters were
-   * read. Does nothing that reading them one by one would not do.
+   * A shortcut, with the same result as reading the characters one by one: reads the beginning of a word as long as its
+   * letters are plain, each differs from the one before, and nothing else is being read. Then there is only one
+   * reading, which takes just a walk down the trie. Returns how many characters were read.
    */
   private readPlainWord(units: Uint16Array, index: number, to: number): number {
     const { unitKinds, trie } = this.lexicon;
@@ -135,7 +135,7 @@ export class TextScanner {
       letter = next;
       node = trie.children[node * ALPHABET_SIZE + letter] ?? 0;
       if (node === 0 || (!mayContinue && trie.opens[node] === 0)) {
-        // No phrase has a word that begins so.
+        // No phrase contains a word that begins like this.
         this.beginWord();
         return this.passWord(units, index, at, to);
       }
@@ -155,8 +155,8 @@ export class TextScanner {
   }
 
   /**
-   * Nothing is being read, so letters mean nothing before the next gap; where that is a space, the word is over. Returns
-   * how many characters are behind `index`.
+   * No word is being read, so letters mean nothing until the next gap; if that is a space, the word ends. Returns how
+   * many characters were passed since `index`.
    */
   private passWord(units: Uint16Array, index: number, from: number, to: number): number {
     const { unitKinds } = this.lexicon;
@@ -175,7 +175,7 @@ export class TextScanner {
     return 1;
   }
 
-  /** Passes over gaps behind a gap that change nothing: dashes and dots of a table, wide spaces. Returns how many. */
+  /** Passes over further gaps that change nothing: dashes and dots in a table, wide spaces. Returns how many. */
   private passGaps(units: Uint16Array, index: number, to: number): number {
     const { unitKinds } = this.lexicon;
     const { lastMark, newlines } = this.place;
@@ -213,7 +213,7 @@ export class TextScanner {
     this.beginWord();
   }
 
-  /** Its first letter has been read. */
+  /** The first letter of a word has been read. */
   private beginWord(): void {
     this.tracker.beginWord();
     this.place.inGap = false;
@@ -235,7 +235,7 @@ export class TextScanner {
 
   private trackSentence(gap: number, isSpace: boolean): void {
     if (!isSpace) {
-      // Quotes and brackets may close behind the mark: `... kill." You ...`
+      // Quotes and brackets may close after the mark: `... kill." You ...`
       if (gap !== SOFT_GAP) this.place.lastMark = gap;
       return;
     }

@@ -2,8 +2,8 @@ import { ALPHABET_SIZE, NEWLINE_GAP, SPACE_GAP } from './characters.ts';
 import { GAPS, LETTER, READABLE, UNKNOWN } from './lexicon.ts';
 
 /**
- * Whether two letters or digits side by side follow a gap, so that no word of single letters («k i l l») goes on behind it.
- * False at the end of the text, where it cannot be known.
+ * Whether two adjacent letters or digits follow a gap, so that no word of single letters («k i l l») continues after
+ * it. False at the end of the text, where this cannot be known.
  */
 export function isPlainWordBehind(kinds: Uint8Array, units: Uint16Array, gap: number): boolean {
   if (gap + 2 >= units.length) return false;
@@ -18,7 +18,7 @@ export function kindAt(kinds: Uint8Array, units: Uint16Array, at: number): numbe
   return kinds[units[at] ?? 0] ?? UNKNOWN;
 }
 
-/** Whether a word of plain letters is over: some words go on behind a dot («k.i.l.l»), single letters behind a space. */
+/** Whether a plain word ends here: some words continue after a dot («k.i.l.l»), single letters after a space. */
 export function endsWord(kinds: Uint8Array, units: Uint16Array, start: number, end: number): boolean {
   if (end + 2 >= units.length) return false;
   const kind = kindAt(kinds, units, end);
@@ -26,12 +26,12 @@ export function endsWord(kinds: Uint8Array, units: Uint16Array, start: number, e
   return isWhiteSpace(kind) || (kind >= GAPS && kind < GAPS + READABLE && isWhiteSpace(kindAt(kinds, units, end + 1)));
 }
 
-/** How many gaps side by side are looked at, as in `","`. */
+/** How many adjacent gaps are looked at, as in `","`. */
 const GAPS_MAX = 4;
 
 /**
- * Whether a word is over at the gaps that follow it, as in tables: behind them comes white space, or a letter with which no
- * word goes on from `node` nor from `single` (the node if a doubled letter is read as one).
+ * Whether a word ends at the gaps that follow it, as in tables: after them comes white space, or a letter with which no
+ * word continues from `node` or `single` (the node if a doubled letter is read as one).
  */
 export function endsAtGap(
   kinds: Uint8Array,
@@ -51,7 +51,7 @@ export function endsAtGap(
   return false;
 }
 
-/** A symbol that may be a letter, with spaces on both sides. No ASCII symbol is a word, as it is a letter by guess only. */
+/** A symbol that may be a letter, between spaces. No ASCII symbol is a word: it is only guessed to be a letter. */
 export function standsAlone(kinds: Uint8Array, units: Uint16Array, at: number): boolean {
   return (
     at + 3 < units.length &&

@@ -20,17 +20,17 @@ interface WordReader extends WordStart {
   broken: boolean;
   /** The gaps are white space, so they stand between all letters: `b o m b`. */
   spelled: boolean;
-  /** How many letters are guesses. */
+  /** How many of the letters are guesses. */
   guessed: number;
   disguised: boolean;
 }
 
-/** More readings at once come from made-up text only (`i!i!i!`), which may not cost more. */
+/** Only made-up text (`i!i!i!`) has more readings at once, and it must not cost more. */
 const READERS_MAX = 8;
-/** Leaves room for the plain words that stand in such a text. */
+/** Leaves room for the plain words in such a text. */
 const DISGUISED_READERS_MAX = 6;
 
-/** Reads the words of a trie out of a row of characters, in all the ways that the characters can be read. */
+/** Reads the words of a trie from a row of characters, in every way that the characters can be read. */
 export class WordReaders {
   private readonly trie: WordTrie;
   private active: WordReader[] = [];
@@ -43,7 +43,7 @@ export class WordReaders {
     return this.active.length === 0;
   }
 
-  /** The one reader of a word of which so many plain letters were read elsewhere. */
+  /** Adds the only reader of a word, after `letters` plain letters of it were read elsewhere. */
   place({ start, opensSentence, context }: WordStart, node: number, letter: number, letters: number): void {
     this.active.push({
       start,
@@ -60,7 +60,7 @@ export class WordReaders {
     });
   }
 
-  /** Reads a character as a letter, in all its readings; `begin` is given where a word may begin with it. */
+  /** Reads a character as a letter, in all its readings; `begin` is given if a word may begin with it. */
   readLetter(character: CharacterClass, begin: WordStart | undefined): void {
     const before = this.active;
     const [letter] = character.readings;
@@ -81,7 +81,7 @@ export class WordReaders {
     this.readAll(before, character, begin);
   }
 
-  /** Reads a character as a letter and as a gap: every reader goes on in both ways. */
+  /** Reads a character as a letter and as a gap: every reader continues in both ways. */
   readSymbol(character: CharacterClass, begin: WordStart | undefined, gap: number): void {
     const before = this.active;
     this.active = [];
@@ -100,7 +100,7 @@ export class WordReaders {
     while (this.active.length > kept) this.active.pop();
   }
 
-  /** An invisible character: inside a word it is there to hide the word. */
+  /** An invisible character has been read; inside a word it is there to hide the word. */
   markDisguised(): void {
     for (const reader of this.active) if (reader.gap === 0) reader.disguised = true;
   }
@@ -117,7 +117,7 @@ export class WordReaders {
     return any;
   }
 
-  /** Where the oldest phrase begins that a word being read may begin or continue. */
+  /** Where the earliest phrase begins that a word being read may begin or continue. */
   heldFrom(): number {
     let earliest = Infinity;
     for (const { node, start, context } of this.active) {
@@ -138,7 +138,7 @@ export class WordReaders {
     }
   }
 
-  /** Most of the time there is one reader and one reading: it moves on, or it is out. */
+  /** Most of the time there is one reader and one reading: the reader moves on or is dropped. */
   private moveAlone(reader: WordReader, letter: number): void {
     const node = this.trie.children[reader.node * ALPHABET_SIZE + letter] ?? 0;
     if (node === 0 || (reader.context.length === 0 && this.trie.opens[node] === 0)) {
@@ -177,7 +177,7 @@ export class WordReaders {
     if (node !== 0 && (reader.context.length > 0 || this.trie.opens[node] === 1)) {
       this.advance(reader, node, letter, hidden, guessed);
     }
-    // `kiiiill`: a repeated letter stays where it is.
+    // `kiiiill`: a repeated letter stays at its node.
     if (letter !== reader.letter || reader.gap > 0) return;
     const slot = this.slotFor(reader, reader.node, 0, reader.spelled, true);
     if (slot >= 0) this.active[slot] = { ...reader, disguised: true };
@@ -204,7 +204,7 @@ export class WordReaders {
     };
   }
 
-  /** False when the word cannot go on behind the gap. */
+  /** False if the word cannot continue after the gap. */
   private widenGap(reader: WordReader, gap: number): boolean {
     if (gap > reader.gap) reader.gap = gap;
     if (this.trie.leaf[reader.node] === 1) return false;
@@ -212,8 +212,9 @@ export class WordReaders {
   }
 
   /**
-   * Where among the active readers one may stand, -1 for nowhere. Two readers at the same place are one: the one that
-   * may continue a phrase, else the later, which holds back less. So there are never more than there are readings.
+   * The index for a reader among the active ones; -1: there is no room. Of two readers at the same node only one is
+   * kept: the one that may continue a phrase, or else the later one, which holds back less. So there are never more
+   * readers than readings.
    */
   private slotFor(from: WordStart, node: number, gap: number, spelled: boolean, disguised: boolean): number {
     const { active } = this;
@@ -227,7 +228,7 @@ export class WordReaders {
   }
 }
 
-/** False when too many letters are guesses: `k 1 k 3` and `600k` are formulas and numbers. */
+/** False if too many letters are guesses: `k 1 k 3` and `600k` are formulas and numbers. */
 function isBelievable({ letters, guessed, broken }: WordReader): boolean {
   return guessed * (broken ? 3 : 2) <= letters;
 }

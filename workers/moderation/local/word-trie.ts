@@ -4,7 +4,7 @@ import { ALPHABET_SIZE, alphabetIndex } from './characters.ts';
 export interface WordTrie {
   /** `children[node * ALPHABET_SIZE + letter]`, 0 for none. */
   readonly children: Uint16Array;
-  /** The same for the beginnings of words that can begin a phrase; 0 for all others. */
+  /** The same, but only along words that can begin a phrase; 0 elsewhere. */
   readonly openings: Uint16Array;
   /** The letter that leads to a node. */
   readonly letters: Uint8Array;
@@ -12,9 +12,9 @@ export interface WordTrie {
   readonly firsts: Uint8Array;
   /** The word that ends at a node, or -1. */
   readonly wordAt: Int32Array;
-  /** 1 where a word that can begin a phrase ends. */
+  /** 1 if a word that can begin a phrase ends at the node. */
   readonly opensHere: Uint8Array;
-  /** 1 where a word that can begin a phrase ends at the node or below it. */
+  /** 1 if a word that can begin a phrase ends at the node or below it. */
   readonly opens: Uint8Array;
   /** 1 for nodes without children. */
   readonly leaf: Uint8Array;
@@ -30,7 +30,7 @@ interface TrieNode {
   opens: boolean;
 }
 
-/** `isOpening` says of a word's index whether a phrase can begin with it. */
+/** `isOpening`: whether a phrase can begin with the word of this index. */
 export function buildWordTrie(words: readonly string[], isOpening: (word: number) => boolean): WordTrie {
   const nodes: TrieNode[] = [];
   const addNode = (letter: number, depth: number) =>

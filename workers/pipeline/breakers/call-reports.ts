@@ -1,13 +1,13 @@
 import { noteAttempt } from '../../../shared/domain/routing/attempt-window.ts';
 import type { Slice } from '../../../shared/domain/routing/attempt-window.ts';
 
-/** The least time between two reports of one worker. */
+/** Minimum time between two reports of one worker. */
 const REPORT_GAP_MS = 50;
 
-/** Calls of a provider that the other workers do not know of yet. */
+/** Calls to a provider that the other workers do not know about yet. */
 interface Unreported {
   slices: Slice[];
-  /** Why it refused the latest of those that it refused. */
+  /** Why the provider refused the latest call that it refused. */
   refusal: string | undefined;
 }
 
@@ -18,21 +18,21 @@ function hasFailures({ slices, refusal }: Unreported): boolean {
 }
 
 export interface CallReportsDeps {
-  /** Tells all workers. Never rejects. */
+  /** Reports to all workers. Never rejects. */
   send(calls: Unreported): Promise<void>;
-  /** When the reports so far may decide something; undefined: not by themselves. */
+  /** When the breaker decides on the reports so far; undefined: they are not enough to open it. */
   decisionAt(): number | undefined;
   /** Redis's clock. */
   now(): number;
 }
 
-/** Counts one worker's calls of a provider, for as long as the window, and reports them soon after a failure. */
+/** Counts one worker's calls to a provider within the breaker's window, and reports them soon after a failure. */
 export interface CallReports {
   /** `reason`: why the call failed. */
   noteCall(reason: string | undefined, windowMs: number): void;
   /** Reports at once. */
   noteRefusal(reason: string): void;
-  /** Reports what there is as soon as a report may follow the last one. */
+  /** Reports what has been counted, as soon as REPORT_GAP_MS allows. */
   sendSoon(): void;
   forget(): void;
   stop(): void;
@@ -48,7 +48,7 @@ export function createCallReports({ send, decisionAt, now }: CallReportsDeps): C
 
   function sendIn(ms: number): void {
     const at = now();
-    // The clock may have been put back since the last report, and since the timer was set.
+    // The clock may have been set back since the last report, or since the timer was set.
     const wait = Math.max(ms, Math.min(REPORT_GAP_MS, sentAt + REPORT_GAP_MS - at));
     if (isStopped || (timer !== undefined && timerAt <= at + wait)) return;
     clearTimeout(timer);
@@ -61,7 +61,7 @@ export function createCallReports({ send, decisionAt, now }: CallReportsDeps): C
   }
 
   async function sendNow(): Promise<void> {
-    // What comes during a report goes out with the next one.
+    // Calls noted while a report is being sent go out with the next one.
     if (isSending) return;
     const calls = unreported;
     unreported = nothing();

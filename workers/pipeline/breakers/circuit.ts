@@ -19,7 +19,7 @@ import { createCallReports } from './call-reports.ts';
 /** The provider was not called: its circuit breaker is open, or half open and another request is its probe. */
 export class BreakerOpenError extends Error {
   override readonly name = 'BreakerOpenError';
-  /** After which it may be worth asking again; milliseconds. */
+  /** When another try may succeed, in milliseconds. */
   readonly retryInMs: number;
 
   constructor(provider: string, retryInMs: number) {
@@ -30,10 +30,10 @@ export class BreakerOpenError extends Error {
 
 export interface CircuitDeps {
   provider: string;
-  /** Changes the shared state and answers what then holds; rejects while Redis is away. */
+  /** Changes the shared state and resolves to the result; rejects while Redis is unavailable. */
   change(next: (current: Breaker, now: number) => Breaker): Promise<Breaker>;
   classify(error: unknown): FailureClass;
-  /** A name for each probe that no other worker uses. */
+  /** A name for a probe, unique across workers. */
   newHolder(): string;
   /** Redis's clock. */
   now(): number;
@@ -47,7 +47,7 @@ export interface Circuit {
   /** Whether a call would be made at the moment, as far as this worker knows. */
   isPassable(): boolean;
   isClosed(): boolean;
-  /** Takes over the state that all workers share. */
+  /** Adopts the state that all workers share. */
   adopt(breaker: Breaker): void;
   /** Called about once a second: renews or ends a probe, reports what is due. */
   tick(): void;
@@ -66,8 +66,8 @@ const PROVEN_MS = 5_000;
 const OK: ProbeResult = { kind: 'ok' };
 
 /**
- * A call of a healthy provider costs no call of Redis: successes are counted here, for as long as the window, and reported
- * only when something fails, here or in another worker.
+ * A call to a healthy provider needs no call to Redis: successes within the window are counted here and reported only
+ * when a call fails, here or in another worker.
  */
 export function createCircuit({ change, classify, newHolder, now, events, provider }: CircuitDeps): Circuit {
   let view: Breaker = NEW_BREAKER;
@@ -85,12 +85,12 @@ export function createCircuit({ change, classify, newHolder, now, events, provid
     view = breaker;
     if (view.state !== before.state) events.emit('breaker.seen', provider, view.state);
     if (view.state !== 'closed') {
-      // The window that begins when the breaker closes has nothing of before.
+      // When the breaker closes, a new window begins; it must not include earlier calls.
       reports.forget();
     } else if (view.failingSince !== before.failingSince) reports.sendSoon();
   }
 
-  /** Applies a transition: for all workers, or while Redis is away for this one alone. */
+  /** Applies a transition for all workers, or for this worker alone while Redis is unavailable. */
   async function decide(next: (current: Breaker, time: number) => Breaker): Promise<void> {
     let changed: Breaker;
     try {
@@ -102,13 +102,13 @@ export function createCircuit({ change, classify, newHolder, now, events, provid
   }
 
   function endProbe(ended: Probe, result: ProbeResult): void {
-    // A probe that has succeeded is no probe any more.
+    // This probe has already ended, perhaps successfully.
     if (probe !== ended) return;
     probe = undefined;
     void decide((current, time) => afterProbe(current, ended.holder, result, settings, time));
   }
 
-  /** Becomes the probe, or does not get through. Undefined: it has closed in the meantime. */
+  /** Becomes the probe, or throws BreakerOpenError. Undefined: the breaker has closed in the meantime. */
   async function enter(): Promise<Probe | undefined> {
     const passage = passageOf(view, now());
     if (passage.kind === 'wait') throw new BreakerOpenError(provider, passage.ms);

@@ -4,10 +4,10 @@ export interface Beats {
   next(act: () => void): () => void;
 }
 
-/** A beat that is nearer than a quarter of the interval is skipped: timers may fire early, and would hit it twice. */
+/** A beat due in less than a quarter of the interval is skipped: a timer that fires early would hit it twice. */
 const NEAR = 4;
 
-/** `offsetMs`: how much earlier than those without an offset, below `everyMs`. */
+/** `offsetMs`: how much earlier these beats come than beats without an offset; less than `everyMs`. */
 export function createBeats(everyMs: number, offsetMs = 0): Beats {
   let waiting = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;

@@ -9,14 +9,15 @@ import { createBeats } from './beats.ts';
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
 /**
- * With more streams than this a worker reads and sends their text on common beats: a read or an entry costs the same,
- * however little text it has (docs/decisions/0081-live-streams-keep-time.md).
+ * With more streams than this, a worker reads and sends their text on common beats, because a read or an entry costs
+ * the same however little text it has (docs/decisions/0081-live-streams-keep-time.md).
  */
 const BUSY_STREAMS = 50;
 const BEAT_MS = 80;
 /**
- * So many streams share a beat before the next one is used: streams that end on one beat are followed by others, which
- * begin together and wait for each other (docs/decisions/0098-a-beat-for-fifty-streams.md). The first two are the farthest apart.
+ * How many streams share a beat before the next beat is used: when streams end on the same beat, the streams that
+ * replace them begin together and wait for each other (docs/decisions/0098-a-beat-for-fifty-streams.md). The first two
+ * offsets are the farthest apart.
  */
 const STREAMS_OF_A_BEAT = 50;
 const BEAT_OFFSETS_MS = [0, 40, 20, 60];
@@ -26,11 +27,11 @@ const BUSY_COALESCE_MS = BEAT_MS / 2;
 /** Appends released text to the request's stream, the first piece at once. */
 export interface ChunkWriter {
   write(text: string): void;
-  /** When to read the provider's next text. Undefined: as soon as there is any. */
+  /** When to read the provider's next text. Undefined: as soon as it arrives. */
   readLater: () => ReadLater | undefined;
   /**
-   * Waits for the append under way. Text that is not appended stays in `answer.unsent` and goes with the end of the answer.
-   * `endsLater`: the end waits for something else, so text that is due is appended first.
+   * Waits for the append in progress. Text that has not been appended stays in `answer.unsent` and is sent with the end
+   * of the answer. `endsLater`: the end waits for something else, so text that is due is appended first.
    */
   settle(endsLater?: boolean): Promise<void>;
 }
@@ -114,11 +115,11 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
         earlier: answer.sent,
       });
       answer.sentSeq = lastSeq;
-      // One by one: a function takes some 100,000 arguments, and so many may wait for a Redis that is slow.
+      // One by one: a call takes only some 100,000 arguments, and more may pile up while Redis is slow.
       for (const delta of deltas) answer.sent.push(delta);
       if (outcome !== 'ok') end(outcome);
     } catch {
-      // Whether Redis has the text is unknown, so nothing may follow it: another delivery has to decide.
+      // Whether Redis has the text is unknown, so nothing may be appended after it; another delivery has to decide.
       end('superseded');
     }
   }
@@ -146,13 +147,13 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
   }
 
   /**
-   * Starts at the end of this turn of the event loop. If the end of the answer comes in the same turn, text and end go in
-   * one call. This delays nothing: calls of a turn leave together anyway (shared/infra/redis/cork-turns.ts).
+   * Starts at the end of this turn of the event loop. If the answer ends in the same turn, text and end go in one call.
+   * This delays nothing: the calls of a turn leave together anyway (shared/infra/redis/cork-turns.ts).
    */
   function startSoon(): void {
     if (isStarting) return;
     isStarting = true;
-    // A tick that a microtask asks for runs when no microtask is left.
+    // A tick requested by a microtask runs once no microtask is left.
     queueMicrotask(() => {
       process.nextTick(() => {
         isStarting = false;

@@ -8,13 +8,13 @@ const TOKENS_PER_PROMPT = 3;
 /** How much text has come so far. */
 export interface Amount {
   bytes: number;
-  /** The pieces in which it came: each is at least one token. */
+  /** How many pieces it came in; each is at least one token. */
   pieces: number;
 }
 
 const tokensOf = (text: string) => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 
-/** Tokens of a prompt, by its bytes: for as long as nobody has counted them. */
+/** Tokens of a prompt, estimated from its bytes until somebody has counted them. */
 export function estimatePrompt(messages: readonly ChatMessage[]): number {
   return TOKENS_PER_PROMPT + countPrompt(messages, tokensOf);
 }
@@ -29,7 +29,7 @@ export function amountWith({ bytes, pieces }: Amount, text: string): Amount {
   return { bytes: bytes + Buffer.byteLength(text), pieces: pieces + 1 };
 }
 
-/** The beginning of `text`, in whole characters, that keeps everything within `tokens`. */
+/** The longest beginning of `text`, in whole characters, with which the answer stays within `tokens`. */
 export function fittingPart(before: Amount, text: string, tokens: number): string {
   if (before.pieces >= tokens) return '';
   let left = tokens * BYTES_PER_TOKEN - before.bytes;

@@ -6,21 +6,21 @@ import type { Bound } from '../stage.ts';
 /** What the hold of a request depends on, from its start to its end. */
 export interface HoldTerms {
   rates: Rates;
-  /** The longest answer that a provider is asked for. */
+  /** The longest answer a provider is asked for. */
   maxTokens: number;
 }
 
-/** The tokens of an answer that the held credits pay. Negative: not even the prompt is paid. */
+/** How many tokens of the answer the held credits pay for. Negative: they do not even pay for the prompt. */
 function paidTokens({ rates }: HoldTerms, held: Held, promptTokens: number): number {
   const left = held.micro - priceUsage({ promptTokens, completionTokens: 0 }, rates);
   if (rates.completionMicro > 0) return Math.floor(left / rates.completionMicro);
   return left >= 0 ? Infinity : 0;
 }
 
-/** The tokens of an answer that the hold covers; Infinity: the longest answer. */
+/** How many tokens of the answer the hold covers; Infinity: the longest answer. */
 export function grantedTokens(terms: HoldTerms, held: Held, promptTokens: number): number {
   const least = Math.min(paidTokens(terms, held, promptTokens), held.tokens - promptTokens);
-  // No provider gives more than it was asked for, whatever our estimate says.
+  // No provider sends more than it was asked for, whatever our estimate says.
   return least >= terms.maxTokens ? Infinity : Math.max(0, least);
 }
 
@@ -31,7 +31,7 @@ export function boundReached(terms: HoldTerms, held: Held, promptTokens: number)
   return isTest ? 'allowance' : 'budget';
 }
 
-/** What an answer of this length has to hold; no answer is longer than the longest. */
+/** What a request with an answer of this length has to hold; lengths beyond `maxTokens` count as `maxTokens`. */
 export function holdFor({ rates, maxTokens }: HoldTerms, promptTokens: number, completionTokens: number): Held {
   const completion = Math.min(maxTokens, completionTokens);
   return {

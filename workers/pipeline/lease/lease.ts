@@ -9,9 +9,9 @@ import type { HoldTerms } from './hold.ts';
 
 /** Less than a third of the lease, so that two renewals may fail before it ends. */
 const RENEW_MS = 3_000;
-/** Expected tokens until the first renewal, while the speed of the answer is unknown. */
+/** Tokens expected before the first renewal, while the speed of the answer is unknown. */
 const FIRST_INTERVAL_TOKENS = 100;
-/** A provider is called only if this much of an answer is granted, or all of it. */
+/** Minimum length of answer to ask for before a provider is called; any part that is granted is enough. */
 const LEAST_ANSWER_TOKENS = 32;
 /**
  * A positive balance always admits one request, which may overrun it by this: half of the bound in
@@ -30,16 +30,17 @@ export interface LeaseOptions extends HoldTerms {
 }
 
 /**
- * Renews every 3 s, and raises hold and token weight to what is used so far plus the next interval
- * (docs/architecture/facts.md section 3). Between renewals it grants tokens of credits, budget and allowance. Each grant
- * doubles what is used, so an answer needs few of them (docs/decisions/0039-text-within-what-is-granted.md).
+ * Renews every 3 s, and raises hold and token weight to what has been used so far plus the next interval's need
+ * (docs/architecture/facts.md section 3). Between renewals it grants tokens out of credits, budget and allowance. Each
+ * grant is twice what has been used, so an answer needs few of them
+ * (docs/decisions/0039-text-within-what-is-granted.md).
  */
 export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
   const { ref, rates, maxTokens, remainingMs } = options;
   const controller = new AbortController();
   let { held } = options;
   let used: Usage = { promptTokens: 0, completionTokens: 0 };
-  /** Undefined: no provider has been chosen, so nothing need be held yet. */
+  /** Undefined: no target has been chosen, so nothing has to be held yet. */
   let promptTokens: number | undefined;
   let lastCompletion = 0;
   const overrun = {
@@ -63,7 +64,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     return promptTokens === undefined ? NOTHING : holdFor(options, promptTokens, completionTokens);
   }
 
-  /** As much as in the last interval. */
+  /** Expects as many tokens as in the last interval. */
   function nextInterval(): number {
     return Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
   }
@@ -79,14 +80,14 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     if (renewal.outcome !== 'ok') stop(renewal.outcome);
   }
 
-  /** Holds what is used, and as much again as in the last interval. */
+  /** Holds what has been used, plus what the next interval is expected to use. */
   function renewForNext(): Promise<void> {
     const renewal = renew(used.completionTokens, used.completionTokens + nextInterval());
     lastCompletion = used.completionTokens;
     return renewal;
   }
 
-  /** A renewal that waits for Redis is sent once Redis is back: more of them would only add up. */
+  /** While a renewal waits for Redis, no other is made: they would only pile up until Redis is back. */
   let isRenewing = false;
   async function renewUnlessWaiting(): Promise<void> {
     if (isRenewing) return;
@@ -103,7 +104,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     },
     Math.max(0, remainingMs),
   );
-  // Not by the timer, which would let a request that waited too long call its provider.
+  // At once, not by the timer: until it fired, a request that had waited too long could call its provider.
   if (remainingMs <= 0) stop('deadline');
 
   return {

@@ -1,25 +1,25 @@
 import type { Lease } from '../stage.ts';
 import { amountWith, estimateTokens, fittingPart } from './estimate-tokens.ts';
 
-/** Passes the text of an answer on, in order, as far as it is granted. */
+/** Passes on the text of an answer, in order, as far as it is granted. */
 export interface ReleaseGate {
   push(text: string): void;
   /** Resolves when all pushed text is out. Rejects with the Stopped of the lease if that comes first. */
   end(): Promise<void>;
-  /** Nothing comes out any more, granted or not: its call is over, and another one may have taken its place. */
+  /** Releases nothing more, granted or not: the provider call has ended, and another may have taken its place. */
   close(): void;
 }
 
-/** A grant is enlarged when this many tokens are left of it, plus an eighth of what is out, so that text does not wait. */
+/** More is asked for when only this many granted tokens are left, plus an eighth of those released. */
 const LOW_TOKENS = 32;
 const LOW_PART = 8;
-/** The pause after a grant that Redis did not answer. */
+/** The pause after a request for a grant that Redis did not answer. */
 const RETRY_MS = 1_000;
 
 /**
  * Keeps released text within balance, budget and allowance, however many requests run (docs/spec/contract.md section 8,
- * Bounds). Text beyond the grant waits for the next grant. If that does not cover it, the lease ends as exhausted, after
- * as much of the text as the grant covers.
+ * Bounds). Text beyond the grant waits for the next grant. If that does not cover it either, as much text as the grant
+ * covers is released, and the lease ends as exhausted.
  */
 export function openReleaseGate(
   lease: Pick<Lease, 'granted' | 'grant' | 'exhaust' | 'signal'>,
@@ -32,9 +32,9 @@ export function openReleaseGate(
   let ending = false;
   let closed = false;
   let asking = false;
-  /** The largest need for which a grant was asked. */
+  /** The largest number of tokens a grant was asked for. */
   let askedFor = 0;
-  /** What was granted when a grant was last asked ahead of need. */
+  /** What was granted when more was last asked for ahead of need. */
   let aheadAt = -1;
 
   function send(text: string): void {
@@ -59,7 +59,7 @@ export function openReleaseGate(
         pump();
       },
       () => {
-        // The lease has logged it. Nothing was refused, so the answer goes on.
+        // The lease has logged the failure. Nothing was refused, so the answer continues.
         setTimeout(() => {
           asking = false;
           pump();
@@ -93,7 +93,7 @@ export function openReleaseGate(
   }
 
   lease.signal.addEventListener('abort', () => {
-    // A Stopped, see Lease.
+    // The reason is a Stopped: see Lease.
     over.reject(lease.signal.reason as Error);
   });
 

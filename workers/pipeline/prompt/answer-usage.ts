@@ -4,17 +4,20 @@ import { countBytes, countPrompt } from './fit-window.ts';
 import { loadTokenizer } from './tokenizer.ts';
 
 /**
- * What a provider may put beside the messages and count with them: a chat template, a system prompt of its own, what a
- * search has found.
+ * Allowance for what a provider may add to the messages and count with them: a chat template, its own system prompt,
+ * search results.
  */
 const ADDED_TOKENS_MAX = 4_096;
-/** A count of the answer up to so many times `max_tokens`, and some for roles and ends, is one by another measure. */
+/**
+ * An answer count of up to this many times `max_tokens`, plus MARKS_MAX for role and end markers, is taken as a count
+ * by another tokenizer.
+ */
 const OTHER_MEASURE_MAX = 2;
 const MARKS_MAX = 16;
 
 /**
- * A provider's count as far as it can be true: no token of a prompt is shorter than a byte, and an answer is no longer
- * than was asked for. Undefined: it cannot be true (docs/decisions/0095-what-a-provider-may-count.md).
+ * A provider's count, as far as it is plausible: no token of a prompt is shorter than a byte, and no answer is longer
+ * than was asked for. Undefined: the count cannot be true (docs/decisions/0095-what-a-provider-may-count.md).
  */
 export function believedUsage(said: Usage, asked: readonly ChatMessage[], maxTokens: number): Usage | undefined {
   const { promptTokens, completionTokens } = said;
@@ -24,8 +27,8 @@ export function believedUsage(said: Usage, asked: readonly ChatMessage[], maxTok
 }
 
 /**
- * Counts with our own tokenizer what a provider did not report, or was cut off before it could; flagged as such. An answer
- * counts at most `maxTokens`.
+ * Counts with our own tokenizer, and flags as estimated, what a provider did not report or was cut off before it could
+ * report. An answer counts as at most `maxTokens`.
  */
 export async function estimateUsage(asked: readonly ChatMessage[], text: string, maxTokens: number): Promise<Usage> {
   const tokenizer = await loadTokenizer();

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import { loadTokenizer } from './tokenizer.ts';
 
-/** What a chat format adds to each message: role and separators, a few tokens with every known model. */
+/** What a chat format adds to each message: role and separators, a few tokens for every known model. */
 const TOKENS_PER_MESSAGE = 4;
 
 export type CountTokens = (text: string) => number;
@@ -19,7 +19,7 @@ export type FittedPrompt =
   | { kind: 'fits'; messages: ChatMessage[]; promptTokens: number }
   | { kind: 'too_long'; promptTokens: number; roomTokens: number };
 
-/** The tokens of messages, with what a chat format adds to each. */
+/** The tokens of the messages, including what a chat format adds to each. */
 export function countPrompt(messages: readonly ChatMessage[], count: CountTokens): number {
   return messages.reduce((sum, message) => sum + count(message.content) + TOKENS_PER_MESSAGE, 0);
 }
@@ -36,7 +36,7 @@ function turnsOf(history: readonly ChatMessage[]): ChatMessage[][] {
   return turns;
 }
 
-/** Keeps the newest turns of the history that leave the submitted messages and `maxTokens` room in the window. */
+/** Keeps the newest turns that fit in the window beside instruction, submitted messages and `maxTokens`. */
 export function fitWindow(
   parts: PromptParts,
   contextWindow: number,
@@ -58,10 +58,10 @@ export function fitWindow(
   return { kind: 'fits', messages: [...instruction, ...kept, ...parts.submitted], promptTokens };
 }
 
-/** No token is shorter than one byte, so bytes are a bound that needs no tokenizer. */
+/** No token is shorter than one byte, so bytes are an upper bound that needs no tokenizer. */
 export const countBytes: CountTokens = (text) => Buffer.byteLength(text);
 
-/** The submitted messages alone exceed a target's window; another target's may be larger. */
+/** The prompt exceeds a target's window even without history; another target's window may be larger. */
 export class TooLongError extends Error {
   override readonly name = 'TooLongError';
   readonly overTokens: number;
@@ -83,8 +83,9 @@ async function countText(text: string): Promise<number> {
 }
 
 /**
- * The prompt for one target: history trimmed to its window. Throws TooLongError when nothing is left to trim. Messages are
- * counted one after the other until those that are not, taken by their bytes, fit as well.
+ * The prompt for one target: history trimmed to its window. Throws TooLongError when nothing is left to trim. Counts
+ * one message after another, and stops as soon as everything fits with the remaining messages taken at one token per
+ * byte.
  */
 export async function promptFor(
   prompt: PromptParts,

@@ -7,19 +7,19 @@ import { WORD_KEPT_MAX, WordCounts } from './word-counts.ts';
 export interface Tokenizer {
   /** The tokens of one text. */
   countText(text: string): Promise<number>;
-  /** Counts `texts`, letting other work of the process run in between. The result knows these texts only. */
+  /** Counts `texts`, letting other work of the process run in between. The returned function knows only these texts. */
   count(texts: readonly string[]): Promise<(text: string) => number>;
 }
 
-/** So many characters are counted before other work of the process gets its turn: some milliseconds at the worst. */
+/** How many characters are counted before other work of the process gets its turn: a few milliseconds at worst. */
 const CHARACTERS_PER_TURN = 4_096;
-/** A word that was counted before takes a small part of the time: 3 ns a character, measured, and others 100 to 1,000. */
+/** A word counted before takes a fraction of the time: 3 ns per character, measured, against 100 to 1,000. */
 const KNOWN_PART = 1 / 16;
 
 /**
- * The time to count a run without a break grows with the square of its length: one message of 16,000 emoji took 6 s.
- * Cut at 64 characters it is a matter of milliseconds, and ordinary text has no such runs. Nor has it thousands of words
- * without a space between, of which so many are counted in one go.
+ * The time to count an unbroken run grows with the square of its length: one message of 16,000 emoji took 6 s. Cut
+ * every 64 characters, it takes milliseconds; ordinary text has no such runs. Everything else is counted 4,096
+ * characters at a time.
  */
 const PIECE = /[^]{0,4096}?(?:\S{64}|\s{64})|[^]{1,4096}/gu;
 
@@ -27,11 +27,11 @@ let loading: Promise<Tokenizer> | undefined;
 
 async function load(): Promise<Tokenizer> {
   const { countTokens, setMergeCacheSize } = await import('gpt-tokenizer/encoding/o200k_base');
-  // It would keep longer runs of many more texts.
+  // The library's cache would keep longer runs from many more texts than WordCounts does.
   setMergeCacheSize(0);
   // Markers such as <|endoftext|> are ordinary text in a conversation.
   const options = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
-  // Nobody outside can choose words that share a place.
+  // A random seed, so that nobody outside can choose words that share a place.
   const known = new WordCounts(randomInt(2 ** 32));
   let effort = 0;
 
@@ -87,7 +87,7 @@ async function load(): Promise<Tokenizer> {
   };
 }
 
-/** Loaded on first use: the vocabulary takes tens of megabytes that most requests never need. */
+/** Loaded on first use: the vocabulary takes tens of megabytes, and most requests never need it. */
 export function loadTokenizer(): Promise<Tokenizer> {
   return (loading ??= load());
 }

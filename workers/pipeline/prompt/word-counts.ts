@@ -3,7 +3,7 @@ import { unitsOf } from '../../text-units.ts';
 /** In UTF-16 units. Longer words are rarely seen twice. */
 export const WORD_KEPT_MAX = 32;
 
-/** A word may be kept in so many places, which its hash names: the words that share them push each other out. */
+/** How many places a word's hash allows; words that share them push each other out. */
 const WAYS = 4;
 const SETS = 8_192;
 const PRIME = 0x0100_0193;
@@ -15,7 +15,7 @@ function isWhiteSpace(unit: number): boolean {
   return unit < 0x80 ? unit <= SPACE : WHITE_SPACE.test(String.fromCharCode(unit));
 }
 
-/** A word that is not known: a part of the text. */
+/** An unknown word, as its place in the text. */
 interface WordPlace {
   readonly from: number;
   readonly to: number;
@@ -26,29 +26,31 @@ interface WordPlace {
 export interface WordRun {
   /** How far the text has been read. */
   readonly at: number;
-  /** Reads on to the first word that is not known, which is `unknown` then, or beyond `until`. Returns the tokens. */
+  /**
+   * Reads on to the first unknown word, then in `unknown`, or beyond `until`. Returns the tokens of the known words.
+   */
   readKnown(until: number): number;
   unknown: WordPlace | undefined;
 }
 
 /**
- * Token counts of words that were seen before, 32,768 at most, in 2 MB. Words are looked up as they stand in their text:
- * a `Map` would need each as a text of its own. What a made-up text may cost is bounded, as no word is looked for in more
- * than a few places.
+ * Token counts of words that were seen before: at most 32,768, in 2 MB. Words are looked up where they stand in their
+ * text; a `Map` would need each as a string of its own. Even a text made up to be slow has a bounded cost, because a
+ * word is looked for in only a few places.
  *
- * A word ends in front of a space that follows anything but white space. There the encoding always begins a new piece,
- * whatever stands on both sides, so a text has as many tokens as its words.
+ * A word ends before a space that follows anything but white space. There the encoding always begins a new piece,
+ * whatever stands on either side, so a text has as many tokens as its words together.
  */
 export class WordCounts {
   private readonly units = new Uint16Array(SETS * WAYS * WORD_KEPT_MAX);
   private readonly lengths = new Uint8Array(SETS * WAYS);
   private readonly tokens = new Uint8Array(SETS * WAYS);
   private readonly hashes = new Int32Array(SETS * WAYS);
-  /** The next of a hash's places to be written to. */
+  /** For each set of places, which one is written next. */
   private readonly next = new Uint8Array(SETS);
   private readonly seed: number;
 
-  /** `seed`: what nobody knows who could choose words that share a place. */
+  /** `seed`: must be unknown to anyone who could choose words that share a place. */
   constructor(seed: number) {
     this.seed = seed | 0;
   }

@@ -25,7 +25,7 @@ export interface CallTargetDeps {
   breakers: Pick<Breakers, 'guard' | 'isPassable'>;
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   events: WorkerEmitter;
-  /** Silence between two pieces of text that counts as a hung provider. */
+  /** Silence between two pieces of text after which a provider counts as hung. */
   betweenTokensMs: number;
   clock: Clock;
   log: Logger;
@@ -33,13 +33,13 @@ export interface CallTargetDeps {
 
 export type Route = Routed['targets'][number];
 
-/** What a target is asked, and whether the hold covers the longest answer. */
+/** What a target is sent, and whether the hold covers the longest answer. */
 interface Prompt {
   messages: ChatMessage[];
   isCovered: boolean;
 }
 
-/** Whether a later target may be asked when this one fails. */
+/** Whether a later target can be called if this one fails. */
 export function hasOtherTarget(breakers: Pick<Breakers, 'isPassable'>, run: Routed, route: Route): boolean {
   const others = run.targets.slice(run.targets.indexOf(route) + 1);
   return others.some(({ provider }) => breakers.isPassable(provider));
@@ -49,7 +49,7 @@ export function hasOtherTarget(breakers: Pick<Breakers, 'isPassable'>, run: Rout
 export function createCallTarget(deps: CallTargetDeps) {
   const { adapters, breakers, openWindow, events, betweenTokensMs, clock, log } = deps;
 
-  /** Makes one call and notes it in the trace. Calls `onBegin` with the first text. */
+  /** Makes one call and notes it in the trace. Calls `onBegin` when the first text is released. */
   async function ask(
     run: Routed,
     route: Route,
@@ -63,8 +63,9 @@ export function createCallTarget(deps: CallTargetDeps) {
     const promptTokens = estimatePrompt(messages);
     Object.assign(answer, { text: '', asked: messages, promptTokens, ...asked });
     if (writer === undefined) answer.unsent = [];
-    // The provider streams a complete answer, too, if its growth must be watched because the hold does not cover the longest
-    // answer, or if another target may answer: a stream shows a silent target within the first token's time limit.
+    // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
+    // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
+    // token's time limit.
     const watched = !isCovered || hasOtherTarget(breakers, run, route);
     let shown = { bytes: 0, pieces: 0 };
     const gate = openReleaseGate(lease, (text) => {
@@ -101,7 +102,7 @@ export function createCallTarget(deps: CallTargetDeps) {
     }
   }
 
-  /** What is charged and counted: the provider's count where it can be true, else our own. */
+  /** What is charged and counted: the provider's count if it is plausible, or else our own. */
   async function usageOf(run: Routed, { provider, target }: Route, { messages }: Prompt, said: Usage | undefined) {
     const { requestId, request } = run.envelope;
     const believed = said && believedUsage(said, messages, request.maxTokens);
@@ -123,7 +124,7 @@ export function createCallTarget(deps: CallTargetDeps) {
     const result = await breakers.guard(provider, call).catch((error: unknown) => {
       if (error instanceof ProviderError)
         events.emit('provider.called', { provider: provider.name, model: target.model }, error.fault);
-      // Only the moderation window throws ServiceErrors here: its backend gave no verdict.
+      // Here only the moderation window throws a ServiceError, when its backend gave no verdict.
       if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });

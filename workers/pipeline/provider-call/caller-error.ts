@@ -15,7 +15,7 @@ export function isJsonObject(text: string): boolean {
   }
 }
 
-/** An answer that is not JSON although JSON was asked for. */
+/** An answer that is not JSON, although JSON was requested. */
 export class NotJsonError extends Error {
   override readonly name = 'NotJsonError';
   readonly usage: Usage;
@@ -26,7 +26,7 @@ export class NotJsonError extends Error {
   }
 }
 
-/** 503 for a request in JSON mode whose answers do not parse, the second one included. */
+/** 503 for a request in JSON mode whose answers do not parse, not even the second one. */
 export function noJson(cause: NotJsonError): ServiceError {
   return new ServiceError('model_unavailable', 'The model gave no valid JSON object; try again.', {
     cause,
@@ -34,7 +34,7 @@ export function noJson(cause: NotJsonError): ServiceError {
   });
 }
 
-/** A provider may ask for any wait; a caller is told of one in these bounds. */
+/** A provider may ask for any wait; the caller is given one within these bounds. */
 const TOLD_WAIT_MIN_SECONDS = 5;
 const TOLD_WAIT_MAX_SECONDS = 3_600;
 
@@ -43,7 +43,9 @@ function toldWaitSeconds(waitMs: number): number {
   return Math.min(TOLD_WAIT_MAX_SECONDS, Math.max(TOLD_WAIT_MIN_SECONDS, toRetrySeconds(waitMs)));
 }
 
-/** What the caller hears when no target gave an answer. `waitMs`: the shortest that a target has asked for; Infinity: none. */
+/**
+ * The caller's error when no target answered. `waitMs`: the shortest wait that a target asked for; Infinity: none did.
+ */
 export function toCallerError(error: unknown, waitMs: number): unknown {
   if (error instanceof TooLongError) return new ServiceError('invalid_request', error.message, { param: 'messages' });
   if (error instanceof NotJsonError) return noJson(error);

@@ -3,9 +3,7 @@ import type { ProviderFault } from '../../providers/provider.ts';
 import { Stopped } from '../stage.ts';
 import { ProviderTimeout } from './provider-call-clock.ts';
 
-/**
- * Why a call ended, in one word for timelines and breakers: the provider's own text is not for the caller's eyes.
- */
+/** Why a call ended, in one word for timelines and breakers: the provider's own text must not reach the caller. */
 export function failureReason(error: unknown): string {
   if (error instanceof ProviderTimeout) return 'timeout';
   if (error instanceof ProviderError)
@@ -13,12 +11,10 @@ export function failureReason(error: unknown): string {
   return error instanceof Stopped ? error.reason : 'failed';
 }
 
-/** What a failed call says about its provider. `void`: nothing, as it was stopped or at fault itself. */
+/** What a failed call says about its provider. `void`: nothing, because the call was stopped or was itself wrong. */
 export type FailureClass = { kind: 'void' } | { kind: 'failed'; reason: string } | { kind: 'refused'; reason: string };
 
-/**
- * The provider refuses all that we send until somebody changes an account (docs/spec/contract.md section 7, Routing).
- */
+/** The provider refuses everything until somebody fixes our account (docs/spec/contract.md section 7, Routing). */
 const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
   [401, 'authentication'],
   [402, 'payment_required'],
@@ -27,11 +23,14 @@ const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
 
 const COUNTED: ReadonlySet<ProviderFault> = new Set(['transient', 'silent', 'blocked']);
 
-/** Network, time limits, firewalls, 408, 409, 429, 5xx and broken answers count against a provider; the caller's faults never. */
+/**
+ * Network failures, time limits, firewalls, 408, 409, 429, 5xx and broken answers count; the caller's mistakes never
+ * do.
+ */
 export function classifyFailure(error: unknown): FailureClass {
   if (!(error instanceof ProviderError)) return { kind: 'void' };
   const refusal = error.fault === 'refused' ? REFUSALS.get(error.status) : undefined;
   if (refusal !== undefined) return { kind: 'refused', reason: refusal };
-  // Other refusals, as a model that the provider does not have, concern one target and not the whole provider.
+  // Other refusals, such as an unknown model, concern one target, not the whole provider.
   return COUNTED.has(error.fault) ? { kind: 'failed', reason: failureReason(error) } : { kind: 'void' };
 }

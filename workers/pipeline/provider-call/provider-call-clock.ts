@@ -1,7 +1,7 @@
 import { ProviderError } from '../../providers/provider.ts';
 
 export interface ProviderCallTimes {
-  /** Silence before the first text. Anything that the provider sends before it restarts the limit. */
+  /** Silence before the first text. Anything else that the provider sends meanwhile restarts the limit. */
   firstTokenMs: number;
   betweenTokensMs: number;
   totalMs: number;
@@ -21,7 +21,7 @@ export interface ProviderCallClock {
   touch(): void;
   /** Text has arrived. */
   tick(): void;
-  /** The answer is complete: what comes after it, as its last verdict, is not the provider's time. */
+  /** The answer is complete: what follows, such as the last verdict, does not count as the provider's time. */
   rest(): void;
   /** Ends the call for another reason, even after `stop`. */
   abort(reason: Error): void;

@@ -17,10 +17,10 @@ export interface ProviderCallInput {
   messages: readonly ChatMessage[];
   /** Ask the provider for a stream. */
   stream: boolean;
-  /** Text that arrives together may be one piece, as nobody counts the pieces as tokens. */
+  /** Text that arrives together may be joined into one piece, because nobody counts pieces as tokens. */
   joinsText?: boolean;
   outer: AbortSignal;
-  /** Silence between two pieces of text that counts as a hung provider. */
+  /** Silence between two pieces of text after which a provider counts as hung. */
   betweenTokensMs: number;
   openWindow: OpenWindow;
   /** See ProviderCall. */
@@ -43,8 +43,9 @@ type AnswerEnd = Extract<ProviderEvent, { kind: 'end' }>;
 const DRAIN_MS = 2_000;
 
 /**
- * In UTF-16 units: 64 for each token that may be asked for, where models write about four. The answer to a batch's line is
- * stored in one document of MongoDB, which has room for nine bytes a unit, even if each unit is a piece of its own.
+ * In UTF-16 units: 64 per token of the largest `max_tokens`, although models write about four. The answer to a batch
+ * line is stored in one MongoDB document, which has room for nine bytes per unit, enough even if each unit is a piece
+ * of its own.
  */
 const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
 
@@ -69,7 +70,7 @@ function callOf(
   };
 }
 
-/** Lets the call read to the end of its body, so that its connection can be used again. How it ends does not matter. */
+/** Reads to the end of the body, so that the connection can be used again. How the body ends does not matter. */
 function drain(body: Promise<void>, clock: ProviderCallClock): void {
   const timer = setTimeout(() => {
     clock.abort(new ProviderTimeout('end of the body', DRAIN_MS));
@@ -84,7 +85,7 @@ function drain(body: Promise<void>, clock: ProviderCallClock): void {
 export async function runProviderCall(adapter: ProviderAdapter, input: ProviderCallInput): Promise<ProviderCallResult> {
   const { provider } = input;
   const clock = startProviderCallClock(input.outer, {
-    // A complete answer comes in one piece: its first token is its last.
+    // A complete answer comes in one piece, so its first token is also its last.
     firstTokenMs: input.stream ? provider.firstTokenTimeoutMs : provider.timeoutMs,
     betweenTokensMs: input.betweenTokensMs,
     totalMs: provider.timeoutMs,
@@ -95,13 +96,13 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     release: input.onText,
     stop(reason) {
       state.stopped = reason;
-      // Moderation may stop the call while it waits for the provider.
+      // Moderation may stop the call while the call waits for the provider.
       if (state.phase === 'begun') clock.abort(reason);
     },
   });
   const end = Promise.withResolvers<AnswerEnd>();
   let units = 0;
-  /** Called while a part of the answer is read. What it throws ends the call. */
+  /** Called as each part of the answer is read. Anything it throws ends the call. */
   function hear(event: ProviderEvent): void {
     if (state.phase !== 'begun') return;
     if (event.kind === 'end') {

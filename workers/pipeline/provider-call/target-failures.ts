@@ -3,17 +3,17 @@ import { BreakerOpenError } from '../breakers/circuit.ts';
 import { TooLongError } from '../prompt/fit-window.ts';
 import type { Route } from './call-target.ts';
 
-/** What the targets of a request have failed with so far. */
+/** How the targets of a request have failed so far. */
 export interface TargetFailures {
-  /** Of the target that was called last. */
+  /** The failure of the target that was called last. */
   called: unknown;
-  /** Of the target whose circuit breaker closes first, of those that were skipped. */
+  /** Among the skipped targets, the failure of the one whose circuit breaker lets a call through first. */
   open: BreakerOpenError | undefined;
-  /** Of the target whose window lacked the fewest tokens. */
+  /** The failure of the target whose window was too small by the fewest tokens. */
   tooLong: TooLongError | undefined;
-  /** Targets with a smaller context window need not be asked. */
+  /** Targets with a smaller context window need not be called. */
   windowTokensMin: number;
-  /** Until the first target may be asked again; Infinity: none has said. */
+  /** Milliseconds until the first target may be called again; Infinity: no target has said when. */
   waitMs: number;
 }
 
@@ -21,7 +21,7 @@ export function noFailures(): TargetFailures {
   return { called: undefined, open: undefined, tooLong: undefined, windowTokensMin: 0, waitMs: Infinity };
 }
 
-/** The failure that the caller hears of: a call's before a breaker's, and that before a prompt's length. */
+/** The failure to report to the caller: a failed call before an open breaker, and that before a prompt's length. */
 export function worstOf({ called, open, tooLong }: TargetFailures): unknown {
   return called ?? open ?? tooLong;
 }
@@ -35,7 +35,7 @@ function addCall(failures: TargetFailures, error: unknown, { target }: Route): b
   return error.fault !== 'caller' && error.fault !== 'filtered';
 }
 
-/** Adds why a target has not answered. False: no other target can help. */
+/** Records why a target gave no answer. False: no other target can help. */
 export function addFailure(failures: TargetFailures, error: unknown, route: Route): boolean {
   const { tooLong, open } = failures;
   if (error instanceof TooLongError) {

@@ -20,7 +20,7 @@ export async function traceProviderCall<T>(
   }
 }
 
-/** Notes what came of the answer's moderation, which is the request's last verdict. */
+/** Notes the verdict on the answer, which is the request's last. */
 export function noteVerdict(
   trace: RequestTrace,
   verdict: ModerationTrace['verdict'],

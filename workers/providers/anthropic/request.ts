@@ -11,11 +11,11 @@ const API_VERSION = '2023-06-01';
 
 type Turn = { role: Role; content: string };
 
-/** The API has no `response_format` for a free JSON object. */
+/** The API has no `response_format` for a JSON object without a schema. */
 const JSON_INSTRUCTION =
   'Answer with one JSON object and nothing else: no text before or after it, and no code fence around it.';
 
-/** Said for the user where the conversation, as the API wants it, must begin or end with a user's words. */
+/** Stand in for the user's words, because the API requires a conversation to begin and end with the user. */
 const OPENING = '(The conversation begins.)';
 const CONTINUATION = 'Continue.';
 
@@ -28,9 +28,9 @@ function systemOf(system: Row, jsonMode: boolean): string {
 }
 
 /**
- * Turns that alternate, from a user's to a user's: messages of one role in a row are joined, a first message that is not
- * the user's gets an opening, and a last one that is the assistant's a "continue", as current models refuse to go on
- * with an answer that is begun for them.
+ * Turns that alternate, beginning and ending with the user: consecutive messages of one role are joined, OPENING goes
+ * in front if the user does not speak first, and CONTINUATION follows if the assistant speaks last, because current
+ * models refuse to continue an answer begun for them.
  */
 function turnsOf(rows: readonly Row[]): Turn[] {
   const turns: Turn[] = rows.map((row) => ({ role: row.role, content: textOfRow(row) }));
@@ -43,7 +43,7 @@ function stopsOf(stop: Sampling['stop']): string[] {
   return stop === undefined ? [] : [stop].flat();
 }
 
-/** The stop sequences that the API does not take. */
+/** The stop sequences that the API does not accept. */
 export function blankStops(sampling: Sampling | undefined): string[] {
   return stopsOf(sampling?.stop).filter(isBlankText);
 }
@@ -61,7 +61,7 @@ function samplingFields({ temperature, topP, stop, user }: Sampling): Record<str
 
 /** The JSON body of `POST /messages`. */
 export function toMessagesBody(call: ProviderCall): string {
-  // The API refuses blocks of text with nothing but white space; there are none among the rows.
+  // The API refuses text blocks of nothing but white space; joinRoles leaves these out.
   const { system: systemRow, turns } = joinRoles(call.messages);
   const system = systemOf(systemRow, call.jsonMode);
   return wellFormedJson({

@@ -6,14 +6,15 @@ import { modelName, parseObject, tokenCount } from '../http/parse-json.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderSink } from '../provider.ts';
 
-/** The API takes no stop sequence of nothing but white space, so `"\n"` is looked for here. */
+/** The API accepts no stop sequence of nothing but white space, so one such as `"\n"` is looked for here. */
 export function isBlankText(stop: string): boolean {
   return stop.trim() === '';
 }
 
 /**
- * Ends an answer ahead of the first of `stops`, all of them blank, and the call with it. Holds back only white space
- * that may be the beginning of one. The provider's own count has what came after, so an answer that is cut has none.
+ * Ends the answer, and with it the call, just before the first of `stops`, which are all blank. Holds back only white
+ * space that may begin one of them. A cut answer reports no usage, because the provider's count includes the text after
+ * the cut.
  */
 export function cutAtBlank(sink: ProviderSink, stops: readonly string[]): ProviderSink {
   const reach = Math.max(...stops.map((stop) => stop.length)) - 1;
@@ -52,7 +53,7 @@ export interface AnthropicUsage {
   output?: number;
 }
 
-/** What one event of a stream says to this service. */
+/** What one event of a stream means to this service. */
 export type AnthropicEvent =
   | { kind: 'text'; text: string }
   | { kind: 'progress'; finishReason: AnthropicFinish | undefined; usage: AnthropicUsage; model?: string | undefined }
@@ -74,7 +75,7 @@ const FINISH_REASONS: Readonly<Record<string, AnthropicFinish>> = {
   refusal: 'content_filter',
 };
 
-/** `pause_turn` and `tool_use` wait for a next step that nobody here takes; a word not known yet may, too. */
+/** `pause_turn` and `tool_use` wait for a next step that this service never takes; an unknown reason may do so, too. */
 function toFinishReason(value: unknown): AnthropicFinish | undefined {
   if (typeof value !== 'string') return undefined;
   const reason = Object.hasOwn(FINISH_REASONS, value) ? FINISH_REASONS[value] : undefined;
@@ -97,8 +98,9 @@ function toUsage(value: unknown): AnthropicUsage {
 }
 
 /**
- * What is known after a later event. Its figures are totals, not increments; those of the prompt belong together. SGLang,
- * for one, sends zeros for the prompt that its first event has counted.
+ * The usage known after a later event, whose figures are totals, not increments. The prompt's figures are taken over
+ * together, and only if they are not all zero: SGLang, for one, sends zeros for a prompt that its first event has
+ * counted.
  */
 export function laterUsage(before: AnthropicUsage, later: AnthropicUsage): AnthropicUsage {
   const { input = 0, cacheCreation = 0, cacheRead = 0, output = 0 } = later;
@@ -106,7 +108,7 @@ export function laterUsage(before: AnthropicUsage, later: AnthropicUsage): Anthr
   return later.output === undefined ? usage : { ...usage, output: Math.max(output, before.output ?? 0) };
 }
 
-/** The prompt counts whether it came from the cache or not. An explicit zero is a number; half of the figures is none. */
+/** The prompt counts, cached or not. An explicit zero is a count; prompt or answer alone is none. */
 export function wholeUsage({ input, cacheCreation = 0, cacheRead = 0, output }: AnthropicUsage): Usage | undefined {
   if (input === undefined || output === undefined) return undefined;
   return { promptTokens: input + cacheCreation + cacheRead, completionTokens: output };
@@ -121,7 +123,7 @@ export function parseEvent(json: string): AnthropicEvent {
   const event = parseObject(json);
   switch (event['type']) {
     case 'message_start': {
-      // What it says of the output is only the beginning: without a later figure there is none.
+      // Its output count covers only the beginning; without a later figure, there is no output count.
       const message = isRecord(event['message']) ? event['message'] : {};
       const usage = toUsage(message['usage']);
       delete usage.output;
@@ -142,7 +144,7 @@ export function parseEvent(json: string): AnthropicEvent {
     default:
       if (typeof event['type'] !== 'string')
         throw new ProviderError('transient', 'The provider sent an event without a type');
-      // `ping`, `content_block_stop`, and what the API may add: its clients are to look past new events.
+      // `ping`, `content_block_stop`, and whatever the API may add: clients are to ignore unknown events.
       return { kind: 'other' };
   }
 }

@@ -8,8 +8,8 @@ import type { ProviderCall, ProviderSink } from '../provider.ts';
 import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
 
 /**
- * Text that arrives together is passed on in pieces of at least this many characters: a client still sees the answer grow,
- * and a stream that broke can be resumed close to that place.
+ * Text that arrives together is passed on in pieces of at least this many characters: a client still sees the answer
+ * grow, and a broken stream can be resumed close to where it broke.
  */
 const JOINED_CHARACTERS = 64;
 
@@ -37,7 +37,7 @@ function joinText(sink: ProviderSink): { sink: ProviderSink; flush: () => void }
   return { sink: join, flush };
 }
 
-/** Reads the parts of an SSE stream; throws a ProviderError when it is larger than any answer may be. */
+/** Reads the parts of an SSE stream; throws a ProviderError if the stream is larger than any answer may be. */
 function readSse(onData: (data: string) => void, onBytes: (() => void) | undefined, onRead: () => void): TakePart {
   const parser = createParser({
     onEvent: ({ data }) => {
@@ -53,7 +53,7 @@ function readSse(onData: (data: string) => void, onBytes: (() => void) | undefin
     try {
       parser.feed(decoder.decode(part, { stream: true }));
     } catch (error) {
-      // The caller sees what came before the fault.
+      // Passes on to the caller the text that came before the fault.
       onRead();
       throw error;
     }
@@ -76,7 +76,7 @@ const ERROR_BYTES_MAX = 64 * 1024;
 export interface ProviderStreamReader {
   /** The `data` of an event. */
   read(data: string): void;
-  /** The body is over. */
+  /** The body has ended. */
   end(): void;
 }
 
@@ -115,7 +115,7 @@ function toProviderError(error: unknown, signal: AbortSignal): unknown {
   return new ProviderError(fault, `The connection to the provider failed (${code})`, { cause: error });
 }
 
-/** Posts, and has the body of a 200 read; any other status rejects with what the answer says. */
+/** Posts, and passes the body of a 200 to `onAnswer`; any other status rejects with the error in the answer. */
 export async function postToProvider(
   http: HttpClient,
   call: Omit<HttpCall, 'onHead'>,
@@ -133,14 +133,14 @@ export async function postToProvider(
       },
     });
   } catch (error) {
-    // If the body of a refusal is too large or cut, its status counts.
+    // If the body of a refusal is too large or cut off, the status alone counts.
     if (state.refused !== undefined && !call.signal.aborted) throw refusalOf(state.refused, '');
     throw toProviderError(error, call.signal);
   }
   if (state.refused !== undefined) throw refusalOf(state.refused, reply.text());
 }
 
-/** Some servers answer a call for a stream with one JSON document: LiteLLM from its cache, for one. */
+/** Some servers answer a call for a stream with one JSON document, as LiteLLM does from its cache. */
 function isDocument({ header }: HttpHead): boolean {
   return header('content-type')?.trim().toLowerCase().startsWith('application/json') === true;
 }

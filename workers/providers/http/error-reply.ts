@@ -6,9 +6,9 @@ import type { ProviderFault } from '../provider.ts';
 export interface ErrorReply {
   /** The provider's own word for the error, or `no code`. */
   word: string;
-  /** The HTTP status that the error stands for, where it says so itself: inside a stream there is no other. */
+  /** The HTTP status that the error stands for, if it names one; inside a stream there is no other status. */
   status: number | undefined;
-  /** A page for browsers, or Cloudflare's line: a firewall has answered, and no API. */
+  /** A page for browsers, or Cloudflare's line: the answer is from a firewall, not from the API. */
   isPage?: true;
 }
 
@@ -35,12 +35,12 @@ const STATUS_OF_WORD: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 529],
 ]);
 
-/** An account without money is told by 429 (OpenAI) or 400 (Anthropic) as well; no further try helps, another provider may. */
+/** No money left, also said with 429 (OpenAI) or 400 (Anthropic): no retry helps, but another provider may. */
 const UNPAID_WORDS: ReadonlySet<string> = new Set(['insufficient_quota', 'billing_error']);
 const UNPAID_SENTENCE = /^Your credit balance is too low\b/;
 const UNPAID = 'billing_error';
 
-/** The prompt exceeds the model's window: OpenAI's word, and the sentences of Anthropic, vLLM, llama.cpp and Gemini. */
+/** The prompt exceeds the model's window: OpenAI's word, and wording from Anthropic, vLLM, llama.cpp and Gemini. */
 const TOO_LONG = 'context_length_exceeded';
 const TOO_LONG_SENTENCE =
   /\b(?:maximum context length|prompt is too long|exceeds? the (?:available )?context (?:size|window|length)|input token count .{0,40}exceeds the maximum)\b/i;
@@ -55,7 +55,7 @@ function isStatus(value: number): boolean {
   return Number.isInteger(value) && value >= 400 && value <= 599;
 }
 
-/** Errors that only their sentence tells apart. */
+/** Our word for errors that can only be recognized by their sentence. */
 function wordOfSentence(message: unknown): string | undefined {
   if (typeof message !== 'string') return undefined;
   if (UNPAID_SENTENCE.test(message)) return UNPAID;
@@ -63,7 +63,7 @@ function wordOfSentence(message: unknown): string | undefined {
   return TOO_LONG_SENTENCE.test(message) ? TOO_LONG : undefined;
 }
 
-/** OpenRouter's note of a prompt that was flagged. */
+/** Whether OpenRouter's metadata says that the prompt was flagged. */
 function isFlagged(metadata: unknown): boolean {
   return isRecord(metadata) && metadata['flagged_input'] !== undefined;
 }
@@ -96,21 +96,21 @@ export function parseError(json: string): ErrorReply {
 export function faultOfAnswer(status: number, { word, isPage }: ErrorReply): ProviderFault {
   if (UNPAID_WORDS.has(word)) return 'refused';
   const fault = faultOfStatus(status);
-  // A 403 that speaks of the prompt does not speak of our account.
+  // A 403 about the prompt is not about our account.
   if (FILTER_WORDS.has(word) && (fault === 'caller' || status === 403)) return 'filtered';
   // Firewalls refuse prompts that look like an attack: `DROP TABLE` is enough for some.
   if (status === 403 && isPage === true) return 'blocked';
   return fault === 'caller' && word === TOO_LONG ? 'too_long' : fault;
 }
 
-/** An error that came in place of an answer, or inside one. */
+/** An error that came instead of an answer, or inside one. */
 export function errorInAnswer(error: unknown): ProviderError {
   const reply = readError(error);
   const fault = reply.status === undefined ? 'transient' : faultOfAnswer(reply.status, reply);
   return new ProviderError(fault, `The provider reported an error: ${reply.word}`);
 }
 
-/** `Retry-After` in seconds or as a date; 0 where it says nothing. Milliseconds. */
+/** `Retry-After` in seconds or as a date; 0 if it is absent or unreadable. Milliseconds. */
 export function parseRetryAfter(header: string | undefined, now: number): number {
   if (header === undefined) return 0;
   const seconds = Number(header);

@@ -7,22 +7,22 @@ export function parseObject(json: string): Record<string, unknown> {
   try {
     value = JSON.parse(json);
   } catch {
-    // The parser's own message quotes the text, so it is not kept as a cause.
+    // The parser's error message quotes the text, so the error is not kept as a cause.
     throw new ProviderError('transient', 'The provider sent text that is not JSON');
   }
   if (!isRecord(value)) throw new ProviderError('transient', 'The provider sent JSON that is no object');
   return value;
 }
 
-/** A model's name as a provider says it, where it can be one: it is shown to operators. */
+/** The model name a provider reports, if it is plausible: operators see it. */
 export function modelName(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\x21-\x7e]{1,256}$/.test(value) ? value : undefined;
 }
 
-/** More than any context window holds: a count beyond it is a fault that nobody should be charged for. */
+/** More than any context window holds; a larger count is an error that nobody should be charged for. */
 const TOKENS_MAX = 1_000_000_000;
 
-/** An explicit zero is a number; a missing or senseless count is none (docs/architecture/facts.md section 7). */
+/** An explicit zero is a count; a missing or implausible number is none (docs/architecture/facts.md section 7). */
 export function tokenCount(value: unknown): number | undefined {
   const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TOKENS_MAX;
   return isCount ? value : undefined;

@@ -8,7 +8,7 @@ import { openAiHeaders, toChatCompletionBody } from './request.ts';
 import { parseCompletion } from './response.ts';
 import type { Completion } from './response.ts';
 
-/** The end of an answer, once all of it is there. */
+/** The end event of an answer, once all of it has arrived. */
 function endOf({ finishReason, usage, model, wantsTool }: Omit<Completion, 'text'>, text: string): ProviderEvent {
   // A stream that ends without a finish reason was cut: an error, never success (docs/spec/contract.md section 7).
   if (finishReason === undefined)

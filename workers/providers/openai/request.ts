@@ -16,17 +16,17 @@ function samplingFields({ temperature, topP, stop, seed, user }: Sampling): Reco
 
 const JSON_INSTRUCTION: ChatMessage = { role: 'system', content: 'Answer with one JSON object and nothing else.' };
 
-/** OpenAI and Azure refuse `json_object` unless a message says "JSON", which a caller of `json_mode` need not know. */
+/** OpenAI and Azure refuse `json_object` unless a message says "JSON", which callers of `json_mode` need not know. */
 function withJsonWord(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   return messages.some(({ content }) => /json/i.test(content)) ? messages : [JSON_INSTRUCTION, ...messages];
 }
 
-/** OpenAI's own reasoning models refuse `max_tokens`, most compatible servers know nothing else. */
+/** OpenAI's own reasoning models refuse `max_tokens`; most compatible servers know no other field. */
 const lengthFieldOf = perProvider(({ baseUrl }) =>
   URL.parse(baseUrl)?.hostname === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens',
 );
 
-/** The JSON body of `POST /chat/completions`. Usage is asked for, since a stream has none by itself. */
+/** The JSON body of `POST /chat/completions`. Asks for usage, which a stream does not report by default. */
 export function toChatCompletionBody(provider: Provider, call: ProviderCall): string {
   const messages = call.jsonMode ? withJsonWord(call.messages) : call.messages;
   return wellFormedJson({
@@ -39,7 +39,7 @@ export function toChatCompletionBody(provider: Provider, call: ProviderCall): st
   });
 }
 
-/** Azure's URLs with an `api-version` take the key in a header of their own, and a bearer token for something else. */
+/** Azure's URLs with an `api-version` take the key in their own header; a bearer token means something else there. */
 export function openAiHeaders({ baseUrl, apiKey }: Provider): Record<string, string> {
   if (apiKey === undefined) return {};
   const isAzure = URL.parse(baseUrl)?.searchParams.has('api-version') === true;

@@ -10,7 +10,7 @@ export interface Completion {
   finishReason: 'stop' | 'length' | 'content_filter' | undefined;
   usage: Usage | undefined;
   model: string | undefined;
-  /** The model wants a tool, which is never offered: an answer only where there is text beside it. */
+  /** The model wants a tool, although none is ever offered: this counts as an answer only if there is text as well. */
   wantsTool: boolean;
 }
 
@@ -21,13 +21,13 @@ function toUsage(value: unknown): Usage | undefined {
   return promptTokens === undefined || completionTokens === undefined ? undefined : { promptTokens, completionTokens };
 }
 
-/** Words for an answer that `max_tokens` or the window has cut: OpenAI's, Mistral's, and some gateways'. */
+/** Words for an answer cut off by `max_tokens` or the window: OpenAI's, Mistral's, and some gateways'. */
 const LENGTH_REASONS: ReadonlySet<string> = new Set(['length', 'model_length', 'max_tokens']);
 /** Words for an answer that was broken off: OpenRouter and vLLM, vLLM, DeepSeek. */
 const BROKEN_REASONS: ReadonlySet<string> = new Set(['error', 'abort', 'insufficient_system_resource']);
 const TOOL_REASONS: ReadonlySet<unknown> = new Set(['tool_calls', 'function_call']);
 
-/** OpenAI-compatible servers have reasons of their own; what is no limit, filter or fault is an ordinary end (`eos`). */
+/** Servers have reasons of their own; one that is no limit, filter or failure is an ordinary end (`eos`). */
 function toFinishReason(value: unknown): Completion['finishReason'] {
   if (typeof value !== 'string' || value === '') return undefined;
   if (BROKEN_REASONS.has(value))
@@ -36,7 +36,7 @@ function toFinishReason(value: unknown): Completion['finishReason'] {
   return value === 'content_filter' ? value : 'stop';
 }
 
-/** Text, or a list of parts of which the text ones count (Mistral's reasoning models). */
+/** The content may be text, or a list of parts of which only those of type text count (Mistral's reasoning models). */
 function toText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
@@ -47,7 +47,7 @@ function toText(content: unknown): string {
 /** Reads one chunk (`delta`) or a whole answer (`message`). Throws a ProviderError on anything else. */
 export function parseCompletion(json: string, part: 'delta' | 'message'): Completion {
   const value = parseObject(json);
-  // Groq puts its figures, and an error inside a stream, into a field of its own.
+  // Groq puts usage, and an error inside a stream, into its own field.
   const groq = isRecord(value['x_groq']) ? value['x_groq'] : {};
   const error = value['error'] ?? groq['error'];
   if (isRecord(error) || typeof error === 'string') throw errorInAnswer(error);
