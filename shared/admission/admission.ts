@@ -26,7 +26,7 @@ export interface AdmissionDeps {
   routing: RoutingCache;
   /** Whether Redis has no room for new requests. */
   isFull: () => boolean;
-  /** `isRefused`: there is probably nothing to take back. */
+  /** Voids the admission in the background. `isRefused`: there is probably nothing to void. */
   takeBack: (requestId: string, principal: Principal, isRefused: boolean) => void;
   pseudonyms: Pick<Pseudonyms, 'of'>;
   clock: Clock;
@@ -39,11 +39,11 @@ export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof Admi
   request: ChatRequest;
   /** How long Redis keeps the answer after its end; milliseconds. */
   retentionMs: number;
-  /** Undefined: the answer's stream in Redis is all there is, and the request is not admitted again if Redis loses it. */
+  /** Undefined: only Redis has the answer, as a stream, and a request that Redis loses is not admitted again. */
   answerStorage: AnswerStorage | undefined;
   /** The prices of its first acceptance, if it is admitted again. Absent: those of now. */
   rates?: Rates | undefined;
-  /** Admission puts the request into line. False: its caller does, later. */
+  /** True: admission puts the request into line. False: its caller does so later. */
   isEnqueuedAtOnce: boolean;
   /** See RequestEnvelope. */
   traceparent?: string | undefined;
@@ -56,7 +56,7 @@ export type AdmissionOutcome = { figures: Admission } & (
   | { kind: 'refused'; verdict: Refusal }
 );
 
-/** A larger body is sent after the admission, so that a flood of refusals does not carry it. */
+/** A larger body is sent after the admission, so that a flood of refused requests does not carry bodies along. */
 const BODY_TOKENS_MAX = 16_384;
 
 /** A quarter of the bytes of all messages, rounded up: the ingress has no tokenizer. */
@@ -66,11 +66,11 @@ export function estimatePromptTokens(request: ChatRequest): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
-/** What a chat format adds to each message, and a context instruction of usual length. */
+/** What a chat format adds to each message, and a context instruction of the usual length. */
 const MESSAGE_TOKENS = 5;
 const INSTRUCTION_TOKENS = 100;
 
-/** By how much the worker may count a prompt without history above its estimate, at most. */
+/** The most by which the worker's count of a prompt without history may exceed the estimate. */
 export const promptTokensAbove = ({ messages }: ChatRequest) => messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
 
 /** What the worker needs, with the tenant's settings as they are now. */
@@ -162,8 +162,8 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     try {
       return await store.admit({ ...call, ...terms }, clock.now());
     } catch (cause) {
-      // Only the answer is surely lost. The admission, if there is one, is taken back in the background. A full Redis refuses
-      // the whole script, but the call may have been repeated, after an admission whose answer was lost.
+      // Only the reply is known to be lost, so an admission that may exist is voided in the background. A full Redis
+      // refuses the whole script, but the call may be a repetition, after an admission whose reply was lost.
       const isRefused = isOutOfMemory(cause);
       takeBack(requestId, principal, isRefused);
       if (isRefused) throw noRoom(cause);

@@ -38,7 +38,7 @@ export interface Recovery {
   replays: ReplayStore;
 }
 
-/** Composes what brings lost requests back, for ingress and worker. */
+/** Composes the recovery of lost requests, for ingress and worker. */
 export function openRecovery(deps: OpenRecoveryDeps): Recovery {
   const { mongo, redis, keyspace, clock, log } = deps;
   const presence = createRequestPresence(redis, keyspace, deps.limit);

@@ -25,7 +25,7 @@ import type { Refusal } from './refusals.ts';
 type Recovery =
   /** Redis has the request, and it has not ended. */
   | { kind: 'open' }
-  /** It has ended, here or before. */
+  /** It has ended, in this call or before. */
   | { kind: 'ended' }
   /** It cannot be accepted again now. */
   | { kind: 'later'; waitMs: number };
@@ -38,9 +38,9 @@ export interface RecoverRequestDeps {
   admit: ReturnType<typeof createAdmission>;
   line: Pick<LineStore, 'enqueue'>;
   replays: Pick<ReplayStore, 'requeue'>;
-  /** Takes back what must not run. */
+  /** Voids a request that must not run. */
   admissions: Pick<AdmissionStore, 'voidForGood'>;
-  /** Stores past the gate. */
+  /** `store` passes the erasure gate. */
   answers: Pick<AnswerRepository, 'find' | 'store'>;
   gate: Pick<ErasureGate, 'isErased'>;
   ledger: Pick<LedgerRepository, 'settledAt'>;
@@ -51,14 +51,14 @@ export interface RecoverRequestDeps {
 
 /** Refusals that waiting does not change. Only these end a request that was accepted once. */
 const FINAL: ReadonlySet<Refusal> = new Set(['revoked', 'suspended', 'credits', 'budget']);
-/** The fence of a request that ran before Redis lost it: nobody knows its deliveries, and later ones have higher numbers. */
+/** The fence of a request that ran before Redis lost it: its deliveries are unknown, and later ones have higher fences. */
 export const FENCE_UNKNOWN = 2;
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
 
 /**
- * Accepts a request again, under its own id, that Redis lost after its acceptance. The ledger has one entry for an id, so
- * the request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
+ * Accepts a request that Redis lost after its acceptance again, under its own id. The ledger has one entry per id, so the
+ * request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   const { presence, admit, admissions, line, replays, answers, gate, ledger, principals, clock, log } = deps;
@@ -92,16 +92,16 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
 
   async function enqueue({ shard, replays: replayed }: RequestIntent, envelope: RequestEnvelope): Promise<Recovery> {
     const { requestId, tenantId, keyId, endpoint, acceptedAt, request } = envelope;
-    // A deletion that was done while this process slept knew nothing of a request that Redis had lost; one that sets its mark
-    // later finds what is written by then.
+    // A deletion that ran while this process was suspended did not know a request that Redis had lost; one that sets its
+    // mark later finds what has been written by then.
     if (await gate.isErased(envelope, request.entityId, seqAt(acceptedAt))) {
       await admissions.voidForGood(requestId, { shard, tenantId, keyId }, LOST);
       return { kind: 'ended' };
     }
-    // The worker in which it failed may still live.
+    // The worker in which it failed may still be alive.
     if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
     else {
-      // Of one that was found without its body, too: whoever has admitted it again may have died before this.
+      // Needed for a request found without its body, too: the process that admitted it again may have died before this.
       await presence.setAcceptedAt(shard, requestId, acceptedAt);
       await line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
     }
@@ -120,7 +120,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       acceptedAt,
       rates,
       request: { ...envelope.request, model: tier },
-      // The caller that waited has been told; the answer is looked up, or asked for under its key.
+      // No caller is waiting any more; the answer is looked up, or asked for under its key.
       channel: '',
       idempotency: kept?.idempotency,
       onDisconnect: 'finish',
@@ -131,7 +131,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     // The envelope keeps time and settings of the first acceptance.
     if (outcome.kind === 'admitted') return enqueue({ ...intent, shard: principal.shard }, envelope);
     if (outcome.kind === 'joined') {
-      // Its key belongs to a later request by now.
+      // Its Idempotency-Key belongs to a later request by now.
       await end(envelope, LOST);
       return { kind: 'ended' };
     }
@@ -145,7 +145,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     return { kind: 'ended' };
   }
 
-  /** `since`: an earlier end is the one after which the request was run again. */
+  /** `since`: an earlier end belongs to the failed run that this one repeats. */
   async function isKnown({ tenantId, requestId }: RequestIntent, since: number): Promise<boolean> {
     const anywhere = { tenantId, mode: 'any' } as const;
     const answer = await answers.find(anywhere, requestId, clock.now());

@@ -10,7 +10,7 @@ export type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'load'>;
 interface RefusalMessage {
   code: ErrorCode;
   message: (principal: Principal, endpoint: ChatRoute) => string;
-  /** The same call is admitted after the time that the script gave. */
+  /** Whether the same call can be admitted after the time that the script gives. */
   waits: boolean;
   reason?: string;
 }

@@ -12,7 +12,7 @@ export interface ChatMessage {
   content: string;
 }
 
-/** Settings that only the OpenAI-compatible route accepts; they go to the provider as they are. */
+/** Settings that only the OpenAI-compatible route accepts; they are passed to the provider unchanged. */
 export interface Sampling {
   temperature?: number;
   topP?: number;
@@ -52,10 +52,10 @@ export const CHAT_LIMITS = {
   bodyValuesMax: 100_000,
 } as const;
 
-/** Replaces an object's prototype where a reader of the answer assigns it. All other names are a caller's to use. */
+/** Would replace an object's prototype if a reader of the answer assigned it. Callers may use any other name. */
 const POISONED_KEY = '__proto__';
 
-/** True when `text` has more than `max` code points. Counts only where UTF-16 length leaves room for doubt. */
+/** True when `text` has more than `max` code points. Counts only if the UTF-16 length does not settle it. */
 function exceedsCodePoints(text: string, max: number): boolean {
   if (text.length <= max) return false;
   if (text.length > max * 2) return true;
@@ -66,7 +66,7 @@ function exceedsCodePoints(text: string, max: number): boolean {
 
 const codePointLimits = new WeakMap<object, number>();
 
-/** At most so many code points: JSON Schema counts these too, joi's own `max` counts UTF-16 units. */
+/** Limits a text to `max` code points, which JSON Schema counts too; joi's own `max` counts UTF-16 units. */
 export function codePoints(max: number): Joi.CustomValidator<string> {
   const check: Joi.CustomValidator<string> = (value, helpers) =>
     exceedsCodePoints(value, max) ? helpers.error('text.tooLong', { limit: max }) : value;
@@ -74,33 +74,33 @@ export function codePoints(max: number): Joi.CustomValidator<string> {
   return check;
 }
 
-/** The limit of a rule that `codePoints` has made; undefined: it is another one's. */
+/** The limit of a rule made by `codePoints`; undefined: the rule is not one of those. */
 export function codePointLimitOf(rule: unknown): number | undefined {
   return typeof rule === 'function' ? codePointLimits.get(rule) : undefined;
 }
 
 /**
- * For what MongoDB keeps as text: that is UTF-8, in which every lone surrogate becomes the same replacement character.
- * Two names would be one, and other texts would not come back as the answer to their creation shows them.
+ * For text that MongoDB keeps: in its UTF-8, every lone surrogate becomes the same replacement character. Two names
+ * would become one, and other texts would come back different from what the response to their creation showed.
  */
 const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
   value.isWellFormed() ? value : helpers.error('text.malformed');
 const WELL_FORMED_RULE = 'It must not have half a surrogate pair.';
 
-/** A text that is stored and shown again. */
+/** Text that is stored and later shown again. */
 export const storedText = (max: number) =>
   Joi.string().custom(codePoints(max)).custom(wellFormed).meta({ rule: WELL_FORMED_RULE });
 
 type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.infinite' | 'metadata.tooLarge' | undefined;
 
 /**
- * `room` counts down the values that can still fit, as each takes at least one byte: a million of them need not be
- * looked at. Recursion is safe here: it ends at `metadataDepthMax`.
+ * `room` counts down the values that can still fit, at one byte or more each, so a million values need not all be
+ * visited. Recursion is safe here: it ends at `metadataDepthMax`.
  */
 function faultOf(value: unknown, depth: number, room: { values: number }): MetadataFault {
   room.values -= 1;
   if (room.values < 0) return 'metadata.tooLarge';
-  // JSON has no word for what `1e400` was read as; it would come back as null.
+  // `1e400` is read as Infinity, which JSON cannot express: it would come back as null.
   if (value === Infinity || value === -Infinity) return 'metadata.infinite';
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth > CHAT_LIMITS.metadataDepthMax) return 'metadata.tooDeep';
@@ -120,7 +120,7 @@ const checkMetadata: Joi.CustomValidator<object> = (value, helpers) => {
     : value;
 };
 
-/** Numbers that are not exact or infinite, which joi refuses ahead of the bounds, are told the bounds as well. */
+/** joi refuses unsafe and infinite numbers before it checks the bounds; those errors name the bounds as well. */
 function between(min: number, max: number, schema: Joi.NumberSchema): Joi.NumberSchema {
   const rule = `{{#label}} must be between ${String(min)} and ${String(max)}`;
   return schema.min(min).max(max).messages({ 'number.unsafe': rule, 'number.infinity': rule });
@@ -136,7 +136,7 @@ const message = Joi.object({
   content: Joi.string().custom(codePoints(CHAT_LIMITS.contentMax)).required(),
 }).unknown(true);
 
-/** A setting that is left out: told by the document alone, as nothing is converted (parse.ts). */
+/** The default of an omitted setting. It is only documented: validation converts nothing (parse.ts). */
 const unless = (value: unknown) => ({ default: value });
 
 export const messagesSchema = Joi.array()
@@ -191,10 +191,10 @@ export const chatBodySchema = Joi.object<ChatBody, true>({
   .unknown(true)
   .required();
 
-/** JavaScript's numbers beyond it are not whole ones one by one. */
+/** Beyond these bounds, JavaScript's numbers skip integers. */
 const SAFE_RULE = `{{#label}} must be between -${String(Number.MAX_SAFE_INTEGER)} and ${String(Number.MAX_SAFE_INTEGER)}`;
 
-/** Sentences for the schema's own error types, and for those whose words only programmers know; joi has the rest. */
+/** Sentences for the schema's own error types and for those that joi words for programmers; joi has the rest. */
 export const CHAT_MESSAGES: Joi.LanguageMessages = {
   'number.unsafe': SAFE_RULE,
   'number.infinity': SAFE_RULE,

@@ -1,15 +1,15 @@
 import type { SearchedSpace } from './space.ts';
 
-/** Whom an export or a deletion is about: one entity, or everybody the tenant has talked to. */
+/** Whom an export or a deletion covers: one entity, or everybody the tenant has talked to. */
 export type ComplianceScope = 'tenant' | 'entity';
 
-/** Whose data it is: one entity's, or everybody's the tenant has talked to, of one mode or of both. */
+/** Whose data it is: that of one entity, or of everybody the tenant has talked to, in one mode or both. */
 export interface ComplianceSubject extends SearchedSpace {
   /** Undefined: the whole tenant. */
   entityId?: string | undefined;
 }
 
-/** A request of a subject, as far as a store knows it. */
+/** What a store knows of a subject's request. */
 export interface KnownRequest {
   requestId: string;
   /** What stands for its Idempotency-Key. */
@@ -20,7 +20,7 @@ export type ComplianceKind = 'export' | 'deletion';
 
 export type ComplianceStatus = 'queued' | 'in_progress' | 'completed' | 'failed';
 
-/** What a deletion has found in each store, in the words of its report. */
+/** The stores in which a deletion counts what it found, as its report names them. */
 export const DELETION_STORES = [
   'entity',
   'history',

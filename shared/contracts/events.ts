@@ -31,7 +31,7 @@ export interface Terminal {
   trace?: RequestTrace;
 }
 
-/** The end of a request that nobody will answer: it was lost, or taken back before it was in line. */
+/** The end of a request that will not be answered: it was lost, or voided before it was in line. */
 export const LOST: Terminal = {
   finishReason: 'error',
   usage: { promptTokens: 0, completionTokens: 0 },
@@ -42,7 +42,7 @@ export const LOST: Terminal = {
   },
 };
 
-/** The end of an answer that the service itself cannot go on with. */
+/** The end of an answer that a fault of the service itself cuts short. */
 export const FAULT: Terminal = {
   finishReason: 'error',
   usage: { promptTokens: 0, completionTokens: 0 },
@@ -50,9 +50,9 @@ export const FAULT: Terminal = {
 };
 
 /**
- * One entry of a request's stream: text increments, then perhaps the end. On the wire it is lines: each increment a
- * JSON string, the end a JSON object, so that a reader tells them apart by the first character and can forward an
- * increment without decoding it. A JSON string holds no raw line break, so lines are safe separators.
+ * One entry of a request's stream: text increments, then perhaps the end. Its payload has one line for each: an
+ * increment is a JSON string, the end a JSON object. A reader tells them apart by the first character and can forward
+ * an increment without decoding it. A JSON string holds no raw line break, so line breaks are safe separators.
  */
 export interface StreamEntry {
   /** The sequence number of the entry's last event. */
@@ -60,7 +60,7 @@ export interface StreamEntry {
   /** JSON string literals, quotes included. */
   deltas: string[];
   terminal?: Terminal;
-  /** Names the claim of the delivery that wrote it. Absent if no delivery wrote the end, and in restored answers. */
+  /** Names the claim of the delivery that wrote it. Absent in restored answers, and if no delivery wrote the end. */
   writer?: string;
 }
 

@@ -6,7 +6,7 @@ import type { FinishReason, Usage } from './events.ts';
 import type { ChatRoute } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
-/** The end of a request that webhooks hear of although nothing is booked: a failure, or a flag of moderation. */
+/** The end of a request that is published to webhooks although nothing is booked: a failure, or flagged content. */
 export interface FinishedNotice {
   requestId: string;
   tenantId: string;
@@ -27,7 +27,7 @@ export interface FinishedNotice {
 
 const text = Joi.string().required();
 
-/** It can be older or newer than this code, so a field more is no fault. */
+/** A notice can be older or newer than this code, so unknown fields are allowed. */
 const noticeSchema = Joi.object({
   requestId: text,
   tenantId: text,
@@ -56,6 +56,6 @@ export function parseNotice(json: string): FinishedNotice | undefined {
   } catch {
     return undefined;
   }
-  // The schema shows that it is one.
+  // The schema has just checked it.
   return noticeSchema.validate(value, { convert: false }).error === undefined ? (value as FinishedNotice) : undefined;
 }

@@ -17,8 +17,8 @@ export interface IdempotencyName {
 }
 
 /**
- * What a worker needs beside the request record, kept in Redis until the request ends. It carries the tenant's
- * settings of the moment of acceptance, so a request without `entity_id` needs no MongoDB.
+ * What a worker needs besides the request record, kept in Redis until the request ends. It carries the tenant's
+ * settings as they were at acceptance, so a request without `entity_id` needs no MongoDB.
  */
 export interface RequestEnvelope {
   requestId: string;
@@ -31,28 +31,28 @@ export interface RequestEnvelope {
   stream: boolean;
   /** Milliseconds since the epoch. */
   acceptedAt: number;
-  /** When it was run again after it had failed; how long it takes counts from then. */
+  /** When it was run again after a failure; its duration counts from then. */
   replayedAt?: number;
   /** How long Redis keeps the answer after the end; milliseconds. 0: nothing of the conversation is kept anywhere. */
   retentionMs: number;
   /**
-   * Present for asynchronous and keyed requests, and where the tenant keeps answers for longer than Redis does: the request
-   * can be admitted again, and its answer is stored. Stored envelopes of running systems have this name.
+   * Present for asynchronous and keyed requests, and if the tenant keeps answers longer than Redis does: the request can
+   * be admitted again, and its answer is stored. The field keeps this name because stored envelopes have it.
    */
   kept?: AnswerStorage & { idempotency?: IdempotencyName };
-  /** Of a request of which nothing is kept, but that it ran. */
+  /** For a request of which nothing is kept except that it ran. */
   idempotency?: IdempotencyName;
-  /** The prices at its acceptance, which hold if it has to be admitted again. Absent where that cannot be. */
+  /** The prices at acceptance, which still hold if the request is admitted again. Absent if it cannot be. */
   rates?: { promptMicro: number; completionMicro: number };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
   request: ChatRequest;
-  /** The span that the worker's spans follow (W3C Trace Context). Absent where the ingress traces nothing. */
+  /** The parent of the worker's spans (W3C Trace Context). Absent if the ingress traces nothing. */
   traceparent?: string;
 }
 
-/** How an answer is stored beside the stream in Redis that every answer leaves. */
+/** How an answer is stored, apart from the stream in Redis that every answer leaves. */
 export interface AnswerStorage {
-  /** For how long MongoDB keeps it; milliseconds. Absent: a day. */
+  /** How long MongoDB keeps it; milliseconds. Absent: a day. */
   storedMs?: number;
   /** MongoDB keeps no copy: the stream in Redis is all there is, and Redis notes for a day that the request has ended. */
   redisOnly?: true;
@@ -68,7 +68,7 @@ export interface JobFacts extends ChatJob {
   tier: Tier;
   endpoint: ChatRoute;
   finishReason: FinishReason;
-  /** '' where nobody was asked. */
+  /** '' if no provider was called. */
   provider: string;
   model: string;
   /** In the line. */
@@ -79,7 +79,7 @@ export interface JobFacts extends ChatJob {
   errorCode?: ErrorCode;
 }
 
-/** Something is due for this webhook. */
+/** Webhook deliveries are due for this webhook. */
 export interface WebhookJob {
   tenantId: string;
   webhookId: string;
@@ -96,13 +96,13 @@ interface PayloadRule<Payload> {
   schema: Joi.ObjectSchema<Payload>;
 }
 
-/** A job may be older, or newer, than the code that reads it: fields that are not known are passed over. */
+/** A job may be older or newer than the code that reads it, so unknown fields are ignored. */
 function payload<Payload>(...ids: (keyof Payload & string)[]): PayloadRule<Payload> {
   const fields: Joi.SchemaMap = Object.fromEntries(ids.map((id) => [id, Joi.string().required()]));
   return { ids, schema: Joi.object<Payload>().keys(fields).unknown(true).prefs({ convert: false }) };
 }
 
-/** A job's own name, its payload, and how often and for how long BullMQ has it. */
+/** A job's name in BullMQ, its payload, how often BullMQ runs it and how long BullMQ keeps it. */
 interface JobDefinition {
   job: string;
   payload: PayloadRule<unknown>;
@@ -111,7 +111,7 @@ interface JobDefinition {
   removeOnFail: boolean | { count: number; age: number };
 }
 
-/** Failed jobs that people may look at. */
+/** Failed jobs are kept for people to look at. */
 const FAILED_KEPT = { count: 1_000, age: 86_400 } as const;
 
 const CHAT = {
@@ -119,12 +119,12 @@ const CHAT = {
   payload: payload<ChatJob>('tenantId'),
   /** Retries are the pipeline's own, inside one delivery. */
   attempts: 1,
-  /** Keeping a job costs a third of its whole way, so a worker keeps a sample (workers/processors/job-history.ts). */
+  /** Keeping a job adds a third to its cost, so a worker keeps only a sample (workers/processors/job-history.ts). */
   removeOnComplete: true,
   removeOnFail: FAILED_KEPT,
 } as const;
 
-/** What is to be done stands in MongoDB. A job only says so: one that has failed makes way for the next. */
+/** The work itself is in MongoDB and a job only announces it, so a failed job gives way to the next. */
 const NOTICE = { attempts: 1, removeOnComplete: true, removeOnFail: FAILED_KEPT } as const;
 const DELIVERY = { job: 'deliver', payload: payload<WebhookJob>('tenantId', 'webhookId'), ...NOTICE } as const;
 
@@ -134,7 +134,7 @@ export const JOBS = {
   /** Lines of batches: nobody waits for them, so they yield to the other queue. */
   batch: CHAT,
   webhooks: DELIVERY,
-  /** Receivers that fail or take long have a queue of their own, so that the others need not wait behind them. */
+  /** Slow or failing receivers have a queue of their own, so that the others need not wait behind them. */
   'webhooks-slow': DELIVERY,
   compliance: { job: 'run', payload: payload<ComplianceJob>('tenantId', 'jobId'), ...NOTICE },
 } as const satisfies Record<string, JobDefinition>;
@@ -152,10 +152,10 @@ function hasTexts(data: unknown, names: readonly string[]): boolean {
   return true;
 }
 
-/** Throws where the payload is not one of this queue. */
+/** Throws unless the payload is one of this queue. */
 export function parseJob<Name extends JobQueueName>(name: Name, data: unknown): JobPayload<Name> {
   const { ids, schema } = JOBS[name].payload;
-  // What is plain needs no schema, which alone says what is wrong.
+  // A plain payload can skip the schema, which is only needed to say what is wrong.
   const error = hasTexts(data, ids) ? undefined : schema.validate(data).error;
   if (error !== undefined) throw new Error(`A job of the queue ${name} cannot be read: ${error.message}`);
   // It has just been checked.

@@ -24,7 +24,7 @@ export interface ListPage<Resource> {
   last_id: string | null;
 }
 
-/** Every way to miss a rule has the one sentence that says what to send. */
+/** However a rule is broken, the error is the one sentence that says what to send. */
 function sayAlways(sentence: string): Joi.LanguageMessages {
   return Object.fromEntries(
     ['string.base', 'string.empty', 'string.max', 'string.pattern.base', 'any.only'].map((type) => [
@@ -58,7 +58,7 @@ export function createListQuerySchema({ charactersMax, anyCharacter }: CursorRul
       .meta({ reads: Joi.number().integer().min(1).max(LIMIT_MAX), default: LIMIT_DEFAULT })
       .description('How many items a page may have.')
       .messages(sayAlways(`must be a whole number from 1 to ${String(LIMIT_MAX)}`)),
-    // NUL is in no id that the service makes, and no database takes it.
+    // No id that the service makes contains NUL, and no database accepts it.
     after: (anyCharacter ? after : after.pattern(/^[^\x00]*$/))
       .description('The id of the last item of the page before: `last_id`.')
       .messages(sayAlways(AFTER_RULE)),
@@ -109,7 +109,7 @@ export function toListPage<Row, Resource extends { id: string }>(
   };
 }
 
-/** A page of a list that is whole in memory, in the order that `asc` asks for. */
+/** A page of a list that is complete in memory; `rows` are in the order of `asc`. */
 export function pageOf<Row>(rows: readonly Row[], query: ListQuery, idOf: (row: Row) => string): Row[] {
   const ordered = query.order === 'asc' ? [...rows] : rows.toReversed();
   if (query.after === undefined) return ordered.slice(0, query.limit + 1);

@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-/** A tenant's own moderation rules; what is absent follows the service's defaults. */
+/** A tenant's own moderation rules; for whatever is absent, the service's defaults apply. */
 export interface ModerationSettings {
   /** Categories that never flag. */
   disabled?: string[];

@@ -29,7 +29,7 @@ function sentenceOf(detail: Joi.ValidationErrorItem, param: string): string {
   return param === '' ? sentence.replace('`value`', 'The request body') + '.' : `${sentence}.`;
 }
 
-/** joi compiles the sentences with every call that names them, so each schema gets them once: 62 µs against 12. */
+/** joi compiles messages in every call that passes them, so each schema gets them once: 12 µs instead of 62. */
 const strict = new WeakMap<Joi.Schema, Joi.Schema>();
 
 function strictly(schema: Joi.Schema): Joi.Schema {
@@ -41,15 +41,15 @@ function strictly(schema: Joi.Schema): Joi.Schema {
   return known;
 }
 
-/** joi passes over a field of this name, even where it refuses all others that it does not know. */
+/** joi ignores a field of this name, even if it refuses all other unknown fields. */
 function assertPlain(input: unknown): void {
   if (typeof input !== 'object' || input === null || !Object.hasOwn(input, '__proto__')) return;
   throw new ServiceError('invalid_request', '`__proto__` is not allowed.', { param: '__proto__' });
 }
 
 /**
- * Checks `input` as it is: no conversion, so `"5"` is not a number. What passes has the schema's type. Throws a
- * ServiceError that names the first field at fault and the rule it breaks.
+ * Checks `input` without conversion, so `"5"` is not a number. Input that passes has the schema's type. Throws a
+ * ServiceError that names the first invalid field and the rule it breaks.
  */
 export function checkAgainst<T>(schema: Joi.ObjectSchema<T>, input: unknown): asserts input is T {
   assertPlain(input);

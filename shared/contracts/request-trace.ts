@@ -9,7 +9,7 @@ export interface AttemptTrace {
   outcome: string;
 }
 
-/** What moderation said last: of the submitted messages, then of the answer. */
+/** Moderation's last verdict: first on the submitted messages, then on the answer. */
 export interface ModerationTrace {
   backend: string;
   /** `unavailable`: the backend gave no verdict, so the request was refused. */
@@ -17,7 +17,7 @@ export interface ModerationTrace {
   categories: string[];
 }
 
-/** What a worker notes of a request beside the record's own times. */
+/** What a worker notes about a request besides the times in its record. */
 export interface RequestTrace {
   moderatedAt?: number;
   moderation?: ModerationTrace;

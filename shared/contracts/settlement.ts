@@ -32,8 +32,8 @@ const anyText = Joi.string().allow('').required();
 const count = Joi.number().integer().min(0).required();
 
 /**
- * What a record says is booked as money: nothing is converted or guessed. It can be older or newer than this code, so a
- * field more, or a tier or finish reason that is not known here, is no fault.
+ * A record is booked as money, so nothing is converted or guessed. It can be older or newer than this code, so unknown
+ * fields, tiers and finish reasons are allowed.
  */
 const settlementSchema = Joi.object({
   requestId: text.pattern(/^req_/),
@@ -43,7 +43,7 @@ const settlementSchema = Joi.object({
   tier: text,
   endpoint: text,
   entityId: Joi.string(),
-  // Empty where a worker died before it could say whom it asked.
+  // Empty if a worker died before it could say which provider it called.
   provider: anyText,
   model: anyText,
   promptTokens: count,
@@ -61,8 +61,8 @@ const TEXTS = ['requestId', 'tenantId', 'keyId', 'tier', 'endpoint', 'finishReas
 const COUNTS = ['promptTokens', 'completionTokens', 'costMicro', 'acceptedAt', 'finishedAt'] as const;
 
 /**
- * Whether a record is one beyond doubt, which nearly all are: the schema takes five times as long, and it alone refuses.
- * Whatever this lets pass, the schema lets pass (a property in test/unit/shared/contracts).
+ * Whether a value is clearly a valid record, as nearly all are: the schema takes five times as long. Only the schema
+ * refuses, and it accepts whatever passes here (a property in test/unit/shared/contracts).
  */
 export function isPlainSettlement(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
@@ -90,11 +90,11 @@ export function parseSettlement(json: string): SettlementRecord | undefined {
     return undefined;
   }
   const isRecord = isPlainSettlement(value) || isSettlement(value);
-  // It has just been shown to be one.
+  // It has just been checked.
   return isRecord ? (value as SettlementRecord) : undefined;
 }
 
-/** The judge of what is no plain record. */
+/** Decides about values that are not plain records. */
 export function isSettlement(value: unknown): boolean {
   return settlementSchema.validate(value, { convert: false }).error === undefined;
 }

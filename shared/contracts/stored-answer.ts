@@ -2,8 +2,8 @@ import type { IdempotencyName } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
 /**
- * An ended request as Redis has it: the fields of its record that a reader needs, and the entries of its stream. Put
- * back, it reads the same, byte for byte.
+ * An ended request as Redis has it: the fields of its record that a reader needs, and the entries of its stream. Once
+ * restored, it reads the same, byte for byte.
  */
 export interface EndedAnswer {
   requestId: string;
@@ -17,7 +17,7 @@ export interface EndedAnswer {
 export interface StoredAnswer extends EndedAnswer {
   mode: KeyMode;
   entityId?: string;
-  /** Undefined: asked for asynchronously, or not remembered under its key because it ended without an answer. */
+  /** Undefined: the request was asynchronous, or its key does not remember it because it ended without an answer. */
   idempotency?: IdempotencyName;
   /** Milliseconds since the epoch. */
   expiresAt: number;

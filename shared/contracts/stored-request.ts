@@ -6,7 +6,7 @@ import { CHAT_ROUTES } from './jobs.ts';
 import { KEY_MODES } from './space.ts';
 import type { RequestEnvelope } from './jobs.ts';
 
-/** What was stored does not have the shape that this version of the code reads. */
+/** Stored data does not have the shape that this version of the code reads. */
 export class UnreadableError extends Error {
   override readonly name = 'UnreadableError';
 }
@@ -17,7 +17,7 @@ const count = Joi.number().required();
 const flag = Joi.boolean().required();
 const ROLE_NAMES: ReadonlySet<unknown> = new Set(ROLES);
 
-/** By hand: 100 messages cost nothing that can be measured beside `JSON.parse`. */
+/** Written by hand: for 100 messages the cost cannot be measured next to that of `JSON.parse`. */
 function areMessages(messages: readonly unknown[]): boolean {
   for (const message of messages) {
     if (typeof message !== 'object' || message === null) return false;
@@ -30,7 +30,7 @@ function areMessages(messages: readonly unknown[]): boolean {
 const checkMessages: Joi.CustomValidator<unknown[]> = (messages, helpers) =>
   areMessages(messages) ? messages : helpers.error('any.invalid');
 
-/** Limits are not asked for again: the ingress has, and they may have changed since. Newer code may store more. */
+/** Limits are not checked again: the ingress did so, and they may have changed. Newer code may store more fields. */
 const requestSchema = Joi.object({
   messages: Joi.array().custom(checkMessages).required(),
   model: Joi.valid(...TIERS),
@@ -108,8 +108,8 @@ function isPlainTenant(value: unknown): boolean {
 }
 
 /**
- * Whether a body is one beyond doubt, which nearly all are: the schema takes ten times as long and leaves as much garbage
- * as a sixth of a whole request. It alone refuses, and whatever this lets pass, it lets pass (a property in
+ * Whether a body is clearly valid, as nearly all are: the schema takes ten times as long and makes as much garbage as a
+ * sixth of a whole request. Only the schema refuses, and it accepts whatever passes here (a property in
  * test/unit/shared/contracts).
  */
 export function isPlainEnvelope(value: unknown): boolean {
@@ -126,7 +126,7 @@ export function isPlainEnvelope(value: unknown): boolean {
     isCount(acceptedAt) &&
     (replayedAt === undefined || isCount(replayedAt)) &&
     isCount(retentionMs) &&
-    // What is kept of a request, and at what price, has its own rules, which the schema knows.
+    // The schema has the rules for these fields.
     value['kept'] === undefined &&
     value['idempotency'] === undefined &&
     value['rates'] === undefined &&
@@ -135,7 +135,7 @@ export function isPlainEnvelope(value: unknown): boolean {
   );
 }
 
-/** The judge of what is no plain body. */
+/** Decides about bodies that are not plain. */
 export function isEnvelope(value: unknown): boolean {
   return storedEnvelope.validate(value).error === undefined;
 }

@@ -4,7 +4,7 @@ import type { FinishReason } from './events.ts';
 import type { ChatRoute } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
-/** Of what a request was about: never a word of the conversation. */
+/** Describes a request without a word of its conversation. */
 interface ChatEventData {
   request_id: string;
   key_id: string;
@@ -41,12 +41,12 @@ interface ComplianceJobData {
 /** What `data` of each event holds (docs/spec/contract.md section 6). */
 export interface WebhookEventData {
   'chat.completed': EndedChatData & { credits: number };
-  /** `error_code` is null where the worker that knew it died before it could tell. */
+  /** `error_code` is null if the worker that knew it died before it could report it. */
   'chat.failed': EndedChatData & { error_code: string | null };
-  /** Whatever end it came to: `status` says which. */
+  /** Sent however the batch ended: `status` says how. */
   'batch.completed': { batch_id: string; status: BatchStatus; total: number; succeeded: number; failed: number };
   'credits.purchased': { purchase_id: string; credits: number };
-  /** At most a tenth of the balance after the last grant or purchase is left. */
+  /** A tenth or less of the balance after the last grant or purchase is left. */
   'credits.low': BalanceData & { balance_after_last_top_up: number };
   'credits.depleted': BalanceData;
   'budget.threshold_reached': BudgetData & { threshold_percent: number };
@@ -87,7 +87,7 @@ const TYPES: Record<WebhookEventType, true> = {
   ping: true,
 };
 
-// Object.keys forgets that the names are those of the record.
+// Object.keys does not keep the type of the record's names.
 export const WEBHOOK_EVENT_TYPES = Object.keys(TYPES) as WebhookEventType[];
 
 export function isWebhookEventType(text: string): text is WebhookEventType {

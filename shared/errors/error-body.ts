@@ -35,7 +35,7 @@ export function toErrorObject(detail: ErrorDetail, requestId: string): ErrorObje
   };
 }
 
-/** What travels of an error: no cause, which only operators may read. */
+/** The part of an error that travels: not its cause, which only operators may read. */
 export function toErrorDetail(error: {
   code: ErrorCode;
   message: string;

@@ -3,11 +3,11 @@ import type { ErrorCode } from './codes.ts';
 export interface ServiceErrorOptions {
   /** For the operator's log only; never shown to the caller. */
   cause?: unknown;
-  /** The field at fault, as the caller wrote it: `messages[3].content`. */
+  /** The invalid field, as the caller wrote it: `messages[3].content`. */
   param?: string;
   /** Whole seconds after which the same call is admitted if nothing else changes. */
   retryAfterSeconds?: number;
-  /** A client that sends the same again by itself would undo what somebody has asked for, or get the same again. */
+  /** An automatic retry would undo what somebody has asked for, or get the same error again. */
   isFinal?: boolean;
   /** A machine-readable detail beside the code: `in_flight` (docs/spec/contract.md section 5). */
   reason?: string;
@@ -32,7 +32,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** What a caller is told of a bug; the operator's log says more. */
+/** What a caller sees of a bug; the operator's log says more. */
 export function unexpectedError(): ServiceError {
   return new ServiceError(
     'internal_error',
@@ -40,7 +40,7 @@ export function unexpectedError(): ServiceError {
   );
 }
 
-/** 504 for a request whose own time limit is over, whoever notices. */
+/** 504 for a request that has reached its own time limit, whoever notices. */
 export function outOfTime(): ServiceError {
   return new ServiceError(
     'timeout',
@@ -48,7 +48,7 @@ export function outOfTime(): ServiceError {
   );
 }
 
-/** A wait as `Retry-After` says it: whole seconds, at least one. */
+/** A wait as `Retry-After` gives it: whole seconds, at least one. */
 export function toRetrySeconds(waitMs: number): number {
   return Math.max(1, Math.ceil(waitMs / 1000));
 }

@@ -1,10 +1,10 @@
-/** Gives up waiting for `call` after a time, counted from now; what it does may still happen. Rejects with `sentence`. */
+/** Stops waiting for `call` after `limitMs` and rejects with `sentence`; what the call does may still happen. */
 export function withTimeLimit<Result>(
   call: Result | Promise<Result>,
   limitMs: number,
   sentence: string,
 ): Promise<Result> {
-  // Each call of a store comes by here: a race would make four more promises.
+  // Every call to a store passes through here: Promise.race would make four more promises.
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       reject(new Error(sentence));

@@ -1,10 +1,10 @@
 import { withTimeLimit } from './clock.ts';
 
-/** Collects what was opened and closes it in reverse order, once, going on past a step that fails or hangs. */
+/** Collects what was opened and closes it once, in reverse order; a step that fails or hangs does not stop the rest. */
 export interface Closer {
   /**
-   * `limitMs`: how long the step may take, 2 s where it is not said: a store that is away must not hold up the end.
-   * All steps with a limit share 8 s; Infinity is for a step that knows itself when to end.
+   * `limitMs`: how long the step may take, by default 2 s: an unavailable store must not hold up the end.
+   * All steps with a limit share 8 s; Infinity is for a step that limits itself.
    */
   defer(name: string, close: () => unknown, options?: { limitMs?: number }): void;
   close(): Promise<void>;
@@ -12,7 +12,7 @@ export interface Closer {
 
 const LIMIT_MS = 2_000;
 const ALL_MS = 8_000;
-/** What is left for a step when the others have used up the time: closing what does answer takes less. */
+/** What a step gets when the others have used up the time: closing a store that answers takes less. */
 const LEAST_MS = 100;
 
 export function createCloser(onFailure: (name: string, error: unknown) => void): Closer {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Bytes from 248 up would make the first eight characters likelier than the rest, so they are thrown away. */
+/** Bytes from 248 up would make the first eight characters likelier than the rest, so they are discarded. */
 const UNBIASED_BYTE_LIMIT = 248;
 
 /** Random bytes are drawn in blocks: one system call serves about 170 ids. */
@@ -55,7 +55,7 @@ export function newId(prefix: IdPrefix): string {
 
 const ID_CHARACTERS = 24;
 
-/** An id that the same parts always give, so that what is written twice is there once. */
+/** The same parts always give the same id, so that writing something twice stores it once. */
 export function derivedId(prefix: IdPrefix, ...parts: readonly string[]): string {
   let rest = BigInt(`0x${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`);
   let text = '';

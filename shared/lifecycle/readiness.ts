@@ -1,6 +1,6 @@
 /** Whether a process can serve. */
 export interface Readiness {
-  /** Each check by name: `ok` or what is wrong in words that anybody may read. */
+  /** Each check by name: `ok`, or what is wrong, in words that anybody may read. */
   check(): Promise<ReadyState>;
   /** The same with the stores' own words, for operators. */
   details(): Promise<ReadyState>;
@@ -37,7 +37,7 @@ async function outcomeOf(name: string, check: Check, timeoutMs: number): Promise
 
 export interface ReadinessTimes {
   timeoutMs?: number;
-  /** Anybody may ask, and the stores are asked once in this time. */
+  /** Anybody may ask, so the stores are asked at most once in this time. */
   freshMs?: number;
 }
 

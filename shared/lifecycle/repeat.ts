@@ -1,9 +1,9 @@
-/** Runs `task` again and again, the next run `pauseMs` after the last has ended, until `stop`, which waits for it. */
+/** Runs `task` again and again, each time `pauseMs` after the last run has ended. `stop` waits for a run in progress. */
 export interface Repeating {
   stop(): Promise<void>;
 }
 
-/** `pauseMs` may depend on what the run returned. `onError` hears of a failed run; the next one comes all the same. */
+/** `pauseMs` may depend on what the run returned. `onError` gets the error of a failed run; the next run still comes. */
 export function repeat<T>(
   task: () => Promise<T>,
   pauseMs: (result: T | undefined) => number,

@@ -8,10 +8,10 @@ import { createCloser } from './closer.ts';
 import type { Closer } from './closer.ts';
 import type { Server } from 'node:http';
 
-/** A supervisor signals every process of a service, and npm and its launcher pass theirs on: signals this close are one. */
+/** A supervisor signals all processes of a service; npm and its launcher pass that on. Signals this close are one. */
 const ONE_STOP_MS = 1_000;
 
-/** Resolves once `server` accepts connections. A port in use is one sentence that says what to do. */
+/** Resolves once `server` accepts connections. If it cannot, rejects with one sentence that says what to do. */
 export function listen(server: Server, port: number, host: string, setting: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (cause: NodeJS.ErrnoException): void => {
@@ -64,10 +64,10 @@ function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
 
 /**
  * The life of a process: checks the settings, starts, and closes on SIGTERM or SIGINT within its grace. A second signal
- * ends it at once, but for the first one's echo. What fails at the start is one sentence and exit code 1.
+ * ends it at once, unless it is an echo of the first. A failed start prints one sentence and exits with code 1.
  */
 export async function runProcess(options: ProcessOptions): Promise<void> {
-  // Threads that share so short a work cost more than they save (docs/decisions/0074).
+  // Sharing so short a task among threads costs more than it saves (docs/decisions/0074).
   setFlagsFromString('--no-parallel-scavenge');
   const config = parseConfig(options);
   if (config === undefined) {
@@ -110,7 +110,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   try {
     await options.start(config, log, closer);
   } catch (error) {
-    // A signal has closed what the start was using.
+    // A signal came meanwhile and closed what the start was using.
     if (first !== undefined) return;
     log.debug('The process could not start.', { error });
     process.stderr.write(`${sentenceOf(error)}\n`);

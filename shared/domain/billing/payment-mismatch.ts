@@ -5,7 +5,7 @@ export type PaymentMismatch = (typeof PAYMENT_MISMATCHES)[number];
 /** A payment's session as its notice describes it; null: the notice does not say. */
 export interface PaidSession {
   id: string;
-  /** What the buyer's address named; anybody can set it on a payment link. */
+  /** Taken from the URL that the buyer opened; anybody can set it on a payment link. */
   clientReferenceId: string | null;
   /** What this service wrote into the session; nobody else can. */
   metadataCheckoutId: string | null;
@@ -26,7 +26,7 @@ export interface ExpectedPayment {
   currency: string;
 }
 
-/** In which respect a session is not the paid one of this checkout; undefined: it is (docs/spec/contract.md section 8). */
+/** Why a session is not the paid one of this checkout; undefined: it is (docs/spec/contract.md section 8). */
 export function mismatchOf(checkout: ExpectedPayment, session: PaidSession): PaymentMismatch | undefined {
   const { _id: checkoutId, sessionId } = checkout;
   if (checkout.payment !== 'stripe') return 'checkout';

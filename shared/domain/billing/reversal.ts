@@ -1,6 +1,6 @@
 import { refundOf } from '../pricing/pricing.ts';
 
-/** A dispute of a purchase. Its money can be withdrawn and reinstated more than once, and notices change places. */
+/** A dispute of a purchase. Its money can be withdrawn and reinstated repeatedly; notices can arrive out of order. */
 export interface Dispute {
   id: string;
   /** In the purchase's currency and minor units. */
@@ -18,9 +18,9 @@ export interface Reversed {
   disputedMicro: number;
 }
 
-/** What the payment says of money that went back, or came again. */
+/** A notice about money of a purchase that went back to the buyer, or was reinstated. */
 export type Reversal =
-  /** `refundedAmount` is all that was ever paid back. */
+  /** `refundedAmount` is the total paid back so far. */
   | { kind: 'refund'; refundedAmount: number }
   | { kind: 'dispute'; disputeId: string; amount: number; currency: string; funds: 'withdrawn' | 'reinstated' };
 
@@ -42,14 +42,14 @@ function withFunds(disputes: readonly Dispute[], id: string, amount: number, fun
 }
 
 /**
- * What has gone back after a reversal. It depends on what was said, not on the order in which it was said: so notices
- * that change places end alike. All of a purchase goes back at most once, whether by refunds, disputes or both.
+ * What has gone back after a reversal. The result depends on which notices came, not on their order. A purchase goes
+ * back in full at most once, whether by refunds, disputes or both.
  */
 export function reverse(purchase: ReversiblePurchase, reversal: Reversal): Reversed {
   let { refundedAmount, disputes = [] } = purchase;
   if (reversal.kind === 'refund') refundedAmount = Math.max(refundedAmount, reversal.refundedAmount);
   else {
-    // An amount in a currency of the bank's cannot be set against the price: then all of it is disputed.
+    // An amount in the bank's own currency cannot be compared with the price, so the whole price counts as disputed.
     const amount = reversal.currency === purchase.currency ? reversal.amount : purchase.amount;
     disputes = withFunds(disputes, reversal.disputeId, amount, reversal.funds);
   }

@@ -1,13 +1,13 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /**
- * What stands for an entity that was deleted: the same for the same entity, so that sums stay apart, and made with a
- * key, so that nobody finds the entity by trying names. A tenant's key is its own: another tenant's entity of the same
- * name has another pseudonym.
+ * What replaces a deleted entity in records: the same for the same entity, so that sums stay separate, and keyed, so
+ * that nobody finds the entity by trying names. Each tenant has its own key: another tenant's entity of the same name
+ * has another pseudonym.
  */
 export interface Pseudonyms {
   of(tenantId: string, entityId: string): string;
-  /** Whether a text was made by `of`: what has been replaced is not replaced again. */
+  /** Whether a text was made by `of`, so that pseudonyms are not replaced again. */
   isOne(tenantId: string, text: string): boolean;
 }
 
@@ -15,14 +15,14 @@ const PREFIX = 'erased_';
 const KEY_BYTES = 32;
 const TAG_BYTES = 16;
 const CHECK_BYTES = 6;
-/** Base64 of the tag, and behind it that of the check. */
+/** The length of the tag in base64; that of the check follows it. */
 const TAG_CHARACTERS = 22;
 /** Deriving a key costs more than using it. */
 const TENANTS_MAX = 10_000;
-/** Each request of an entity asks some four times for its pseudonym, which costs two hashes. */
+/** Each request of an entity needs its pseudonym about four times, and making one costs two hashes. */
 const KNOWN_MAX = 256;
 
-/** `rootKey`: from which the keys of tenants are derived (HKDF); with another one the names are others. */
+/** `rootKey`: the tenants' keys are derived from it (HKDF); another root key gives other pseudonyms. */
 export function createPseudonyms(rootKey: Buffer): Pseudonyms {
   const keys = new Map<string, Buffer>();
 
@@ -47,7 +47,7 @@ export function createPseudonyms(rootKey: Buffer): Pseudonyms {
 
   return {
     of(tenantId, entityId) {
-      // No id of a tenant has a space.
+      // No tenant id contains a space.
       const name = `${tenantId} ${entityId}`;
       let pseudonym = known.get(name);
       if (pseudonym === undefined) {
@@ -67,12 +67,12 @@ export function createPseudonyms(rootKey: Buffer): Pseudonyms {
   };
 }
 
-/** A shorter name is a part of many words that mean somebody or something else. */
+/** Shorter names occur inside many unrelated words. */
 const ANYWHERE_FROM_CHARACTERS = 4;
 
 /**
- * The text with something else in the place of an entity's name, wherever it stands; a name of three characters or less
- * only where it stands alone: of the entity `1`, `line-1` speaks, and `line-10` does not.
+ * The text with an entity's name replaced wherever it occurs; a name of three characters or fewer is replaced only where
+ * it stands alone: `line-1` names the entity `1`, `line-10` does not.
  */
 export function hideName(text: string, name: string, instead: string): string {
   if (name === '') return text;

@@ -40,7 +40,7 @@ function overlapOf(history: readonly ChatMessage[], submitted: readonly ChatMess
   for (let length = Math.min(history.length, submitted.length); length > 0; length -= 1) {
     if (matches(history, history.length - length, submitted, 0)) return length;
   }
-  // A caller that resends everything sends more than a full history still has: it then lies whole further back.
+  // A caller that resends everything sends more than a full history holds: all of the history then lies further back.
   if (history.length < HISTORY_MESSAGES_MAX) return 0;
   for (let at = submitted.length - history.length; at > 0; at -= 1) {
     if (matches(history, 0, submitted, at)) return at + history.length;
@@ -49,8 +49,8 @@ function overlapOf(history: readonly ChatMessage[], submitted: readonly ChatMess
 }
 
 /**
- * Joins stored history and submitted messages (docs/spec/contract.md section 4): where the submitted ones begin with a
- * copy of the end of the history, the overlap is sent and stored once.
+ * Joins stored history and submitted messages (docs/spec/contract.md section 4): if the submitted ones begin with a copy
+ * of the end of the history, the overlap is sent and stored once.
  */
 export function mergeHistory(history: readonly ChatMessage[], submitted: readonly ChatMessage[]): MergedConversation {
   const spoken = submitted.filter((message) => message.role !== 'system');

@@ -24,7 +24,7 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Lets junk be refused without a look into the database; it protects nothing. */
+/** Lets junk be refused without a database look-up; it is no protection. */
 function checksumOf(body: string): string {
   let number = hash('sha256', body, 'buffer').readUIntBE(0, 6);
   let text = '';

@@ -13,21 +13,21 @@ export interface Principal {
   tenantStatus: 'active' | 'suspended';
   /** Milliseconds since the epoch. */
   expiresAt?: number;
-  /** Of the key, and of the endpoints for this key (`chatRpm`, `streamRpm`), a minute; `dailyRequests` in 24 hours, 0: any. */
+  /** The key's, per minute (`chatRpm`, `streamRpm`: per endpoint); `dailyRequests` per 24 hours, 0: unlimited. */
   limits: { rpm: number; tpm: number; dailyRequests: number; chatRpm: number; streamRpm: number };
   /** Of all the tenant's keys together; null: none. */
   ceilings: { rpm: number | null; tpm: number | null; inFlight: number | null };
-  /** Of the tenant's turns in the interactive queue. */
+  /** The weight of the tenant's turns in the interactive queue. */
   weight: number;
-  /** Tokens a calendar month (UTC); null: none. */
+  /** Tokens per calendar month (UTC); null: no budget. */
   monthlyTokenBudget: number | null;
-  /** Tokens a day (UTC) of all the tenant's test keys together. */
+  /** Tokens per day (UTC) of all the tenant's test keys together. */
   testDailyTokens: number;
   defaultModel: Tier;
   subject?: string;
   grade?: string;
   onDisconnect: 'cancel' | 'finish';
-  /** How long answers stay after their end; absent: the settings of the service; 0: nothing is kept. */
+  /** How long answers are kept after their end; absent: as the service's settings say; 0: nothing is kept. */
   retentionSeconds?: number;
   moderation?: ModerationSettings;
 }

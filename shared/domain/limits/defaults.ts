@@ -18,7 +18,7 @@ export const DEFAULT_WEIGHT = 1;
 
 type Ceilings = Record<keyof typeof DEFAULT_CEILINGS, number | null>;
 
-/** The ceilings of a tenant; null: none. Those that nobody has set are the defaults, for older tenants, too. */
+/** The ceilings of a tenant; null: none. Ceilings that nobody has set are the defaults, for older tenants too. */
 export function ceilingsOf(set: { [Name in keyof Ceilings]?: number | null | undefined }): Ceilings {
   const { tenantRpm, tenantTpm, maxInFlight } = DEFAULT_CEILINGS;
   return {
@@ -31,5 +31,5 @@ export function ceilingsOf(set: { [Name in keyof Ceilings]?: number | null | und
 /** Resuming, looking up and cancelling requests, per key (docs/spec/contract.md section 3). */
 export const LOOKUPS_PER_MINUTE = 600;
 
-/** Failed authentications a minute and address (docs/spec/contract.md section 2). */
+/** Failed authentications per minute and address (docs/spec/contract.md section 2). */
 export const ADDRESS_FAILURES_PER_MINUTE = 60;

@@ -1,8 +1,8 @@
-/** What ended in a queue within some time. Durations are counted by their bucket, so that tallies can be added up. */
+/** What ended in a queue during some time. Durations are counted in buckets, so that tallies can be added up. */
 export interface JobTally {
   completed: number;
   failed: number;
-  /** Bucket → how many jobs waited, or ran, so long. */
+  /** Bucket → how many jobs waited, or ran, that long. */
   waited: Map<number, number>;
   ran: Map<number, number>;
 }
@@ -11,13 +11,13 @@ export function emptyTally(): JobTally {
   return { completed: 0, failed: 0, waited: new Map(), ran: new Map() };
 }
 
-/** Upper bounds in milliseconds. A request takes ten minutes at most, a batch's line waits for up to a day. */
+/** Upper bounds in milliseconds. A request takes at most ten minutes; a batch's line waits for up to a day. */
 const BOUNDS_MS = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
   1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000,
 ];
 
-/** The bucket of a duration: the index of the least bound that is no less. Durations beyond all bounds count in the last. */
+/** The index of the smallest bound that the duration does not exceed; durations beyond all bounds count in the last. */
 export function bucketOf(durationMs: number): number {
   const bucket = BOUNDS_MS.findIndex((bound) => durationMs <= bound);
   return bucket === -1 ? BOUNDS_MS.length - 1 : bucket;
@@ -43,7 +43,7 @@ export function countOf(counts: ReadonlyMap<number, number>): number {
   return [...counts.values()].reduce((sum, count) => sum + count, 0);
 }
 
-/** The duration that `percent` of the counted ones do not exceed, taken as even within a bucket; 0 without any. */
+/** The duration that `percent` of those counted do not exceed, spread evenly within a bucket; 0 if none is counted. */
 export function percentileMs(counts: ReadonlyMap<number, number>, percent: number): number {
   let before = 0;
   const rank = (countOf(counts) * percent) / 100;

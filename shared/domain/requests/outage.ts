@@ -3,7 +3,7 @@ import type { Terminal } from '../../contracts/events.ts';
 import type { EndedAnswer } from '../../contracts/stored-answer.ts';
 import type { ErrorCode } from '../../errors/codes.ts';
 
-/** What comes back without the caller: a provider, the moderation backend, a store, time. */
+/** Errors that pass without the caller's doing: a provider, the moderation backend or a store fails, or time runs out. */
 export const OUTAGE_CODES = ['model_unavailable', 'timeout'] as const satisfies readonly ErrorCode[];
 export type OutageCode = (typeof OUTAGE_CODES)[number];
 
@@ -17,8 +17,8 @@ export function endOf({ entries }: Pick<EndedAnswer, 'entries'>): { terminal: Te
 }
 
 /**
- * The code of an end that says nothing about its request: it has no text, so no charge either, and failed for a passing
- * reason. Undefined: any other end.
+ * The code of an end that says nothing about the request itself: it has no text, so no charge either, and the reason was
+ * temporary. Undefined: any other end.
  */
 export function outageOf({ terminal, hasText }: ReturnType<typeof endOf>): OutageCode | undefined {
   const code = terminal?.error?.code;

@@ -1,4 +1,4 @@
-/** What the attempts of a short stretch of time came to. */
+/** How the attempts of a short stretch of time ended. */
 export interface Slice {
   /** The beginning; milliseconds since the epoch. */
   at: number;
@@ -7,10 +7,10 @@ export interface Slice {
   failed: Record<string, number>;
 }
 
-/** A window is kept in so many slices: an attempt leaves it at most a thirtieth of the window early. */
+/** A window is kept in this many slices, so an attempt leaves it at most a thirtieth of the window early. */
 const SLICES = 30;
 
-/** Notes one attempt in `slices` (oldest first) and lets go of what is older than the window. No reason: it succeeded. */
+/** Notes one attempt in `slices` (oldest first) and drops slices older than the window. No reason: it succeeded. */
 export function noteAttempt(slices: Slice[], reason: string | undefined, windowMs: number, now: number): void {
   const sliceMs = Math.ceil(windowMs / SLICES);
   const at = Math.floor(now / sliceMs) * sliceMs;
@@ -18,7 +18,7 @@ export function noteAttempt(slices: Slice[], reason: string | undefined, windowM
   if (slice?.at !== at) {
     slice = { at, ok: 0, failed: {} };
     slices.push(slice);
-    // What lies ahead was noted before the clock was put back.
+    // Slices that lie ahead were noted before the clock was set back.
     while (slices[0] !== undefined && (slices[0].at < now - windowMs || slices[0].at > now + sliceMs)) slices.shift();
   }
   if (reason === undefined) slice.ok += 1;
@@ -53,7 +53,7 @@ export interface Totals {
   errors: Record<string, number>;
 }
 
-/** The sum of what began at `oldest` or later. */
+/** The sum of the slices that began at `oldest` or later. */
 export function totalsOf(slices: readonly Slice[], oldest: number): Totals {
   let ok = 0;
   let errors: Record<string, number> = {};
@@ -66,7 +66,7 @@ export function totalsOf(slices: readonly Slice[], oldest: number): Totals {
   return { attempts: ok + failures, failures, errors };
 }
 
-/** The reason that came most often. */
+/** The most frequent reason. */
 export function mainReason(errors: Record<string, number>): string {
   const [first] = Object.entries(errors).sort(([, a], [, b]) => b - a);
   return first?.[0] ?? 'failures';

@@ -4,14 +4,14 @@ import type { Slice } from './attempt-window.ts';
 
 /**
  * The circuit breaker of a provider, as pure transitions: time is an argument, and the same rules decide for the whole
- * fleet (over the state in Redis) and for one worker alone while Redis is away.
+ * fleet (over the state in Redis) and for one worker alone while Redis is unavailable.
  */
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 export interface BreakerSettings {
   /** How far back attempts count. */
   windowMs: number;
-  /** Fewer attempts than this, in the whole fleet, open nothing. */
+  /** With fewer attempts in the whole fleet, the breaker does not open. */
   minAttempts: number;
   /** The share of failures that opens it. */
   failureRatio: number;
@@ -29,7 +29,7 @@ export const DEFAULT_BREAKER: Readonly<BreakerSettings> = {
   maxOpenMs: 15_000,
 };
 
-/** Stored as JSON, so null stands for what is not there. */
+/** Stored as JSON, so null stands for an absent value. */
 export interface Breaker {
   /** Rises with every write. */
   version: number;
@@ -39,9 +39,9 @@ export interface Breaker {
   since: number | null;
   /** Open: when the next probe may go out. */
   retryAt: number | null;
-  /** The pause that `retryAt` comes from. */
+  /** The pause that ends at `retryAt`. */
   pauseMs: number;
-  /** Half open: the one call that is let through, and until when its worker must have renewed it. */
+  /** Half open: who makes the one call that is let through, and the time by which its worker must renew it. */
   probe: { holder: string; until: number } | null;
   /** Closed: the fleet's attempts, as far as they had to be shared. */
   slices: Slice[];
@@ -71,13 +71,13 @@ export interface AttemptReport {
   refusal?: string | undefined;
 }
 
-/** `void`: the call says nothing about the provider, as it was cancelled or at fault itself. */
+/** `void`: the call says nothing about the provider, because it was cancelled or was itself faulty. */
 export type ProbeResult = { kind: 'ok' } | { kind: 'void' } | { kind: 'failed'; reason: string };
 
-/** After the first failure all workers report what they have seen; the breaker decides when this time is over. */
+/** After the first failure, all workers report what they have seen; the breaker decides after this time. */
 export const GATHER_MS = 250;
 
-/** After this time without a sign of its worker, another worker may repeat a probe. */
+/** If a probe's worker gives no sign for this long, another worker may repeat the probe. */
 export const PROBE_LEASE_MS = 10_000;
 
 function opened(
@@ -96,7 +96,7 @@ function closed(breaker: Breaker, reason: string, now: number): Breaker {
   return { ...breaker, ...CLEAR, slices: [], state: 'closed', reason, since: now, pauseMs: 0, errors: {} };
 }
 
-/** Counts what a worker reports. Only in a closed breaker: late answers of older calls change nothing. */
+/** Counts a worker's report, if the breaker is closed: late results of older calls change nothing. */
 export function afterReport(
   breaker: Breaker,
   { slices: more, refusal }: AttemptReport,
@@ -106,7 +106,7 @@ export function afterReport(
   if (breaker.state !== 'closed') return breaker;
   const oldest = now - settings.windowMs;
   const slices = mergeSlices(
-    // What lies farther ahead was written before the clock was put back.
+    // Slices that lie further ahead were written before the clock was set back.
     breaker.slices.filter(({ at }) => at <= now + CLOCKS_APART_MS),
     more,
     oldest,
@@ -138,13 +138,13 @@ export function decisionAt(breaker: Breaker, settings: BreakerSettings, now: num
 /** What a request may do with the provider at the moment. */
 export type Passage = { kind: 'call' } | { kind: 'probe' } | { kind: 'wait'; ms: number };
 
-/** A breaker whose pause, or whose probe's lease, is over has its next probe free. Waits are milliseconds. */
+/** The next probe is free once the pause, or the lease of the last probe, is over. Waits are in milliseconds. */
 export function passageOf({ state, retryAt, probe, pauseMs }: Breaker, now: number): Passage {
   if (state === 'closed') return { kind: 'call' };
   const freeAt = (state === 'open' ? retryAt : probe?.until) ?? now;
   const mostMs = (state === 'open' ? pauseMs : PROBE_LEASE_MS) + CLOCKS_APART_MS;
   if (freeAt <= now || freeAt - now > mostMs) return { kind: 'probe' };
-  // How long a probe takes nobody knows; it may close the breaker at any moment.
+  // Nobody knows how long a probe takes; it may close the breaker at any moment.
   return { kind: 'wait', ms: state === 'open' ? freeAt - now : Math.min(freeAt - now, 1_000) };
 }
 
@@ -164,7 +164,7 @@ export function renewProbe(breaker: Breaker, holder: string, now: number): Break
   return holdsProbe(breaker, holder) ? { ...breaker, probe: { holder, until: now + PROBE_LEASE_MS } } : breaker;
 }
 
-/** What a probe found out; ignored where another one has taken its place. A void one leaves its place to the next. */
+/** Applies a probe's result, unless another probe has replaced it. A void result frees the place for the next probe. */
 export function afterProbe(
   breaker: Breaker,
   holder: string,
@@ -179,7 +179,7 @@ export function afterProbe(
   return opened(breaker, result.reason, pauseMs, addFailures(breaker.errors, { [result.reason]: 1 }), now);
 }
 
-/** An administrator closes it: what was counted is forgotten. */
+/** An administrator closes the breaker; its counts are dropped. */
 export function afterReset(breaker: Breaker, now: number): Breaker {
   return breaker.state === 'closed' ? { ...breaker, slices: [], failingSince: null } : closed(breaker, 'reset', now);
 }
@@ -209,7 +209,7 @@ export function changeBetween(
   return { provider, from: before.state, to: state, reason: reason ?? 'unknown', at, retryAt, errors };
 }
 
-/** Whether the other processes should hear of it at once; everything else they read within a second. */
+/** Whether the other processes should learn of the change at once; they read any other change within a second. */
 export function isNews(before: Breaker, after: Breaker): boolean {
   return (
     before.state !== after.state ||

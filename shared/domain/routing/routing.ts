@@ -21,7 +21,7 @@ export interface Provider {
 export interface Target {
   provider: string;
   model: string;
-  /** Share among targets of the same priority; 0 takes part only when nothing else is left. */
+  /** Share among targets of the same priority; a target with 0 is tried only when no other is left. */
   weight: number;
   /** Lowest first. */
   priority: number;
@@ -29,7 +29,7 @@ export interface Target {
   contextWindow: number;
 }
 
-/** Micro-credits a token. */
+/** Micro-credits per token. */
 export interface Rates {
   promptMicro: number;
   completionMicro: number;

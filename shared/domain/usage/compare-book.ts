@@ -2,14 +2,14 @@ import { monthOf } from '../pricing/pricing.ts';
 import { BUCKET_MS, MINUTES_KEPT_MS } from './roll-up.ts';
 import type { BucketWidth, RollUpKey, UsageCounts } from './roll-up.ts';
 
-/** What a comparison with the ledger, which alone is right, does about a difference. */
+/** What to do about a difference from the ledger, which is always right. */
 export type OnDrift = 'report' | 'repair';
 
-/** The ledger's entries of one kind, added up; of usage by mode and day of acceptance. */
+/** The ledger's entries of one kind, added up; usage by mode and day of acceptance. */
 export interface LedgerGroup extends UsageCounts {
   type: string;
   mode: string | undefined;
-  /** Start of the day of acceptance (UTC), milliseconds since the epoch; undefined for what is about no request. */
+  /** Start of the day of acceptance (UTC), milliseconds since the epoch; undefined for entries without a request. */
   dayMs: number | undefined;
   /** Signed. */
   amountMicro: number;
@@ -24,7 +24,7 @@ export interface AccountBook {
 }
 
 export interface AccountComparison {
-  /** What the account has to say, by the ledger. */
+  /** What the account should say, according to the ledger. */
   correct: AccountBook;
   /** Absolute differences between the ledger and the account. */
   balanceDriftMicro: number;
@@ -49,7 +49,7 @@ export function addUsageCounts(sum: UsageCounts, more: UsageCounts): void {
 
 const nameOf = ({ type, mode, dayMs }: LedgerGroup) => `${type} ${mode ?? ''} ${dayMs ?? ''}`;
 
-/** The sums of two parts of a ledger as those of both. */
+/** Adds up the sums of two parts of a ledger. */
 export function addGroups(one: readonly LedgerGroup[], other: readonly LedgerGroup[]): LedgerGroup[] {
   const sums = new Map(one.map((group) => [nameOf(group), { ...group }]));
   for (const group of other) {
@@ -63,7 +63,7 @@ export function addGroups(one: readonly LedgerGroup[], other: readonly LedgerGro
   return [...sums.values()];
 }
 
-/** The days of acceptance of which the groups know requests. */
+/** The days of acceptance for which the groups have requests. */
 export function daysOf(groups: readonly LedgerGroup[]): number[] {
   return [...new Set(groups.flatMap(({ type, dayMs }) => (type === 'usage' && dayMs !== undefined ? [dayMs] : [])))];
 }
@@ -77,7 +77,7 @@ export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): Usage
   return sum;
 }
 
-/** A refund is an adjustment with the tokens of its request, negative. */
+/** A refund is an adjustment with the negative tokens of its request. */
 const OF_BUDGET: ReadonlySet<string> = new Set(['usage', 'adjustment']);
 
 function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
@@ -90,7 +90,7 @@ function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
   return months;
 }
 
-/** Holds a tenant's account against its ledger, which alone is right. */
+/** Compares a tenant's account with its ledger, which is always right. */
 export function compareAccount(ledger: readonly LedgerGroup[], account: AccountBook): AccountComparison {
   const correct = {
     balanceMicro: ledger.reduce((sum, group) => sum + group.amountMicro, 0),
@@ -104,8 +104,8 @@ export function compareAccount(ledger: readonly LedgerGroup[], account: AccountB
 }
 
 /**
- * Holds a day's usage roll-ups against the ledger's requests of that day. Rows of a minute are compared only while they
- * are kept; `now`: milliseconds since the epoch. Returns the difference in tokens, at least 1 where anything differs.
+ * Compares a day's usage roll-ups with the ledger's requests of that day. Rows of a minute are compared only while they
+ * are kept; `now`: milliseconds since the epoch. Returns the difference in tokens, at least 1 if anything differs.
  */
 export function compareDay(
   dayMs: number,

@@ -7,7 +7,7 @@ import type { SettlementRecord } from '../../contracts/settlement.ts';
 export const BUCKET_MS = { '1m': 60_000, '1h': 3_600_000, '1d': 86_400_000 } as const;
 export type BucketWidth = keyof typeof BUCKET_MS;
 
-/** Buckets of a minute are as many as requests, so they are not kept for ever. */
+/** There can be as many minute buckets as requests, so they are not kept for ever. */
 export const MINUTES_KEPT_MS = 35 * BUCKET_MS['1d'];
 
 /** What is counted of the requests of one bucket. */
@@ -16,13 +16,13 @@ export interface UsageCounts {
   promptTokens: number;
   completionTokens: number;
   costMicro: number;
-  /** How many of the requests have counters that are our own estimate. */
+  /** How many of the requests have token counts that are our own estimate. */
   estimatedRequests: number;
 }
 
 /**
- * Which requests a row sums up. Every request is in two rows of each width: one of scope `all`, which knows no entities
- * and so stays small, and one of scope `entity`.
+ * Which requests a row sums up. Every request is in two rows of each width: one of scope `all`, which is not split by
+ * entity and so stays small, and one of scope `entity`.
  */
 export interface RollUpKey {
   tenantId: string;
@@ -34,7 +34,7 @@ export interface RollUpKey {
   mode: KeyMode;
   endpoint: ChatRoute;
   scope: 'all' | 'entity';
-  /** Empty where the request had none, and in scope `all`. */
+  /** Empty if the request had none, and in scope `all`. */
   entityId: string;
 }
 
@@ -43,7 +43,7 @@ export interface RollUp {
   counts: UsageCounts;
 }
 
-/** One name for one row; entity ids may hold any character, so they stand last. */
+/** A unique name for a row; entity ids may contain any character, so they come last. */
 export function rollUpIdOf({
   tenantId,
   width,
@@ -58,7 +58,7 @@ export function rollUpIdOf({
   return [tenantId, width, startMs, keyId, tier, mode, endpoint, scope, entityId].join(' ');
 }
 
-/** What a booked request says of itself: the outbox's record, or its entry in the ledger. */
+/** What a roll-up needs of a booked request, from its outbox record or its ledger entry. */
 export type BookedRequest = Pick<
   SettlementRecord,
   | 'tenantId'
@@ -102,7 +102,7 @@ const none = (): UsageCounts => ({
   estimatedRequests: 0,
 });
 
-/** Records that are in the same rows: those of one minute that differ in nothing else. */
+/** Groups the records that belong in the same rows: those of one minute that differ in nothing else. */
 function alike(records: readonly BookedRequest[]): { one: BookedRequest; counts: UsageCounts }[] {
   const groups = new Map<string, { one: BookedRequest; counts: UsageCounts }>();
   for (const one of records) {
@@ -120,7 +120,7 @@ function alike(records: readonly BookedRequest[]): { one: BookedRequest; counts:
 /** What a batch of settled requests adds to the usage, one item per row. */
 export function rollUp(records: readonly BookedRequest[]): RollUp[] {
   const rows = new Map<string, RollUp>();
-  // Six names a group and not a record: of many records most are alike.
+  // Six names per group, not per record: most of many records are alike.
   for (const { one, counts } of alike(records)) {
     for (const key of keysOf(one)) {
       const id = rollUpIdOf(key);

@@ -1,17 +1,17 @@
 import { monthOf, toCredits } from '../pricing/pricing.ts';
 import type { WebhookEventData } from '../../contracts/webhook-events.ts';
 
-/** What of an account its thresholds depend on. */
+/** The part of an account that its thresholds depend on. */
 export interface AccountState {
   balanceMicro: number;
   tokensByMonth: Readonly<Record<string, number>>;
-  /** The latest grant or purchase and the balance that it left; absent: there was none since this is noted. */
+  /** The latest grant or purchase and the balance after it; absent: none since this began to be recorded. */
   lastTopUp?: { transactionId: string; balanceMicro: number };
 }
 
-/** Below this share of the balance after the last grant or purchase, credits are low. */
+/** At or below this share of the balance after the last grant or purchase, credits are low. */
 const LOW_SHARE = 0.1;
-/** Of the monthly token budget. */
+/** The threshold, as a percentage of the monthly token budget. */
 const BUDGET_PERCENT = 80;
 
 type AccountEventType = 'credits.low' | 'credits.depleted' | 'budget.threshold_reached' | 'budget.exceeded';
@@ -23,7 +23,7 @@ export const ACCOUNT_EVENT_TYPES = [
   'budget.exceeded',
 ] as const satisfies readonly AccountEventType[];
 
-/** An event that the state calls for; the same state and later ones name the same cause. */
+/** An event that the state calls for. Later states give the same `cause` until the next top-up or month. */
 export type AccountEvent = {
   [Type in AccountEventType]: { type: Type; cause: string; data: WebhookEventData[Type] };
 }[AccountEventType];
@@ -50,8 +50,8 @@ function budgetEvents({ tokensByMonth }: AccountState, limit: number | null, now
 }
 
 /**
- * What a tenant is told of its account as it is now: each once after a grant or purchase, or once a month. Where a
- * threshold is passed together with the next one, the next one alone is told.
+ * The events that an account calls for as it is now: each once after a grant or purchase, or once per month. If a
+ * threshold is passed together with the next one, only the next one counts.
  */
 export function accountEvents(state: AccountState, monthlyBudget: number | null, now: number): AccountEvent[] {
   return [...creditEvents(state), ...budgetEvents(state, monthlyBudget, now)];

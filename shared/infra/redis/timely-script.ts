@@ -1,15 +1,15 @@
 import type { Script, ScriptReply } from './scripts.ts';
 import { CALL_MS, inTime } from './timing.ts';
 
-/** Kept for the answer's way back: a caller would not hear in time of what Redis does later. */
+/** Reserved for the reply's way back: it would come too late for what Redis does after that. */
 const WAY_BACK_MS = 100;
 
 /**
- * What answers have told of the clocks of the shards' servers: by how much each is ahead of this process's monotonic clock
+ * What replies have shown of the clocks of the shards' servers: how far each is ahead of this process's monotonic clock
  * (`performance.now`).
  */
 export interface ShardClocks {
-  /** The server's time at a moment of this process's clock. Undefined: no answer of the shard has told it. */
+  /** The server's time at a moment of this process's clock. Undefined: no reply of the shard has shown it yet. */
   at(shard: number, moment: number): number | undefined;
   /** The server's clock showed `shown` at some moment between `sentAt` and `receivedAt`. */
   learn(shard: number, shown: number, sentAt: number, receivedAt: number): void;
@@ -23,14 +23,14 @@ export function createShardClocks(): ShardClocks {
       return by === undefined ? undefined : Math.round(moment + by);
     },
     learn(shard, shown, sentAt, receivedAt) {
-      // Corrected only as far as it is surely wrong: a slow answer says little, but drift and another master are noticed.
+      // Corrected only as far as it is certainly wrong: a slow reply says little, but drift or a new master is noticed.
       const most = shown - sentAt;
       ahead.set(shard, Math.max(shown - receivedAt, Math.min(most, ahead.get(shard) ?? most)));
     },
   };
 }
 
-/** The server's time in a reply. `isLate`: it was past the script's last argument. */
+/** The server's time in a reply. `isLate`: it was past the time in the script's last argument. */
 export interface TimedReply {
   isLate: boolean;
   now: number;
@@ -40,10 +40,10 @@ export interface TimedReply {
 export type TimelyScript = (shard: number, ...call: Parameters<Script>) => Promise<ScriptReply>;
 
 /**
- * Makes a script do nothing once its caller was told that Redis does not answer. A server that stalled runs the calls in
- * its sockets later, and a worker may have a request before it can be taken back. The script gets the time until which its
- * caller waits as its last argument, by the server's clock ('' while that is unknown). Clocks may differ: if the server's
- * clock was set or another server took over, the refusal tells its time, and the call is sent again.
+ * Makes a script do nothing once its caller has stopped waiting for Redis. A server that stalled runs the calls in its
+ * sockets later, and a worker may get a request before it can be voided. The script's last argument is the time until
+ * which its caller waits, by the server's clock ('' while that is unknown). Clocks may differ: if the server's clock was
+ * set or another server took over, the refusal contains its time, and the call is sent again.
  */
 export function timely(script: Script, read: (reply: ScriptReply) => TimedReply, clocks: ShardClocks): TimelyScript {
   async function send(until: number, [shard, keys, args]: Parameters<TimelyScript>): Promise<ScriptReply> {

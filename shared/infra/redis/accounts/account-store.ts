@@ -21,13 +21,13 @@ export interface AccountFigures {
 }
 
 export interface AccountStore {
-  /** A higher version replaces a lower one; `settledIds` are pending no more. Safe to repeat. */
+  /** A higher version replaces a lower one; charges of `settledIds` stop being pending. Safe to repeat. */
   publishBook(shard: number, tenantId: string, book: PublishedBook, settledIds?: readonly string[]): Promise<void>;
   /** `month`: see monthOf in shared/domain/pricing. */
   read(shard: number, tenantId: string, month: string): Promise<AccountFigures>;
 }
 
-/** Lua takes some 8,000 values in one call, and Redis serves nobody else meanwhile. */
+/** Lua takes at most some 8,000 values in one call, and Redis serves nobody else meanwhile. */
 const SETTLED_AT_ONCE = 1_000;
 
 export function createAccountStore(
@@ -42,7 +42,7 @@ export function createAccountStore(
       const keys = keyspace.shard(shard);
       const months = Object.entries(book.tokensByMonth);
       const fields = [book.version, book.balanceMicro, months.length, ...months.flat()];
-      // At least once: the book itself is published without any.
+      // At least once: the book is published even without settled ids.
       for (let from = 0; from === 0 || from < settledIds.length; from += SETTLED_AT_ONCE) {
         const ids = settledIds.slice(from, from + SETTLED_AT_ONCE);
         await limit(publish([keys.account(tenantId), keys.pending(tenantId)], [...fields, ...ids]));

@@ -28,15 +28,15 @@ export interface AdmissionStore {
   /** Admits or refuses a request, in one script. `now` (ms since the epoch) is used until the shard's own clock is known. */
   admit(request: AdmissionRequest, now: number): Promise<Admission>;
   /**
-   * Takes an accepted request back; see void.lua for the states it returns. `last` ends the stream for whoever still
-   * reads it. Safe to repeat.
+   * Voids an accepted request; see void.lua for the states it returns. `last` ends the stream for whoever still reads it.
+   * Safe to repeat.
    */
   void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
-  /** As `void`, for a request whose caller is told that it failed, unless a worker has it: once voided, nobody puts it back. */
+  /** As `void`, but the caller gets an error unless a worker has the request: once voided, nobody may put it back. */
   voidForGood(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
   /**
-   * As `void`, for a request whose caller was told 503: a worker that already has it stops, and nobody pays. `isRefused`:
-   * nothing of it is under way, so a missing record needs no tombstone.
+   * As `void`, for a request whose caller got 503: a worker that already has it stops, and nobody pays. `isRefused`: no
+   * admission is under way, so a missing record needs no tombstone.
    */
   disown(requestId: string, owner: RequestOwner, last: Terminal, isRefused?: boolean): Promise<string>;
   /** Counts a request that is not a chat request. `take: false` checks without counting. */

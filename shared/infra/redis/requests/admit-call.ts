@@ -10,7 +10,7 @@ import { textsOf } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
 import { bodyLifeMs } from './line-store.ts';
 
-/** What admission itself finds out about a call: its tier, what it may cost, where it waits. */
+/** What admission itself works out about a call: its tier, what it may cost, where it waits. */
 export interface AdmissionTerms {
   tier: Tier;
   queue: QueueName;
@@ -19,7 +19,7 @@ export interface AdmissionTerms {
   /** The most that the worker may count for the prompt. Absent: `promptTokens`. */
   promptMostTokens?: number;
   maxTokens: number;
-  /** What the request counts in the token windows until it has ended. Absent: its estimate. */
+  /** How many tokens the request counts in the token windows until it has ended. Absent: its estimate. */
   countedTokens?: number | undefined;
   metadataJson: string | undefined;
   /** The pseudonym of the request's entity, under which a deletion finds the request. */
@@ -34,7 +34,7 @@ export interface AdmissionRequest extends AdmissionTerms {
   endpoint: ChatRoute;
   /** Channel of the ingress that waits for the answer; empty: nobody waits. */
   channel: string;
-  /** Whether the request goes on when its last reader has gone. */
+  /** Whether the request continues when its last reader has gone. */
   onDisconnect: 'cancel' | 'finish';
   /** `name`: a hash over tenant, mode, route family and the caller's key; `fingerprint`: a hash over the body. */
   idempotency: IdempotencyName | undefined;
@@ -44,14 +44,14 @@ export interface AdmissionRequest extends AdmissionTerms {
   acceptedAt?: number;
   /** The batch of a line. Unless `leaderId` leads the shard's batches and the batch is open, the verdict is `void`. */
   batch?: { batchId: string; leaderId: string };
-  /** The line has waited long for its key's tokens: they are kept for it until it is admitted. */
+  /** The line has waited so long for its key's tokens that they are kept for it until it is admitted. */
   isOverdue?: boolean;
 }
 
 /** The lease of the process that sends the lines of a shard's batches. */
 export const BATCH_LEASE = 'batches';
 
-/** What is the same for all admissions of a process. */
+/** Settings that all admissions of a process share. */
 interface AdmitSettings {
   queueLimit: number;
   requestTimeoutMs: number;
@@ -158,8 +158,8 @@ function shortTextsOf(
 }
 
 /**
- * Keys and arguments of admit.lua. `acceptedAt` is by the shard's own clock, as the month and the day of a charge are:
- * an ingress whose clock is ahead or behind must not look at another month's budget or another day's allowance.
+ * Keys and arguments of admit.lua. `acceptedAt` is by the shard's own clock, like the month and the day of a charge: an
+ * ingress whose clock is ahead or behind must not look at another month's budget or another day's allowance.
  */
 export function toAdmitCall(
   keyspace: Keyspace,

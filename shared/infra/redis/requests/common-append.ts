@@ -21,17 +21,17 @@ interface Waiting extends Append {
 }
 
 /**
- * How long text waits for that of other requests. A call costs more than what it carries: with it 200 live streams of 50
- * chunks a second make 200 calls, not 10,000.
+ * How long text waits for that of other requests. A call costs more than what it carries: with this wait, 200 live streams
+ * of 50 chunks per second make 200 calls per second, not 10,000.
  */
 const GATHER_MS = 5;
-/** In one call, which must not hold up Redis: it takes less than a millisecond. */
+/** The most requests in one call, which must not hold up Redis: it takes less than a millisecond. */
 const REQUESTS_MAX = 64;
 
 /**
  * Appends the text of all running requests of a shard in common calls (append.lua). A call leaves at the end of the event
- * loop's turn, or 5 ms after the one before; with a request's first text it does not wait. Resolves with what the script
- * says of this request.
+ * loop's turn, or 5 ms after the one before; a request's first text does not wait. Resolves with what the script returns
+ * for this request.
  */
 export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (text: Append) => Promise<ScriptReply> {
   const append = defineScript(client, 'append', ['window', 'emit']);

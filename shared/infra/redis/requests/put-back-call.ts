@@ -31,7 +31,7 @@ function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: Deliver
   };
 }
 
-/** The keys and arguments by which put-back.lua names the request again, and what it knows of it. */
+/** The keys by which put-back.lua makes the request known again, and what the record should contain. */
 export function toPutBack(keyspace: Keyspace, ref: DeliveryRef, facts: RecordFacts) {
   const { shard, requestId, tenantId, keyId } = ref;
   const { endpoint, idempotency, entityHash, acceptedAt } = facts;

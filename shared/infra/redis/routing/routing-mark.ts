@@ -5,23 +5,23 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
-/** Says whether tiers or providers have changed, to processes that would else read all of them from MongoDB. */
+/** Says whether tiers or providers have changed, so that processes need not reread all of them from MongoDB. */
 export interface RoutingMark {
   /**
-   * A text that differs from every earlier one once routes have changed; '' before their first change. Rejects where Redis
-   * does not answer within 200 ms. While an answer is missing nothing more is asked, and the call rejects at once.
+   * A text that differs from every earlier one once routes have changed; '' before their first change. Rejects if Redis
+   * does not answer within 200 ms. While an earlier call is unanswered, further calls reject at once.
    */
   read(): Promise<string>;
   /**
-   * To be called after MongoDB has a change; safe to repeat. Rejects where Redis refuses, or does not answer within 500 ms:
-   * the mark may be set all the same.
+   * To be called once MongoDB has a change; safe to repeat. Rejects if Redis refuses or does not answer within 500 ms; the
+   * mark may be set nevertheless.
    */
   renew(): Promise<void>;
 }
 
 /** Half a second passes between two looks, and a change has a second (docs/spec/contract.md section 7). */
 const READ_MS = 200;
-/** An administrator waits. Who has no answer from Redis either reads MongoDB. */
+/** An administrator waits. Processes that get no answer from Redis either will read MongoDB. */
 const RENEW_MS = 500;
 
 export function createRoutingMark(client: RedisClient, keyspace: Keyspace): RoutingMark {
@@ -31,7 +31,7 @@ export function createRoutingMark(client: RedisClient, keyspace: Keyspace): Rout
 
   return {
     async read() {
-      // A worker's client keeps its commands while Redis is away.
+      // A worker's client queues its commands while Redis is unavailable.
       if (isAsking) throw new Error('Redis has not answered an earlier call');
       isAsking = true;
       const answer = client.get(mark).finally(() => (isAsking = false));
@@ -39,7 +39,7 @@ export function createRoutingMark(client: RedisClient, keyspace: Keyspace): Rout
     },
 
     async renew() {
-      // Random, not counted: a Redis that comes back without its last second would give a number twice.
+      // Random, not counted: a Redis that comes back without its last second would use a number twice.
       await inTime(markRoutes([mark], [randomUUID()]), RENEW_MS);
     },
   };

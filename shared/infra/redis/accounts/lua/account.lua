@@ -45,8 +45,8 @@ end
 local SHARE = 16
 local UNLIMITED = 1e15
 
--- How much more of one bound a request gets: what it must have, if that is left, and what it would like ahead of need.
--- `over` is by how much it may exceed the bound.
+-- How much more a request gets within one bound: what it must have, if that is left, or what it would like ahead of
+-- need. `over` is by how much it may exceed the bound.
 local function more_of(left, must, ahead, over)
   if left < must then return math.max(0, math.min(must, left + over)) end
   return math.max(must, math.min(ahead, math.floor(left / SHARE)))
@@ -70,7 +70,7 @@ local function write_owed(owed)
   owed.is_changed = false
 end
 
--- The row of an account in `rows`, read on its first use. `rows` has one row of each account: that of another month is
+-- The row of an account in `rows`, read on its first use. `rows` has one row per account: a row of another month is
 -- written first.
 local function owed_in(rows, account, month)
   local owed = rows[account]
@@ -81,8 +81,8 @@ local function owed_in(rows, account, month)
 end
 
 -- Raises the micro-credits and tokens that a request holds of credits and budget (`limit`; nil: no budget). `must` and
--- `ahead` are totals: what it must hold, and would like to. If no other request holds anything it may exceed a bound by
--- `over`, because a positive balance always admits one request. Returns what it holds then.
+-- `ahead` are totals: what it must hold, and what it would like to hold. If no other request holds anything, it may
+-- exceed a bound by `over`, because a positive balance always admits one request. Returns what the request holds now.
 local function more_held(owed, micro, tokens, limit, must, ahead, over)
   -- Redis came back without the book, and nobody knows what is left: no reason to end what runs, nor to hold ahead of need.
   if not owed.left then ahead = must end

@@ -1,5 +1,5 @@
--- Brings a tenant's book from MongoDB to Redis: a higher version replaces a lower one, never the other way round; the
--- charges that this version contains are pending no more. Safe to repeat.
+-- Brings a tenant's book from MongoDB to Redis: a higher version replaces a lower one, never the other way round, and
+-- the charges that this version contains stop being pending. Safe to repeat.
 -- KEYS 1 account, 2 pending
 -- ARGV 1 version, 2 balance in micro-credits, 3 number of months, then month and tokens each, then settled request ids
 local version = tonumber(redis.call('HGET', KEYS[1], 'version')) or -1

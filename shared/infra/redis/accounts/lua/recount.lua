@@ -1,5 +1,5 @@
--- Recounts what tenants have in flight from the records themselves, and sets the sums that admission reads right. The
--- records and pending charges of a shard share its hash tag with these keys, so they may be named here.
+-- Recounts what tenants have in flight from the records themselves, and corrects the sums that admission reads. The
+-- records and pending charges of a shard share its hash tag with these keys, so the script may build their names.
 -- KEYS 1 in-flight requests, then account and pending of each tenant in turn
 -- ARGV 1 prefix of the records' keys, 2 '1' repairs, then the tenants' ids
 -- Returns for each tenant: version and book in Redis ('' for none), absolute drift of held and pending micro-credits.

@@ -1,9 +1,10 @@
--- Takes entries out of the outbox for good whose charges are booked. One that is still pending stays: Redis has come back
--- without the book that was published of it. A full Redis refuses even this in a transaction, but not in a script.
+-- Removes entries whose charges are booked from the outbox for good. An entry whose charge is still pending stays:
+-- Redis has come back without the book that contains it. A full Redis refuses even this in a transaction, but not in a
+-- script.
 -- KEYS 1 outbox, then the pending charges of each tenant in turn
 -- ARGV 1 consumer group of workers of an earlier version, then for each tenant how many entries it has, and the ids of each
 --      entry and of its request in turn
--- Returns how many are out.
+-- Returns how many were removed.
 local ids, at = {}, 2
 for tenant = 2, #KEYS do
   local count, requests = tonumber(ARGV[at]), {}

@@ -1,6 +1,6 @@
--- Admits one chat request, wholly or not at all (docs/architecture/facts.md section 3). A 429 takes nothing; a 402 or 503
--- takes the request count only. With a body the request is in line from here on; without one enqueue.lua puts it there.
--- A command inside a script costs more than what it does, so values that lie together are read and written together
+-- Admits one chat request, all or nothing (docs/architecture/facts.md section 3). A 429 takes nothing; a 402 or 503
+-- takes only the request count. With a body, the request is in line from here on; without one, enqueue.lua puts it
+-- there. Calling a command costs more than the work it does, so values that lie together are read and written together
 -- (docs/decisions/0063-an-admission-in-few-commands.md). If anything could refuse the request, refusal.lua decides.
 --
 -- KEYS  1 record, 2 request log of the key, 3 token use of the key, 4 account, with the tenant's use and turns,
@@ -21,26 +21,26 @@ local ENDPOINTS = { 'chat', 'chat.stream' }
 
 -- Local names are found sooner than global ones.
 local KEYS, ARGV = KEYS, ARGV
--- The order of acceptance is the time in microseconds. Unlike a counter it survives a Redis that comes back empty.
+-- The order of acceptance is the time in microseconds. Unlike a counter, it stays right when Redis comes back empty.
 local seq = now_us()
 local now = math.floor(seq / 1000)
--- The caller has given up: nobody would wait for the answer.
+-- The caller has given up, so nobody is waiting for the answer.
 if ARGV[8] ~= '' and now > tonumber(ARGV[8]) then return { 'late', now } end
 local seq_text = int(seq)
 local now_text = string.sub(seq_text, 1, -4)
 local id = ARGV[1]
--- Limits are a minute's, except for the daily one (0: none). tenant_rpm, tenant_tpm and open_limit are -1 without a ceiling;
--- rates are micro-credits a token; share is how many requests in line the tenant may have; in_windows is how many tokens the
--- request counts in the windows (-1: its estimate); whole_tpm is the key's whole limit for a line that tokens are kept for
--- (-1: none are).
+-- Limits are per minute, except for the daily one (0: none). tenant_rpm, tenant_tpm and open_limit are -1 without a
+-- ceiling; rates are micro-credits per token; share is how many requests in line the tenant may have; in_windows is how
+-- many tokens the request counts in the windows (-1: its estimate); whole_tpm is the key's whole limit if tokens are
+-- kept for the line (-1: none are).
 local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, prompt_rate, completion_rate, lane_limit,
   deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity, in_windows, whole_tpm = unpack(cjson.decode(ARGV[2]))
--- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key, leader
--- unless it is a line of a batch, own_retention for the service's own time. rates also has the tokens and micro-credits that
--- the worker may count at most.
+-- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key,
+-- leader is '' unless this is a line of a batch, own_retention is '' for the service's own time. rates also has the
+-- most tokens and micro-credits that the worker may count.
 local is_billed, budget, month, channel, tenant, key_id, record_ms, tier, on_disconnect, fingerprint, lane, leader, rates,
   body_ms, job_name, own_retention = struct.unpack('ssssssssssssssss', ARGV[3])
--- Lines of batches take nothing of the limits on requests a minute (docs/spec/contract.md section 3, Batches).
+-- Lines of batches do not count towards the limits on requests per minute (docs/spec/contract.md section 3, Batches).
 local billed, is_batch = is_billed == '1', lane == 'batch'
 local throttle_log, day_key, allowance_key, idempotency_key, entity_key, lease_key, closed_key
 local last_key = 15
@@ -52,7 +52,7 @@ if fingerprint ~= '' then last_key, idempotency_key = last_key + 1, KEYS[last_ke
 if is_entity == 1 then last_key, entity_key = last_key + 1, KEYS[last_key + 1] end
 if leader ~= '' then lease_key, closed_key = KEYS[last_key + 1], KEYS[last_key + 2] end
 
--- Read: windows of the key, what waits, flags, the account.
+-- Read: windows of the key, waiting requests, flags, the account.
 local requests = count_of(KEYS[2], now)
 local throttled = throttle_log and count_of(throttle_log, now)
 local key_newest, line = unpack(redis.call('HMGET', KEYS[3], 'u', 'line'))
@@ -80,7 +80,7 @@ if billed then
   names[8], names[9] = 'book', 'pend'
   if budget ~= '' then names[10], names[11] = 'bt:' .. month, 'pt:' .. month end
 end
--- A turn can follow another one only if somebody waits.
+-- A turn can follow another one only if requests are waiting.
 if first[1] then names[#names + 1] = 's:' .. lane end
 local account = redis.call('HMGET', KEYS[4], unpack(names))
 local newest, finish, owed, open_text, known_weight, held, held_tokens = unpack(account, 1, 7)
@@ -91,8 +91,8 @@ completion = math.min(completion, mean and math.ceil(mean) or MEAN_UNKNOWN)
 local likely = prompt + completion
 local estimate = in_windows < 0 and likely or in_windows
 local micro = prompt * prompt_rate + completion * completion_rate
--- `open` is an upper bound: the number when they were last counted, and all that were admitted since. They are counted again
--- only if the bound reaches a limit.
+-- `open` is an upper bound: the open requests when they were last counted, plus all admitted since. They are counted
+-- again only if the bound reaches a limit.
 local open, held, held_tokens = number_of(open_text), number_of(held), number_of(held_tokens)
 local day = day_key and read_day(day_key, now)
 local is_free = not existing and not lease_key and not key_flag and not tenant_flag and not joined
@@ -116,8 +116,8 @@ else
   is_free = is_free and book and balance > 0 and (held <= 0 or balance - held >= micro)
   if book and budget ~= '' then left, used = budget - number_of(booked_tokens) - number_of(pending_tokens), held_tokens end
 end
--- However small the rest is, it admits a first request. Of the allowance a request may have what is left behind its prompt:
--- its answer ends there. A line of a batch waits for all that it is likely to take.
+-- However small the rest is, it admits a first request. A test request may use whatever the allowance has left after its
+-- prompt; its answer ends there. A line of a batch waits for all that it is likely to take.
 local needed = (billed or is_batch) and likely or prompt + 1
 if left and (left <= 0 or used > 0 and left - (billed and used or 0) < needed) then is_free = false end
 if not is_free then
@@ -135,7 +135,7 @@ if not is_free then
   if refused then return refused end
   open = counted
 end
--- That first request holds no more than the rest, so it cannot spend more.
+-- Such a first request holds no more than the rest, so it cannot spend more.
 if balance then micro = math.min(micro, balance) end
 if left then reserve = math.min(reserve, left) end
 
@@ -156,7 +156,7 @@ end
 -- Once a minute the windows and logs of the key get a new time to live.
 local is_due = key.entries and math.abs(now - key.kept_at) >= MINUTE_MS
 if is_due then put(key_fields, 'kept', now_text) end
--- Its tokens are counted now, and no other line has some kept for a while.
+-- The line's tokens are counted now; for a while none are kept for another line.
 if whole_tpm >= 0 and kept == 0 then put(key_fields, 'line', now_text .. ' ' .. int(now + NEXT_LINE_MS) .. ' 0 ' .. id) end
 redis.call('HSET', KEYS[3], unpack(key_fields))
 if is_due then
@@ -171,7 +171,7 @@ local ends_at = number_of(finish)
 local ahead = first[2] and ends_at - first[2] or 0
 if ahead > NEAR_TURN and is_of_other_time(ends_at, ahead, now, lane, KEYS[10], KEYS[11], waiting) then ends_at = 0 end
 local start, is_first, follows = start_tag(first, ends_at, now)
--- If nobody waits there is nobody to be fair to, and what was owed is forgotten.
+-- If nothing waits, there is nobody to be fair to, and what was owed is forgotten.
 local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(owed))
 local charged = math.max(1, work)
 local turn = decimal(start)
@@ -204,11 +204,11 @@ if budget ~= '' then put(more, 'limit', budget) end
 if allowance_key then put(more, 'allowance', allowance_key) end
 if ARGV[7] ~= '' then put(more, 'metadata', ARGV[7]) end
 if is_batch then put(more, 'lane', lane) end
--- The shift of the row is the last that was read of the account.
+-- The shift of the row is the last value read from the account.
 local shift = account[#names]
 if follows and number_of(shift) ~= 0 then put(more, 'shift', shift) end
 if own_retention ~= '' then put(more, 'keep', own_retention) end
--- If nobody waits the turn follows from the time of acceptance.
+-- If nothing waits, the turn follows from the time of acceptance.
 if not is_first then put(more, 'turn', turn) end
 if idempotency_key then
   put(more, 'idempotency', idempotency_key)
@@ -219,7 +219,8 @@ redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', seq_text, 
   'deadline', int(now + deadline_ms), 'acceptedAt', now_text, 'channels', channel, 'life', record_ms,
   'estimate', int(estimate), 'rates', rates,
   'tier', tier, 'alone', on_disconnect, 'reader:' .. channel, int(now + READER_LEASE_MS), unpack(more))
--- Scored with the time at which nothing of the request is left; an answer that is kept for a day may stay here that long.
+-- Scored with the time when nothing of the request is left any more; an answer that is kept for a day may stay that
+-- long.
 if entity_key then
   redis.call('ZREMRANGEBYSCORE', entity_key, '-inf', now_text)
   redis.call('ZADD', entity_key, int(now + record_ms + (on_disconnect == 'finish' and IDEMPOTENCY_MS or 0)), id)

@@ -1,13 +1,14 @@
--- Adds text to the streams of running requests whose deliveries still own them. A request that is refused stops no other.
+-- Adds text to the streams of running requests whose deliveries still own them. A refused request does not stop the
+-- others.
 -- KEYS of each request: record, stream
 -- ARGV of each request: 1 short texts, each followed by a NUL: request id, fence, last sequence number, prompt tokens (for
 --      whoever has to end the request), name of the claim ('': not compared), sequence number of the event before; 2 payload
 -- Returns for each request 'ok', 'cancelled' (written, stop soon) or 'superseded'; 'missing' if there is no record; 'accepted'
 -- if Redis came back without the claim, perhaps with that of an earlier delivery; 'behind' with the last sequence number it
 -- has, if it came back without some of the text; 'failed' with the reason if Redis could not write the text.
--- Stands before and between the messages of several requests. No JSON text contains it (request-channels.ts splits there).
+-- Precedes and separates the messages of several requests. No JSON text contains it (request-channels.ts splits there).
 local SEPARATOR = '\30'
--- By channel, what its ingress gets.
+-- What each ingress gets, by channel.
 local messages = {}
 
 local function append(record, stream, texts, payload)
@@ -19,12 +20,12 @@ local function append(record, stream, texts, payload)
   if known_fence ~= fence then return known_fence + 0 < fence + 0 and 'accepted' or 'superseded' end
   if owner ~= '' and known_owner ~= owner then return 'superseded' end
   local sent, done = sent_text + 0, is_cancelled and 'cancelled' or 'ok'
-  -- The call was repeated after its answer was lost: the text is there.
+  -- The call was repeated after its reply was lost: the text is already there.
   if sent >= last_seq + 0 then return done end
   if sent ~= follows + 0 then return 'behind ' .. sent_text end
   add_entry(stream, last_seq, payload, owner)
   if sent == 0 then
-    -- Longer than any request may take.
+    -- The stream lives longer than any request may take.
     redis.call('PEXPIRE', stream, redis.call('HGET', record, 'life'))
     redis.call('HSET', record, 'sent', last_seq, 'firstTokenAt', int(now_ms()), 'prompt', prompt)
   else
@@ -44,8 +45,8 @@ for at = 1, #KEYS / 2 do
   if not is_done then outcome = 'failed ' .. (type(outcome) == 'table' and outcome.err or tostring(outcome)) end
   outcomes[at] = outcome
 end
--- An ingress of an earlier version expects one request in a message. It takes several for an unknown one, and reads the
--- streams instead.
+-- An ingress of an earlier version expects one request per message. It takes a message with several for an unknown
+-- request and reads the streams instead.
 for channel, list in pairs(messages) do
   redis.call('@PUBLISH@', channel, #list == 1 and list[1] or SEPARATOR .. ' ' .. table.concat(list, SEPARATOR))
 end

@@ -1,8 +1,8 @@
--- Cancels a request: one that has not started ends here, a running one is told to stop.
+-- Cancels a request: one that has not started ends here; the worker of a running one is signalled to stop.
 -- KEYS those of drop.lua, 10 channel of cancelled requests, 11 mark of a request that has ended
 -- ARGV 1 request id, 2 tenant id, 3 last entry, 4 its last sequence number, 5 retention in ms (0: keeps nothing) unless the
 --      record has its own, 6 billed (1 live, 0 test, '' either), 7 for how long MongoDB may keep the body, in ms
--- Returns the state that was found; '' for an unknown request, another tenant's or one of the other mode.
+-- Returns the state that was found; '' for a request that is unknown, another tenant's or of the other mode.
 local tenant, state, channels, billed, own_retention =
   unpack(redis.call('HMGET', KEYS[1], 'tenant', 'state', 'channels', 'billed', 'keep'))
 if tenant ~= ARGV[2] or state == 'void' or not is_of_mode(billed, ARGV[6]) then return '' end
@@ -13,7 +13,8 @@ end
 if state ~= 'accepted' then return state end
 local retention = ARGV[5] == '0' and '0' or own_retention or ARGV[5]
 drop_accepted(ARGV[1])
--- It may stay for a day, and nobody pays for it: so the end is plain text, and metadata goes with the answer there is not.
+-- The record may stay for a day and nobody pays for it, so it is kept small: the end is plain text, and metadata is
+-- dropped.
 local answer = tag_of(KEYS[3]) .. 'a:' .. ARGV[1]
 emit_whole(answer, channels, ARGV[1], ARGV[4] .. '\n' .. ARGV[3], retention == '0' and READING_MS or retention)
 if own_retention then redis.call('HDEL', KEYS[1], 'metadata') end
@@ -24,6 +25,6 @@ if retention + 0 < READING_MS then
 else
   redis.call('PEXPIRE', KEYS[1], retention)
 end
--- The record may expire before recovery looks, which would take the request for a lost one and run it again.
+-- The record may expire before recovery looks, which would then think that the request was lost and run it again.
 if retention ~= '0' and own_retention then redis.call('SET', KEYS[11], 1, 'PX', ARGV[7]) end
 return 'accepted'

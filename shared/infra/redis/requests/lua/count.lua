@@ -1,6 +1,6 @@
--- Counts a request that is not an admitted chat request, or checks whether it would be refused. It counts in the key's log or
--- in one of its own (look-ups), and in a second one if the endpoint has a limit of its own: in both or in none. The figures
--- returned are the key's requests and tokens in any case.
+-- Counts a request that is not an admitted chat request, or checks whether it would be refused. It counts in the key's
+-- log or in a separate one (look-ups), and in a second log if the endpoint has a limit of its own: in both or in
+-- neither. The figures returned are always the key's requests and tokens.
 -- KEYS  1 rpm log, 2 what the key's requests take, 3 blocked key, 4 blocked tenant, 5 log that it takes from, 6 second log
 -- ARGV  1 request id, 2 limit of log 5, 3 whether it takes one (1) or only looks (0), 4 limit of log 6 (empty: none)
 local now = now_ms()
@@ -8,7 +8,7 @@ local limit, second_limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local requests = count_of(KEYS[1], now)
 local newest, line = unpack(redis.call('HMGET', KEYS[2], 'u', 'line'))
 local key = to_use(KEYS[2], newest, now)
--- What is kept for a line of a batch nobody else can have.
+-- Tokens that are kept for a line of a batch are not available to others.
 local kept = line and kept_from(line, ARGV[1], 0, 0, now) or 0
 local blocked = redis.call('MGET', KEYS[3], KEYS[4])
 
@@ -18,7 +18,7 @@ local function reply(verdict, retry_ms)
 end
 
 if blocked[1] then return reply('revoked') end
--- The flag of a tenant that is moved to another shard is a mark (mark-move.lua).
+-- If a tenant moves to another shard, its flag is a mark (mark-move.lua).
 if blocked[2] and blocked[2] ~= '1' then
   local elsewhere = reply('elsewhere')
   elsewhere[10] = blocked[2]

@@ -1,4 +1,5 @@
--- For scripts that end a request before a worker has it: gives back all that it has taken, and takes its job out of line.
+-- For scripts that end a request before a worker has it: gives back all that it has taken, and removes its job from the
+-- line.
 -- The keys of such a script begin with these (acceptedKeys in keyspace.ts).
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 what the key's requests take, 6 stream, 7 the tenant's open requests,
 --      8 and 9 the lines of both queues

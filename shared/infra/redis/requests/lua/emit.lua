@@ -1,13 +1,13 @@
 -- Adds one entry to a request's stream and publishes the same text to every ingress that reads it, so that the ingress
--- need not read the stream: only a reader that misses a sequence number does. `writer` names the claim of the delivery, so that a
--- reader notices text of another one; it is '' for an end that no delivery writes.
+-- need not read the stream: only a reader that misses a sequence number does. `writer` names the delivery's claim, so
+-- that a reader notices text of another delivery; it is '' for an end that no delivery writes.
 local function message_of(id, head, payload)
   return id .. ' ' .. head .. '\n' .. payload
 end
 
 local function publish(channels, message)
   if not channels or channels == '' then return end
-  -- Mostly one ingress reads.
+  -- Usually one ingress reads.
   if not string.find(channels, ',', 1, true) then
     redis.call('@PUBLISH@', channels, message)
     return

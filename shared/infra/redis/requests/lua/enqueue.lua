@@ -1,13 +1,13 @@
--- Puts a request into line that was admitted without its body: the body is too large to be sent with every admission, must
--- be stored in MongoDB first, or was lost by Redis. Safe to repeat.
+-- Puts a request that was admitted without its body into line: the body is too large to be sent with every admission,
+-- must be stored in MongoDB first, or was lost by Redis. Safe to repeat.
 -- KEYS 1 record, 2 body, 3 job, 4 line, 5 marker, 6 settings of the queue
--- ARGV 1 request id, 2 body ('': a long one, stored just before for as long as a request may wait, so that this script need
---      not hash it), 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options
+-- ARGV 1 request id, 2 body ('': a long one, stored just before so that this script need not hash it, for as long as a
+--      request may wait), 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options
 -- Returns the state that was found; only 'accepted' is put into line. 'bodiless' if the long body is not there.
 local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')
 local is_long = ARGV[2] == ''
 if values[1] ~= 'accepted' then
-  -- Sent once more: it was stored anew.
+  -- The call is a repetition, so the long body has been stored again.
   if is_long and values[1] == 'running' then
     redis.call('PEXPIRE', KEYS[2], ARGV[3])
   elseif is_long then

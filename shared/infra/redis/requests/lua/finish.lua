@@ -1,21 +1,21 @@
--- Ends a request, once: last entry of the stream, hold turned into a pending charge, settlement record into the outbox,
--- token use corrected, body and job deleted.
+-- Ends a request, once: writes the last entry of the stream, turns the hold into a pending charge, puts the settlement
+-- record into the outbox, corrects the token use, deletes body and job.
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 pending charges, 6 outbox, 7 token use of the key, 8 mean completion of
 --      the key, 9 statistics of the queue, 10 whole answer, 11 open requests of the tenant, 12 job, 13 active jobs,
 --      and of a repeated end 14 to 19 the last of those of put_back (put-back.lua)
 -- ARGV 1 request id,
---      2 short texts, each followed by a NUL, which are read faster than as arguments each: see the locals below,
+--      2 short texts, each followed by a NUL, because that is faster than separate arguments: see the locals below,
 --      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
 --      5 notice for webhooks ('': none),
 --      and of a repeated end that has all of the text, in case Redis has lost the request: from 6 on
 --      what put_back knows (put-back.lua)
 -- Returns 'finished', or 'charged' with the micro-credits if the account could not pay all; 'unheard' if nobody pays for it;
--- 'behind' with the last sequence number that Redis has, if Redis came back without some of the text; else the state that was
--- found, as this delivery no longer owns the request.
+-- 'behind' with the last sequence number that Redis has, if Redis came back without some of the text; otherwise the
+-- state that was found, because this delivery no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
 -- One request in this many counts for the averages: fewer writes.
 local SAMPLE = 8
--- About how many notices may wait while MongoDB is away.
+-- About how many notices may wait while MongoDB is unavailable.
 local NOTICES_MAX = 100000
 
 -- Local names are found sooner than global ones.
@@ -59,8 +59,9 @@ if follows == '0' then
 else
   emit(stream, channels, id, last_seq, ARGV[3], answer_ms, owner)
 end
--- As BullMQ's moveToFinished of the pinned version ends a job that is not kept. The id may stay among those that may have
--- stalled: BullMQ skips it. If another worker has the job by now, it finds that the request has ended.
+-- Ends the job as moveToFinished of the pinned BullMQ ends one that is not kept. The id may stay in BullMQ's set of
+-- possibly stalled jobs, where BullMQ skips it. If another worker has the job by now, it finds that the request has
+-- ended.
 local lock = KEYS[12] .. ':lock'
 if job_lock ~= '' and redis.call('GET', lock) == job_lock then
   redis.call('LREM', KEYS[13], '-1', id)
@@ -70,23 +71,23 @@ else
 end
 redis.call('ZREM', KEYS[3], id)
 redis.call('ZREM', KEYS[11], id)
--- Nobody pays for a request whose caller was told that it was not accepted.
+-- Nobody pays for a request whose caller was told that the request was not accepted.
 local settlement = is_unheard and '' or ARGV[4]
--- The final count may exceed the hold. The account is charged at most what it can pay, and the overdraft.
+-- The final count may exceed the hold. The account is charged at most what it can pay, plus the overdraft.
 if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'book') == 1 then
   local most = held + math.max(0, spendable(KEYS[4]) + overdraft)
   if cost > most then
     settlement = string.gsub(settlement, '"costMicro":%d+', '"costMicro":' .. int(most), 1)
     settlement = string.gsub(settlement, '"estimated":false', '"estimated":true', 1)
     cost = most
-    -- Its worker remembers it, as Redis may come back without this record.
+    -- The worker remembers this amount, because Redis may come back without this record.
     if settlement ~= '' then
       ended = 'charged ' .. int(most)
       redis.call('HSET', KEYS[1], 'charged', int(most))
     end
   end
 end
--- What was put back or is replayed has no estimate, and says nothing of how long requests take.
+-- A request that was put back or is replayed has no estimate, and says nothing about how long requests take.
 local settles, is_sampled = settlement ~= '', estimate and string.byte(id, -1) % SAMPLE == 0
 
 -- The account is read once and written once: pending charge, token use, turns and pace.

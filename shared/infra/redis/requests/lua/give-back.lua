@@ -1,9 +1,9 @@
--- Puts back jobs that a worker has taken and will not start. They go before the line, as they have had their turn. Jobs whose
--- lock the worker has lost stay where they are. Safe to repeat.
+-- Puts back jobs that a worker has taken and will not start. They go before the line, because they have had their turn.
+-- Jobs whose lock the worker has lost stay where they are. Safe to repeat.
 -- KEYS 1 list before the line, 2 active jobs, 3 settings of the queue, 4 marker
 -- ARGV 1 lock, 2 prefix of the claims' names, 3 and 4 how names of jobs and records begin, then the ids of jobs, the next
 --      one first
--- Returns how many there were.
+-- Returns how many jobs were put back.
 local count = 0
 
 -- Undoes the claim: the next delivery is the first one again.

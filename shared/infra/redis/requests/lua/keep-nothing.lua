@@ -1,11 +1,11 @@
--- For requests whose tenant keeps nothing (retention 0), or answers for less time than it may take to read one: what the end
--- leaves behind.
--- Where nothing is kept readers have this long to read the end: longer than a client may stall (api/relay/forward.ts). Their
--- ingress usually deletes the answer sooner.
+-- What an end leaves behind if the tenant keeps nothing (retention 0), or keeps answers for less time than reading one
+-- may take.
+-- If nothing is kept, readers have this long to read the end: longer than a client may stall (api/relay/forward.ts).
+-- Their ingress usually deletes the answer sooner.
 local READING_MS = 60000
--- An answer whose time is over stays for so long after each renewal of a reader (reader.lua): as long as its lease.
+-- An answer whose retention is over stays this long after each renewal of a reader (reader.lua): as long as the lease.
 local READ_ON_MS = 15000
--- The record becomes a tombstone: late deliveries, repeats and look-ups learn that the request has ended, and nothing else.
+-- The record becomes a tombstone: late deliveries, repeats and look-ups learn only that the request has ended.
 local GONE_MS = 3600000
 
 local function is_read(record, now)
@@ -15,14 +15,14 @@ local function is_read(record, now)
   return false
 end
 
--- Whoever reads an answer can read it to its end, however soon it goes for everybody else.
+-- Whoever is reading an answer can read it to its end, however soon it expires for everybody else.
 local function keep_for_readers(stream, answer)
   redis.call('PEXPIRE', stream, READ_ON_MS, 'GT')
   redis.call('PEXPIRE', answer, READ_ON_MS, 'GT')
 end
 
 -- @seldom
--- Few tenants keep nothing, or answers for less than a minute. Call it when the answer has its time to live.
+-- Few tenants keep nothing, or keep answers for less than a minute. To be called once the answer has its time to live.
 local function keep_briefly(record, stream, answer, id, now, retention)
   local is_being_read = is_read(record, now)
   if retention ~= '0' then
@@ -33,7 +33,8 @@ local function keep_briefly(record, stream, answer, id, now, retention)
   if not is_being_read then redis.call('UNLINK', stream, answer) end
   local name = redis.call('HGET', record, 'idempotency')
   local first = name and redis.call('GET', name)
-  -- The key stays taken, so that a repeat does not run again. Its fingerprint goes: it would confirm a guess of the body.
+  -- The key stays taken, so that a repeat does not run again. Its fingerprint is removed: it would confirm a guessed
+  -- body.
   if first and string.sub(first, 1, #id) == id then redis.call('SET', name, (string.gsub(first, ' %S+', ' -', 1)), 'KEEPTTL') end
   redis.call('HDEL', record, 'metadata')
   redis.call('HSET', record, 'gone', 1)

@@ -3,13 +3,15 @@
 -- weight, and the requests of one tenant go in the order of acceptance.
 -- Added to the tokens of every request, so that tiny requests are not free.
 local TURN_TOKENS = 100
--- If nobody waits a turn begins at the clock, in tokens a millisecond: faster than any tenant can take them.
+-- If nothing waits, a turn begins at the clock's time, counted in tokens per millisecond: faster than any tenant can
+-- use them.
 local CLOCK_TOKENS = 1000
 
 -- The start tag of a tenant's next request. It follows the tenant's last one in line, which ends at `finish`, but never
--- precedes what waits, so nobody saves up turns. Tags of a tenant that comes anew are whole numbers and all others are not,
--- so a newcomer goes before the next requests of those that have waited. `first` is the job with the lowest tag, and that
--- tag. Returns the tag, whether nobody waits, and whether the request follows the tenant's last one directly.
+-- precedes what is being served, so nobody saves up turns. Only tags of a tenant that newly arrives are whole numbers,
+-- so a newcomer goes before the next requests of those that have waited. `first` is the job with the lowest tag, and
+-- that tag.
+-- Returns the tag, whether nothing waits, and whether the request follows the tenant's last one directly.
 local function start_tag(first, finish, now)
   if not first[2] then return now * CLOCK_TOKENS, true, false end
   local now_served = math.floor(tonumber(first[2]))
@@ -17,18 +19,19 @@ local function start_tag(first, finish, now)
   return finish % 1 == 0 and finish + 0.25 or finish, false, true
 end
 
--- A tenant of which nothing waits ends about where the line is: its last turn may have been long, or longer than its estimate.
+-- If nothing of a tenant waits, its last turn ends near the head of the line, or further if that turn or its overrun
+-- was long.
 local NEAR_TURN = 5000 * CLOCK_TOKENS
 
--- Writes a job as the scripts of the pinned BullMQ do, without the events that nobody reads. Its priority is 0: a job that
--- BullMQ hands out again goes to the front, because it has had its turn.
+-- Writes a job as the scripts of the pinned BullMQ do, but without their events, which nobody reads. Its priority is 0:
+-- a job that BullMQ hands out again goes to the front, because it has had its turn.
 local function write_job(job, name, data, opts, timestamp)
   return redis.call('HSET', job, 'name', name, 'data', data, 'opts', opts, 'timestamp', timestamp, 'delay', '0',
     'priority', '0')
 end
 
 -- @seldom
--- Removes an ended job that is kept for Bull Board, so that its request can have a new one.
+-- Removes an ended job that was kept for Bull Board, so that its request can have a new one.
 local function forget_ended_job(job, line, id)
   if redis.call('HEXISTS', job, 'finishedOn') == 0 then return end
   local prefix = string.sub(line, 1, -#'prioritized' - 1)
@@ -40,7 +43,7 @@ end
 local JOB_FIELDS = 6
 
 local function add_job(job, line, marker, meta, id, name, data, opts, timestamp, tag)
-  -- Fewer new fields than that: the job existed.
+  -- Fewer new fields mean that the job existed.
   if write_job(job, name, data, opts, timestamp) < JOB_FIELDS then
     forget_ended_job(job, line, id)
     write_job(job, name, data, opts, timestamp)
@@ -49,11 +52,11 @@ local function add_job(job, line, marker, meta, id, name, data, opts, timestamp,
   if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, '0', '0') end
 end
 
--- So many of a tenant's newest requests are looked at.
+-- How many of a tenant's newest requests are looked at.
 local NEWEST_LOOKED_AT = 8
 
 -- @seldom
--- Whether requests of a tenant wait. If so its newest ones do, except those that are not in line yet.
+-- Whether requests of a tenant wait. If any do, its newest ones do, except those that are not in line yet.
 local function has_waiting(open, line)
   for _, id in ipairs(redis.call('ZREVRANGE', open, 0, NEWEST_LOOKED_AT - 1)) do
     if redis.call('ZSCORE', line, id) then return true end
@@ -62,10 +65,10 @@ local function has_waiting(open, line)
 end
 
 -- @seldom
--- Whether a tenant's last turn ends far behind all that waits (by `ahead`), and a minute ahead of the clock, although nothing of
--- the tenant waits: it was written before the server's clock was put back, and the line has been empty since. Else the tenant
--- would wait until the clock has caught up, for as long as others keep the line from emptying. Only what is not near has to be
--- asked about. Lines of batches are not among the open requests; there are few of them in line.
+-- Whether a tenant's last turn ends far behind all that waits (by `ahead`), and a minute ahead of the clock, although
+-- nothing of the tenant waits: it was written before the server's clock was set back, and the line has been empty
+-- since. The tenant would otherwise wait until the clock has caught up, while others keep the line from emptying. Ask
+-- only if the end is not near. Lines of batches are not among the open requests; there are few of them in line.
 local function is_of_other_time(ends_at, ahead, now, lane, open, line, waiting)
   if ends_at <= (now + MINUTE_MS) * CLOCK_TOKENS then return false end
   if lane == 'batch' then return ahead > NEAR_TURN * (waiting + 1) end
@@ -76,8 +79,8 @@ local function job_of(line, id)
   return string.sub(line, 1, -#'prioritized' - 1) .. id
 end
 
--- How many of a tenant's open requests workers have. They are taken in the order of acceptance, so a binary search finds
--- the first one in line.
+-- How many of a tenant's open requests are with workers, who take them in the order of acceptance: so a binary search
+-- finds the first one in line.
 local function taken_of(open, line, count)
   local low, high = 0, count
   while low < high do
@@ -88,11 +91,11 @@ local function taken_of(open, line, count)
   return low
 end
 
--- After every fourth end of a tenant its next eight requests in line get corrected tags: workers take about one request for
--- each end, and up to eight at once.
+-- After every fourth end of a tenant's requests, its next eight in line get corrected tags: workers take about one
+-- request per end, and up to eight at once.
 local ENDS = 4
 local MOVED = 8
--- A correction that would pass the request behind those moves more requests, up to this many.
+-- If a correction would move them past the request behind, more requests are moved, up to this many.
 local MOVED_MAX = 96
 -- A tag may be off by this many tokens; such errors do not add up.
 local NEAR = TURN_TOKENS / 4

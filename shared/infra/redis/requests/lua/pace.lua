@@ -1,5 +1,6 @@
--- How fast requests end: milliseconds between two ends, as a moving mean over small groups. `gap` covers all groups; `pace`
--- only groups at whose beginning and end somebody waited, so it says what the workers can do, not what callers send.
+-- How fast requests end: milliseconds between two ends, as a moving mean over small groups. `gap` covers all groups;
+-- `pace` covers only groups at whose beginning and end requests waited, so it shows what workers can do, not what
+-- callers send.
 local GROUP = 8
 local GROUP_WEIGHT = 0.2
 local PAUSE_MAX_MS = 60000
@@ -10,7 +11,7 @@ local function mean_with(old, new)
 end
 
 -- @seldom
--- Notes a group of `count` ends in the hash `key`. `busy`: somebody waits.
+-- Notes a group of `count` ends in the hash `key`. `busy`: requests are waiting.
 local function note_group(key, whose, count, now, busy)
   local values = redis.call('HMGET', key, 'since:' .. whose, 'busy:' .. whose, 'gap:' .. whose, 'pace:' .. whose)
   local since = tonumber(values[1])

@@ -1,11 +1,11 @@
--- Where a request waits: its position among its tenant's own, from 1, and how long it may take until a worker has it.
+-- Where a request waits: its position among its tenant's requests, from 1, and how many ms until a worker may have it.
 -- KEYS 1 record, 2 the tenant's open requests, 3 the tenant's account,
---      4 line, 5 list before the line, 6 lane statistics; 7 to 9 the same of batches
+--      4 line, 5 list before the line, 6 lane statistics; 7 to 9 the same for batches
 -- ARGV 1 request id
--- Returns nil for one that does not wait in line.
--- A tenant's own pace says how much others take between its requests, for as long as it is of now.
+-- Returns nil for a request that does not wait in line.
+-- A tenant's own pace shows how much others take between its requests, for as long as it is recent.
 local RECENT_MS = 30000
--- Before anything is known.
+-- The pace before anything is known.
 local PACE_MS = 250
 local values = redis.call('HMGET', KEYS[1], 'state', 'lane')
 if values[1] ~= 'accepted' then return nil end

@@ -1,17 +1,18 @@
--- A full line tells each caller when a place will be free, and promises each place to one caller only. From that time on the
--- place is kept for a moment, so the caller finds room even if others come meanwhile.
+-- If the line is full, each caller learns when a place will be free, and each place is promised to one caller only. From
+-- that time on the place is kept for a moment, so the caller finds room even if others come meanwhile.
 local PROMISED_MIN_MS = 1000
 local PROMISED_MAX_MS = 30000
 -- Retry-After has whole seconds, and callers come back a little later.
 local KEPT_MS = 2500
--- A caller who has not come back by then has gone.
+-- A caller who has not come back after this time has gone.
 local LATE_MS = 30000
--- While no pace is known.
+-- The pace while none is known.
 local PACE_MS = 250
 -- Promises are made this much farther apart than requests end. The difference leaves room for newcomers, slower workers and
 -- callers who come late; without it a full line would never get shorter.
 local SPARE = 1.2
--- If the last promise is this many times farther away than all promises need at today's pace, it dates from a slower time.
+-- If the last promise is this many times further away than all promises need at the present pace, it dates from a slower
+-- time.
 local TOO_FAR = 2
 -- The part of all promised places that one tenant may have.
 local TENANTS_PART = 0.5
@@ -21,15 +22,15 @@ local function kept_places(slots, now)
   return redis.call('ZCOUNT', slots, int(now - KEPT_MS), int(now))
 end
 
--- A promise of the tenant whose time has come. Which of its callers takes it does not matter.
+-- A promise of the tenant whose time has come. It does not matter which of the tenant's callers takes it.
 local function due_promise(promises, now)
   redis.call('ZREMRANGEBYSCORE', promises, '-inf', int(now - LATE_MS))
   return redis.call('ZRANGEBYSCORE', promises, '-inf', int(now), 'LIMIT', 0, 1)[1]
 end
 
 -- Whether a request finds a place, and the promise that it takes; without `promises` it takes none. A caller takes its
--- promise even while there is room, or another request of the tenant would find it later. With a promise there is room for a
--- tenth beyond the limit.
+-- promise even while there is room, or else another request of the tenant would find it later. With a promise, a
+-- request may exceed the limit by a tenth of it.
 local function find_place(promises, slots, waiting, limit, now)
   local kept = waiting >= limit / 2 and kept_places(slots, now) or 0
   if kept == 0 and waiting < limit then return true end
@@ -46,7 +47,8 @@ local function use_promise(promises, slots, due)
 end
 
 -- @seldom
--- Promises beyond the longest one were made before the server's clock was put back. Their callers come as others do.
+-- Promises that lie too far ahead were made before the server's clock was set back. Their callers are treated like
+-- others.
 local function forget_ahead(promises, slots, now)
   redis.call('ZREMRANGEBYSCORE', promises, int(now + PROMISED_MAX_MS + LATE_MS), '+inf')
   redis.call('ZREMRANGEBYSCORE', slots, int(now + PROMISED_MAX_MS + LATE_MS), '+inf')
@@ -69,7 +71,7 @@ local function promise_place(promises, slots, statistics, whose, id, now)
   end
   local back = math.max(last, now) + step
   local needed = step * (redis.call('ZCOUNT', slots, int(now - KEPT_MS), '+inf') + 1)
-  -- By then there are no more promises than places, wherever the others lie.
+  -- By then there are no more promises than places, whenever the others are due.
   if values[1] and back - now > TOO_FAR * needed then back = now + needed end
   local wait = math.max(PROMISED_MIN_MS, back - now)
   if wait > PROMISED_MAX_MS then return PROMISED_MAX_MS end

@@ -1,12 +1,13 @@
--- Puts a running request back of which Redis has lost everything: its delivery goes on.
+-- Puts back a running request of which Redis has lost everything, so that its delivery goes on.
 -- KEYS 1 to 9 those of put_back (the last is the account), 10 body, 11 inflight, 12 open requests of the tenant
 -- ARGV 1 short texts, each followed by a NUL: see the locals below, 2 body, then what put_back knows
--- Returns 1, also if another call of this delivery was quicker; 2 if Redis lacks the tenant's book, too; 0 if Redis knows the request otherwise, or another one under
--- its Idempotency-Key, or if it was accepted longer ago than any Redis loses: then it was there, has ended, and its time is over.
+-- Returns 1, also if another call of this delivery was quicker; 2 if Redis lacks the tenant's book, too; 0 if Redis knows the request in another state, or
+-- another request has its Idempotency-Key, or it was accepted too long ago for Redis to have lost it: then it has ended
+-- and expired.
 local LOST_MS = 10000
 
--- `life` is how long text and body stay at most; `retention` and `lease` in ms; `lane` the name of the queue; `away` for
--- how many ms Redis has just been away: nobody could end a request meanwhile.
+-- `life` is how long text and body stay at most; `retention` and `lease` are in ms; `lane` is the name of the queue;
+-- `away` is for how many ms Redis has just been unavailable: nobody could end a request meanwhile.
 local id, fence, owner, lease, life, retention, lane, accepted_at, seq, away = struct.unpack('ssssssssss', ARGV[1])
 local now = now_ms()
 local function put_back_reply()
@@ -16,7 +17,7 @@ end
 local known_fence, known_owner = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner'))
 if known_owner and known_owner == owner and known_fence == fence then return put_back_reply() end
 if redis.call('EXISTS', KEYS[1]) == 1 or now - accepted_at > LOST_MS + away then return 0 end
--- Its caller has sent it again, under the same key.
+-- The caller has sent the request again under the same Idempotency-Key.
 local first = ARGV[3] ~= '' and redis.call('GET', KEYS[4])
 if first and string.sub(first, 1, #id) ~= id then return 0 end
 put_back(id, KEYS, fence, owner, lane, retention + 0, { unpack(ARGV, 3) })
@@ -26,7 +27,7 @@ redis.call('SET', KEYS[10], ARGV[2], 'PX', life)
 redis.call('ZADD', KEYS[11], leased, id)
 if lane ~= 'batch' then
   redis.call('ZADD', KEYS[12], seq, id)
-  -- What Redis knows of their number may be too low now: the next admission counts them.
+  -- The known number of open requests may be too low now, so the next admission counts them.
   redis.call('HDEL', KEYS[9], 'open')
 end
 return put_back_reply()

@@ -1,14 +1,15 @@
--- A reader that stands for ingresses not yet heard from: without it, an answer of which nothing is kept would be deleted before
--- they ask. It also marks a request that was put back (void.lua). Ends are published to it, so it has the shard's hash tag: the
--- service's user may publish to no other channel, and a node of a cluster knows none of other slots.
+-- A reader that stands for ingresses not yet heard from: without it, an answer of which nothing is kept would be
+-- deleted before they ask. It also marks a request that was put back (void.lua). Ends are published to it, so its name
+-- has the shard's hash tag: the service's user may publish to no other channel, and a cluster node knows no channels of
+-- other slots.
 local function unknown_reader(record)
   return string.match(record, '^{[^}]*}') .. '?'
 end
 local UNKNOWN_READER_MS = 15000
 
 -- @seldom
--- Counts a request again where limits on requests have counted it: those of its key, its endpoint and its tenant, whose
--- window has it as of now. Only keys with a limit for the day have its counters.
+-- Counts a request again towards the limits on requests: its key's, its endpoint's and its tenant's, whose window
+-- counts it as of now. Only keys with a daily limit have day counters.
 local function count_again(id, minute_log, throttle_log, day_key, account, lane, accepted_at)
   if lane ~= 'batch' then
     log_request(minute_log, id, accepted_at)
@@ -23,8 +24,8 @@ local function count_again(id, minute_log, throttle_log, day_key, account, lane,
 end
 
 -- @seldom
--- Writes the record anew of a request of which Redis has lost everything, as its delivery knows it: running, without text.
--- `keys`: record, stream, whole answer, idempotency record and requests of the entity (the record where there is none),
+-- Rewrites the record of a request of which Redis has lost everything, as its delivery knows it: running, without text.
+-- `keys`: record, stream, whole answer, idempotency record and requests of the entity (the record if there is none),
 -- requests of the key in the last minute, those of the endpoint, those of the key in the last day, account.
 -- `known`: value of the idempotency record ('': none), its lifetime in ms, time of acceptance, then names and values of the
 -- record in turn.
@@ -40,7 +41,7 @@ local function put_back(id, keys, fence, owner, lane, retention, known)
     redis.call('SET', named, known[1], 'PX', known[2], 'NX')
     if string.sub(redis.call('GET', named), 1, #id) == id then redis.call('HSET', record, 'idempotency', named) end
   end
-  -- Longer than admission keeps what it lists: nothing in the list may go sooner for this.
+  -- Longer than admission keeps its entries, so that this shortens the life of none of them.
   if entity ~= record then
     local listed_ms = 2 * known[2] + retention
     redis.call('ZADD', entity, int(now_ms() + listed_ms), id)
@@ -49,8 +50,8 @@ local function put_back(id, keys, fence, owner, lane, retention, known)
 end
 
 -- @seldom
--- What a repeated end puts back: a request without a record, with a tombstone of which nobody was told (void.lua), or with an
--- answer that was put back from MongoDB (restore-answer.lua), which has no fence and says nothing of its charge.
+-- Puts a request back before a repeated end, if it has no record, a tombstone of which no caller was told (void.lua),
+-- or an answer restored from MongoDB (restore-answer.lua), which has no fence and says nothing about its charge.
 local function put_back_ended(id, keys, fence, owner, lane, retention, known)
   local state, untold, known_fence = unpack(redis.call('HMGET', keys[1], 'state', 'untold', 'fence'))
   if not state or state == 'void' and untold or state == 'done' and not known_fence then

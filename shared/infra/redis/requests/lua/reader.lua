@@ -1,4 +1,5 @@
--- Renews or ends an ingress's reading of a request; when the last reader has ended, the disconnect grace starts.
+-- Renews or ends an ingress's lease as a reader of a request; when the last reader has left, the disconnect grace
+-- starts.
 -- KEYS 1 record, 2 stream, 3 whole answer; ARGV 1 channel, 2 lease in ms (0 ends it)
 local state, channels = unpack(redis.call('HMGET', KEYS[1], 'state', 'channels'))
 if state == 'accepted' or state == 'running' then

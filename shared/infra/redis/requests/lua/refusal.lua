@@ -1,8 +1,8 @@
--- The rpm limit of a request that an operator runs again (replay-request.ts). If it is refused, that is not counted and no
--- place is promised; if it is admitted, requeue.lua takes back what was counted.
+-- The rpm limit of a request that an operator runs again (replay-request.ts). A refusal of it is not counted and
+-- promises no place; if it is admitted, requeue.lua takes back what was counted.
 local REPLAY_LIMIT = 9007199254740991
--- At the ceiling of requests in flight, this many of the oldest are checked: their ends may have been lost. So many of the
--- newest say what of the allowance is held.
+-- At the ceiling of requests in flight, this many of the oldest are checked, because their ends may have been lost. The
+-- same number of the newest shows how much of the allowance is held.
 local LOOK_AT = 20
 
 -- Removes the oldest of a tenant's open requests that have ended, or whose records are gone.
@@ -15,7 +15,7 @@ local function forget_ended(open, record, id)
   return ended
 end
 
--- What some of a tenant's newest open requests hold of the allowance: more than most of them take, so they give some back.
+-- What a tenant's newest open requests hold of the allowance. Most hold more than they take and will give the rest back.
 local function held_by_tests(open, record, id)
   local prefix, sum = string.sub(record, 1, -#id - 1), 0
   for _, other in ipairs(redis.call('ZREVRANGE', open, 0, LOOK_AT - 1)) do
@@ -26,7 +26,7 @@ local function held_by_tests(open, record, id)
 end
 
 -- @seldom
--- Decides for admit.lua when something could refuse a request. KEYS and ARGV are those of admit.lua, `known` is what it
+-- Decides for admit.lua if something could refuse a request. KEYS and ARGV are those of admit.lua, `known` is what it
 -- has read. Returns the reply of a refusal, or nil and the number of the tenant's open requests.
 local function refusal(known)
   local now, id, is_batch, requests, key, use = known.now, known.id, known.is_batch, known.requests, known.key, known.use
@@ -41,7 +41,7 @@ local function refusal(known)
     }
   end
 
-  -- The call was repeated after its answer was lost: the request is admitted and a worker may have it, or it was taken back.
+  -- The call was repeated after its reply was lost: the request is admitted and a worker may have it, or it was voided.
   -- Without a channel nobody waits for it, so another process admitted it.
   local existing = known.existing
   if existing and existing[1] then
@@ -54,7 +54,7 @@ local function refusal(known)
     return reply('void')
   end
   if known.key_flag then return reply('revoked') end
-  -- A flag other than 1 is the mark of a tenant that moves to another shard (mark-move.lua): this shard admits nothing.
+  -- A flag other than 1 is the mark of a tenant's move to another shard (mark-move.lua): this shard admits nothing.
   if known.tenant_flag and known.tenant_flag ~= '1' then
     local elsewhere = reply('elsewhere')
     elsewhere[10] = known.tenant_flag
@@ -82,14 +82,15 @@ local function refusal(known)
     return reply('rpm', wait_for_place(KEYS[2], rpm_limit, now))
   end
 
-  -- Requests of a suspended tenant count as well, so they are limited.
+  -- Requests of a suspended tenant are counted too, so that they are limited.
   if known.tenant_flag then
     if requests >= rpm_limit and not is_batch then return reply_rpm() end
     if is_tenant_rpm_full then return reply('tenant_rpm', wait_for_tenant_rpm()) end
     return reply_counted('suspended')
   end
 
-  -- A second call with the same Idempotency-Key joins the request of the first one. It counts as a request, and takes nothing else.
+  -- A second call with the same Idempotency-Key joins the first call's request. It counts as a request and takes
+  -- nothing else.
   if known.joined then
     if requests >= rpm_limit then return reply_rpm() end
     if is_tenant_rpm_full then return reply('tenant_rpm', wait_for_tenant_rpm()) end
@@ -117,7 +118,7 @@ local function refusal(known)
   if tenant_tpm >= 0 and use.tokens > 0 and use.tokens + estimate > tenant_tpm then
     refuse('tenant_tpm', wait_for_use(use, 'tokens', math.max(0, tenant_tpm - estimate), now))
   end
-  -- A running request ends, and gives its hold back, within about one recent duration. The first of many ends sooner.
+  -- A running request ends and gives its hold back within about one recent duration; the first of many ends sooner.
   local duration = number_of(redis.call('HGET', KEYS[4], 'duration'))
   local function soon_ms(count)
     return math.min(30000, math.max(1000, duration / math.max(1, count)))
@@ -147,12 +148,13 @@ local function refusal(known)
   end
 
   local lane_limit, waiting, share = known.lane_limit, known.waiting, known.share
-  -- Of the line: when callers of the tenant were told to come back, and all promised places. The same of the tenant's share.
+  -- For the line: when callers of the tenant should come back, and all promised places; then both for the tenant's
+  -- share.
   local tag = tag_of(KEYS[7])
   local back = tag .. 'back:' .. known.lane .. ':'
   local promises, places = back .. known.tenant, back .. 'all'
   local own_promises, own_places = tag .. 'back:share:' .. known.tenant, tag .. 'back:kept:' .. known.tenant
-  -- Returns a refusal, or nil and the promise to be used. A replay takes no promised place.
+  -- Returns a refusal, or nil and the promise to use. A replay takes no promised place.
   local function place_or_refusal(verdict_name, promises, slots, taken, most, pace, field)
     local is_let_in, due = find_place(not is_replay and promises, slots, taken, most, now)
     if is_let_in then return nil, due end

@@ -3,9 +3,11 @@
 -- KEYS 1 record, 2 inflight, 3 account, 4 token use of the key
 -- ARGV 1 request id, 2 fence, 3 lease in ms, 4 disconnect grace in ms, 5 token weight,
 --      then pairs of micro-credits and tokens: 6 and 7 what it must hold in all, 8 and 9 what it would like to hold,
---      10 and 11 by how much it may overrun a bound of which nobody else holds anything, 12 name of the claim ('': not compared)
--- Returns 'superseded'; 'missing' (there is no record); 'accepted' (Redis came back without the claim, perhaps with an earlier one); or 'cancelled', 'abandoned'
--- (nobody reads any more) or 'ok', with the micro-credits and tokens that are held now (-1: not bounded).
+--      10 and 11 by how much it may exceed a bound if no other request holds anything of it, 12 name of the claim ('': not
+--      compared)
+-- Returns 'superseded'; 'missing' (there is no record); 'accepted' (Redis came back without the claim, perhaps with an
+-- earlier one); or 'cancelled', 'abandoned' (nobody reads any more) or 'ok', with the micro-credits and tokens that are
+-- held now (-1: not bounded).
 local state, fence, is_cancelled, owner, accepted_at, estimate, weight, hold_text, hold_tokens, month, billed, allowance,
   limit = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner', 'acceptedAt', 'estimate', 'weight',
     'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit'))
@@ -23,7 +25,7 @@ local function is_abandoned(now)
   for index = 1, #fields, 2 do
     if string.sub(fields[index], 1, 7) == 'reader:' then
       local till = tonumber(fields[index + 1])
-      -- No reader's lease is that long: it is of a time before the server's clock was put back. One that lives renews it.
+      -- No reader's lease is that long: it was made before the server's clock was set back. A live reader renews it.
       if till > now + MINUTE_MS then
         till = now
         redis.call('HSET', KEYS[1], fields[index], int(now))

@@ -1,5 +1,5 @@
--- Takes away the end of a request that failed without text, so that it can be admitted again under its id. Until then
--- Redis knows nothing of it, so nobody's late end counts. Safe to repeat.
+-- Removes the end of a request that failed without text, so that it can be admitted again under its id. Until then Redis
+-- knows nothing of it, so nobody's late end counts. Safe to repeat.
 -- KEYS 1 record, 2 stream, 3 whole answer, 4 mark of an end without a record
 -- ARGV 1 tenant id
 -- Returns the state that was found, and the fence of its last delivery: 'failed' and 'missing' are open now, any other is

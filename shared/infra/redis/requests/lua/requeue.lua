@@ -1,13 +1,13 @@
--- Puts a failed request into line that was admitted again. It keeps its time of acceptance and the fence of its last delivery:
--- whoever had it then is refused, whatever Redis comes back without, and the next delivery has a higher number. The limits on
--- requests counted it when it was first accepted. Safe to repeat.
--- KEYS 1 record, 2 body, 3 job, 4 line, 5 marker, 6 settings of the queue, 7 requests of its key, 8 account, and what the
---      tenant's requests take together
+-- Puts a failed request that was admitted again into line. It keeps its time of acceptance and the fence of its last
+-- delivery: that delivery is refused, whatever Redis comes back without, and the next one has a higher fence. The
+-- limits on requests counted it when it was first accepted. Safe to repeat.
+-- KEYS 1 record, 2 body, 3 job, 4 line, 5 marker, 6 settings of the queue, 7 requests of its key, 8 account, which also has
+--      what the tenant's requests take together
 -- ARGV 1 request id, 2 body, 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options,
 --      7 when it was accepted, 8 its place in the order of acceptance, 9 fence
 -- Returns the state that was found; only 'accepted' is put into line.
 
--- Takes one request out of the second of a time.
+-- Takes one request out of the second of `time`.
 local function uncount_request(use, time)
   local row = turn_use(use, redis.call('HGET', use, 'u'), now_ms())
   local entries, _, added = with_more(row.entries, second_of(time), 0, -1)

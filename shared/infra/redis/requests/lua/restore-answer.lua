@@ -1,6 +1,6 @@
--- Puts an ended request back that Redis has let go, for a while. One that is there is left alone, but for a tombstone of which
--- nobody was told (void.lua), and for one whose answer alone is gone. Safe to repeat.
--- KEYS 1 record, 2 stream, 3 idempotency record (the record where there is none), 4 whole answer
+-- Restores an ended request that Redis no longer has, for a while. An existing record is left alone, unless it is a
+-- tombstone of which no caller was told (void.lua), or only its answer is gone. Safe to repeat.
+-- KEYS 1 record, 2 stream, 3 idempotency record (the record if there is none), 4 whole answer
 -- ARGV 1 lifetime in ms, 2 value of the idempotency record ('' none), 3 its lifetime in ms, 4 number of fields of the
 --      record, then names and values in turn, then sequence number and payload of each entry in turn
 if ARGV[2] ~= '' then redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3], 'NX') end

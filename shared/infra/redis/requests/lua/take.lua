@@ -1,12 +1,12 @@
--- Hands up to so many jobs of a queue to a worker, as BullMQ's moveToActive of the pinned version hands out one, and
--- claims the request of each job that starts for the first time. Fewer jobs than asked for mean that no more wait.
+-- Hands several jobs of a queue to a worker, as moveToActive of the pinned BullMQ hands out one, and claims the request
+-- of each job that starts for the first time. Fewer jobs than asked for mean that no more wait.
 -- KEYS 1 list before the line, 2 line, 3 active jobs, 4 settings of the queue, 5 marker, 6 delayed jobs,
 --      7 priority counter, 8 inflight
 -- ARGV 1 jobs at most, 2 lock, 3 its lifetime in ms, 4 the worker's time in ms, 5 lease in ms ('': claims nothing),
 --      6 prefix of the claims' names, 7 to 10 how names of jobs, records, bodies and accounts begin
--- Returns 'other', and takes nothing, if the queue has what only BullMQ's own script can hand out. Else a list for each job:
--- id and fields; or, for a claimed request, id, '', the reply of claim.lua, the job's time and its tenant. The worker knows
--- the other fields of such a job, which are the same for all (chat-job.ts).
+-- Returns 'other', and takes nothing, if the queue has what only BullMQ's own script can hand out. Otherwise a list for
+-- each job: id and fields; or, for a claimed request, id, '', the reply of claim.lua, the job's time and its tenant.
+-- The worker knows the other fields of such a job, which are the same for all (chat-job.ts).
 local FIRST = '1'
 
 local settings = redis.call('HMGET', KEYS[4], 'paused', 'concurrency', 'max', 'duration')
@@ -35,12 +35,12 @@ for index, id in ipairs(ids) do
   if may_claim and index <= handed_out_before then may_claim = number_of(redis.call('HGET', job, 'ats')) == 0 end
   local claimed, tenant, accepted_at
   if may_claim then
-    -- One that fails stops no other: it stays unclaimed, and its worker meets the fault alone.
+    -- A claim that fails does not stop the others: the job stays unclaimed, and its worker meets the fault by itself.
     local _
     _, claimed, tenant, accepted_at =
       pcall(claim_request, call, id, ARGV[8] .. id, ARGV[9] .. id, FIRST, ARGV[6] .. #taken)
   end
-  -- Without a claim the worker claims by itself, and hears why the request is not to run.
+  -- Without a claim here, the worker claims the request itself and learns why it must not run.
   if tenant then
     redis.call('HSET', job, 'processedOn', ARGV[4], 'ats', FIRST)
     taken[#taken + 1] = { id, '', claimed, accepted_at, tenant }

@@ -1,15 +1,15 @@
--- What the requests of the last minute took, by the second: of a key and of a tenant. Two fields of one hash: `u` has what
--- changes with each request, `w` an entry for each second before, oldest first, so that its hundreds of bytes are read and
--- written about once a second. A second is dropped only when all of it has left the minute, so a limit errs on the strict
--- side by at most a second and no true minute has more.
--- `u` is the newest second, the requests and tokens that were counted in it, those of the minute before it, and what was
--- corrected of earlier seconds since. Where the next second begins that moves to `w`, with its sums in `r` and `t`: versions
--- that do not know `u` read and write these three, and both see each other's seconds.
+-- What the requests of a key or a tenant took in the last minute, by the second, in two fields of one hash: `u` has
+-- what changes with each request; `w` has an entry for each earlier second, oldest first, so its hundreds of bytes are
+-- read and written only about once per second. A second is dropped only when all of it has left the minute, so a limit
+-- errs on the strict side by at most a second, and no true minute has more.
+-- `u` is the newest second, the requests and tokens counted in it, those of the minute before it, and the corrections
+-- of earlier seconds since. When the next second begins, all that moves to `w`, with sums in `r` and `t`: versions that
+-- do not know `u` read and write these three, and each version sees the other's seconds.
 local WINDOW_SECONDS = 60
 -- Second, requests, tokens.
 local ENTRY = '>I4I4I6'
 local ENTRY_BYTES = 14
--- The same of the newest second, and the sums of what was before.
+-- The same for the newest second, then the sums of requests and tokens before it.
 local NEWEST = '>I4I4I6I4I6'
 local NEWEST_BYTES = 24
 -- A second, and by how much its tokens are off.
@@ -25,8 +25,9 @@ local function until_left(second, now)
   return (second + 1 + WINDOW_SECONDS) * 1000 - now
 end
 
--- The entries with more tokens and requests in the second of a time, and how many more tokens and requests these are: what
--- an earlier version has admitted may be in no entry, and none has less than nothing. Nil where that second has been dropped.
+-- The entries with more tokens and requests in a second, and by how many tokens and requests they have changed: no
+-- count goes below 0, because requests that an earlier version admitted may be in no entry. Nil if the second has no
+-- entry.
 local function with_more(entries, second, more_tokens, more_requests)
   for at = #entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
     local found, requests, tokens = struct.unpack(ENTRY, entries, at)
@@ -39,7 +40,7 @@ local function with_more(entries, second, more_tokens, more_requests)
   end
 end
 
--- The entries with one of a second that has none yet. An earlier version may have written later ones.
+-- The entries with a new one for a second that has none yet. An earlier version may have written later seconds.
 local function with_second(entries, second, requests, tokens)
   local behind = #entries
   while behind > 0 and struct.unpack('>I4', entries, behind - ENTRY_BYTES + 1) > second do behind = behind - ENTRY_BYTES end
@@ -47,7 +48,7 @@ local function with_second(entries, second, requests, tokens)
 end
 
 -- @seldom
--- A second begins. All that was counted before is in entries, without what has left.
+-- A second begins: all that was counted before it becomes entries, without those that have left.
 local function turn_use(hash, newest, now)
   local values = redis.call('HMGET', hash, 'w', 'r', 't', 'kept')
   local use = {
@@ -90,7 +91,7 @@ local function newest_of(use)
     use.tokens - use.now_tokens) .. use.corrections
 end
 
--- Adds to `fields`, of which there are `at`, those that have changed. Returns how many there are then.
+-- Adds the changed fields to `fields`, which has `at` elements so far. Returns its new length.
 local function add_use(fields, at, use)
   fields[at + 1], fields[at + 2] = 'u', newest_of(use)
   if not use.entries then return at + 2 end
@@ -104,8 +105,8 @@ end
 local APART_SECONDS = 1
 
 -- @seldom
--- The server's clock was put back: all seconds move by as much, and the newest one is that of now. Written at once, or it would be
--- the newest one again at each look.
+-- The server's clock was set back: all seconds move by as much, so that the newest one is the present one. Written at
+-- once, or each look would have to do it again.
 local function bring_use_back(hash, newest, now)
   local second = struct.unpack(NEWEST, newest)
   local use, by, moved = turn_use(hash, newest, (second + 1) * 1000), second - second_of(now), {}
@@ -137,16 +138,17 @@ local function count_use(use, requests, tokens)
   use.tokens, use.now_tokens = use.tokens + tokens, use.now_tokens + tokens
 end
 
--- `line` of a key's tokens: those that are kept for a line of a batch, since when and until when, how many, and its request id.
--- A worker that sends the line asks every 2 s; if it dies the others have their tokens again soon. Once the line has been
--- admitted nothing is kept, and until `until` for no other line (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md).
+-- `line` in a key's hash: since when and until when tokens are kept for a line of a batch, how many, and its request
+-- id. The worker that sends the line asks every 2 s; if it dies, others get the tokens back soon. Once the line has
+-- been admitted, none are kept, and until the noted end for no other line
+-- (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md).
 local KEPT = '^(%d+) (%d+) (%d+) (.+)$'
 local KEPT_MS = 10000
 local NEXT_LINE_MS = 180000
 
 -- @seldom
--- How many tokens are kept for another request, and up to how many the window may be filled by this one: once all that is in
--- it was admitted beside what is kept for this one, it may have the whole limit.
+-- How many tokens are kept for another request, and how far this one may fill the window: once everything in the window
+-- was admitted while tokens were kept for this request, it may have the whole limit.
 local function kept_from(kept, id, limit, whole, now)
   local since, till, tokens, owner = string.match(kept, KEPT)
   if not owner or till + 0 <= now or since + 0 > now then return 0, limit end
@@ -155,19 +157,19 @@ local function kept_from(kept, id, limit, whole, now)
 end
 
 -- @seldom
--- Keeps tokens for a line that has to wait, unless they are kept for another one, or were in the last minutes.
+-- Keeps tokens for a line that has to wait, unless they are kept for another line, or were in the last minutes.
 local function keep_for(hash, kept, id, tokens, now)
   local since, till, _, owner = string.match(kept or '', KEPT)
   local is_known = owner and since + 0 <= now
   local is_kept = is_known and till + 0 > now
   if is_kept and owner ~= id then return end
-  -- What was kept before has lapsed: its line was refused for another reason, or nobody asked for it.
+  -- The tokens kept before have lapsed: their line was refused for another reason, or nobody sent it again.
   if is_known and not is_kept and now - since < NEXT_LINE_MS then return end
   redis.call('HSET', hash, 'line', (is_kept and since or int(now)) .. ' ' .. int(now + KEPT_MS) .. ' ' .. int(tokens) .. ' ' .. id)
 end
 
--- Milliseconds until none of its tokens is left, nor of those that are kept for a line: whether these are still kept then only
--- time will tell. Seconds whose tokens were all given back count no longer.
+-- Milliseconds until the window has no tokens left. Tokens kept for a line may be kept even longer, which nobody knows
+-- yet. Seconds whose tokens were all given back do not count.
 local function reset_of_use(use, now, kept)
   if kept > 0 then return math.max(KEPT_MS, reset_of_use(use, now, 0)) end
   if use.tokens <= 0 then return 0 end
@@ -180,10 +182,10 @@ local function reset_of_use(use, now, kept)
   return 0
 end
 
--- Milliseconds until no more than `most` are left of its `kind`, requests or tokens.
+-- Milliseconds until at most `most` are left of a `kind`: requests or tokens.
 local function wait_for_use(use, kind, most, now)
   local left = use[kind]
-  -- A second that has just begun has nothing yet, and what it found is not written.
+  -- A second that has just begun has no entry yet, and its `turn_use` here is not written.
   local entries = use.entries or turn_use(use.hash, newest_of(use), now).entries
   for at = 1, #entries, ENTRY_BYTES do
     local second, requests, tokens = struct.unpack(ENTRY, entries, at)
@@ -205,14 +207,15 @@ local function with_correction(corrections, second, more)
 end
 
 -- @seldom
--- What an earlier version has admitted, in a second that no later one has counted in.
+-- Corrects a request that an earlier version admitted, in a second in which later versions counted nothing.
 local function correct_entries(hash, second, more)
   local values = redis.call('HMGET', hash, 'w', 't')
   local entries, added = with_more(values[1] or '', second, more, 0)
   if entries then redis.call('HSET', hash, 'w', entries, 't', int(number_of(values[2]) + added)) end
 end
 
--- `u` with more tokens in the second of their request; nil where that has left, or an earlier version alone has counted it.
+-- `u` with more tokens in the second of their request; nil if that second has left or only an earlier version counted
+-- in it.
 local function corrected(hash, newest, accepted_at, more)
   local at = second_of(accepted_at)
   if not newest then return correct_entries(hash, at, more) end
@@ -230,7 +233,7 @@ local function corrected(hash, newest, accepted_at, more)
 end
 
 -- @seldom
--- Adds to `fields` a use with more requests and tokens in the second of now.
+-- Adds to `fields` a use with more requests and tokens in the present second.
 local function add_as_of_now(fields, hash, newest, requests, tokens, now)
   local use, at = to_use(hash, newest, now), #fields
   if newest then
@@ -238,7 +241,7 @@ local function add_as_of_now(fields, hash, newest, requests, tokens, now)
     add_use(fields, at, use)
     return
   end
-  -- Only an earlier version has admitted, which knows of nothing else.
+  -- Only an earlier version has admitted requests, and it knows only these fields.
   local entries = with_more(use.entries, use.second, tokens, requests)
     or with_second(use.entries, use.second, requests, tokens)
   fields[at + 1], fields[at + 2] = 'w', entries
@@ -246,11 +249,11 @@ local function add_as_of_now(fields, hash, newest, requests, tokens, now)
   fields[at + 5], fields[at + 6] = 't', int(use.tokens + tokens)
 end
 
--- Adds to `fields` a use with more tokens in the second of their request. Returns whether they came late.
+-- Adds to `fields` a use with more tokens in the second of their request. Returns whether they came too late for it.
 local function add_tokens(fields, hash, newest, accepted_at, more, now)
   local age = second_of(now) - second_of(accepted_at)
   if age > WINDOW_SECONDS or age < -APART_SECONDS then
-    -- A second has left the minute, or lies ahead, whose request took more than its estimate: else long answers would pass by
+    -- The second has left the minute, or lies ahead: tokens beyond the estimate count now, or long answers would escape
     -- limit and ceiling.
     if more > 0 then add_as_of_now(fields, hash, newest, 0, more, now) end
     return more > 0
@@ -262,7 +265,7 @@ local function add_tokens(fields, hash, newest, accepted_at, more, now)
   return false
 end
 
--- Once more is known of a request: its second of the key's tokens has what it weighs.
+-- Called once more is known about a request: corrects the key's tokens in the second of its acceptance.
 local function correct_tokens(hash, accepted_at, more, now)
   if more == 0 then return end
   local fields = {}
@@ -273,7 +276,7 @@ local function correct_tokens(hash, accepted_at, more, now)
   if is_late then redis.call('PEXPIRE', hash, 3 * MINUTE_MS) end
 end
 
--- What a tenant's hash has of its use and its turns, for correct_row. Only a row that ends has been taken from.
+-- The fields of a tenant's hash about its use and its turns, for correct_row.
 local function row_names(lane)
   if lane == 'interactive' then
     return { 'u', 'f:interactive', 's:interactive', 'c:interactive', 'weight', 'ends:own' }
@@ -281,10 +284,11 @@ local function row_names(lane)
   return { 'u', 'f:' .. lane, 's:' .. lane, 'c:' .. lane, 'weight', 'ends:own' }
 end
 
--- Once it is known what a request has taken, the tenant's tokens have the true figure. Where it has ended, all that follows
--- it directly begins so much later; requests before the tenant's present row of turns have nothing to do with that. What
--- never ran, and lines of batches, are credited to or owed by the next turn. `values` are those of row_names in the hash
--- `use`; what changes is added to `fields`. Returns the row that was corrected.
+-- Called once it is known what a request has taken: gives the tenant's tokens the true figure. If the request has
+-- ended, all turns that follow it directly begin later by the difference; requests before the tenant's present row of
+-- turns change nothing. For a request that never ran, or a line of a batch, the next turn is credited or charged
+-- instead. `values` are those of row_names in the hash `use`; changes are added to `fields`. Returns the row that was
+-- corrected.
 local function correct_row(fields, use, values, lane, accepted_at, more, now, has_ended)
   if not values[2] then return nil end
   if more ~= 0 then add_tokens(fields, use, values[1], accepted_at, more, now) end
@@ -302,7 +306,7 @@ local function correct_row(fields, use, values, lane, accepted_at, more, now, ha
   end
 end
 
--- The same, of a request that never ran.
+-- The same for a request that never ran.
 local function correct_use(use, lane, accepted_at, more, now)
   if more == 0 then return end
   local fields = {}

@@ -1,20 +1,21 @@
--- Takes back an admission whose job never started: frees its holds and leaves a tombstone, so that neither a late
--- admission nor a late job of the same id can run. Safe to repeat.
+-- Voids an admission whose job never started: frees its holds and leaves a tombstone, so that neither a late admission
+-- nor a late job of the same id can run. Safe to repeat.
 -- KEYS those of drop.lua, 10 channel of cancelled requests
 -- ARGV 1 request id, 2 lifetime of the tombstone in ms, 3 last entry for whoever still reads ('': nobody does),
---      4 1 if the caller was told 503: a worker that has the request stops, and nobody pays,
---      5 1 if nothing of it can still be under way: a missing record then needs no tombstone,
---      6 1 if its caller is told unless a worker has it
--- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'stopped': it was running,
--- and its worker was told to stop. 'gone': the request has ended and was charged, its caller was told 503, and nobody can read
--- the answer any more, or knows of it; its Idempotency-Key is free.
+--      4 1 if the caller got 503: a worker that has the request stops, and nobody pays,
+--      5 1 if no admission can still be under way: a missing record then needs no tombstone,
+--      6 1 if the caller gets an error unless a worker has the request
+-- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'stopped': it was
+-- running, and its worker gets a signal to stop. 'gone': the request has ended and was charged, but its caller got 503,
+-- and nobody can read the answer any more, or knows of it; its
+-- Idempotency-Key is free.
 local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retention, was_put_back =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined', 'keep',
     'reader:' .. unknown_reader(KEYS[1])))
 if not state and ARGV[5] == '1' then return 'missing' end
 local is_told_503 = ARGV[4] == '1'
--- Under an Idempotency-Key the caller's next try joins the request. If nothing of it is kept, that try may come too late: then
--- it runs anew, unless another call reads this one.
+-- With an Idempotency-Key, the caller's retry joins the request. If nothing of it is kept, the retry may come too late
+-- to read it and runs as a new request, unless another call reads this one.
 local is_found = idempotency and (retention ~= '0' or is_joined)
 if state == 'running' and is_told_503 and not is_found then
   forget_idempotency(KEYS[1], ARGV[1])
@@ -23,7 +24,7 @@ if state == 'running' and is_told_503 and not is_found then
   return 'stopped'
 end
 local has_text = (first_token_at or '') ~= ''
--- Redis had lost it when its caller was told, and its worker has put it back since.
+-- Redis had lost the request when its caller got the error, and its worker has put it back since.
 local is_in_vain = is_gone or was_put_back and not idempotency
 if state == 'done' and is_told_503 and is_in_vain and has_text and not is_unheard and not is_joined then
   forget_idempotency(KEYS[1], ARGV[1])
@@ -43,8 +44,8 @@ if state then
 end
 redis.call('HDEL', KEYS[1], 'metadata')
 redis.call('HSET', KEYS[1], 'state', 'void')
--- Redis may have come back without the end of the request. Whoever has it may put it back while nobody was told that there is
--- none (restore-answer.lua).
-if not is_told then redis.call('HSET', KEYS[1], 'untold', '1') end
+-- Redis may have come back without the end of the request. Whoever has the end may put it back, as long as no caller
+-- got an error (restore-answer.lua).
+if not is_told_503 and ARGV[6] ~= '1' then redis.call('HSET', KEYS[1], 'untold', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return state or 'missing'

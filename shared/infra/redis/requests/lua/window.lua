@@ -1,14 +1,14 @@
 -- Sliding windows (docs/architecture/facts.md section 6). Requests: an exact log, a sorted set of request ids scored by the
--- server's clock, so no minute has more than the limit. Days: a counter for each minute, dropped when the whole minute has
--- left, so the limit errs on the strict side. Tokens: use.lua.
--- A server's clock may be put back, and a replica that takes over has another one: times may then lie ahead of now. What
--- they stand for counts as of now, so that it leaves when its window is over, not when the clock has caught up
--- (docs/decisions/0117-a-clock-that-is-set.md).
+-- server's clock, so no minute has more than the limit. Days: a counter for each minute, dropped when the whole minute
+-- has left, so the limit errs on the strict side. Tokens: use.lua.
+-- A server's clock may be set back, and a replica that takes over has another clock: stored times may then lie ahead of
+-- now. Such entries count as if made now, so that they leave when their window is over, not when the clock has caught
+-- up (docs/decisions/0117-a-clock-that-is-set.md).
 local MINUTE_MS = 60000
 local DAY_MINUTES = 1440
 
--- How the names of a shard's keys begin, taken from that of its inflight set. Scripts make names that they seldom need: each
--- key that comes with a call costs as much as a small command.
+-- The prefix of a shard's keys, taken from the name of its inflight set. Scripts build seldom needed names themselves,
+-- because each key passed with a call costs as much as a small command.
 local function tag_of(inflight)
   return string.sub(inflight, 1, -#'inflight' - 1)
 end
@@ -22,23 +22,24 @@ local function now_ms()
   return math.floor(now_us() / 1000)
 end
 
--- A number for Redis: rounded, without an exponent. `%d` takes half as long as `%.0f`, or as numbers that Redis formats.
+-- A number for Redis: rounded, without an exponent. `%d` takes half as long as `%.0f` or as letting Redis format
+-- numbers.
 local function int(number)
   return string.format('%d', math.floor(number + 0.5))
 end
 
--- With two decimals, if there are any: an integer takes a third of the time.
+-- A number with two decimals, or as an integer if it is one, which takes a third of the time.
 local function decimal(number)
   return string.format(number % 1 == 0 and '%d' or '%.2f', number)
 end
 
--- Adds a field and its value to what one HSET writes.
+-- Adds a field and its value to those that one HSET will write.
 local function put(fields, name, value)
   local at = #fields
   fields[at + 1], fields[at + 2] = name, value
 end
 
--- Entries that have left stay for a while: skipping them costs less than removing them each time.
+-- Entries that have left the window stay for a while: skipping them costs less than removing them each time.
 local function count_of(log, now)
   return redis.call('ZCOUNT', log, '(' .. int(now - MINUTE_MS), '+inf')
 end
@@ -57,7 +58,7 @@ local function log_request(log, id, now)
 end
 
 -- @seldom
--- Gives entries that lie ahead the time of now. Returns how long the newest one stays.
+-- Changes the time of entries that lie ahead to now. Returns how long the newest one stays.
 local function bring_log_back(log, now)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', log, '(' .. int(now), '+inf')) do
     redis.call('ZADD', log, 'XX', int(now), id)
@@ -83,7 +84,7 @@ local function wait_for_place(log, limit, now)
 end
 
 -- @seldom
--- The counters of the last day, without minutes that have left.
+-- The counters of the last 24 hours, without minutes that have left.
 local function read_day(key, now)
   local minute = math.floor(now / MINUTE_MS)
   local values = redis.call('HMGET', key, 'tail', 'total', minute, 'noted')
@@ -109,7 +110,7 @@ local function log_day(day)
 end
 
 -- @seldom
--- Gives requests that were counted in minutes ahead the minute of now. A full day has none left by then.
+-- Moves requests that were counted in minutes ahead to the present minute. A full day has no others left by then.
 local function bring_day_back(day, count)
   local fields, ahead = redis.call('HGETALL', day.key), {}
   for at = 1, #fields, 2 do
@@ -121,11 +122,11 @@ local function bring_day_back(day, count)
   redis.call('PEXPIRE', day.key, (DAY_MINUTES + 2) * MINUTE_MS)
 end
 
--- More minutes than this are not looked at for each refusal.
+-- A search through more minutes than this is not repeated for each refusal.
 local FEW_MINUTES = 60
 
--- Milliseconds until enough minutes have left for one more request. Whoever is refused may ask again and again, at no cost:
--- so what took long to find is noted until a request is admitted.
+-- Milliseconds until enough minutes have left for one more request. Refused callers may ask again and again at no cost,
+-- so a result that took long to find is noted until a request is admitted.
 local function wait_for_day(day, limit, now)
   local noted_limit, minute = string.match(day.noted or '', '^(%d+) (%d+)$')
   if not minute or noted_limit + 0 ~= limit or minute + DAY_MINUTES < day.minute or minute + 0 > day.minute then

@@ -1,6 +1,6 @@
--- Refuses a key or a tenant from now on, or no longer. A plain SET would be refused in a full Redis, where a key may be
--- revoked, too. A tenant that is moved, or has been, keeps its mark (mark-move.lua): nobody may be admitted here any more.
--- KEYS 1 flag; ARGV 1 lifetime in seconds, 0: no longer
+-- Blocks a key or a tenant, or unblocks it. A full Redis would refuse a plain SET, and a key may be revoked even then. A
+-- tenant that is being moved, or has been, keeps its mark (mark-move.lua): this shard must admit nothing of it any more.
+-- KEYS 1 flag; ARGV 1 lifetime in seconds, 0: unblocks
 local flag = redis.call('GET', KEYS[1])
 if flag and flag ~= '1' then return 0 end
 if ARGV[1] == '0' then return redis.call('DEL', KEYS[1]) end

@@ -1,7 +1,7 @@
--- Compares and sets the mark of a tenant that is moved: `moving <token>` while it is, `moved <shard>` where it has been.
--- It takes the place of the flag of a suspended tenant, which admission reads in any case.
+-- Compares and sets the mark of a tenant that moves: `moving <token>` during the move, `moved <shard>` on its former
+-- shard. The mark takes the place of a suspended tenant's flag, which admission reads anyway.
 -- KEYS 1 flag; ARGV 1 mark that must be there ('' any), 2 new mark ('' none), 3 its lifetime in ms (0 until it is changed)
--- Returns 1 where that was done.
+-- Returns 1 if that was done.
 if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then
   redis.call('DEL', KEYS[1])
