@@ -1,9 +1,9 @@
 -- Puts back a running request of which Redis has lost everything, so that its delivery goes on.
 -- KEYS 1 to 9 those of put_back (the last is the account), 10 body, 11 inflight, 12 open requests of the tenant
 -- ARGV 1 short texts, each followed by a NUL: see the locals below, 2 body, then what put_back knows
--- Returns 1, also if another call of this delivery was quicker; 2 if Redis lacks the tenant's book, too; 0 if Redis knows the request in another state, or
--- another request has its Idempotency-Key, or it was accepted too long ago for Redis to have lost it: then it has ended
--- and expired.
+-- Returns 1, also if another call of this delivery was quicker; 2 if Redis lacks the tenant's book, too; 0 if Redis knows
+-- the request in another state, or another request has its Idempotency-Key, or it was accepted too long ago for Redis to
+-- have lost it: then it has ended and expired.
 local LOST_MS = 10000
 
 -- `life` is how long text and body stay at most; `retention` and `lease` are in ms; `lane` is the name of the queue;
