@@ -78,12 +78,14 @@ describe('the estimate', () => {
     service.provider.change({ chunks: 1, first_token_ms: 60, chunk_ms: 1 });
   });
 
-  // E26 of the fault suite measures it; here it has to be of the right size on any machine.
+  // E26 of the fault suite measures it. Here it has to be of the right size on any machine, whose speed may change while
+  // a request waits: within a factor of two either way, for half of them.
   it('is near what happens for most of 100 requests under steady load', async () => {
     const [tenant, light] = [await service.startTenant(), await service.startTenant()];
     const records = createRecordStore(service.redis, service.keyspace, { retentionMs: 60_000 });
     const { record } = service.keyspace.shard(0);
-    const errors: number[] = [];
+    /** By how many doublings or halvings each estimate misses. */
+    const doublings: number[] = [];
     let sent = 0;
     const startOf = (id: string) =>
       waitFor(async () => (await service.redis.hget(record(id), 'startedAt')) ?? undefined, 'a worker', 60_000);
@@ -96,7 +98,7 @@ describe('the estimate', () => {
         const place = await records.place({ shard: 0, tenantId: tenant.tenantId }, id);
         const waited = Number(await startOf(id)) - at;
         // The first ones came before anything was known.
-        if (index > 60 && place !== undefined && waited > 0) errors.push(Math.abs(place.waitMs - waited) / waited);
+        if (index > 60 && place !== undefined && waited > 0) doublings.push(Math.abs(Math.log2(place.waitMs / waited)));
       }
     }
     async function neighbour(): Promise<void> {
@@ -104,7 +106,7 @@ describe('the estimate', () => {
     }
     await Promise.all([...Array.from({ length: 40 }, client), neighbour()]);
 
-    expect(errors.length).toBeGreaterThanOrEqual(60);
-    expect(errors.sort((one, other) => one - other)[Math.floor(errors.length / 2)]).toBeLessThanOrEqual(0.6);
+    expect(doublings.length).toBeGreaterThanOrEqual(60);
+    expect(doublings.sort((one, other) => one - other)[Math.floor(doublings.length / 2)]).toBeLessThanOrEqual(1);
   }, 300_000);
 });
