@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
 import { createEnqueuer } from '../../shared/admission/enqueue.ts';
+import type { EnqueuerDeps } from '../../shared/admission/enqueue.ts';
 import { LOST } from '../../shared/contracts/events.ts';
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
@@ -82,6 +83,18 @@ it('brings the charge again where even the record was lost', async () => {
   expect(await settlements()).toEqual([request.requestId]);
 });
 
+/** The deps of an enqueuer that only takes back, by `disown`. */
+function takingBack(disown: EnqueuerDeps['store']['disown']): EnqueuerDeps {
+  return {
+    line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
+    store: { voidForGood: lab.admissions.voidForGood, disown },
+    giveUpAfterMs: 10_000,
+    recentWrites,
+    clock: systemClock,
+    log: createRecordingLog(),
+  };
+}
+
 it.each([
   ['the record', () => lab.snapshot().then((all) => lab.redis.unlink(...Object.keys(all)))],
   ['the end', () => lab.redis.hset(lab.keys.record(request.requestId), 'state', 'running')],
@@ -98,14 +111,7 @@ it.each([
 });
 
 it('stops a request again whose caller was told that nothing was accepted while a worker had it', async () => {
-  const { takeBack } = createEnqueuer({
-    line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
-    store: lab.admissions,
-    giveUpAfterMs: 10_000,
-    recentWrites,
-    clock: systemClock,
-    log: createRecordingLog(),
-  });
+  const { takeBack } = createEnqueuer(takingBack(lab.admissions.disown));
   const record = lab.keys.record(request.requestId);
   const marks = () => lab.redis.hmget(record, 'cancel', 'unheard');
   takeBack(request.requestId, request.principal);
@@ -126,21 +132,13 @@ it('takes a request back again of which only the second try to take it back was 
   const { requestId, principal } = await lab.admit();
   const before = await lab.snapshot();
   const found: string[] = [];
-  const { takeBack } = createEnqueuer({
-    line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
-    store: {
-      voidForGood: lab.admissions.voidForGood,
-      async disown(...call) {
-        found.push(await lab.admissions.disown(...call));
-        if (found.length === 1) throw new Error('Command timed out');
-        return found.at(-1) ?? '';
-      },
-    },
-    giveUpAfterMs: 10_000,
-    recentWrites,
-    clock: systemClock,
-    log: createRecordingLog(),
-  });
+  const { takeBack } = createEnqueuer(
+    takingBack(async (...call) => {
+      found.push(await lab.admissions.disown(...call));
+      if (found.length === 1) throw new Error('Command timed out');
+      return found.at(-1) ?? '';
+    }),
+  );
   takeBack(requestId, principal);
   await waitFor(() => found[1], 'the second try');
   await rollBackTo(lab, before);
@@ -156,21 +154,13 @@ it('leaves what goes on for the next try under its Idempotency-Key, and what Red
   const named = await lab.admit({ idempotency });
   await lab.run(named, 1);
   const found: string[] = [];
-  const { takeBack } = createEnqueuer({
-    line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
-    store: {
-      voidForGood: lab.admissions.voidForGood,
-      async disown(...call) {
-        const state = await lab.admissions.disown(...call);
-        found.push(state);
-        return state;
-      },
-    },
-    giveUpAfterMs: 10_000,
-    recentWrites,
-    clock: systemClock,
-    log: createRecordingLog(),
-  });
+  const { takeBack } = createEnqueuer(
+    takingBack(async (...call) => {
+      const state = await lab.admissions.disown(...call);
+      found.push(state);
+      return state;
+    }),
+  );
   takeBack(named.requestId, named.principal);
   await waitFor(() => found[0], 'the state that it is in');
   // Redis is back without the claim.

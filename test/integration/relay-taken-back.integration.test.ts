@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createEnqueuer } from '../../shared/admission/enqueue.ts';
 import { LOST } from '../../shared/contracts/events.ts';
 import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
+import type { LineStore } from '../../shared/infra/redis/requests/line-store.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
@@ -52,19 +53,25 @@ describe('a call that has joined a request', () => {
   });
 });
 
+/** A line that takes a request; a worker has it before the answer, which is lost. */
+function unansweredLine(request: Awaited<ReturnType<typeof relay.lab.admit>>): Pick<LineStore, 'enqueue'> {
+  const { lab } = relay;
+  const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
+  return {
+    async enqueue(...call) {
+      await line.enqueue(...call);
+      await lab.run(request, 1);
+      throw new Error('Command timed out');
+    },
+  };
+}
+
 describe('a request of which nobody knows whether it is in line', () => {
   it('runs on where a worker has it already: its caller is not told otherwise', async () => {
     const { lab } = relay;
     const request = await lab.admit({ withoutBody: true });
-    const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
     const { enqueue } = createEnqueuer({
-      line: {
-        async enqueue(...call) {
-          await line.enqueue(...call);
-          await lab.run(request, 1);
-          throw new Error('Command timed out');
-        },
-      },
+      line: unansweredLine(request),
       store: lab.admissions,
       clock: systemClock,
       log: createRecordingLog(),
@@ -81,15 +88,8 @@ describe('a request whose caller was told 503 before Redis said whether it is in
   it('stops where a worker has it, and nobody pays', async () => {
     const { lab } = relay;
     const request = await lab.admit({ withoutBody: true });
-    const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
     const { enqueue } = createEnqueuer({
-      line: {
-        async enqueue(...call) {
-          await line.enqueue(...call);
-          await lab.run(request, 1);
-          throw new Error('Command timed out');
-        },
-      },
+      line: unansweredLine(request),
       store: { voidForGood: () => new Promise(() => undefined), disown: lab.admissions.disown },
       clock: systemClock,
       log: createRecordingLog(),
