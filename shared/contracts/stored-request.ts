@@ -3,6 +3,7 @@ import Joi from 'joi';
 import { ROLES, TIERS } from './chat-request.ts';
 import type { ChatRequest } from './chat-request.ts';
 import { CHAT_ROUTES } from './jobs.ts';
+import { isRecord } from './parse.ts';
 import { KEY_MODES } from './space.ts';
 import type { RequestEnvelope } from './jobs.ts';
 
@@ -73,16 +74,12 @@ const CHAT_ROUTE_NAMES: ReadonlySet<unknown> = new Set(CHAT_ROUTES);
 const TIER_NAMES: ReadonlySet<unknown> = new Set(TIERS);
 const MODE_NAMES: ReadonlySet<unknown> = new Set(KEY_MODES);
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const isObjectOrAbsent = (value: unknown) => value === undefined || isObject(value);
+const isObjectOrAbsent = (value: unknown) => value === undefined || isRecord(value);
 const isTextOrAbsent = (value: unknown) => value === undefined || typeof value === 'string';
 const isCount = (value: unknown) => typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 
 function isPlainRequest(value: unknown): boolean {
-  if (!isObject(value)) return false;
+  if (!isRecord(value)) return false;
   const { messages, model, maxTokens, entityId, subject, grade, metadataJson, jsonMode, sampling } = value;
   return (
     Array.isArray(messages) &&
@@ -100,7 +97,7 @@ function isPlainRequest(value: unknown): boolean {
 
 function isPlainTenant(value: unknown): boolean {
   return (
-    isObject(value) &&
+    isRecord(value) &&
     isTextOrAbsent(value['subject']) &&
     isTextOrAbsent(value['grade']) &&
     isObjectOrAbsent(value['moderation'])
@@ -113,7 +110,7 @@ function isPlainTenant(value: unknown): boolean {
  * test/unit/shared/contracts).
  */
 export function isPlainEnvelope(value: unknown): boolean {
-  if (!isObject(value)) return false;
+  if (!isRecord(value)) return false;
   const { requestId, tenantId, keyId, mode, endpoint, tier, stream, acceptedAt, replayedAt, retentionMs } = value;
   return (
     typeof requestId === 'string' &&
