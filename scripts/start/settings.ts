@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 
 import { ConfigError, loadConfig } from '../../shared/config/load-config.ts';
 import type { Config } from '../../shared/config/load-config.ts';
+import { looksLikeApiKey } from '../../shared/domain/keys/api-key.ts';
 import type { Environment } from '../embedded/find-program.ts';
 import type { WantedPort } from '../embedded/ports.ts';
 
@@ -51,6 +52,7 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
     if (Number(env[name] ?? 1) === 0)
       faults.push(`${name} must be a port, 1 to 65535: npm start has to know where the service is reached.`);
   const config = readConfig({ ...NOT_KNOWN_YET, ...env }, faults);
+  if (config !== undefined) faults.push(...ownKeyFaults(env, config.keyPrefix));
   if (config === undefined || faults.length > 0) throw new ConfigError(faults);
   const { host, port, adminHost, adminPort, workerPort, tls } = config.http;
   const originOf = (listening: string) => `${tls === undefined ? 'http' : 'https'}://${reachable(listening)}`;
@@ -67,6 +69,13 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
     anthropicKey: env['ANTHROPIC_API_KEY'],
     env,
   };
+}
+
+/** Whoever tries a stock client exports a key of this service under the name of its provider's. */
+function ownKeyFaults(env: Environment, keyPrefix: string): string[] {
+  return ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY']
+    .filter((name) => looksLikeApiKey(env[name] ?? '', keyPrefix))
+    .map((name) => `${name} holds one of Parley's own keys, not the provider's; unset it, or set the provider's key.`);
 }
 
 /** Every port that has to be free. */

@@ -60,6 +60,11 @@ export function isApiKey(value: string, prefix: string): boolean {
   return checksumOf(value.slice(0, -CHECKSUM_CHARACTERS)) === match[3];
 }
 
+/** Whether `value` begins as keys of this service do; whether it is one is another question (`isApiKey`). */
+export function looksLikeApiKey(value: string, prefix: string): boolean {
+  return ['live', 'test'].some((mode) => value.startsWith(`${prefix}_sk_${mode}_`));
+}
+
 /** Keys are random, so a plain SHA-256 is enough: there is no dictionary to try. */
 export function hashApiKey(value: string): string {
   return hash('sha256', value, 'hex');
