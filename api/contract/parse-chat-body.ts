@@ -3,6 +3,7 @@ import type Joi from 'joi';
 import { CHAT_LIMITS, ROLES, TIERS, chatBodySchema } from '../../shared/contracts/chat-request.ts';
 import type { ChatBody, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { checkAgainst } from '../../shared/contracts/parse.ts';
+import type { AnswerForm } from '../relay/answer.ts';
 
 const BODY_FIELDS: ReadonlySet<string> = new Set([
   'messages',
@@ -20,6 +21,8 @@ export interface ParsedChatBody {
   request: ChatRequest;
   /** Names of unknown fields, for the header `X-Ignored-Fields` (docs/spec/contract.md section 2). */
   ignoredFields: string[];
+  /** Absent: that of the chat routes. */
+  form?: AnswerForm;
 }
 
 /** More names than fit into the header `X-Ignored-Fields`. */

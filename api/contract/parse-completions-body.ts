@@ -175,6 +175,7 @@ export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream:
     request: toRequest(body),
     // The messages as sent, including those without text; each is an object, or the body would have been refused.
     ignoredFields: ignoredIn(body, messages as readonly object[], KNOWN_FIELDS),
+    form: 'completions',
     stream: body.stream === true,
   };
 }

@@ -2,6 +2,7 @@ import { firstSeqOf, toWireUsage } from '../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
+import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 
 /** The parts of a request that its answer contains. */
 export interface AnswerHead {
@@ -25,6 +26,9 @@ export function answerHead(request: {
   return metadataJson === undefined ? head : { ...head, metadataJson };
 }
 
+/** Whose form an answer has: that of the chat routes, or of OpenAI's API on `POST /chat/completions`. */
+export type AnswerForm = 'chat' | 'completions';
+
 function headOf({ requestId, created, model }: AnswerHead, object: string): string {
   return `{"id":"${requestId}","object":"${object}","created":${created},"model":"${model}"`;
 }
@@ -33,22 +37,42 @@ function metadataOf({ metadataJson }: AnswerHead): string {
   return metadataJson === undefined ? '' : `,"metadata":${metadataJson}`;
 }
 
+const CANCELLED: ErrorDetail = {
+  code: 'conflict',
+  message: 'The request was cancelled; its text ends here.',
+};
+
 /**
- * Writes the events of a stream as SSE (docs/spec/interface.md section 6.1). The text depends only on head, sequence
- * number and entry, so every ingress writes the same bytes. `deltas` are JSON string literals and are not decoded.
+ * How the end of an answer is told. OpenAI's clients know five finish reasons, and some throw at another word; an
+ * `error` beside the chunk is what they raise (docs/spec/contract.md section 3).
  */
-export function createSseWriter(head: AnswerHead) {
+function endOf({ finishReason, error }: Terminal, form: AnswerForm): Pick<Terminal, 'finishReason' | 'error'> {
+  const isKnown = form === 'chat' || (finishReason !== 'cancelled' && finishReason !== 'error');
+  const told = isKnown ? error : (error ?? CANCELLED);
+  return { finishReason: isKnown ? finishReason : 'stop', ...(told === undefined ? {} : { error: told }) };
+}
+
+function errorFieldOf(error: ErrorDetail | undefined, { requestId }: AnswerHead): string {
+  return error === undefined ? '' : `,"error":${JSON.stringify(toErrorObject(error, requestId))}`;
+}
+
+/**
+ * Writes the events of a stream as SSE (docs/spec/interface.md section 6.1). The text depends only on head, form,
+ * sequence number and entry, so every ingress writes the same bytes. `deltas` are JSON string literals and are not
+ * decoded. OpenAI's API numbers no events, and readers that cut `data: ` off a block cannot read one with an `id:`.
+ */
+export function createSseWriter(head: AnswerHead, form: AnswerForm = 'chat') {
   const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;
-  const event = (seq: number, data: string) => `id: ${seq}\n${data}\n\n`;
+  const event = (seq: number, data: string) => (form === 'chat' ? `id: ${seq}\n${data}\n\n` : `${data}\n\n`);
 
   function delta(seq: number, literal: string): string {
     const role = seq === 1 ? '"role":"assistant",' : '';
     return event(seq, `${start}${role}"content":${literal}},"finish_reason":null}]}`);
   }
 
-  function finalChunk(seq: number, { finishReason, usage, error }: Terminal): string {
-    const failure = error === undefined ? '' : `,"error":${JSON.stringify(toErrorObject(error, head.requestId))}`;
-    const end = `"usage":${JSON.stringify(toWireUsage(usage))}${metadataOf(head)}${failure}}`;
+  function finalChunk(seq: number, terminal: Terminal): string {
+    const { finishReason, error } = endOf(terminal, form);
+    const end = `"usage":${JSON.stringify(toWireUsage(terminal.usage))}${metadataOf(head)}${errorFieldOf(error, head)}}`;
     return event(seq, `${start}},"finish_reason":"${finishReason}"}],${end}`);
   }
 
@@ -72,11 +96,15 @@ export function createSseWriter(head: AnswerHead) {
   };
 }
 
-export const SSE_PING = ': ping\n\n';
+/**
+ * An SSE comment, which is no event and has no number. It has no blank line of its own: once an `id:` has been seen,
+ * the `openai` and `httpx-sse` packages for Python take each blank line for an event, and fail at its empty data.
+ */
+export const SSE_PING = ': ping\n';
 
-/** An SSE comment, which is not an event and has no number. */
+/** A comment like `SSE_PING`. */
 export function ssePlace({ position, waitMs }: QueuePlace): string {
-  return `: queue position=${position} wait=${toWaitSeconds(waitMs)}\n\n`;
+  return `: queue position=${position} wait=${toWaitSeconds(waitMs)}\n`;
 }
 
 /** Whole seconds as callers see them; at least 1. */
@@ -87,9 +115,15 @@ export function toWaitSeconds(waitMs: number): number {
 /**
  * The JSON text of a complete answer (docs/spec/interface.md section 2.2), joined from literals without decoding them.
  */
-export function completeAnswer(head: AnswerHead, literals: readonly string[], terminal: Terminal): string {
+export function completeAnswer(
+  head: AnswerHead,
+  literals: readonly string[],
+  terminal: Terminal,
+  form: AnswerForm = 'chat',
+): string {
+  const { finishReason, error } = endOf(terminal, form);
   const content = literals.map((literal) => literal.slice(1, -1)).join('');
-  const choice = `{"index":0,"message":{"role":"assistant","content":"${content}"},"finish_reason":"${terminal.finishReason}"}`;
+  const choice = `{"index":0,"message":{"role":"assistant","content":"${content}"},"finish_reason":"${finishReason}"}`;
   const usage = JSON.stringify(toWireUsage(terminal.usage));
-  return `${headOf(head, 'chat.completion')},"choices":[${choice}],"usage":${usage}${metadataOf(head)}}`;
+  return `${headOf(head, 'chat.completion')},"choices":[${choice}],"usage":${usage}${metadataOf(head)}${errorFieldOf(error, head)}}`;
 }

@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import { outOfTime, ServiceError } from '../../shared/errors/service-error.ts';
 import { completeAnswer } from './answer.ts';
-import type { AnswerHead } from './answer.ts';
+import type { AnswerForm, AnswerHead } from './answer.ts';
 import type { RelayHub } from './hub.ts';
 import { brokenOff, DEADLINE_MARGIN_MS, errorOf } from './outcome.ts';
 
@@ -26,6 +26,7 @@ export interface CollectOptions {
   /** The stream may have begun. */
   existing?: boolean;
   timeoutMs: number;
+  form?: AnswerForm | undefined;
   /** Aborts when this ingress can no longer wait; the request itself goes on. */
   stopping: AbortSignal;
 }
@@ -52,7 +53,7 @@ function onAbort(signal: AbortSignal, act: () => void): () => void {
 
 /** Collects a request's whole stream. Open it before the request is admitted, so that it misses nothing. */
 export function openCollector(hub: RelayHub, res: Response, options: CollectOptions): Collector {
-  const { shard, requestId, existing, timeoutMs, stopping } = options;
+  const { shard, requestId, existing, timeoutMs, form, stopping } = options;
   const literals: string[] = [];
   const collected = Promise.withResolvers<Collected>();
   collected.promise.catch(() => undefined);
@@ -98,7 +99,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
       const error = errorOf(terminal, literals.length > 0);
       // A request made for a complete answer has sent none of its text if it fails.
       if (error !== undefined) throw literals.length > 0 ? brokenOff(error) : error;
-      return completeAnswer(head, literals, terminal);
+      return completeAnswer(head, literals, terminal, form);
     },
   };
 }

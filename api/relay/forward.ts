@@ -5,7 +5,7 @@ import type { StreamEntry } from '../../shared/contracts/events.ts';
 import { outOfTime } from '../../shared/errors/service-error.ts';
 import type { ServiceError } from '../../shared/errors/service-error.ts';
 import { createSseWriter } from './answer.ts';
-import type { AnswerHead } from './answer.ts';
+import type { AnswerForm, AnswerHead } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
 import { DEADLINE_MARGIN_MS, errorOf, timedOut } from './outcome.ts';
@@ -36,6 +36,7 @@ export interface ForwardOptions extends RelayTimes, Pick<PingOptions, 'place'> {
   /** Sequence number of the first event to write; the client has the earlier ones. */
   fromSeq?: number;
   timeoutMs: number;
+  form?: AnswerForm | undefined;
 }
 
 export interface Forwarder {
@@ -69,7 +70,7 @@ function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | 
  * count from then. Entries that arrive before `forward` is called wait in memory.
  */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
-  const { shard, requestId, existing, fromSeq = 1, timeoutMs } = options;
+  const { shard, requestId, existing, fromSeq = 1, timeoutMs, form } = options;
   const { drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
   /** Settles `forward`: rejects on a failure before the status line, resolves when stream or connection ends. */
   const done = Promise.withResolvers<undefined>();
@@ -114,7 +115,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   }
 
   function entryWriter(head: AnswerHead): (entry: StreamEntry) => void {
-    const sse = createSseWriter(head);
+    const sse = createSseWriter(head, form);
     return (entry) => {
       const failure = failureBeforeCommit(entry, res);
       if (failure !== undefined) {

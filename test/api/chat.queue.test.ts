@@ -54,8 +54,8 @@ describe('a request that waits', () => {
     await stream.until(': queue position=2 wait=');
     expect(stream.status).toBe(200);
     // Before the first ping, which comes after two seconds.
-    expect(stream.text()).toMatch(/^: queue position=2 wait=\d+\n\n$/);
-    await stream.until(': ping\n\n: queue position=2 wait=');
+    expect(stream.text()).toMatch(/^: queue position=2 wait=\d+\n$/);
+    await stream.until(': ping\n: queue position=2 wait=');
 
     await startWorker();
     const text = await stream.end();
@@ -68,7 +68,7 @@ describe('a request that waits', () => {
     const again = await fetch(`${service.url}/platform/v1/chat/stream/${id}`, {
       headers: { Authorization: `Bearer ${tenant.key}` },
     });
-    expect(await again.text()).toBe(text.replaceAll(/^:.*\n\n/gm, ''));
+    expect(await again.text()).toBe(text.replaceAll(/^:.*\n/gm, ''));
   });
 });
 

@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import request from 'supertest';
 
 import { completionsWireSchema } from '../../api/contract/parse-completions-body.ts';
-import { errorOf, waitFor } from '../support/chat.ts';
+import { errorOf, readText, waitFor } from '../support/chat.ts';
 import { useService } from '../support/use-service.ts';
 
 describe('the official openai client', () => {
@@ -61,7 +61,36 @@ describe('the official openai client', () => {
       for await (const chunk of stream) expect(chunk.object).toBe('chat.completion.chunk');
     })();
 
-    await expect(reading).rejects.toThrow();
+    await expect(reading).rejects.toMatchObject({ code: 'model_unavailable' });
+  });
+
+  it('gets events without ids, which it may count to go on behind them', async () => {
+    service.provider.change({ chunks: 8 });
+    const { key } = await service.startTenant();
+    const ask = () =>
+      post(key, { ...hello, stream: true })
+        .set('Idempotency-Key', 'counted')
+        .buffer(true)
+        .parse(readText);
+
+    const first = String((await ask()).body);
+    const again = await ask().set('Last-Event-ID', '3');
+
+    expect(first).toMatch(/^(data: .*\n\n)+$/);
+    const events = first.split(/(?<=\n\n)/);
+    expect(again.body).toBe(events.slice(3).join(''));
+    const { id } = JSON.parse(String(events[0]).slice('data: '.length)) as { id: string };
+    const rest = await request(service.app)
+      .get(`/platform/v1/chat/stream/${id}?starting_after=3`)
+      .auth(key, { type: 'bearer' })
+      .buffer(true)
+      .parse(readText);
+    expect(rest.body).toBe(
+      events
+        .map((event, index) => `id: ${index + 1}\n${event}`)
+        .slice(3)
+        .join(''),
+    );
   });
 
   it('may leave a stream, which is then still charged once', async () => {

@@ -54,11 +54,14 @@ interface ReadValues {
 
 /** The chunks of a stream. */
 function readEvents(text: string): ReadValues {
-  const blocks = text.split('\n\n').filter((block) => block !== '' && !block.startsWith(':'));
+  const blocks = text
+    .replaceAll(/^:.*\n/gm, '')
+    .split('\n\n')
+    .filter((block) => block !== '');
   const faults: string[] = [];
   const values = blocks.flatMap((block) => {
-    const data = /^id: \d+\ndata: ([^\n]*)$/.exec(block)?.[1];
-    if (data === undefined) faults.push(`an event is no id and one line of data: ${block.slice(0, 80)}`);
+    const data = /^(?:id: \d+\n)?data: ([^\n]*)$/.exec(block)?.[1];
+    if (data === undefined) faults.push(`an event is more than an id and one line of data: ${block.slice(0, 80)}`);
     return data === undefined || data === '[DONE]' ? [] : [parse(data)];
   });
   return { values, faults };

@@ -14,7 +14,7 @@ afterAll(() => server.close());
 const SSE = { 'Content-Type': 'text/event-stream', 'X-Request-Id': 'req_1' };
 const eventOf = (id: number, content: string) =>
   `id: ${id}\ndata: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
-const WHOLE = `: ping\n\n${eventOf(1, '')}${eventOf(2, 'Über ')}${eventOf(3, 'den Fluss')}id: 4\ndata: [DONE]\n\n`;
+const WHOLE = `: ping\n${eventOf(1, '')}${eventOf(2, 'Über ')}${eventOf(3, 'den Fluss')}id: 4\ndata: [DONE]\n\n`;
 
 function ask(options: Partial<SendOptions> = {}) {
   const what = { path: '/chat', headers: { 'Content-Type': 'application/json' }, body: '{}' };

@@ -19,7 +19,7 @@ describe('the head of a stream', () => {
   });
 
   const pings = (stream: ServedStream, count: number) =>
-    waitFor(() => (stream.text().split(': ping\n\n').length > count ? true : undefined), 'pings');
+    waitFor(() => (stream.text().split(': ping\n').length > count ? true : undefined), 'pings');
 
   it('the head of a stream comes with the first ping', async () => {
     const request = await relay.start();

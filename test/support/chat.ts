@@ -23,16 +23,19 @@ export function postStream(app: Server, key: string, body: object | string): req
     .auth(key, { type: 'bearer' })
     .type('json')
     .buffer(true)
-    .parse((res, callback) => {
-      let text = '';
-      res.setEncoding('utf8');
-      res.on('data', (part: string) => (text += part));
-      res.on('end', () => {
-        const isError = String(res.headers['content-type']).startsWith('application/json');
-        callback(null, isError ? (JSON.parse(text) as unknown) : text);
-      });
-    })
+    .parse(readText)
     .send(body);
+}
+
+/** For `parse`: a stream as text, the body of an error as an object. */
+export function readText(res: request.Response, callback: (error: null, body: unknown) => void): void {
+  let text = '';
+  res.setEncoding('utf8');
+  res.on('data', (part: string) => (text += part));
+  res.on('end', () => {
+    const isError = String(res.headers['content-type']).startsWith('application/json');
+    callback(null, isError ? (JSON.parse(text) as unknown) : text);
+  });
 }
 
 export interface SseEvent {
@@ -44,8 +47,9 @@ export interface SseEvent {
 /** The data events of an SSE text; comments are left out. */
 export function parseSse(text: string): SseEvent[] {
   return text
+    .replaceAll(/^:.*\n/gm, '')
     .split('\n\n')
-    .filter((block) => block !== '' && !block.startsWith(':'))
+    .filter((block) => block !== '')
     .map((block) => {
       const id = Number(/^id: (\d+)$/m.exec(block)?.[1]);
       const data = /^data: ([^\n]*)$/m.exec(block)?.[1] ?? '';

@@ -11,6 +11,8 @@ import { assertScope } from '../../http/authenticate.ts';
 import {
   chunkSchema,
   COMPLETION_EXAMPLE,
+  COMPLETIONS_STREAM_EXAMPLE,
+  COMPLETIONS_STREAM_TEXT,
   completionSchema,
   STREAM_EXAMPLE,
   STREAM_TEXT,
@@ -150,7 +152,7 @@ const createChatCompletion = defineEndpoint({
   answers: {
     200: {
       ...completed,
-      description: `The complete answer, or with \`stream: true\` the answer as it is generated. ${STREAM_TEXT}`,
+      description: `The complete answer, or with \`stream: true\` the answer as it is generated. ${COMPLETIONS_STREAM_TEXT} The finish reasons are those of OpenAI: where a request failed or was cancelled it is \`stop\`, beside a top-level \`error\`.`,
       content: { ...completed.content, 'text/event-stream': chunkSchema },
     },
     202: accepted,
@@ -180,7 +182,7 @@ const createChatCompletion = defineEndpoint({
       summary: 'The answer as a stream',
       body: { model: 'mobius', ...SIMPLE, stream: true, stream_options: { include_usage: true } },
       status: 200,
-      answer: STREAM_EXAMPLE,
+      answer: COMPLETIONS_STREAM_EXAMPLE,
       answerType: 'text/event-stream',
     },
   },

@@ -52,8 +52,9 @@ export const completionSchema = named(
       },
       usage: usageSchema,
       metadata,
+      error: { ...errorObjectSchema, description: 'On `POST /chat/completions`, where the request was cancelled.' },
     },
-    ['metadata'],
+    ['metadata', 'error'],
   ),
 );
 
@@ -113,8 +114,18 @@ export const STREAM_EXAMPLE = [
   'id: 4\ndata: [DONE]\n\n',
 ].join('');
 
-export const STREAM_TEXT = [
-  'Server-Sent Events. Each `data:` line is one chunk as JSON, the last one `[DONE]`; `id:` numbers the events from 1.',
-  'A line that begins with a colon is a heartbeat. A stream that fails ends with a chunk that has `error`, without',
-  '`[DONE]`.',
-].join(' ');
+/** The same on the route of OpenAI's clients. */
+export const COMPLETIONS_STREAM_EXAMPLE = STREAM_EXAMPLE.replaceAll(/^id: .*\n/gm, '');
+
+const streamText = (ids: string) =>
+  [
+    `Server-Sent Events. Each \`data:\` line is one chunk as JSON, the last one \`[DONE]\`; ${ids}.`,
+    'A line that begins with a colon is a heartbeat. A stream that fails ends with a chunk that has `error`, without',
+    '`[DONE]`.',
+  ].join(' ');
+
+export const STREAM_TEXT = streamText('`id:` numbers the events from 1');
+
+export const COMPLETIONS_STREAM_TEXT = streamText(
+  'there is no `id:`, but `starting_after` of `GET /chat/stream/{request_id}` counts the events from 1',
+);

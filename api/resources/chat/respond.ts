@@ -76,7 +76,7 @@ export function createRespond(deps: RespondDeps) {
       if (wantsAsync(req) && !keepsNothing(principalOf(res))) return later(req, res, body);
       const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
-        openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping }),
+        openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping, form: body.form }),
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
       const json = await relay.answer(head);
@@ -105,6 +105,7 @@ export function createRespond(deps: RespondDeps) {
           existing,
           fromSeq: existing ? position + 1 : 1,
           timeoutMs,
+          form: body.form,
           ...relayTimes,
           place: () => records.place(principalOf(res), requestId),
         }),

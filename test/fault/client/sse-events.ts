@@ -11,9 +11,9 @@ export function createEventParser(): (text: string) => ParsedEvent[] {
     const blocks = (rest + text).split('\n\n');
     rest = blocks.pop() ?? '';
     return blocks.flatMap((block) => {
-      const match = /^id: (\d+)\ndata: ([^\n]*)$/.exec(block);
+      const match = /^(?::.*\n)*id: (\d+)\ndata: ([^\n]*)$/.exec(block);
       if (match !== null) return [{ seq: Number(match[1]), data: match[2] ?? '' }];
-      if (block === '' || block.startsWith(':')) return [];
+      if (block === '') return [];
       throw new Error(`This is no event of a stream: ${block.slice(0, 100)}`);
     });
   };

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 
 import { createEventParser } from '../../fault/client/sse-events.ts';
 
-const STREAM = 'id: 1\ndata: {"a":"é"}\n\n: ping\n\nid: 2\ndata: [DONE]\n\n';
+const STREAM = 'id: 1\ndata: {"a":"é"}\n\n: ping\nid: 2\ndata: [DONE]\n\n';
 
 it('gives the same events however the stream is cut into parts', () => {
   const expected = [
@@ -16,6 +16,10 @@ it('gives the same events however the stream is cut into parts', () => {
     );
     expect(parts.flatMap(parse)).toEqual(expected);
   }
+});
+
+it('throws on a block of comments alone, at which some clients fail', () => {
+  expect(() => createEventParser()(': ping\n\nid: 1\n')).toThrow('This is no event of a stream');
 });
 
 it('keeps back an event whose end has not come', () => {

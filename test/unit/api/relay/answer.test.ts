@@ -57,6 +57,18 @@ describe('the bytes of a stream', () => {
     );
   });
 
+  it('have no id lines on the route of OpenAI’s clients, and only finish reasons that they know', () => {
+    const sse = createSseWriter(HEAD, 'completions');
+    const cancelled: Terminal = { ...STOP, finishReason: 'cancelled' };
+    const end = '"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,';
+
+    expect(sse.events(entryOf(1, ['Hi']), 1)).toMatch(/^data: .*"content":"Hi".*\n\n$/);
+    expect(sse.events(entryOf(2, [], FAILED), 1)).toMatch(/^data: .*"finish_reason":"stop".*"error":{"code":"model_un/);
+    const text = sse.events(entryOf(3, [], cancelled), 1);
+    expect(text).toContain(`${end}"completion_tokens":4,"total_tokens":7},"error":{"code":"conflict",`);
+    expect(text.endsWith('}}\n\ndata: [DONE]\n\n')).toBe(true);
+  });
+
   it('are the same whatever the entries and wherever a reader goes on', () => {
     const sse = createSseWriter(HEAD);
     const cuts = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 6 });
@@ -83,7 +95,7 @@ describe('the bytes of a stream', () => {
   });
 
   it('the bytes of a stream of a ping are a comment', () => {
-    expect(SSE_PING).toBe(': ping\n\n');
+    expect(SSE_PING).toBe(': ping\n');
   });
 });
 
@@ -96,6 +108,19 @@ describe('a complete answer', () => {
         '"choices":[{"index":0,"message":{"role":"assistant","content":"Hi \\"you\\""},"finish_reason":"stop"}],' +
         '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7},"metadata":{}}',
     );
+  });
+
+  it('of a cancelled request says so in `error` to OpenAI’s clients, in its finish reason to others', () => {
+    const cancelled: Terminal = { ...STOP, finishReason: 'cancelled' };
+    const { deltas } = entryOf(1, ['Hi']);
+
+    expect(JSON.parse(completeAnswer(HEAD, deltas, cancelled))).toMatchObject({
+      choices: [{ finish_reason: 'cancelled' }],
+    });
+    expect(JSON.parse(completeAnswer(HEAD, deltas, cancelled, 'completions'))).toMatchObject({
+      choices: [{ finish_reason: 'stop', message: { content: 'Hi' } }],
+      error: { code: 'conflict', type: 'invalid_request_error', request_id: 'req_1' },
+    });
   });
 
   it('holds the text of the increments, whatever is in them and wherever they were cut', () => {

@@ -91,7 +91,7 @@ describe('a place in line', () => {
 
     await answer();
 
-    expect(res.text).toBe(': queue position=5 wait=18\n\n');
+    expect(res.text).toBe(': queue position=5 wait=18\n');
   });
 
   it('is not told behind text, although it was asked for before', async () => {
