@@ -11,6 +11,7 @@ export interface ChatRequest {
   maxTokens: number | null;
   stop: readonly string[];
   seed: number | null;
+  temperature: number | null;
   wantsJson: boolean;
 }
 
@@ -26,9 +27,9 @@ export function parseChatRequest(body: unknown): ChatRequest {
   if (!Array.isArray(messages) || messages.length === 0) refuse('messages', 'must be a non-empty array');
   const received: readonly unknown[] = messages;
 
-  checkNumber(body, 'temperature', 0, 2);
-  checkNumber(body, 'top_p', 0, 1);
-  checkNumber(body, 'n', 1, 1);
+  const temperature = readNumber(body, 'temperature', 0, 2);
+  readNumber(body, 'top_p', 0, 1);
+  readNumber(body, 'n', 1, 1);
   const stream = readBoolean(body, 'stream');
   const maxTokens = readWhole(body, 'max_completion_tokens', 1) ?? readWhole(body, 'max_tokens', 1);
   return {
@@ -40,6 +41,7 @@ export function parseChatRequest(body: unknown): ChatRequest {
     maxTokens,
     stop: readStop(body['stop']),
     seed: readWhole(body, 'seed', Number.MIN_SAFE_INTEGER),
+    temperature,
     wantsJson: readWantsJson(body['response_format']),
   };
 }
@@ -101,10 +103,11 @@ function readWhole(fields: Fields, name: string, min: number): number | null {
   return refuse(name, `must be a whole number${min === 1 ? ' of at least 1' : ''}`);
 }
 
-function checkNumber(fields: Fields, name: string, min: number, max: number): void {
+function readNumber(fields: Fields, name: string, min: number, max: number): number | null {
   const value = fields[name];
-  if (isAbsent(value)) return;
-  if (typeof value !== 'number' || value < min || value > max) refuse(name, `must be a number from ${min} to ${max}`);
+  if (isAbsent(value)) return null;
+  if (typeof value === 'number' && value >= min && value <= max) return value;
+  return refuse(name, `must be a number from ${min} to ${max}`);
 }
 
 function isAbsent(value: unknown): value is null | undefined {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ChatRequest } from './chat-request.ts';
 import type { Settings } from './settings.ts';
+import { showRequest } from './show-request.ts';
 import { splitTokens } from './tokens.ts';
 import { writeText } from './write-text.ts';
 
@@ -35,9 +36,12 @@ export function fingerprintOf({ messages, seed }: Pick<ChatRequest, 'messages' |
   return { seed: Number.parseInt(digest.slice(0, 8), 16), key: digest };
 }
 
+/** The parts of a request on which an answer depends. */
+type Asked = Pick<ChatRequest, 'messages' | 'maxTokens' | 'stop' | 'wantsJson' | 'temperature'>;
+
 /** Decides the whole answer before it is sent: text, deltas, tokens, finish reason. */
 export function planAnswer(
-  request: Pick<ChatRequest, 'messages' | 'maxTokens' | 'stop' | 'wantsJson'>,
+  request: Asked,
   settings: Settings,
   seed: number,
   { validJson, empty }: { validJson: boolean; empty: boolean },
@@ -55,19 +59,17 @@ export function planAnswer(
   };
 }
 
-function writeAnswer(
-  { messages, wantsJson }: Pick<ChatRequest, 'messages' | 'wantsJson'>,
-  settings: Settings,
-  seed: number,
-  validJson: boolean,
-): string {
+function writeAnswer(request: Asked, settings: Settings, seed: number, validJson: boolean): string {
   if (settings.text !== null) return settings.text;
-  const prose = settings.echo
-    ? (messages.findLast(({ role }) => role === 'user')?.text ?? '')
-    : writeText(seed, wordsOf(settings, seed));
-  if (!wantsJson) return prose;
-  const json = JSON.stringify({ answer: prose });
+  const answer = settings.show ? showRequest(request) : { prose: writeProse(request, settings, seed) };
+  if (!request.wantsJson) return answer.prose;
+  const json = JSON.stringify('shown' in answer ? answer.shown : { answer: answer.prose });
   return validJson ? json : json.slice(0, -1);
+}
+
+function writeProse({ messages }: Asked, settings: Settings, seed: number): string {
+  if (settings.echo) return messages.findLast(({ role }) => role === 'user')?.text ?? '';
+  return writeText(seed, wordsOf(settings, seed));
 }
 
 function wordsOf({ tokens, words, chunks }: Settings, seed: number): number {

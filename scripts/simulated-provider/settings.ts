@@ -54,6 +54,8 @@ export interface SettingsByName {
   text: string | null;
   /** The answer is the last user message. */
   echo: boolean;
+  /** The answer says that it is simulated and shows what it was asked, remembered and told, as JSON if that is requested. */
+  show: boolean;
   /** null: `stop`, or `length` if `max_tokens` cut the answer. */
   finish_reason: string | null;
   /** What a request for JSON (`response_format`) gets; `invalid_once`: only the first call, keyed like `fail_times`. */
@@ -90,6 +92,7 @@ export const BUILT_IN_SETTINGS: Readonly<SettingsByName> = Object.freeze({
   tokens: null,
   text: null,
   echo: false,
+  show: false,
   finish_reason: null,
   json: 'valid',
   moderation_status: 200,
@@ -97,6 +100,7 @@ export const BUILT_IN_SETTINGS: Readonly<SettingsByName> = Object.freeze({
 });
 
 const whole = (min: number, max: number) => Joi.number().integer().min(min).max(max).allow(null);
+const yesOrNo = () => Joi.boolean().truthy(1, '1').falsy(0, '0').allow(null);
 const errorStatus = () => whole(400, 599);
 
 const settingsSchema = Joi.object<SettingsInput>({
@@ -112,7 +116,8 @@ const settingsSchema = Joi.object<SettingsInput>({
   words: whole(1, LENGTH_MAX),
   tokens: whole(1, LENGTH_MAX),
   text: Joi.string().allow('', null),
-  echo: Joi.boolean().truthy(1, '1').falsy(0, '0').allow(null),
+  echo: yesOrNo(),
+  show: yesOrNo(),
   finish_reason: Joi.string()
     .pattern(/^[a-z_]{1,40}$/, 'lower-case letters and underscores')
     .allow(null),

@@ -10,7 +10,8 @@ const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, comple
 type DemoTier = keyof typeof RATES;
 
 const CONTEXT_WINDOW = 128_000;
-const SIMULATED_MODEL = 'sim?first_token_ms=150&chunk_ms=40&chunks=24';
+/** About a second of text, which says that it is simulated and shows what the request held. */
+const SIMULATED_MODEL = 'sim?first_token_ms=150&chunk_ms=40&chunks=24&show=1';
 
 interface DemoProvider {
   name: string;

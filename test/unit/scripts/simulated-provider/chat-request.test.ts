@@ -26,6 +26,7 @@ describe('parseChatRequest', () => {
       maxTokens: 7,
       stop: ['END'],
       seed: -3,
+      temperature: 0.5,
       wantsJson: true,
     });
   });

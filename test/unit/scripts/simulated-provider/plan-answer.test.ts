@@ -3,6 +3,7 @@ import { fingerprintOf, planAnswer } from '../../../../scripts/simulated-provide
 import type { Answer } from '../../../../scripts/simulated-provider/plan-answer.ts';
 import type { SettingsInput } from '../../../../scripts/simulated-provider/settings.ts';
 import { mergeSettings, toSettings } from '../../../../scripts/simulated-provider/settings.ts';
+import { contextInstruction, resolveContext } from '../../../../workers/pipeline/prompt/context-instruction.ts';
 import { splitTokens } from '../../../../scripts/simulated-provider/tokens.ts';
 
 const messages = [
@@ -13,10 +14,10 @@ const messages = [
 
 function plan(
   input: SettingsInput,
-  request: { maxTokens?: number; stop?: string[]; wantsJson?: boolean } = {},
+  request: Partial<Parameters<typeof planAnswer>[0]> = {},
   { seed = 1, validJson = true, empty = false } = {},
 ): Answer {
-  const asked = { messages, maxTokens: null, stop: [], wantsJson: false, ...request };
+  const asked = { messages, maxTokens: null, stop: [], wantsJson: false, temperature: null, ...request };
   return planAnswer(asked, toSettings(mergeSettings(input)), seed, { validJson, empty });
 }
 
@@ -63,6 +64,51 @@ describe('planAnswer', () => {
   it('answers with a JSON object where JSON is asked for, and with broken JSON where that is set', () => {
     expect(JSON.parse(plan({ echo: true }, { wantsJson: true }).text)).toEqual({ answer: 'Say this' });
     expect(() => JSON.parse(plan({}, { wantsJson: true }, { validJson: false }).text) as unknown).toThrow(SyntaxError);
+  });
+
+  describe('where it shows the request', () => {
+    const said = (content: ReturnType<typeof contextInstruction>) => ({ role: 'system', text: content?.content ?? '' });
+    const context = said(contextInstruction(resolveContext({ request: { subject: 'algebra', grade: '8' } })));
+
+    it('says that it is simulated, and what it was asked and remembers', () => {
+      expect(plan({ show: true }).text).toMatch(
+        /^\(simulated\) You asked: “Say this” I remember 2 earlier messages of this conversation; you said before: “First” No model has read this\./,
+      );
+    });
+
+    it('shows subject and grade of the instruction, other system messages and the temperature', () => {
+      const told = [context, { role: 'system', text: 'Be\nbrief.' }, { role: 'user', text: 'Hi' }];
+
+      expect(plan({ show: true }, { messages: told, temperature: 0.2 }).text).toContain(
+        'I remember no earlier messages of this conversation. The subject is “algebra”. The grade level is “8”. A system message says: “Be brief.” The temperature is 0.2. No model',
+      );
+    });
+
+    it('shows the same as a JSON object where JSON is asked for', () => {
+      const { text } = plan({ show: true }, { messages: [context, ...messages], wantsJson: true });
+
+      expect(JSON.parse(text)).toEqual({
+        simulated: true,
+        you_asked: 'Say this',
+        earlier_messages: 2,
+        you_said_before: 'First',
+        subject: 'algebra',
+        grade_level: '8',
+        note: expect.stringContaining('No model has read this.'),
+      });
+    });
+
+    it('answers the shortest question with enough text for a stream to be watched and cut', () => {
+      const { deltas } = plan({ show: true, chunks: 24 }, { messages: [{ role: 'user', text: '?' }] });
+
+      expect(deltas).toHaveLength(24);
+    });
+
+    it('shows no more of a long message than a reader takes in', () => {
+      expect(plan({ show: true }, { messages: [{ role: 'user', text: 'a'.repeat(9_999) }] }).text.length).toBeLessThan(
+        600,
+      );
+    });
   });
 
   it('reports the finish reason of the settings', () => {
