@@ -23,7 +23,12 @@ import { serveAdminEndpoints } from './http/serve-endpoints.ts';
 import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
 import { createAdminAudit } from './admin/audit-log/admin-audit.ts';
-import { servedAdminDocument, createDocsRoute, createOpenapiRoute } from './resources/docs/docs-route.ts';
+import {
+  servedAdminDocument,
+  createDocsRoute,
+  createHomePage,
+  createOpenapiRoute,
+} from './resources/docs/docs-route.ts';
 import { BOARD_PATH, createQueuesBoard } from './admin/queues/board.ts';
 import type { BoardQueues } from './admin/queues/board-queues.ts';
 import { createAdminSignInRoute } from './admin/sign-in/sign-in-route.ts';
@@ -53,11 +58,21 @@ const setSafeHeaders: Step = (_req, res) => {
   res.setHeader('Cache-Control', 'no-store');
 };
 
+const prepare: RequestHandler = (_req, _res, next) => {
+  next();
+};
+
+/** What a browser is shown at `/`; each asks for the administrator's token. */
+const HOME_LINKS = {
+  'admin/queues': 'shows the queues, job by job.',
+  'admin/docs/': 'is the API of the administration, to read and to try out in the browser.',
+  'admin/openapi.json': 'is the same for programs.',
+  'health/deep': 'says how stores and queues are.',
+  metrics: 'are those of the ingress, for Prometheus.',
+};
+
 /** The OpenAPI document of the administration and its page, at `/admin/openapi.json` and `/admin/docs/`. */
 function createAdminDocs(): Router {
-  const prepare: RequestHandler = (_req, _res, next) => {
-    next();
-  };
   return Router().use(
     createOpenapiRoute(servedAdminDocument, { cacheControl: 'no-store', prepare }),
     createDocsRoute({ title: 'Parley administration API', prepare }),
@@ -109,6 +124,7 @@ export function createAdminApp(deps: AdminDeps): Express {
     .all(methodNotAllowed('GET'));
 
   app.use(requireSafeTransport);
+  app.use(createHomePage({ title: 'Parley administration', links: HOME_LINKS, prepare }));
   app.use(createAdminSignInRoute({ findToken: authentication.findToken, sessions, audit }));
   app.use(
     BOARD_PATH,

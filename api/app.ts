@@ -28,7 +28,13 @@ import type { Guards } from './http/serve-endpoints.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
 import type { RespondDeps } from './resources/chat/respond.ts';
-import { servedDocument, createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/docs-route.ts';
+import {
+  servedDocument,
+  createDocsRoute,
+  createHomePage,
+  createOpenapiRoute,
+  DOCUMENT_CACHE,
+} from './resources/docs/docs-route.ts';
 
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
@@ -114,6 +120,15 @@ function createHealthRoute(readiness: Readiness): Router {
   return router;
 }
 
+/** What a browser is shown at `/`. */
+const HOME_LINKS = {
+  'docs/': 'is the API, to read and to try out in the browser.',
+  'openapi.json':
+    'is the same for programs; the API itself is under <code>/platform/v1</code>, for the clients of OpenAI too.',
+  'health/ready': 'says whether the stores answer.',
+  'health/live': 'says that the ingress runs.',
+};
+
 /** Express refuses a malformed escape in an id before any guard runs; this identifies the caller for the headers. */
 function createIdentifyBadPath(identify: RequestHandler): ErrorRequestHandler {
   return (fault, req, res, next) => {
@@ -159,6 +174,7 @@ export function createApp(deps: AppDeps): Express {
   // These need no key and count against no limit.
   const openapi = createOpenapiRoute(servedDocument, { cacheControl: DOCUMENT_CACHE, prepare: describeAddress });
   app.use(openapi, createDocsRoute({ title: 'Parley API', prepare: describeAddress }));
+  app.use(createHomePage({ title: 'Parley', links: HOME_LINKS, prepare: describeAddress }));
   app.use('/platform/v1', openapi);
 
   if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);

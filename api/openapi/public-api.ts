@@ -12,6 +12,8 @@ import { describeKeylessPaths } from './keyless-paths.ts';
 
 const DESCRIPTION = `Answers conversations with one of two model tiers, complete or as a stream, and remembers them by entity.
 
+To chat, paste an API key under "Authorize", open \`POST /chat\` below and execute its example. \`POST /chat/stream\` streams the answer, and \`entity_id\` has the conversation remembered. OpenAI's clients work unchanged: their base URL is \`/platform/v1\` of this host, their models are \`mobius\` and \`oloid\`.
+
 Every call needs an API key: \`Authorization: Bearer <API_KEY>\`. Every answer has \`X-Request-Id\` and the rate-limit headers; with a valid key also those of tokens. Every error has the same form, and its \`message\` says what to change.
 
 A request over plain HTTP, where HTTPS is required, and one that is not valid HTTP are refused with \`invalid_request\` before any endpoint sees it: 400, 408 where it took too long to arrive, 413 or 431 where its head is too large. Paths without an endpoint are 404 \`not_found\`, other methods 405 \`method_not_allowed\` with the header \`Allow\`.`;

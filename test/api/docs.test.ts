@@ -87,3 +87,42 @@ describe('/docs', () => {
     expect(refusalOf(await request(service.app).post('/docs/'))).toMatchObject({ status: 405 });
   });
 });
+
+/** As a browser asks for a page. */
+const PAGE = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+describe.each([
+  ['the public port', () => service.app, ['docs/', 'openapi.json', 'health/ready', 'health/live']],
+  [
+    'the port of the administration',
+    () => service.adminApp,
+    ['admin/queues', 'admin/docs/', 'admin/openapi.json', 'health/deep', 'metrics'],
+  ],
+] as const)('/ on %s', (_name, app, links) => {
+  const home = (accept: string) => request(app()).get('/').set('Accept', accept).buffer(true);
+
+  it('shows a browser where to go on, under the policy of the other pages', async () => {
+    const response = await home(PAGE);
+
+    expect(response.status).toBe(200);
+    expect(response.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': expect.stringContaining("default-src 'none'"),
+      'x-content-type-options': 'nosniff',
+      vary: 'Accept',
+    });
+    expect([...response.text.matchAll(/href="([^"]+)"/g)].map(([, address]) => address)).toEqual(links);
+  });
+
+  it('leads to nothing that is not there', async () => {
+    const answers = links.map(async (path) => (await request(app()).get(`/${path}`).set('Accept', PAGE)).status);
+
+    expect(await Promise.all(answers)).not.toContain(404);
+  });
+
+  it.each(['*/*', 'application/json'])('is not found by a program that takes %s', async (accept) => {
+    const { status, body } = await home(accept);
+
+    expect([status, body.error.code]).toEqual([404, 'not_found']);
+  });
+});

@@ -110,6 +110,43 @@ export function createDocsRoute({ title, prepare }: { title: string; prepare: Re
   return router;
 }
 
+/** A page for browsers at `/`: where to go on, by relative address. Anything else passes, so programs get their 404. */
+export function createHomePage({
+  title,
+  links,
+  prepare,
+}: {
+  title: string;
+  links: Readonly<Record<string, string>>;
+  prepare: RequestHandler;
+}): Router {
+  const items = Object.entries(links).map(([path, about]) => `<li><a href="${path}">/${path}</a> ${about}</li>`);
+  const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+</head>
+<body>
+<h1>${title}</h1>
+<ul>
+${items.join('\n')}
+</ul>
+</body>
+</html>
+`;
+  const isForPage: RequestHandler = (req, res, next) => {
+    const isRead = req.method === 'GET' || req.method === 'HEAD';
+    res.vary('Accept');
+    next(isRead && req.accepts(['json', 'html']) === 'html' ? undefined : 'router');
+  };
+  return Router().use(/^\/$/, isForPage, prepare, setSafeHeaders, (_req, res) => {
+    sendText(res, 'html', page);
+  });
+}
+
 /** A document changes only with a new version of the service; the ETag shows a client that its copy is current. */
 export const DOCUMENT_CACHE = 'public, max-age=300';
 
