@@ -9,6 +9,9 @@ import { contextOf } from './request-context.ts';
 
 export const SIGN_IN_PATH = '/admin/sign-in';
 
+/** The sign-in form that leads to the page `to` of the administration. */
+export const signInFor = (to: string) => `${SIGN_IN_PATH}?to=${encodeURIComponent(to)}`;
+
 export interface AdminAuthentication {
   /** Undefined: the token is wrong. Throws `rpm_exceeded` if the address has sent too many wrong ones. */
   findToken: (req: Request, res: Response, given: string) => Promise<AdminToken | undefined>;
@@ -96,7 +99,7 @@ export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminA
           return;
         }
         if (req.method === 'GET' && req.accepts('json', 'html') === 'html') {
-          res.redirect(303, SIGN_IN_PATH);
+          res.redirect(303, signInFor(req.originalUrl));
           return;
         }
       }

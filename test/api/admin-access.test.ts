@@ -98,7 +98,40 @@ describe('pages', () => {
   it('send a browser without a session to the form', async () => {
     const response = await request(admin.app).get('/admin/queues').set('Accept', HTML);
     expect(response.status).toBe(303);
-    expect(response.headers['location']).toBe('/admin/sign-in');
+    expect(response.headers['location']).toMatch(/^\/admin\/sign-in/);
+  });
+
+  it('a browser comes back to the page that it asked for, after a wrong token too', async () => {
+    const link = '/admin/queues/queue/interactive%3A0?status=failed&page=2';
+    const asked = await request(admin.app).get(link).set('Accept', HTML);
+    const form = await request(admin.app).get(String(asked.headers['location']));
+    const actionIn = ({ text }: { text: string }) => /action="([^"]+)"/.exec(text)?.[1] ?? '';
+    const wrong = await request(admin.app).post(actionIn(form)).type('form').send({ token: 'wrong' });
+    expect(wrong.status).toBe(401);
+
+    const right = await request(admin.app).post(actionIn(wrong)).type('form').send({ token: ADMIN_TOKEN });
+
+    expect([right.status, right.headers['location']]).toEqual([303, link]);
+  });
+
+  it.each([
+    'https://evil.example/admin/queues',
+    '//evil.example/admin/queues',
+    '/\\evil.example/admin/',
+    '/admin/..//evil.example',
+    '/admin/%2e%2e//evil.example',
+    'javascript:alert(1)//admin/',
+    '/admin/sign-in',
+    '/platform/v1/chat',
+    '"><b>',
+  ])('signing in leads to no other place: %s', async (to) => {
+    const path = `/admin/sign-in?to=${encodeURIComponent(to)}`;
+    const [form, signed] = await Promise.all([
+      request(admin.app).get(path),
+      request(admin.app).post(path).type('form').send({ token: ADMIN_TOKEN }),
+    ]);
+    expect(signed.headers['location']).toBe('/admin/queues');
+    expect(form.text).toContain('<form method="post" action="/admin/sign-in">');
   });
 
   it('answer 401 to anything else without a session', async () => {

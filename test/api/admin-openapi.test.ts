@@ -49,7 +49,7 @@ describe('the document of the administration', () => {
 
     expect(page.status).toBe(200);
     expect(page.text).toContain('../openapi.json');
-    expect([stranger.status, stranger.headers['location']]).toEqual([303, '/admin/sign-in']);
+    expect([stranger.status, stranger.headers['location']]).toEqual([303, '/admin/sign-in?to=%2Fadmin%2Fdocs%2F']);
   });
 
   it('has every route below /admin/v1, and no other', () => {

@@ -31,7 +31,7 @@ describe('the key of a provider whose server changes', () => {
     ['another host', { base_url: 'https://attacker.example/v1' }],
     ['another port', { base_url: 'https://api.openai.com:8443/v1' }],
     ['plain http', { base_url: 'http://127.0.0.1:8090/v1' }],
-    ['another kind', { kind: 'anthropic' }],
+    ['another kind', { kind: 'simulated' }],
   ])('is asked for again with %s, and nothing is changed without it', async (_what, change) => {
     const refused = await put({ ...PROVIDER, ...change });
 

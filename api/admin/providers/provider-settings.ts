@@ -2,6 +2,7 @@ import Joi from 'joi';
 
 import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import type { BreakerSettings } from '../../../shared/domain/routing/breaker.ts';
+import { looksLikeApiKey } from '../../../shared/domain/keys/api-key.ts';
 import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -24,6 +25,30 @@ const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 /** Azure's URLs end with this query; any other is refused. */
 const API_VERSION = /\?api-version=[\w.-]{1,64}$/;
 
+/** Characters that nobody sees in what they paste: controls, separators of lines, and those without a width. */
+export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/** The paths of calls, which are appended to the URL; documentation shows them at the end of it. */
+const CALL_PATH = /(?:\/(?:chat\/completions|completions|messages|embeddings|responses|models))+$/i;
+const TWO_VERSIONS = /(\/v\d+)\1$/i;
+const KIND_AT: Readonly<Record<string, ProviderKind>> = {
+  'api.openai.com': 'openai',
+  'api.anthropic.com': 'anthropic',
+};
+
+/**
+ * The URL without what an administrator has pasted too much, and with the version that a known address lacks; undefined
+ * if it is right as it is.
+ */
+function mendedUrl(value: string): string | undefined {
+  const query = API_VERSION.exec(value)?.[0] ?? '';
+  const address = value.slice(0, value.length - query.length).replace(/\/+$/, '');
+  const callable = address.replace(CALL_PATH, '').replace(TWO_VERSIONS, '$1');
+  const { host, pathname } = new URL(callable);
+  const mended = host in KIND_AT && pathname === '/' ? `${callable}/v1` : callable;
+  return mended === address ? undefined : mended + query;
+}
+
 /** Paths are appended to the URL, and credentials in it would end up in logs. */
 const checkBaseUrl: Joi.CustomValidator<string> = (value, helpers) => {
   const refuse = (rule: string) => helpers.message({ custom: `{{#label}} ${rule}` });
@@ -32,9 +57,11 @@ const checkBaseUrl: Joi.CustomValidator<string> = (value, helpers) => {
     return refuse('must be an http or https URL');
   }
   if (url.username !== '' || url.password !== '') return refuse('must not hold credentials; use api_key');
-  return /[?#\s]/.test(value.replace(API_VERSION, ''))
-    ? refuse('must not have a query (but api-version), a fragment or spaces')
-    : value;
+  if (/[?#\s]/.test(value.replace(API_VERSION, '')) || INVISIBLE.test(value))
+    return refuse('must not have a query (but api-version), a fragment, spaces or invisible characters');
+  const mended = mendedUrl(value);
+  const rule = '{{#label}} must end with the version, before the path of a call: use {{#mended}} instead';
+  return mended === undefined ? value : helpers.message({ custom: rule }, { mended });
 };
 
 interface BreakerBody {
@@ -77,7 +104,7 @@ export const providerSchema = Joi.object<ProviderBody, true>({
     .custom(checkBaseUrl)
     .meta({
       format: 'uri',
-      rule: 'An http or https URL without credentials, fragment or query but `api-version`.',
+      rule: 'An http or https URL, up to the version and before the path of a call, without credentials, fragment or query but `api-version`.',
     })
     .required(),
   // The key is sent in a header, so it must be printable ASCII.
@@ -123,9 +150,28 @@ function assertSafeTransport(baseUrl: string): void {
   );
 }
 
-/** Throws `invalid_request`. `allowHttp` allows plain HTTP to any host. */
-export function toProviderSettings(body: ProviderBody, { allowHttp }: { allowHttp: boolean }): ProviderSettings {
+export interface ProviderRules {
+  /** Plain HTTP is allowed to any host. */
+  allowHttp: boolean;
+  /** How keys of this service begin, which no provider takes. */
+  keyPrefix: string;
+}
+
+/** Anthropic's own server takes both protocols, OpenAI's only one. */
+function assertKind({ kind, base_url: baseUrl }: ProviderBody): void {
+  const kindThere = KIND_AT[new URL(baseUrl).host];
+  if (kind !== 'anthropic' || kindThere === undefined || kindThere === kind) return;
+  throw new ServiceError('invalid_request', `\`kind\` must be ${kindThere} for ${baseUrl}.`, { param: 'kind' });
+}
+
+/** Throws `invalid_request`. */
+export function toProviderSettings(body: ProviderBody, { allowHttp, keyPrefix }: ProviderRules): ProviderSettings {
   if (!allowHttp) assertSafeTransport(body.base_url);
+  assertKind(body);
+  if (looksLikeApiKey(body.api_key ?? '', keyPrefix))
+    throw new ServiceError('invalid_request', "`api_key` must be the provider's key, not one of this service's own.", {
+      param: 'api_key',
+    });
   return {
     kind: body.kind,
     baseUrl: body.base_url.replace(/\/+$/, ''),

@@ -8,6 +8,7 @@ import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { assertProviderName, findProvider, providerSchema, toProviderSettings } from './provider-settings.ts';
+import type { ProviderRules } from './provider-settings.ts';
 import {
   deletedProviderSchema,
   PROVIDER_EXAMPLE,
@@ -19,7 +20,8 @@ import {
 export interface ProvidersDeps {
   providers: ProviderRepository;
   /** `PROVIDER_ALLOW_HTTP`. */
-  providerRules: { allowHttp: boolean };
+  providerRules: Pick<ProviderRules, 'allowHttp'>;
+  keyPrefix: string;
   tiers: Pick<TierRepository, 'removeProvider'>;
   breakers: Pick<BreakerStore, 'readAll' | 'forget'>;
   clock: Clock;
@@ -78,7 +80,8 @@ const putProvider = defineAdminEndpoint({
   async handle({ params, body }, deps: ProvidersDeps) {
     const { provider: name } = params;
     assertProviderName(name);
-    const put = await deps.providers.put(name, toProviderSettings(body, deps.providerRules), deps.clock.now());
+    const { providers, providerRules, keyPrefix, clock } = deps;
+    const put = await providers.put(name, toProviderSettings(body, { ...providerRules, keyPrefix }), clock.now());
     const resource = toProviderResource(put.provider, await statesOf(deps));
     return put.created ? created(resource) : ok(resource);
   },

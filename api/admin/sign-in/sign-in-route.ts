@@ -1,9 +1,9 @@
 import { Router } from 'express';
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { AdminSessions } from '../../http/admin-session.ts';
-import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
+import { SIGN_IN_PATH, signInFor } from '../../http/authenticate-admin.ts';
 import type { AdminAuthentication } from '../../http/authenticate-admin.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import { readForm } from '../../http/read-form.ts';
@@ -17,14 +17,27 @@ const SIGN_OUT_PATH = '/admin/sign-out';
 const SIGN_IN_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/**
+ * The page that `?to=` names, as it is to be opened; undefined unless it is one of the administration's other pages. A
+ * link to this form must not lead to another place.
+ */
+function pageAfter({ query: { to } }: Request): string | undefined {
+  const here = 'http://here.invalid';
+  const url = typeof to === 'string' ? URL.parse(to, here) : null;
+  if (url?.origin !== here || !url.pathname.startsWith('/admin/')) return undefined;
+  return [SIGN_IN_PATH, SIGN_OUT_PATH].includes(url.pathname) ? undefined : url.pathname + url.search;
+}
+
 interface SignInPage {
+  /** The page that follows. */
+  to: string | undefined;
   /** What went wrong, for the person at the form. */
   notice?: string | undefined;
   /** The name of the token with which the browser is signed in. It contains no characters that are special in HTML. */
   signedInAs?: string | undefined;
 }
 
-function renderSignIn({ notice, signedInAs }: SignInPage): string {
+function renderSignIn({ to, notice, signedInAs }: SignInPage): string {
   const alert = notice === undefined ? '' : `<p role="alert">${notice}</p>`;
   const session =
     signedInAs === undefined
@@ -32,6 +45,7 @@ function renderSignIn({ notice, signedInAs }: SignInPage): string {
       : `<p>You are signed in with the token <b>${signedInAs}</b>.</p>
 <form method="post" action="${SIGN_OUT_PATH}"><button type="submit">Sign out</button></form>
 `;
+  const action = to === undefined ? SIGN_IN_PATH : signInFor(to);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -46,7 +60,7 @@ input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5r
 </head>
 <body>
 <h1>Parley administration</h1>
-${session}${alert}<form method="post" action="${SIGN_IN_PATH}">
+${session}${alert}<form method="post" action="${action}">
 <label for="token">Administrator token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
 <button type="submit">Sign in</button>
@@ -85,24 +99,25 @@ export function createAdminSignInRoute({ findToken, sessions, audit }: SignInDep
     .route(SIGN_IN_PATH)
     .get(async (req, res) => {
       const token = await sessions.find(req);
-      sendForm(res, 200, { signedInAs: token?.name });
+      sendForm(res, 200, { to: pageAfter(req), signedInAs: token?.name });
     })
     .post(assertFormType, readForm(), async (req, res) => {
+      const to = pageAfter(req);
       const token = await findToken(req, res, tokenIn(req.body)).catch((error: unknown) => {
         if (error instanceof ServiceError && error.code === 'rpm_exceeded') return error;
         throw error;
       });
       if (token instanceof ServiceError) {
         res.setHeader('Retry-After', token.retryAfterSeconds ?? 1);
-        sendForm(res, 429, { notice: 'Too many wrong tokens came from this address; try again in a minute.' });
+        sendForm(res, 429, { to, notice: 'Too many wrong tokens came from this address; try again in a minute.' });
       } else if (token === undefined) {
         res.setHeader('WWW-Authenticate', 'Bearer');
-        sendForm(res, 401, { notice: 'This is not the token of an administrator.' });
+        sendForm(res, 401, { to, notice: 'This is not the token of an administrator.' });
       } else {
         contextOf(res).administrator = token;
         sessions.start(req, res, token);
         await audit.note(req, res, 'sign_in');
-        res.redirect(303, BOARD_PATH);
+        res.redirect(303, to ?? BOARD_PATH);
       }
     })
     .all(methodNotAllowed('GET', 'POST'));

@@ -11,6 +11,7 @@ import type { ProviderRepository } from '../../../shared/infra/mongo/routing/pro
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { INVISIBLE } from '../providers/provider-settings.ts';
 import {
   TIER_EXAMPLE,
   TIER_VERSION_EXAMPLE,
@@ -34,9 +35,19 @@ interface TargetBody {
   context_window?: number;
 }
 
+/** Pasted names bring characters along that no provider knows; its answer would be 404. */
+const checkModel: Joi.CustomValidator<string> = (value, helpers) =>
+  value === value.trim() && !INVISIBLE.test(value)
+    ? value
+    : helpers.message({ custom: '{{#label}} must not begin or end with a space, or contain invisible characters' });
+
 const targetSchema = Joi.object<TargetBody, true>({
   provider: Joi.string().max(63).required(),
-  model: Joi.string().max(512).required(),
+  model: Joi.string()
+    .max(512)
+    .custom(checkModel)
+    .meta({ rule: 'No space at either end, and no invisible characters.' })
+    .required(),
   weight: numberBetween(0, 1_000_000).description('The share among targets of one priority; 1 by default.'),
   priority: countSchema(0, 1_000_000).description('A lower one is tried first; 1 by default.'),
   context_window: countSchema(1, 1_000_000_000).description(`Tokens; ${CONTEXT_WINDOW_DEFAULT} by default.`),
