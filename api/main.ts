@@ -17,7 +17,7 @@ await runProcess({
   async start(config, log, closer) {
     await servedDocument();
     const { app, adminApp, stopWaiting } = await composeIngress(config, log, closer);
-    const { host, port, adminHost, adminPort, maxConnections, tls } = config.http;
+    const { host, port, adminHost, adminPort, maxConnections, keepAliveMs, tls } = config.http;
     const wholeMs = config.limits.shutdownGraceSeconds * 1000;
     const graceMs = Math.max(wholeMs - CLOSING_MS, wholeMs / 2);
     await serve(
@@ -27,6 +27,7 @@ await runProcess({
         host: adminHost,
         setting: 'ADMIN_PORT',
         graceMs: 1_000,
+        keepAliveMs,
         ...(tls === undefined ? {} : { tls }),
       },
       closer,
@@ -38,6 +39,7 @@ await runProcess({
         host,
         setting: 'PORT',
         maxConnections,
+        keepAliveMs,
         graceMs,
         onGraceOver: stopWaiting,
         ...(tls === undefined ? {} : { tls }),

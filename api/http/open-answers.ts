@@ -8,6 +8,8 @@ export interface OpenAnswers {
   forEach(visit: (res: ServerResponse) => void): void;
   /** `listener` is called after each answer that has been sent, or has lost its connection. */
   onEnd(listener: (res: ServerResponse) => void): void;
+  /** Of the connections without an open answer, the one whose last answer ended first. */
+  longestIdle(): Duplex | undefined;
 }
 
 /** A field of the socket, because the garbage collector visits the entries of a WeakMap again and again. */
@@ -20,12 +22,17 @@ const NONE: ReadonlySet<ServerResponse> = new Set();
 
 export function registerAnswers(server: Server): OpenAnswers {
   const connections = new Set<Set<ServerResponse>>();
+  /** In the order in which they became idle. */
+  const idle = new Set<Connection>();
   const listeners: ((res: ServerResponse) => void)[] = [];
 
   /** One function for all answers, so that no request creates a closure. */
   function end(this: ServerResponse): void {
     const { socket }: { socket: Connection } = this.req;
-    if (socket[ANSWERS]?.delete(this) === true) for (const listener of listeners) listener(this);
+    const answers = socket[ANSWERS];
+    if (answers?.delete(this) !== true) return;
+    if (answers.size === 0 && !socket.destroyed) idle.add(socket);
+    for (const listener of listeners) listener(this);
   }
 
   function register(socket: Connection): Set<ServerResponse> {
@@ -34,6 +41,7 @@ export function registerAnswers(server: Server): OpenAnswers {
     connections.add(answers);
     socket.once('close', () => {
       connections.delete(answers);
+      idle.delete(socket);
       // When a connection ends, Node.js 22 notifies only the first of the waiting answers.
       for (const res of answers) end.call(res);
     });
@@ -43,6 +51,7 @@ export function registerAnswers(server: Server): OpenAnswers {
   // Registered before the app's listener, which may ask for the answers.
   server.prependListener('request', ({ socket }: { socket: Connection }, res) => {
     (socket[ANSWERS] ?? register(socket)).add(res);
+    idle.delete(socket);
     res.on('close', end);
   });
 
@@ -53,6 +62,10 @@ export function registerAnswers(server: Server): OpenAnswers {
     },
     onEnd(listener) {
       listeners.push(listener);
+    },
+    longestIdle() {
+      const [socket] = idle;
+      return socket;
     },
   };
 }

@@ -19,6 +19,7 @@ export interface Config {
     adminPort: number;
     workerPort: number;
     maxConnections: number;
+    keepAliveMs: number;
     trustProxy: string[];
     requireHttps: boolean;
     corsOrigins: string[];
@@ -122,6 +123,7 @@ function nest(settings: Settings): Config {
       adminPort: settings.ADMIN_PORT,
       workerPort: settings.WORKER_PORT,
       maxConnections: settings.MAX_CONNECTIONS,
+      keepAliveMs: settings.KEEP_ALIVE_SECONDS * 1000,
       trustProxy: settings.TRUST_PROXY,
       requireHttps: settings.REQUIRE_HTTPS,
       corsOrigins: settings.CORS_ORIGINS,

@@ -32,6 +32,7 @@ export const settingsSchema = Joi.object({
   ADMIN_PORT: port().default(8081),
   WORKER_PORT: port().default(0),
   MAX_CONNECTIONS: Joi.number().integer().min(1).max(1_000_000).default(20_000),
+  KEEP_ALIVE_SECONDS: seconds(3_600).default(620),
   REDIS_URL: redisUrl.required(),
   REDIS_SENTINEL_USERNAME: withSentinel(Joi.string()),
   REDIS_SENTINEL_PASSWORD: withSentinel(Joi.string()),
@@ -99,6 +100,7 @@ export interface Settings extends ModerationBackendSettings, RedisSettings, Trac
   ADMIN_PORT: number;
   WORKER_PORT: number;
   MAX_CONNECTIONS: number;
+  KEEP_ALIVE_SECONDS: number;
   MONGODB_URI: string;
   ADMIN_TOKEN?: string;
   ADMIN_TOKENS?: AdminToken[];

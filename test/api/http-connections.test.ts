@@ -170,6 +170,42 @@ it('answers that wait behind another one have ended when their client has gone',
   server.close();
 });
 
+it('a full server gives the place of the connection that has been idle for longest to a new one', async () => {
+  const closer = createCloser(() => undefined);
+  const port = await freePort();
+  const app: RequestListener = (req, res) => {
+    if (req.url === '/wait') res.flushHeaders();
+    else res.end(req.url);
+  };
+  await serve(app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0, maxConnections: 3 }, closer);
+  const ask = async (path: string) => {
+    const client = dial(port, `GET ${path} HTTP/1.1\r\nHost: parley\r\n\r\n`);
+    await client.heard(path === '/wait' ? '200 OK' : path);
+    return client;
+  };
+  const [busy, first] = [await ask('/wait'), await ask('/first')];
+
+  const second = await ask('/second');
+
+  await first.ended;
+  second.socket.write('GET /again HTTP/1.1\r\nHost: parley\r\n\r\n');
+  await second.heard('/again');
+  expect(busy.socket.destroyed).toBe(false);
+  await closer.close();
+});
+
+it('a server keeps an idle connection for as long as it is told', async () => {
+  const closer = createCloser(() => undefined);
+  const port = await freePort();
+  const app: RequestListener = (_req, res) => res.end();
+  await serve(app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0, keepAliveMs: 620_000 }, closer);
+
+  const { headers } = await fetch(`http://127.0.0.1:${port}`);
+
+  expect(headers.get('Keep-Alive')).toBe('timeout=620');
+  await closer.close();
+});
+
 it('a server waits as long for a request as for the slowest body that is taken', async () => {
   const closer = createCloser(() => undefined);
   const port = await freePort();
