@@ -102,3 +102,45 @@ describe('plain http', () => {
     });
   });
 });
+
+describe('the address of a provider', () => {
+  it.each([
+    ['https://a.example/v1/chat/completions', 'https://a.example/v1'],
+    ['https://a.example/v1/Chat/Completions/', 'https://a.example/v1'],
+    ['https://a.example/v1/chat/completions/chat/completions', 'https://a.example/v1'],
+    ['https://a.example/v1/completions', 'https://a.example/v1'],
+    ['https://a.example/v1/embeddings', 'https://a.example/v1'],
+    ['https://a.example/v1/responses', 'https://a.example/v1'],
+    ['https://a.example/v1/v1', 'https://a.example/v1'],
+    ['https://a.example/v1/v1/messages', 'https://a.example/v1'],
+    ['https://api.anthropic.com/v1/messages', 'https://api.anthropic.com/v1'],
+    ['https://api.anthropic.com', 'https://api.anthropic.com/v1'],
+    ['https://api.openai.com/', 'https://api.openai.com/v1'],
+    [
+      'https://n.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=2024-10-21',
+      'https://n.openai.azure.com/openai/deployments/gpt?api-version=2024-10-21',
+    ],
+  ])('is told the address before the path of a call, or the one version of it: %s', async (pasted, right) => {
+    const kind = pasted.includes('anthropic') ? 'anthropic' : 'openai';
+
+    const response = await put({ kind, base_url: pasted, api_key: null });
+
+    expect(response.status).toBe(400);
+    expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param: 'base_url' });
+    expect(String(errorOf(response)['message'])).toContain(`use ${right} `);
+    expect((await put({ kind, base_url: right, api_key: null })).status).toBeLessThan(300);
+  });
+
+  it('is no kind of Anthropic’s at OpenAI’s address', async () => {
+    const response = await put({ kind: 'anthropic', base_url: 'https://api.openai.com/v1' });
+
+    expect(response.status).toBe(400);
+    expect(errorOf(response)).toMatchObject({ param: 'kind' });
+    expect(String(errorOf(response)['message'])).toContain('must be openai');
+  });
+
+  it('may be Anthropic’s own imitation of OpenAI’s protocol', async () => {
+    const moved = { kind: 'openai', base_url: 'https://api.anthropic.com/v1', api_key: null };
+    expect((await put(moved)).status).toBe(200);
+  });
+});

@@ -100,45 +100,6 @@ describe('a provider', () => {
     expect(JSON.stringify(response.body)).not.toMatch(/secret|line/);
   });
 
-  it.each([
-    ['https://a.example/v1/chat/completions', 'https://a.example/v1'],
-    ['https://a.example/v1/Chat/Completions/', 'https://a.example/v1'],
-    ['https://a.example/v1/chat/completions/chat/completions', 'https://a.example/v1'],
-    ['https://a.example/v1/completions', 'https://a.example/v1'],
-    ['https://a.example/v1/embeddings', 'https://a.example/v1'],
-    ['https://a.example/v1/responses', 'https://a.example/v1'],
-    ['https://a.example/v1/v1', 'https://a.example/v1'],
-    ['https://a.example/v1/v1/messages', 'https://a.example/v1'],
-    ['https://api.anthropic.com/v1/messages', 'https://api.anthropic.com/v1'],
-    ['https://api.anthropic.com', 'https://api.anthropic.com/v1'],
-    ['https://api.openai.com/', 'https://api.openai.com/v1'],
-    [
-      'https://n.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=2024-10-21',
-      'https://n.openai.azure.com/openai/deployments/gpt?api-version=2024-10-21',
-    ],
-  ])('is told the address before the path of a call, or the one version of it: %s', async (pasted, right) => {
-    const kind = pasted.includes('anthropic') ? 'anthropic' : 'openai';
-
-    const response = await putProvider('sim', { kind, base_url: pasted });
-
-    expect(response.status).toBe(400);
-    expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param: 'base_url' });
-    expect(String(errorOf(response)['message'])).toContain(`use ${right} `);
-    expect((await putProvider('sim', { kind, base_url: right })).status).toBeLessThan(300);
-  });
-
-  it('is no kind of Anthropic’s at OpenAI’s address', async () => {
-    const response = await putProvider('sim', { kind: 'anthropic', base_url: 'https://api.openai.com/v1' });
-
-    expect(response.status).toBe(400);
-    expect(errorOf(response)).toMatchObject({ param: 'kind' });
-    expect(String(errorOf(response)['message'])).toContain('must be openai');
-  });
-
-  it('may be Anthropic’s own imitation of OpenAI’s protocol', async () => {
-    expect((await putProvider('sim', { kind: 'openai', base_url: 'https://api.anthropic.com/v1' })).status).toBe(201);
-  });
-
   it.each(['Sim', '-sim', 'a'.repeat(64), 'a%20b', 'a%00', '%2E%2E', 'a.b'])(
     'a provider cannot be called %s',
     async (name) => {
