@@ -56,17 +56,17 @@ describe('what a provider says of its usage', () => {
   it.each([
     ['complete', postChat],
     ['streamed', postStream],
-  ])('of zero is a number: booked as zero, not counted again (%s)', async (_kind, post) => {
-    service.provider.change({ fail: 'zero_usage' });
+  ])('of zero beside text is not believed: counted here and flagged (%s)', async (_kind, post) => {
+    service.provider.change({ fail: 'zero_usage', text: 'one two three four five' });
     const { key } = await service.startTenant();
 
-    const response = await post(service.app, key, chatOf('Free of charge'));
+    const response = await post(service.app, key, chatOf('Say five words'));
 
     expect(await ledgerOf(service, response)).toMatchObject({
-      estimated: false,
-      promptTokens: 0,
-      completionTokens: 0,
-      amountMicro: 0,
+      estimated: true,
+      promptTokens: 3 + 4,
+      completionTokens: 5,
+      amountMicro: -12 * CREDIT,
     });
   });
 

@@ -17,31 +17,38 @@ const TEXT_TOKENS = 5;
 interface Said {
   prompt: number;
   completion: number;
+  /** Of OpenAI's dialect: counted beside the completion. */
+  reasoning?: number;
+  /** By default TEXT. */
+  text?: string;
 }
 
 const sse = (...events: unknown[]) =>
   events.map((event) => `data: ${event === '[DONE]' ? event : JSON.stringify(event)}\n\n`).join('');
 
 /** OpenAI's dialect. */
-function completionOf({ prompt, completion }: Said, stream: boolean): string {
-  const usage = { prompt_tokens: prompt, completion_tokens: completion };
+function completionOf({ prompt, completion, reasoning, text = TEXT }: Said, stream: boolean): string {
+  const counts = { prompt_tokens: prompt, completion_tokens: completion };
+  const beside = { completion_tokens_details: { reasoning_tokens: reasoning } };
+  const usage =
+    reasoning === undefined ? counts : { ...counts, ...beside, total_tokens: prompt + completion + reasoning };
   const choice = (part: object) => [{ index: 0, ...part, finish_reason: 'stop' }];
   return stream
-    ? sse({ choices: choice({ delta: { content: TEXT } }) }, { choices: [], usage }, '[DONE]')
-    : JSON.stringify({ choices: choice({ message: { content: TEXT } }), usage });
+    ? sse({ choices: choice({ delta: { content: text } }) }, { choices: [], usage }, '[DONE]')
+    : JSON.stringify({ choices: choice({ message: { content: text } }), usage });
 }
 
 /** Anthropic's. */
-function messageOf({ prompt, completion }: Said, stream: boolean): string {
+function messageOf({ prompt, completion, text = TEXT }: Said, stream: boolean): string {
   const usage = { input_tokens: prompt, output_tokens: completion };
   return stream
     ? sse(
         { type: 'message_start', message: { usage: { ...usage, output_tokens: 1 } } },
-        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: TEXT } },
+        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
         { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
         { type: 'message_stop' },
       )
-    : JSON.stringify({ content: [{ type: 'text', text: TEXT }], stop_reason: 'end_turn', usage });
+    : JSON.stringify({ content: [{ type: 'text', text }], stop_reason: 'end_turn', usage });
 }
 
 /** `mobius` speaks OpenAI's protocol, `oloid` Anthropic's at four times the price. */
@@ -117,6 +124,36 @@ describe('a provider’s count of tokens', () => {
       });
     });
 
+    it('of zero beside text is not believed: the service counts itself', async () => {
+      said = { prompt: 0, completion: 0 };
+      const { key } = await service.startTenant();
+
+      const response = await post(service.app, key, chatOf(PROMPT, { model }));
+
+      expect(await ledgerOf(service, response)).toMatchObject({
+        promptTokens: PROMPT_TOKENS,
+        completionTokens: TEXT_TOKENS,
+        estimated: true,
+      });
+    });
+
+    it.each([
+      ['is charged for an answer without text that was reasoned', 40, { completionTokens: 40, estimated: false }],
+      ['is charged up to max_tokens for reasoning without text', 1, { completionTokens: 1, estimated: true }],
+    ])('%s', async (_what, maxTokens, expected) => {
+      said = { prompt: PROMPT_TOKENS, completion: 40, text: '' };
+      const { key } = await service.startTenant();
+
+      const response = await post(service.app, key, chatOf(PROMPT, { model, max_tokens: maxTokens }));
+
+      expect(response.status).toBe(200);
+      expect(await ledgerOf(service, response)).toMatchObject({
+        promptTokens: PROMPT_TOKENS,
+        ...expected,
+        amountMicro: -(PROMPT_TOKENS + expected.completionTokens) * rate * CREDIT,
+      });
+    });
+
     it('beyond the balance takes 200 tokens more than there is, and no more', async () => {
       said = { prompt: PROMPT_TOKENS + 2_000, completion: TEXT_TOKENS };
       const { key, tenantId } = await service.startTenant({ credits: 300 });
@@ -127,6 +164,20 @@ describe('a provider’s count of tokens', () => {
       expect(await ledgerOf(service, response)).toMatchObject({ estimated: true, amountMicro: -taken * CREDIT });
       expect((await service.admin('get', `/tenants/${tenantId}`)).body.balance).toBe(-200 * rate);
     });
+  });
+
+  it.each([
+    ['counts on top', 1_000, { completionTokens: TEXT_TOKENS + 300, estimated: false }],
+    ['is cut at max_tokens, not lost', 100, { completionTokens: 100, estimated: true }],
+  ])('of reasoning beside the completion %s', async (_what, maxTokens, expected) => {
+    said = { ...said, reasoning: 300 };
+    const { key } = await service.startTenant();
+
+    for (const post of [postChat, postStream]) {
+      const response = await post(service.app, key, chatOf(PROMPT, { max_tokens: maxTokens }));
+
+      expect(await ledgerOf(service, response)).toMatchObject({ promptTokens: PROMPT_TOKENS, ...expected });
+    }
   });
 
   it('that cannot be true shuts nobody out: budget, token window and allowance count what is believed', async () => {

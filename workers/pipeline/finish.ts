@@ -23,14 +23,20 @@ function factsOf({ envelope }: Claimed) {
   return { requestId, tenantId, keyId, mode, tier, endpoint, ...entity };
 }
 
-/** The charge. Without text there is none; a test key's charge is zero, but its ledger entry is still written. */
-function settlementOf(
-  run: Claimed,
-  { usage, finishReason }: Outcome,
-  finishedAt: number,
-): SettlementRecord | undefined {
+/**
+ * Whether anybody pays: for text that was shown, or for an answer without any whose tokens the provider has counted,
+ * because it reasoned. Failures and cancels without text, and answers of which moderation let nothing through, cost
+ * nothing (docs/spec/contract.md section 5): nobody has counted a token of theirs.
+ */
+function isBilled({ answer }: Claimed, { usage }: Outcome): boolean {
+  return answer.text !== '' || usage.completionTokens > 0;
+}
+
+/** The charge. A test key's is zero, but its ledger entry is still written. */
+function settlementOf(run: Claimed, outcome: Outcome, finishedAt: number): SettlementRecord | undefined {
   const { envelope, answer, rates } = run;
-  if (answer.text === '') return undefined;
+  const { usage, finishReason } = outcome;
+  if (!isBilled(run, outcome)) return undefined;
   return {
     ...factsOf(run),
     acceptedAt: envelope.acceptedAt,
@@ -75,10 +81,10 @@ function unbilledReason({ answer }: Claimed, { finishReason }: Outcome): Unbille
   return answer.rejected ?? 'failed';
 }
 
-/** If a request ends without text after a provider was called, nobody pays, and its prompt keeps its weight in the windows. */
+/** If nobody pays for a request that a provider was called for, its prompt keeps its weight in the windows. */
 function withUnbilled(run: Claimed, outcome: Outcome): Outcome {
-  const { text, asked, promptTokens } = run.answer;
-  if (text !== '' || asked === undefined) return outcome;
+  const { asked, promptTokens } = run.answer;
+  if (isBilled(run, outcome) || asked === undefined) return outcome;
   return { ...outcome, unbilled: { promptTokens, reason: unbilledReason(run, outcome) } };
 }
 

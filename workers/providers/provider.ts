@@ -28,13 +28,19 @@ export interface ProviderCall {
   readLater?: (() => ReadLater | undefined) | undefined;
 }
 
+/** A provider's count, all of its answer included. */
+export interface ReportedUsage extends Usage {
+  /** The part of the answer that was not shown, if the provider counts it by itself. */
+  reasoningTokens?: number;
+}
+
 /** What a provider sends, in order: text, then one end. */
 export type ProviderEvent =
   | { kind: 'text'; text: string }
   | {
       kind: 'end';
       finishReason: 'stop' | 'length' | 'content_filter';
-      usage: Usage | undefined;
+      usage: ReportedUsage | undefined;
       /** The model as the provider names it. */
       model?: string | undefined;
     };

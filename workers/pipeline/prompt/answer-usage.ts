@@ -1,5 +1,6 @@
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../../shared/contracts/events.ts';
+import type { ReportedUsage } from '../../providers/provider.ts';
 import { countBytes, countPrompt } from './fit-window.ts';
 import { loadTokenizer } from './tokenizer.ts';
 
@@ -15,15 +16,27 @@ const ADDED_TOKENS_MAX = 4_096;
 const OTHER_MEASURE_MAX = 2;
 const MARKS_MAX = 16;
 
+/** Ten times the longest reasoning that providers offer. `max_tokens` does not bound it everywhere: xAI counts it beside. */
+const REASONING_TOKENS_MAX = 1_000_000;
+
 /**
- * A provider's count, as far as it is plausible: no token of a prompt is shorter than a byte, and no answer is longer
- * than was asked for. Undefined: the count cannot be true (docs/decisions/0095-what-a-provider-may-count.md).
+ * A provider's count, as far as it is plausible: no token of a prompt is shorter than a byte, no text has no tokens,
+ * and no answer is longer than was asked for, apart from what was reasoned unseen. An answer is charged at most
+ * `maxTokens` all the same. Undefined: the count cannot be true (docs/decisions/0095-what-a-provider-may-count.md).
  */
-export function believedUsage(said: Usage, asked: readonly ChatMessage[], maxTokens: number): Usage | undefined {
-  const { promptTokens, completionTokens } = said;
+export function believedUsage(
+  { promptTokens, completionTokens, reasoningTokens = 0 }: ReportedUsage,
+  asked: readonly ChatMessage[],
+  text: string,
+  maxTokens: number,
+): Usage | undefined {
+  const reasoned = text === '' ? completionTokens : reasoningTokens;
+  if (promptTokens === 0 || (completionTokens === 0 && text !== '')) return undefined;
   if (promptTokens > countPrompt(asked, countBytes) + ADDED_TOKENS_MAX) return undefined;
-  if (completionTokens > maxTokens * OTHER_MEASURE_MAX + MARKS_MAX) return undefined;
-  return completionTokens <= maxTokens ? said : { promptTokens, completionTokens: maxTokens, estimated: true };
+  if (completionTokens - reasoned > maxTokens * OTHER_MEASURE_MAX + MARKS_MAX) return undefined;
+  if (reasoned > REASONING_TOKENS_MAX) return undefined;
+  if (completionTokens <= maxTokens) return { promptTokens, completionTokens };
+  return { promptTokens, completionTokens: maxTokens, estimated: true };
 }
 
 /**

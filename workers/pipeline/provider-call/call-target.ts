@@ -1,5 +1,4 @@
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
-import type { Usage } from '../../../shared/contracts/events.ts';
 import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
@@ -7,7 +6,7 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { policyOf } from '../../moderation/moderator.ts';
 import type { ModerationPolicy, OutputWindow, WindowListener } from '../../moderation/moderator.ts';
 import { ProviderError } from '../../providers/provider.ts';
-import type { ProviderAdapter } from '../../providers/provider.ts';
+import type { ProviderAdapter, ReportedUsage } from '../../providers/provider.ts';
 import type { WorkerEmitter } from '../../worker-events.ts';
 import type { Breakers } from '../breakers/breakers.ts';
 import type { ChunkWriter } from '../chunks/chunk-writer.ts';
@@ -103,9 +102,10 @@ export function createCallTarget(deps: CallTargetDeps) {
   }
 
   /** What is charged and counted: the provider's count if it is plausible, or else our own. */
-  async function usageOf(run: Routed, { provider, target }: Route, { messages }: Prompt, said: Usage | undefined) {
+  async function usageOf(run: Routed, { provider, target }: Route, { messages }: Prompt, said?: ReportedUsage) {
     const { requestId, request } = run.envelope;
-    const believed = said && believedUsage(said, messages, request.maxTokens);
+    const { text } = run.answer;
+    const believed = said && believedUsage(said, messages, text, request.maxTokens);
     if (said !== undefined && believed === undefined) {
       log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
         requestId,
@@ -115,7 +115,7 @@ export function createCallTarget(deps: CallTargetDeps) {
         completionTokens: said.completionTokens,
       });
     }
-    return believed ?? estimateUsage(messages, run.answer.text, request.maxTokens);
+    return believed ?? estimateUsage(messages, text, request.maxTokens);
   }
 
   return async (run: Routed, route: Route, prompt: Prompt, writer: ChunkWriter | undefined): Promise<Outcome> => {

@@ -1,12 +1,11 @@
 import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
-import type { Usage } from '../../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
 import type { Provider, Target } from '../../../shared/domain/routing/routing.ts';
 import { FlaggedError } from '../../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../../moderation/moderator.ts';
 import { ProviderError } from '../../providers/provider.ts';
-import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../providers/provider.ts';
+import type { ProviderAdapter, ProviderCall, ProviderEvent, ReportedUsage } from '../../providers/provider.ts';
 import { ProviderTimeout, startProviderCallClock } from './provider-call-clock.ts';
 import type { ProviderCallClock } from './provider-call-clock.ts';
 
@@ -32,7 +31,7 @@ export interface ProviderCallInput {
 export interface ProviderCallResult {
   finishReason: 'stop' | 'length' | 'content_filter';
   /** Undefined: the provider did not say. */
-  usage: Usage | undefined;
+  usage: ReportedUsage | undefined;
   /** Set when the answer was cut off by moderation. */
   flagged?: ModerationVerdict;
 }

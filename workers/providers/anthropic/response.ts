@@ -84,16 +84,23 @@ function toFinishReason(value: unknown): AnthropicFinish | undefined {
   throw new ProviderError('transient', `The provider stopped for a reason that ends no answer (${word})`);
 }
 
+/** Some servers keep OpenAI's words for the two counts. */
 const USAGE_FIELDS = {
-  input: 'input_tokens',
-  cacheCreation: 'cache_creation_input_tokens',
-  cacheRead: 'cache_read_input_tokens',
-  output: 'output_tokens',
-} as const satisfies Record<keyof AnthropicUsage, string>;
+  input: ['input_tokens', 'prompt_tokens'],
+  cacheCreation: ['cache_creation_input_tokens'],
+  cacheRead: ['cache_read_input_tokens'],
+  output: ['output_tokens', 'completion_tokens'],
+} as const satisfies Record<keyof AnthropicUsage, readonly string[]>;
 
 function toUsage(value: unknown): AnthropicUsage {
   if (!isRecord(value)) return {};
-  const counts = Object.entries(USAGE_FIELDS).map(([name, field]) => [name, tokenCount(value[field])] as const);
+  const counts = Object.entries(USAGE_FIELDS).map(
+    ([name, fields]) =>
+      [
+        name,
+        tokenCount(fields.map((field) => value[field]).find((count) => count !== undefined && count !== null)),
+      ] as const,
+  );
   return Object.fromEntries(counts.filter(([, count]) => count !== undefined));
 }
 
@@ -108,7 +115,7 @@ export function laterUsage(before: AnthropicUsage, later: AnthropicUsage): Anthr
   return later.output === undefined ? usage : { ...usage, output: Math.max(output, before.output ?? 0) };
 }
 
-/** The prompt counts, cached or not. An explicit zero is a count; prompt or answer alone is none. */
+/** The prompt counts, cached or not. Prompt or answer alone is no count. */
 export function wholeUsage({ input, cacheCreation = 0, cacheRead = 0, output }: AnthropicUsage): Usage | undefined {
   if (input === undefined || output === undefined) return undefined;
   return { promptTokens: input + cacheCreation + cacheRead, completionTokens: output };
@@ -135,7 +142,8 @@ export function parseEvent(json: string): AnthropicEvent {
       return { kind: 'text', text: textOf(event['delta'], 'text_delta') };
     case 'message_delta': {
       const delta = isRecord(event['delta']) ? event['delta'] : {};
-      return { kind: 'progress', finishReason: toFinishReason(delta['stop_reason']), usage: toUsage(event['usage']) };
+      const usage = toUsage(event['usage'] ?? delta['usage']);
+      return { kind: 'progress', finishReason: toFinishReason(delta['stop_reason']), usage };
     }
     case 'message_stop':
       return { kind: 'stop' };

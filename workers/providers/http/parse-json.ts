@@ -22,7 +22,7 @@ export function modelName(value: unknown): string | undefined {
 /** More than any context window holds; a larger count is an error that nobody should be charged for. */
 const TOKENS_MAX = 1_000_000_000;
 
-/** An explicit zero is a count; a missing or implausible number is none (docs/architecture/facts.md section 7). */
+/** A missing or implausible number is none; whether a zero can be true depends on the text (answer-usage.ts). */
 export function tokenCount(value: unknown): number | undefined {
   const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TOKENS_MAX;
   return isCount ? value : undefined;

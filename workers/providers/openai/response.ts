@@ -1,24 +1,60 @@
-import type { Usage } from '../../../shared/contracts/events.ts';
 import { isRecord } from '../../../shared/contracts/parse.ts';
 import { errorInAnswer } from '../http/error-reply.ts';
 import { modelName, parseObject, tokenCount } from '../http/parse-json.ts';
 import { ProviderError } from '../provider.ts';
+import type { ReportedUsage } from '../provider.ts';
 
 /** The parts of a chat completion, or of one chunk of it, that this service reads. */
 export interface Completion {
   text: string;
   finishReason: 'stop' | 'length' | 'content_filter' | undefined;
-  usage: Usage | undefined;
+  usage: ReportedUsage | undefined;
   model: string | undefined;
   /** The model wants a tool, although none is ever offered: this counts as an answer only if there is text as well. */
   wantsTool: boolean;
 }
 
-function toUsage(value: unknown): Usage | undefined {
+/** A part of a count, from the details in either API's words; 0: the provider does not say. */
+function partOf(usage: Record<string, unknown>, counts: readonly string[], part: string): number {
+  const details = counts.map((count) => usage[`${count}_details`]).find(isRecord);
+  return tokenCount(details?.[part]) ?? 0;
+}
+
+/**
+ * Reads chat completions' words for the counts, or those of the Responses API. A part of a count (xAI's reasoning, some
+ * gateways' cached tokens) stands beside the count, not inside, if only then everything adds up to the total. If no
+ * total decides, a part that is larger than its count cannot be inside it.
+ */
+function toUsage(value: unknown): ReportedUsage | undefined {
   if (!isRecord(value)) return undefined;
-  const promptTokens = tokenCount(value['prompt_tokens']);
-  const completionTokens = tokenCount(value['completion_tokens']);
-  return promptTokens === undefined || completionTokens === undefined ? undefined : { promptTokens, completionTokens };
+  const prompt = tokenCount(value['prompt_tokens'] ?? value['input_tokens']);
+  const completion = tokenCount(value['completion_tokens'] ?? value['output_tokens']);
+  if (prompt === undefined || completion === undefined) return undefined;
+  const cached = partOf(value, ['prompt_tokens', 'input_tokens'], 'cached_tokens');
+  const reasoning = partOf(value, ['completion_tokens', 'output_tokens'], 'reasoning_tokens');
+  const unexplained = (tokenCount(value['total_tokens']) ?? NaN) - prompt - completion;
+  const ways = [
+    [0, 0],
+    [0, reasoning],
+    [cached, 0],
+    [cached, reasoning],
+  ] as const;
+  const [cachedBeside, reasoningBeside] = ways.find((beside) => beside[0] + beside[1] === unexplained) ?? [
+    cached > prompt ? cached : 0,
+    reasoning > completion ? reasoning : 0,
+  ];
+  const completionTokens = completion + reasoningBeside;
+  return {
+    promptTokens: prompt + cachedBeside,
+    completionTokens,
+    ...(reasoning === 0 ? {} : { reasoningTokens: Math.min(reasoning, completionTokens) }),
+  };
+}
+
+/** The first count that is not zero of those on top, of Groq's field and of the choice (Moonshot), or else a zero. */
+function usageIn(places: readonly unknown[]): ReportedUsage | undefined {
+  const counts = places.flatMap((place) => (isRecord(place) ? (toUsage(place['usage']) ?? []) : []));
+  return counts.find(({ completionTokens }) => completionTokens > 0) ?? counts[0];
 }
 
 /** Words for an answer cut off by `max_tokens` or the window: OpenAI's, Mistral's, and some gateways'. */
@@ -56,7 +92,7 @@ export function parseCompletion(json: string, part: 'delta' | 'message'): Comple
   const choices = value['choices'];
   if (!Array.isArray(choices)) throw new ProviderError('transient', 'The provider sent an answer without choices');
   const choice: unknown = choices[0];
-  const usage = toUsage(value['usage']) ?? toUsage(groq['usage']);
+  const usage = usageIn([value, groq, choice]);
   const model = modelName(value['model']);
   if (!isRecord(choice)) {
     if (part === 'message') throw new ProviderError('transient', 'The provider sent an answer without a choice');

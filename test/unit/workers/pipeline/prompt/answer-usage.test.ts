@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
+import type { ReportedUsage } from '../../../../../workers/providers/provider.ts';
 import { believedUsage, estimateUsage } from '../../../../../workers/pipeline/prompt/answer-usage.ts';
 
 it('counts prompt and answer with a real tokenizer and says that it did', async () => {
@@ -20,25 +21,52 @@ describe('a provider’s count', () => {
   /** 192 bytes and two messages. */
   const promptMost = 192 + 2 * 4 + 4_096;
 
-  it.each([[{ promptTokens: 0, completionTokens: 0 }], [{ promptTokens: promptMost, completionTokens: 10 }]])(
+  const believed = (said: ReportedUsage, text = 'text') => believedUsage(said, asked, text, 10);
+
+  it.each([[{ promptTokens: 1, completionTokens: 1 }], [{ promptTokens: promptMost, completionTokens: 10 }]])(
     'is believed where it can be true: %j',
     (said) => {
-      expect(believedUsage(said, asked, 10)).toEqual(said);
+      expect(believed(said)).toEqual(said);
     },
   );
 
   it.each([11, 20, 36])('of %d for an answer of at most 10 is cut', (completionTokens) => {
     const cut = { promptTokens: 5, completionTokens: 10, estimated: true };
 
-    expect(believedUsage({ promptTokens: 5, completionTokens }, asked, 10)).toEqual(cut);
+    expect(believed({ promptTokens: 5, completionTokens })).toEqual(cut);
   });
 
   it.each([[{ promptTokens: promptMost + 1, completionTokens: 1 }], [{ promptTokens: 1, completionTokens: 37 }]])(
     'is none where it cannot be true: %j',
     (said) => {
-      expect(believedUsage(said, asked, 10)).toBeUndefined();
+      expect(believed(said)).toBeUndefined();
     },
   );
+
+  it.each([[{ promptTokens: 5, completionTokens: 0 }], [{ promptTokens: 0, completionTokens: 5 }]])(
+    'of zero beside text is none: %j',
+    (said) => {
+      expect(believed(said)).toBeUndefined();
+    },
+  );
+
+  it('of zero for an answer without text is believed', () => {
+    expect(believed({ promptTokens: 5, completionTokens: 0 }, '')).toEqual({ promptTokens: 5, completionTokens: 0 });
+  });
+
+  it('of reasoning has no bound but max_tokens, where the rest can be true', () => {
+    const cut = { promptTokens: 5, completionTokens: 10, estimated: true };
+
+    expect(believed({ promptTokens: 5, completionTokens: 309, reasoningTokens: 300 })).toEqual(cut);
+    expect(believed({ promptTokens: 5, completionTokens: 900 }, '')).toEqual(cut);
+    expect(believed({ promptTokens: 5, completionTokens: 337, reasoningTokens: 300 })).toBeUndefined();
+  });
+
+  it.each(['', 'text'])('of more reasoning than any model does is none (%j)', (text) => {
+    const said = { promptTokens: 5, completionTokens: 1_000_000_003, reasoningTokens: 1_000_000_000 };
+
+    expect(believed(said, text)).toBeUndefined();
+  });
 });
 
 it('counts the markers of a chat format as the ordinary text they are', async () => {

@@ -118,6 +118,18 @@ describe('usage', () => {
     },
   );
 
+  it('may be in the words of OpenAI', () => {
+    const usage = { prompt_tokens: 3, completion_tokens: 4 };
+
+    expect(parseMessage(message({ usage })).usage).toEqual({ promptTokens: 3, completionTokens: 4 });
+  });
+
+  it('may stand in the delta of the event that ends an answer', () => {
+    const delta = { stop_reason: 'end_turn', usage: { input_tokens: 3, output_tokens: 4 } };
+
+    expect(event({ type: 'message_delta', delta })).toMatchObject({ usage: { input: 3, output: 4 } });
+  });
+
   it('takes a null among the cache figures for nothing', () => {
     const usage = { input_tokens: 1, cache_read_input_tokens: null, output_tokens: 2 };
 

@@ -82,7 +82,54 @@ describe('a content that is a list of parts', () => {
 describe('usage', () => {
   const usageOf = (usage: unknown) => parseCompletion(chunk({ delta: {} }, { usage }), 'delta').usage;
 
-  it('usage of zero is a number', () => {
+  const details = (reasoning: number) => ({ completion_tokens_details: { reasoning_tokens: reasoning } });
+  const cached = (tokens: number) => ({ prompt_tokens_details: { cached_tokens: tokens } });
+
+  it.each([
+    ['reasoning on top, as xAI counts it', { total_tokens: 329, ...details(300) }, [20, 309, 300]],
+    ['reasoning inside', { total_tokens: 29, ...details(5) }, [20, 9, 5]],
+    ['reasoning without a total, within the answer', details(5), [20, 9, 5]],
+    ['reasoning without a total, more than the answer has', details(300), [20, 309, 300]],
+    ['reasoning inside, although it is more', { total_tokens: 29, ...details(300) }, [20, 9, 9]],
+    ['cached tokens inside', { total_tokens: 29, ...cached(16) }, [20, 9]],
+    ['cached tokens on top', { total_tokens: 1_053, ...cached(1_024) }, [1_044, 9]],
+    ['cached tokens without a total, more than the prompt has', cached(1_024), [1_044, 9]],
+    ['both on top', { total_tokens: 1_353, ...cached(1_024), ...details(300) }, [1_044, 309, 300]],
+    ['details that make no sense', { total_tokens: 29, ...details(-1), ...cached(1.5) }, [20, 9]],
+    ['a total that nothing explains', { total_tokens: 500 }, [20, 9]],
+  ])('usage with %s', (_what, more, [promptTokens, completionTokens, reasoningTokens]) => {
+    const expected = { promptTokens, completionTokens, ...(reasoningTokens === undefined ? {} : { reasoningTokens }) };
+
+    expect(usageOf({ prompt_tokens: 20, completion_tokens: 9, ...more })).toEqual(expected);
+  });
+
+  it('usage may be in the words of the newer API', () => {
+    const said = {
+      input_tokens: 20,
+      output_tokens: 9,
+      total_tokens: 329,
+      output_tokens_details: { reasoning_tokens: 300 },
+    };
+
+    expect(usageOf(said)).toEqual({ promptTokens: 20, completionTokens: 309, reasoningTokens: 300 });
+  });
+
+  describe.each(['delta', 'message'] as const)('of a choice (%s)', (part) => {
+    const said = { prompt_tokens: 20, completion_tokens: 9 };
+    const read = (own: object | null, top: object | null) =>
+      parseCompletion(chunk({ [part]: {}, finish_reason: 'stop', usage: own }, { usage: top }), part).usage;
+
+    it('usage of a choice counts as Moonshot sends it', () => {
+      expect(read(said, null)).toEqual({ promptTokens: 20, completionTokens: 9 });
+    });
+
+    it('usage of a choice and on top is one count', () => {
+      expect(read(said, said)).toEqual({ promptTokens: 20, completionTokens: 9 });
+      expect(read(said, { prompt_tokens: 0, completion_tokens: 0 })).toEqual({ promptTokens: 20, completionTokens: 9 });
+    });
+  });
+
+  it('usage of zero is passed on', () => {
     expect(usageOf({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({ promptTokens: 0, completionTokens: 0 });
   });
 
