@@ -14,7 +14,7 @@ import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import type { FollowMove } from './follow-move.ts';
-import { idempotencyOf } from './idempotency.ts';
+import { attemptOf, idempotencyOf } from './idempotency.ts';
 import { createJoin, noLongerKept } from './join-request.ts';
 import type { IntentKeeper } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
@@ -63,12 +63,14 @@ export interface AcceptRoute {
   async?: boolean;
   /** `Idempotency-Key` as it was sent. */
   idempotencyKey?: string | undefined;
+  /** Which try of a call this is, where the client says so; an `Idempotency-Key` wins. */
+  tries?: number | undefined;
 }
 
 export interface Accepted<R> {
   head: AnswerHead;
   relay: R;
-  /** An earlier call with the same Idempotency-Key made the request. */
+  /** An earlier call with the same Idempotency-Key, or try of the same call, made the request. */
   replayed: boolean;
 }
 
@@ -95,7 +97,7 @@ interface Call<R> {
   route: AcceptRoute;
   body: ParsedChatBody;
   openRelay: OpenRelay<R>;
-  /** The request of an earlier call that the Idempotency-Key named, but that was not found. */
+  /** The request of an earlier call or try that was to be joined, but was not found. */
   notFound: string | undefined;
 }
 
@@ -123,7 +125,8 @@ export type Accept = ReturnType<typeof createAccept>;
 /**
  * Brings a valid chat body into the queue, for every chat route: opens the relay, then admits the request. The relay
  * opens before the job exists, so that it misses no event. A call that repeats an Idempotency-Key joins the first
- * call's request, whether that is running or has ended, and whether its answer is complete or streamed.
+ * call's request, whether that is running or has ended, and whether its answer is complete or streamed. So does a try of
+ * a call whose client lost an earlier one.
  */
 export function createAccept(deps: AcceptDeps) {
   const { admit, enqueuer, hub, records, recall, intentKeeper, retention, follow, events } = deps;
@@ -160,7 +163,7 @@ export function createAccept(deps: AcceptDeps) {
     principal: Principal,
   ): Promise<Accepted<R> | undefined> {
     const { route, body, openRelay, notFound } = call;
-    const record = await joinRequest(joined, body.request, principal, route.async ?? false);
+    const record = await joinRequest(joined, body.request, principal, route);
     if (record === undefined) {
       // The key names this request a second time, so it was not voided: it has ended, and its answer is gone.
       if (notFound === joined.requestId) throw noLongerKept();
@@ -172,12 +175,17 @@ export function createAccept(deps: AcceptDeps) {
     return { head: answerHead(record), relay, replayed: true };
   }
 
-  function prepare({ res, route, body }: Call<unknown>): Prepared {
-    const { endpoint, stream, async = false, idempotencyKey } = route;
+  function prepare({ res, route, body, notFound }: Call<unknown>): Prepared {
+    const { endpoint, stream, async = false, idempotencyKey, tries } = route;
     const { requestId, traceparent } = contextOf(res);
     const principal = principalOf(res);
     const idempotency =
       idempotencyKey === undefined ? undefined : idempotencyOf(principal, 'chat', idempotencyKey, body.request);
+    const attempt =
+      tries === undefined || idempotencyKey !== undefined
+        ? undefined
+        : // A request that has gone meanwhile is not looked for again.
+          { ...attemptOf(principal, endpoint, body.request), isRetry: tries > 0 && notFound === undefined };
     const callerMayReturn = async || idempotency !== undefined;
     const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
     const asked: AdmissionCall = {
@@ -188,6 +196,7 @@ export function createAccept(deps: AcceptDeps) {
       request: body.request,
       channel: async ? '' : hub.channelOf(principal.shard),
       idempotency,
+      attempt,
       onDisconnect: callerMayReturn ? 'finish' : principal.onDisconnect,
       answerStorage,
       isEnqueuedAtOnce: !async,

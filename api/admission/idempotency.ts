@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import type { ChatRoute } from '../../shared/contracts/jobs.ts';
 import type { Space } from '../../shared/contracts/space.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /** docs/spec/contract.md section 3. */
@@ -17,6 +19,15 @@ export function idempotencyKeyOf(req: Request): string | undefined {
   throw new ServiceError('invalid_request', `The Idempotency-Key must have 1 to ${KEY_LENGTH_MAX} characters.`, {
     param: 'Idempotency-Key',
   });
+}
+
+/**
+ * Which try of a call this is, from 0, by what OpenAI's clients say (`X-Stainless-Retry-Count`); undefined where nobody
+ * says. A client is not told about a header that it has not written itself, so anything else counts as nothing.
+ */
+export function tryOf(req: Request): number | undefined {
+  const count = req.get('X-Stainless-Retry-Count') ?? '';
+  return /^\d{1,3}$/.test(count) ? Number(count) : undefined;
 }
 
 function hash(...parts: readonly string[]): string {
@@ -41,6 +52,16 @@ export function idempotencyOf(
   body: object,
 ): { name: string; fingerprint: string } {
   return { name: idempotencyNameOf(space, family, key), fingerprint: fingerprintOf(body) };
+}
+
+/** What stands for a call in Redis whose client tries again by itself: equal calls of one API key have one name. */
+export function attemptOf(
+  { tenantId, mode, keyId }: Pick<Principal, 'tenantId' | 'mode' | 'keyId'>,
+  endpoint: ChatRoute,
+  body: object,
+): { name: string; fingerprint: string } {
+  const fingerprint = fingerprintOf(body);
+  return { name: hash(tenantId, mode, keyId, endpoint, fingerprint), fingerprint };
 }
 
 /** Whether a fingerprint is of this request, by whichever chat route it came: each writes its fields in an order of its own. */

@@ -21,15 +21,16 @@ export function noLongerKept(): ServiceError {
 }
 
 /**
- * Joins a call to the request that an earlier call with its Idempotency-Key made. Throws `idempotency_mismatch` for a
- * different body, and `gone` if the answer is no longer kept. Undefined: Redis no longer knows the request.
+ * Joins a call to the request that an earlier call with its Idempotency-Key, or an earlier try of it, made. Throws
+ * `idempotency_mismatch` for a different body, and `gone` if the answer under the key is no longer kept. Undefined: Redis no
+ * longer knows the request, or what a try would need of it.
  */
 export function createJoin({ hub, records, recall, intentKeeper }: JoinDeps) {
   return async (
     { requestId, fingerprint }: AdmissionOutcome & { kind: 'joined' },
     request: ChatRequest,
     principal: Principal,
-    async: boolean,
+    { idempotencyKey, async = false }: { idempotencyKey?: string | undefined; async?: boolean },
   ): Promise<RequestRecord | undefined> => {
     if (fingerprint === FORGOTTEN) throw noLongerKept();
     if (!isOfRequest(fingerprint, request)) {
@@ -42,7 +43,10 @@ export function createJoin({ hub, records, recall, intentKeeper }: JoinDeps) {
     let record = await attach();
     if (record === undefined && (await recall.byId(principal, requestId))) record = await attach();
     if (record === undefined) return undefined;
-    if (record.isGone) throw noLongerKept();
+    if (record.isGone) {
+      if (idempotencyKey === undefined) return undefined;
+      throw noLongerKept();
+    }
     // The earlier call may still be refused.
     if (async && record.state !== 'done')
       await intentKeeper.waitUntilStored(principal, record.requestId, async () => (await attach())?.state === 'done');

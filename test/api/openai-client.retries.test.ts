@@ -65,6 +65,29 @@ describe('what the official openai client tries again by itself', () => {
     expect(service.provider.stats().calls).toBe(1);
   });
 
+  it('is a call that timed out, whose request it joins: one generation, one charge', async () => {
+    service.provider.change({ first_token_ms: 1_500 });
+    service.provider.reset();
+    const { key, tenantId } = await service.startTenant();
+    const client = new OpenAI({ apiKey: key, baseURL: `${service.url}/platform/v1`, timeout: 1_000, maxRetries: 5 });
+
+    const complete = await client.chat.completions.create(hello).withResponse();
+
+    expect(complete.data.choices[0]?.message.content).not.toBe('');
+    expect(complete.response.headers.get('Idempotent-Replayed')).toBe('true');
+    expect(service.provider.stats().calls).toBe(1);
+
+    let text = '';
+    for await (const { choices } of await client.chat.completions.create({ ...hello, stream: true }))
+      text += choices[0]?.delta.content ?? '';
+    expect(text).not.toBe('');
+    expect(service.provider.stats().calls).toBe(2);
+    await waitFor(async () => {
+      const booked = await service.models.ledger.countDocuments({ tenantId, type: 'usage' });
+      return booked === 2 ? true : undefined;
+    }, 'a charge of each');
+  });
+
   it('is not a request that it could send again in hours only', async () => {
     const { key } = await service.startTenant({ tenant: { daily_requests: 1 } });
     await clientFor(key).chat.completions.create(hello);

@@ -6,7 +6,7 @@ import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
 import type { Accept } from '../../admission/accept.ts';
 import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
 import { principalOf } from '../../http/request-context.ts';
-import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { idempotencyKeyOf, tryOf } from '../../admission/idempotency.ts';
 import { keepsNothing } from '../../admission/retention.ts';
 import { openCollector } from '../../relay/collect.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
@@ -34,6 +34,9 @@ export type Respond = ReturnType<typeof createRespond>;
 function wantsAsync(req: Request): boolean {
   return (req.get('Prefer') ?? '').split(',').some((preference) => /^\s*respond-async\s*(;|$)/i.test(preference));
 }
+
+/** What may name an earlier call or try whose request this call joins. */
+const earlierOf = (req: Request) => ({ idempotencyKey: idempotencyKeyOf(req), tries: tryOf(req) });
 
 const NO_RELAY = { close: () => undefined, abandon: () => undefined };
 
@@ -74,7 +77,7 @@ export function createRespond(deps: RespondDeps) {
     async complete(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
       // If nothing is kept, nobody could read the answer later. RFC 7240 lets a server ignore a preference.
       if (wantsAsync(req) && !keepsNothing(principalOf(res))) return later(req, res, body);
-      const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
+      const route = { endpoint: 'chat', stream: false, ...earlierOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping, form: body.form }),
       );
@@ -94,10 +97,10 @@ export function createRespond(deps: RespondDeps) {
      * `Idempotency-Key` it gets the rest, as from `GET /chat/stream/{request_id}`.
      */
     async stream(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
-      const idempotencyKey = idempotencyKeyOf(req);
+      const { idempotencyKey, tries } = earlierOf(req);
       // Without an Idempotency-Key every call is a new request, which has no earlier events.
       const position = idempotencyKey === undefined ? 0 : (lastEventId(req.get('Last-Event-ID')) ?? 0);
-      const route = { endpoint: 'chat.stream', stream: true, idempotencyKey } as const;
+      const route = { endpoint: 'chat.stream', stream: true, idempotencyKey, tries } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openForwarder(hub, res, {
           shard,

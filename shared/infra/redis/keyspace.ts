@@ -85,6 +85,8 @@ function shardKeys(tag: string) {
     address: (address: string) => `${tag}:addr:${address}`,
     /** Which request runs or ran under an Idempotency-Key. */
     idempotency: (name: string) => `${tag}:idem:${name}`,
+    /** The latest requests of equal calls whose client tries again by itself. */
+    retries: (name: string) => `${tag}:tries:${name}`,
     /** The requests of an entity that left something here, by its pseudonym: no key names an entity. */
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
     inflight: `${tag}:inflight`,

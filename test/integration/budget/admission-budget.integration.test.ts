@@ -64,6 +64,7 @@ describe('an admission runs in Redis no more than', () => {
     [20, 'with a tighter throttle', limitsWith({ chatRpm: 9_000 }), {}],
     [20, 'with a daily limit', limitsWith({ dailyRequests: 9_000 }), {}],
     [19, 'under an Idempotency-Key', {}, { idempotency: { name: 'a name', fingerprint: 'a print' } }],
+    [19, 'of a client that may try again', {}, { attempt: { name: 'a call', fingerprint: 'a print', isRetry: false } }],
     [21, 'of a test key', { mode: 'test' }, {}],
   ];
   it.each(CASES)('%d commands: %s', async (most, _what, as, asked) => {

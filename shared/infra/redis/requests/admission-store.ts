@@ -68,7 +68,17 @@ export function createAdmissionStore(
   keyspace: Keyspace,
   settings: AdmissionSettings,
 ): AdmissionStore {
-  const admitNow = defineScript(client, 'admit', ['window', 'account', 'use', 'line', 'promise', 'refusal']);
+  const admitNow = defineScript(client, 'admit', [
+    'window',
+    'account',
+    'use',
+    'line',
+    'promise',
+    'readers',
+    'keep-nothing',
+    'retries',
+    'refusal',
+  ]);
   const clocks = settings.clocks ?? createShardClocks();
   const admit = timely(admitNow, readTime, clocks);
   const take = defineTimedScript(client, 'count', ['window', 'account', 'use']);
@@ -79,6 +89,7 @@ export function createAdmissionStore(
     'use',
     'line',
     'emit',
+    'retries',
     'forget',
     'drop',
     'put-back',

@@ -38,6 +38,8 @@ export interface AdmissionRequest extends AdmissionTerms {
   onDisconnect: 'cancel' | 'finish';
   /** `name`: a hash over tenant, mode, route family and the caller's key; `fingerprint`: a hash over the body. */
   idempotency: IdempotencyName | undefined;
+  /** Which try of a call this is, if its client says so: `retry` joins a request of an earlier one that nobody reads. */
+  attempt?: (IdempotencyName & { isRetry: boolean }) | undefined;
   /** How long Redis keeps the end of the request; milliseconds. Absent: the service's own time. */
   retentionMs?: number;
   /** When the request was first accepted, if it is admitted again: its charge counts to the budget of that month. */
@@ -71,7 +73,7 @@ function throttleOf({ endpoint, principal: { limits } }: AdmissionRequest): numb
 
 /** Optional keys come last, in the order in which admit.lua takes them. */
 function keysOf(keyspace: Keyspace, request: AdmissionRequest, acceptedAt: number): string[] {
-  const { requestId, principal, endpoint, queue, idempotency, entityHash, batch } = request;
+  const { requestId, principal, endpoint, queue, idempotency, attempt, entityHash, batch } = request;
   const { shard, keyId, tenantId, limits, mode } = principal;
   const keys = keyspace.shard(shard);
   return [
@@ -94,6 +96,7 @@ function keysOf(keyspace: Keyspace, request: AdmissionRequest, acceptedAt: numbe
     ...(limits.dailyRequests > 0 ? [keys.daily(keyId)] : []),
     ...(mode === 'live' ? [] : [keys.testAllowance(tenantId, dayOf(acceptedAt))]),
     ...(idempotency === undefined ? [] : [keys.idempotency(idempotency.name)]),
+    ...(attempt === undefined ? [] : [keys.retries(attempt.name)]),
     ...(entityHash === undefined ? [] : [keys.entityRequests(tenantId, entityHash)]),
     ...(batch === undefined ? [] : [keys.lease(BATCH_LEASE), keys.closedBatch(batch.batchId)]),
   ];
@@ -147,13 +150,14 @@ function shortTextsOf(
     recordLifeMs: settings.recordLifeMs,
     tier: request.tier,
     onDisconnect: request.onDisconnect,
-    fingerprint: request.idempotency?.fingerprint ?? '',
+    fingerprint: (request.idempotency ?? request.attempt)?.fingerprint ?? '',
     queue: request.queue,
     leaderId: request.batch?.leaderId ?? '',
     ratesAndMost: `${rates.promptMicro} ${rates.completionMicro} ${promptMost + maxTokens} ${mostMicro}`,
     bodyLifeMs: bodyLifeMs(settings.requestTimeoutMs),
     jobName,
     ownRetentionMs: retentionMs === undefined || retentionMs === settings.retentionMs ? '' : retentionMs,
+    attempt: request.attempt === undefined ? '' : request.attempt.isRetry ? 'again' : 'first',
   });
 }
 

@@ -79,7 +79,7 @@ export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '
 /** How long a tombstone stays in place of a record: longer than any command that may be on its way to Redis. */
 export const TOMBSTONE_MS = 3_600_000;
 
-/** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */
+/** As in readers.lua. */
 const READER_LEASE_MS = 15_000;
 
 const CANCELLED: Terminal = { finishReason: 'cancelled', usage: { promptTokens: 0, completionTokens: 0 } };
@@ -125,7 +125,18 @@ export function createRecordStore(
   const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
   const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
   const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
-  const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
+  const parts = [
+    'window',
+    'account',
+    'use',
+    'line',
+    'emit',
+    'retries',
+    'forget',
+    'drop',
+    'keep-nothing',
+    'mode',
+  ] as const;
   const cancel = defineTimedScript(client, 'cancel', parts);
 
   function answerKeys(shard: number, requestId: string): string[] {

@@ -7,14 +7,13 @@
 --       5 flag of the key, 6 flag of the tenant, 7 inflight, 8 BullMQ's list before the line, 9 mean completion of the key,
 --       10 open requests of the tenant, 11 line, 12 job, 13 marker, 14 settings of the queue, 15 body.
 --       Then, for requests that have them and in this order: request log of the throttle (if it is tighter than the rpm),
---       day counters (daily limit), test allowance (not billed), idempotency record (fingerprint), requests of the entity,
---       batch lease and mark of a closed batch (line of a batch). refusal.lua makes the names that only it needs.
+--       day counters (daily limit), test allowance (not billed), idempotency record or list of tries (fingerprint),
+--       requests of the entity, batch lease and mark of a closed batch (line of a batch). refusal.lua makes the names that only it needs.
 -- ARGV  1 request id, 2 numbers as a JSON array, 3 short texts, each followed by a NUL (2 and 3: see the locals below, and
 --       admit-call.ts), 4 body without its last brace ('': it comes later), 5 data of the job, 6 its options,
 --       7 metadata as JSON ('': none), 8 until when the caller waits, by this server's clock ('': unknown)
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
-local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
 -- Endpoints with a throttle log of their own.
 local ENDPOINTS = { 'chat', 'chat.stream' }
@@ -35,20 +34,20 @@ local id = ARGV[1]
 -- kept for the line (-1: none are).
 local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, prompt_rate, completion_rate, lane_limit,
   deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity, in_windows, whole_tpm = unpack(cjson.decode(ARGV[2]))
--- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key,
--- leader is '' unless this is a line of a batch, own_retention is '' for the service's own time. rates also has the
+-- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key, and
+-- unless a client says which try of a call this is: try is 'first' or 'again' then, and '' under an Idempotency-Key. leader is '' unless this is a line of a batch, own_retention is '' for the service's own time. rates also has the
 -- most tokens and micro-credits that the worker may count.
 local is_billed, budget, month, channel, tenant, key_id, record_ms, tier, on_disconnect, fingerprint, lane, leader, rates,
-  body_ms, job_name, own_retention = struct.unpack('ssssssssssssssss', ARGV[3])
+  body_ms, job_name, own_retention, try = struct.unpack('sssssssssssssssss', ARGV[3])
 -- Lines of batches do not count towards the limits on requests per minute (docs/spec/contract.md section 3, Batches).
 local billed, is_batch = is_billed == '1', lane == 'batch'
-local throttle_log, day_key, allowance_key, idempotency_key, entity_key, lease_key, closed_key
+local throttle_log, day_key, allowance_key, named_key, entity_key, lease_key, closed_key
 local last_key = 15
 -- A throttle that is no tighter than the rpm never refuses, so it is not counted.
 if throttle_limit < rpm_limit and not is_batch then last_key, throttle_log = last_key + 1, KEYS[last_key + 1] end
 if daily_limit > 0 then last_key, day_key = last_key + 1, KEYS[last_key + 1] end
 if not billed then last_key, allowance_key = last_key + 1, KEYS[last_key + 1] end
-if fingerprint ~= '' then last_key, idempotency_key = last_key + 1, KEYS[last_key + 1] end
+if fingerprint ~= '' then last_key, named_key = last_key + 1, KEYS[last_key + 1] end
 if is_entity == 1 then last_key, entity_key = last_key + 1, KEYS[last_key + 1] end
 if leader ~= '' then lease_key, closed_key = KEYS[last_key + 1], KEYS[last_key + 2] end
 
@@ -71,8 +70,9 @@ if found > 0 then
   existing = redis.call('HMGET', KEYS[1], 'state', 'holdTokens', 'seq')
   waiting = waiting + redis.call('LLEN', KEYS[8])
 end
-local key_flag, tenant_flag, mean, joined = unpack(idempotency_key
-  and redis.call('MGET', KEYS[5], KEYS[6], KEYS[9], idempotency_key) or redis.call('MGET', KEYS[5], KEYS[6], KEYS[9]))
+local key_flag, tenant_flag, mean, known = unpack(named_key
+  and redis.call('MGET', KEYS[5], KEYS[6], KEYS[9], named_key) or redis.call('MGET', KEYS[5], KEYS[6], KEYS[9]))
+local joined, retries = try == '' and known, try == 'again' and known
 
 local finish_name, owed_name, hold_name = 'f:' .. lane, 'o:' .. lane, 'ht:' .. month
 local names = { 'u', finish_name, owed_name, 'open', 'weight', 'held', hold_name }
@@ -95,7 +95,7 @@ local micro = prompt * prompt_rate + completion * completion_rate
 -- again only if the bound reaches a limit.
 local open, held, held_tokens = number_of(open_text), number_of(held), number_of(held_tokens)
 local day = day_key and read_day(day_key, now)
-local is_free = not existing and not lease_key and not key_flag and not tenant_flag and not joined
+local is_free = not existing and not lease_key and not key_flag and not tenant_flag and not joined and not retries
   and (requests < rpm_limit or is_batch)
   and (not throttled or throttled < throttle_limit)
   and (not day or day.total < daily_limit)
@@ -123,7 +123,7 @@ if left and (left <= 0 or used > 0 and left - (billed and used or 0) < needed) t
 if not is_free then
   local refused, counted = refusal({
     now = now, id = id, lane = lane, billed = billed, is_batch = is_batch, existing = existing,
-    key_flag = key_flag, tenant_flag = tenant_flag, joined = joined,
+    key_flag = key_flag, tenant_flag = tenant_flag, joined = joined, retries = retries, fingerprint = fingerprint,
     tenant = tenant, channel = channel, lease_key = lease_key, closed_key = closed_key, leader = leader,
     throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
     requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
@@ -210,9 +210,13 @@ if follows and number_of(shift) ~= 0 then put(more, 'shift', shift) end
 if own_retention ~= '' then put(more, 'keep', own_retention) end
 -- If nothing waits, the turn follows from the time of acceptance.
 if not is_first then put(more, 'turn', turn) end
-if idempotency_key then
-  put(more, 'idempotency', idempotency_key)
-  redis.call('SET', idempotency_key, id .. ' ' .. fingerprint .. ' ' .. tenant, 'PX', IDEMPOTENCY_MS)
+if named_key and try ~= '' then
+  put(more, 'retries', named_key)
+  local list = string.sub(known and id .. ' ' .. known or id, 1, RETRIES_LENGTH)
+  redis.call('SET', named_key, list, 'PX', int(deadline_ms + RETRY_WINDOW_MS))
+elseif named_key then
+  put(more, 'idempotency', named_key)
+  redis.call('SET', named_key, id .. ' ' .. fingerprint .. ' ' .. tenant, 'PX', IDEMPOTENCY_MS)
 end
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', seq_text, 'tenant', tenant, 'key', key_id,
   'billed', is_billed, 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', '0',

@@ -1,7 +1,9 @@
 -- @seldom
--- Frees the Idempotency-Key of a request that ended without an answer, so that a retry runs.
+-- Frees the Idempotency-Key of a request that ended without an answer, so that a retry runs, and forgets of which call it
+-- was a try.
 local function forget_idempotency(record, id)
-  local key = redis.call('HGET', record, 'idempotency')
+  local key, retries = unpack(redis.call('HMGET', record, 'idempotency', 'retries'))
+  if retries then forget_retries(retries, id) end
   if not key then return end
   local first = redis.call('GET', key)
   if first and string.sub(first, 1, #id) == id then redis.call('DEL', key) end

@@ -31,7 +31,9 @@ local function keep_briefly(record, stream, answer, id, now, retention)
     return
   end
   if not is_being_read then redis.call('UNLINK', stream, answer) end
-  local name = redis.call('HGET', record, 'idempotency')
+  local name, retries = unpack(redis.call('HMGET', record, 'idempotency', 'retries'))
+  -- Its name is made from the body.
+  if retries then forget_retries(retries, id) end
   local first = name and redis.call('GET', name)
   -- The key stays taken, so that a repeat does not run again. Its fingerprint is removed: it would confirm a guessed
   -- body.

@@ -89,13 +89,20 @@ local function refusal(known)
     return reply_counted('suspended')
   end
 
-  -- A second call with the same Idempotency-Key joins the first call's request. It counts as a request and takes
-  -- nothing else.
-  if known.joined then
+  -- A second call with the same Idempotency-Key, or a client's own retry, joins the first call's request. It counts as a
+  -- request and takes nothing else.
+  local prefix = string.sub(KEYS[1], 1, -#id - 1)
+  local unread = known.retries and find_unread(known.retries, prefix, now)
+  if known.joined or unread then
     if requests >= rpm_limit then return reply_rpm() end
     if is_tenant_rpm_full then return reply('tenant_rpm', wait_for_tenant_rpm()) end
     local joined = reply_counted('joined')
-    joined[10] = known.joined
+    joined[10] = known.joined or unread .. ' ' .. known.fingerprint
+    -- From here on it has a reader, so another retry joins another request.
+    if unread then
+      local record = prefix .. unread
+      lease_reader(record, redis.call('HGET', record, 'channels') or '', known.channel, READER_LEASE_MS, 'joined', '1')
+    end
     return joined
   end
 

@@ -6,9 +6,9 @@
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[6] == '1' and redis.call('PEXPIRETIME', KEYS[2]) > tonumber(ARGV[2]) then return 1 end
 redis.call('RESTORE', KEYS[2], ARGV[2], ARGV[3], 'REPLACE', 'ABSTTL')
--- A request's record names two keys of its shard.
+-- A request's record names keys of its shard.
 if string.sub(KEYS[2], 1, #ARGV[5] + 2) == ARGV[5] .. 'r:' then
-  for _, field in ipairs({ 'idempotency', 'allowance' }) do
+  for _, field in ipairs({ 'idempotency', 'retries', 'allowance' }) do
     local name = redis.call('HGET', KEYS[2], field)
     if name and string.sub(name, 1, #ARGV[4]) == ARGV[4] then
       redis.call('HSET', KEYS[2], field, ARGV[5] .. string.sub(name, #ARGV[4] + 1))

@@ -1,0 +1,38 @@
+-- The tries of one call that an official client makes by itself (docs/decisions/0127-a-retry-joins-its-request.md). They
+-- have no key in common, so a list has the latest requests of equal calls, as ids divided by spaces, the latest first.
+-- How long an answer that nobody has read waits for its caller: clients try again within some seconds.
+local RETRY_WINDOW_MS = 60000
+-- So many characters of ids; of one that is cut there is no record.
+local RETRIES_LENGTH = 2048
+
+-- @seldom
+-- The latest of the requests in `list` that has lost its reader, while it runs or within the window after its end; nil if
+-- all have been read, failed, or are being cancelled. `prefix`: how names of records begin.
+local function find_unread(list, prefix, now)
+  for id in string.gmatch(list, '%S+') do
+    local record = prefix .. id
+    local state, status, finished, gone, cancel, unheard =
+      unpack(redis.call('HMGET', record, 'state', 'status', 'finishedAt', 'gone', 'cancel', 'unheard'))
+    local is_open = state == 'accepted' or state == 'running'
+    local is_answered = state == 'done' and status == 'completed' and now - number_of(finished) <= RETRY_WINDOW_MS
+    -- Whoever was reading at the end has got the answer.
+    if (is_open or is_answered) and not (gone or cancel or unheard)
+      and not is_read(record, is_open and now or number_of(finished)) then
+      return id
+    end
+  end
+end
+
+-- @seldom
+-- Takes a request off the list of those that a retry may join.
+local function forget_retries(list, id)
+  local rest = {}
+  for other in string.gmatch(redis.call('GET', list) or '', '%S+') do
+    if other ~= id then rest[#rest + 1] = other end
+  end
+  if rest[1] then
+    redis.call('SET', list, table.concat(rest, ' '), 'KEEPTTL')
+  else
+    redis.call('DEL', list)
+  end
+end
