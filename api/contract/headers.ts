@@ -53,7 +53,7 @@ export const RESPONSE_HEADERS = {
   Location: { description: 'Where the accepted resource can be retrieved.', schema: text() },
   'Preference-Applied': { description: 'The caller does not wait for the answer.', schema: constant('respond-async') },
   'Idempotent-Replayed': {
-    description: 'The answer of an earlier call with the same `Idempotency-Key`.',
+    description: 'The answer of an earlier call with the same `Idempotency-Key`, or of an earlier try of this call.',
     schema: constant('true'),
   },
   'X-Ignored-Fields': {
@@ -77,6 +77,11 @@ export const REQUEST_HEADERS = {
     description:
       '`respond-async`: the answer is 202 at once; the completion is retrieved or streamed later (RFC 7240).',
     schema: text(),
+  },
+  'X-Stainless-Retry-Count': {
+    description:
+      "Sent by OpenAI's clients: which try of a call this is. Above 0, it joins the request of an earlier try that nobody reads; an `Idempotency-Key` wins.",
+    schema: { type: 'string', pattern: '^\\d{1,3}$' },
   },
   'Last-Event-ID': {
     description:

@@ -43,6 +43,21 @@ it('lists the requests of an entity from their admission on, and of no other', a
   expect(await traces.ofEntity(SHARD, principal.tenantId, 'one')).toEqual([second.requestId]);
 });
 
+it('takes an erased request out of the tries of its call', async () => {
+  const principal = await lab.tenant();
+  const attempt = { name: 'a-call', fingerprint: 'of-a-body', isRetry: false };
+  const [kept, erased] = [await lab.admit({ principal, attempt }), await lab.admit({ principal, attempt })];
+  await end(erased);
+  await end(kept);
+
+  await erase(erased);
+  expect(await lab.redis.get(lab.keys.retries('a-call'))).toBe(kept.requestId);
+  expect(await lab.redis.pttl(lab.keys.retries('a-call'))).toBeGreaterThan(0);
+
+  await erase(kept);
+  expect(await lab.redis.exists(lab.keys.retries('a-call'))).toBe(0);
+});
+
 it('leaves a tombstone of an ended request, and of its money everything', async () => {
   const request = await lab.admit({ idempotency: IDEMPOTENCY });
   await end(request);

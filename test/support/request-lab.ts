@@ -51,6 +51,7 @@ export interface AdmitOptions {
   withoutBody?: boolean;
   entityHash?: string;
   idempotency?: { name: string; fingerprint: string };
+  attempt?: { name: string; fingerprint: string; isRetry: boolean };
 }
 
 /** The stores of a request's life over real Redis, with a namespace of its own; nothing runs by itself. */
@@ -233,6 +234,7 @@ export async function openRequestLab(): Promise<RequestLab> {
           metadataJson: undefined,
           onDisconnect: principal.onDisconnect,
           idempotency: options.idempotency,
+          attempt: options.attempt,
           retentionMs: options.retentionMs ?? RETENTION_MS,
           entityHash: options.entityHash,
         },

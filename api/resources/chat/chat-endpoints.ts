@@ -81,7 +81,7 @@ const createChat = defineEndpoint({
   tag: 'Chat',
   summary: 'Create a chat completion',
   description: `With \`entity_id\` the stored history precedes the submitted messages, and the answer is stored. Unknown fields are ignored and listed in \`X-Ignored-Fields\`. This endpoint has a limit of its own of ${DEFAULT_LIMITS.chatRpm} requests a minute.`,
-  headers: ['Prefer'],
+  headers: ['Prefer', 'X-Stainless-Retry-Count'],
   body: chatBody,
   answers: { 200: completed, 202: accepted },
   examples: {
@@ -125,7 +125,7 @@ const streamChat = defineEndpoint({
   tag: 'Chat',
   summary: 'Stream a chat completion',
   description: `Takes the body of \`POST /chat\`. This endpoint has a limit of its own of ${DEFAULT_LIMITS.streamRpm} requests a minute.`,
-  headers: ['Last-Event-ID'],
+  headers: ['Last-Event-ID', 'X-Stainless-Retry-Count'],
   body: chatBody,
   answers: { 200: streamed },
   examples: { simple: { summary: 'One question', body: SIMPLE, status: 200, answer: STREAM_EXAMPLE } },
@@ -142,7 +142,7 @@ const createChatCompletion = defineEndpoint({
   summary: 'Create a chat completion with an OpenAI client',
   description:
     'Takes what the official `openai` client sends. Complete answers need the scope `chat`, streamed ones (`stream: true`) `chat.stream`; each counts against the limit of the endpoint for which it stands.',
-  headers: ['Prefer', 'Last-Event-ID'],
+  headers: ['Prefer', 'Last-Event-ID', 'X-Stainless-Retry-Count'],
   body: {
     kind: 'chat',
     name: 'CompletionsBody',
