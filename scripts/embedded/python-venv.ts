@@ -42,14 +42,14 @@ export interface PythonPackage {
   /** In pip's notation, with the version: `SecantusDB==0.7.0b3`. */
   requirement: string;
   /**
-   * A file with hashes of the package and all its dependencies: anything else that a server sends is refused. Wheels
-   * only, because building one would fetch tools that have no hash.
+   * A file with hashes of all packages that are to be installed: nothing else is, and anything else that a server sends is
+   * refused. Wheels only, because building one would fetch tools that have no hash.
    */
   hashes?: string;
   /** The name that people use. */
   name: string;
-  /** The program that the package installs. */
-  program: string;
+  /** The program that the package installs, if it is to be run. */
+  program?: string;
   /** The prefix of every log line that is not pip's. */
   subject: string;
   /** The folder of the virtual environment, in the cache folder. */
@@ -75,7 +75,8 @@ export interface VenvCommand {
 export async function prepareVenv(wanted: PythonPackage, options: VenvOptions): Promise<VenvCommand> {
   const { requirement, name, subject } = wanted;
   const venv = join(options.cacheDir, wanted.folder);
-  const ready = { command: join(venv, 'bin', 'python'), args: [join(venv, 'bin', wanted.program)] };
+  const program = wanted.program === undefined ? [] : [join(venv, 'bin', wanted.program)];
+  const ready = { command: join(venv, 'bin', 'python'), args: program };
   if (await isComplete(venv, requirement, ready)) return ready;
   const lock = await waitForLock(`${venv}.lock`, {
     timeoutMs: LOCK_TIMEOUT_MS,
@@ -111,7 +112,8 @@ async function build(venv: string, wanted: PythonPackage, options: VenvOptions):
   await mkdir(options.cacheDir, { recursive: true });
   await createVenv(venv, wanted, options);
   const python = join(venv, 'bin', 'python');
-  const what = hashes === undefined ? [requirement] : ['--require-hashes', '--only-binary', ':all:', '-r', hashes];
+  const exactly = ['--require-hashes', '--no-deps', '--only-binary', ':all:', '-r'];
+  const what = hashes === undefined ? [requirement] : [...exactly, hashes];
   const pip = await step(options, `pip install ${name}`, python, PIP_TIMEOUT_MS, [...PIP_INSTALL, ...what]);
   if (!pip.ok) throw new Error(`${name} could not be installed (${reasonOf(pip)})`);
   await writeFile(markerOf(venv), requirement);

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 
 import type { Log } from '../embedded/run-step.ts';
 import type { AdminApi } from '../harness/admin-api.ts';
-import type { StartSettings } from './settings.ts';
+import type { ServedModel } from './model-server.ts';
+import type { AnswerSettings, StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 
 /** The default rates of docs/spec/contract.md section 5, in credits per token. */
@@ -12,21 +13,49 @@ type DemoTier = keyof typeof RATES;
 const CONTEXT_WINDOW = 128_000;
 /** About a second of text, which says that it is simulated and shows what the request held. */
 const SIMULATED_MODEL = 'sim?first_token_ms=150&chunk_ms=40&chunks=24&show=1';
+/** A model on a small machine, which may have to be loaded first, takes longer to begin than a provider's. */
+const OWN_FIRST_TOKEN_TIMEOUT_MS = 120_000;
 
-interface DemoProvider {
+export interface DemoProvider {
   name: string;
-  body: { kind: string; base_url: string; api_key?: string };
+  body: { kind: string; base_url: string; api_key?: string; first_token_timeout_ms?: number };
   models: Record<DemoTier, string>;
+  contextWindow: number;
 }
 
-/** The providers of the demo tiers: those whose key is in the environment, in this order, or else the simulated one. */
-export function demoProviders({ openaiKey, anthropicKey, providerPort }: StartSettings): DemoProvider[] {
+/** The providers of the demo tiers, in the order in which they are tried. `served`: the model, where it is not simulated. */
+export function demoProviders({ answers }: StartSettings, served: ServedModel | undefined): DemoProvider[] {
+  if (answers.from === 'keys') return providersOfKeys(answers);
+  if (served !== undefined) return [providerOf(answers.from === 'local' ? 'local' : 'own-server', served)];
+  if (answers.from === 'server') throw new Error('The model of PROVIDER_URL was not looked up.');
+  return [
+    {
+      name: 'simulated',
+      body: { kind: 'simulated', base_url: `http://127.0.0.1:${answers.port}/v1` },
+      models: { mobius: SIMULATED_MODEL, oloid: SIMULATED_MODEL },
+      contextWindow: CONTEXT_WINDOW,
+    },
+  ];
+}
+
+function providerOf(name: string, { url, key, model, contextWindow }: ServedModel): DemoProvider {
+  const withKey = key === undefined ? {} : { api_key: key };
+  return {
+    name,
+    body: { kind: 'openai', base_url: url, ...withKey, first_token_timeout_ms: OWN_FIRST_TOKEN_TIMEOUT_MS },
+    models: { mobius: model, oloid: model },
+    contextWindow,
+  };
+}
+
+function providersOfKeys({ openaiKey, anthropicKey }: Extract<AnswerSettings, { from: 'keys' }>): DemoProvider[] {
   const providers: DemoProvider[] = [];
   if (openaiKey !== undefined) {
     providers.push({
       name: 'openai',
       body: { kind: 'openai', base_url: 'https://api.openai.com/v1', api_key: openaiKey },
       models: { mobius: 'gpt-4o-mini', oloid: 'gpt-4o' },
+      contextWindow: CONTEXT_WINDOW,
     });
   }
   if (anthropicKey !== undefined) {
@@ -34,13 +63,7 @@ export function demoProviders({ openaiKey, anthropicKey, providerPort }: StartSe
       name: 'anthropic',
       body: { kind: 'anthropic', base_url: 'https://api.anthropic.com/v1', api_key: anthropicKey },
       models: { mobius: 'claude-haiku-4-5', oloid: 'claude-sonnet-4-5' },
-    });
-  }
-  if (providerPort !== undefined) {
-    providers.push({
-      name: 'simulated',
-      body: { kind: 'simulated', base_url: `http://127.0.0.1:${providerPort}/v1` },
-      models: { mobius: SIMULATED_MODEL, oloid: SIMULATED_MODEL },
+      contextWindow: CONTEXT_WINDOW,
     });
   }
   return providers;
@@ -48,31 +71,33 @@ export function demoProviders({ openaiKey, anthropicKey, providerPort }: StartSe
 
 /**
  * Sets the providers and tiers of the demo, unless somebody else has. An administrator's later changes stay; whatever
- * is still as an earlier `npm start` left it follows the environment.
+ * is still as an earlier `npm start` left it follows the environment. Rejects where the only provider cannot be set.
  */
 export async function ensureRoutes(
   admin: AdminApi,
-  settings: StartSettings,
+  providers: readonly DemoProvider[],
   state: StartState,
   log: Log,
 ): Promise<void> {
   const wanted: DemoProvider[] = [];
-  for (const provider of demoProviders(settings)) {
+  for (const provider of providers) {
     try {
       await ensureProvider(admin, provider, state);
       wanted.push(provider);
     } catch (error) {
-      log(`The provider ${provider.name} could not be set: ${error instanceof Error ? error.message : String(error)}`);
+      const sentence = `The provider ${provider.name} could not be set: ${error instanceof Error ? error.message : String(error)}`;
+      if (providers.length === 1) throw new Error(sentence, { cause: error });
+      log(sentence);
     }
   }
   if (wanted.length === 0) return;
   for (const tier of ['mobius', 'oloid'] as const) {
-    const targets = wanted.map(({ name, models }, index) => ({
+    const targets = wanted.map(({ name, models, contextWindow }, index) => ({
       provider: name,
       model: models[tier],
       weight: 1,
       priority: index + 1,
-      context_window: CONTEXT_WINDOW,
+      context_window: contextWindow,
     }));
     await ensureTier(admin, tier, { rates: RATES[tier], targets }, state);
   }

@@ -57,7 +57,12 @@ function optionsFor(
 }
 
 /** The simulated provider, at the loopback address only. */
-export function startDemoProvider(supervisor: Supervisor, env: Environment, port: number, print: Log): Promise<void> {
+export function startSimulatedProvider(
+  supervisor: Supervisor,
+  env: Environment,
+  port: number,
+  print: Log,
+): Promise<void> {
   const service: Service = {
     name: 'The simulated provider',
     file: 'scripts/simulated-provider/main.ts',

@@ -5,12 +5,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Environment } from '../embedded/find-program.ts';
 import { acquireLock, LockHeldError } from '../embedded/lock-file.ts';
 import { findPortFaults } from '../embedded/ports.ts';
+import { prepareLocalModel } from '../embedded/local-model.ts';
 import type { Log } from '../embedded/run-step.ts';
 import { createAdminApi } from '../harness/admin-api.ts';
 import { renderBanner } from './banner.ts';
-import { ensureRoutes } from './demo-routes.ts';
+import { demoProviders, ensureRoutes } from './demo-routes.ts';
+import type { DemoProvider } from './demo-routes.ts';
 import { ensureTenant } from './demo-tenant.ts';
-import { startDemoProvider, startServiceProcesses } from './processes.ts';
+import type { DemoTenant } from './demo-tenant.ts';
+import { findModel, modelNamesAt, OLLAMA_URL } from './model-server.ts';
+import type { ServedModel } from './model-server.ts';
+import { startServiceProcesses, startSimulatedProvider } from './processes.ts';
 import { readSettings, wantedPorts } from './settings.ts';
 import type { StartSettings } from './settings.ts';
 import { credentialsSettings, loadState, saveState } from './state.ts';
@@ -24,6 +29,8 @@ const STOP_NOTICE_MS = 3_000;
 /** A guard waits 10 s for the end of what it ends. */
 const ORPHANS_MS = 12_000;
 const PORTS_LOOK_MS = 200;
+/** Most machines have none, and an address of this machine answers at once. */
+const OLLAMA_TIMEOUT_MS = 500;
 
 /** Everything that `npm start` does after its first line; resolves with the exit code when all has ended. */
 export async function runAll(given: Environment, args: string[], print: Log): Promise<number> {
@@ -61,6 +68,7 @@ async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log
     await saveState(stateFile, loaded);
     return loaded;
   });
+  const served = await openModel(supervisor, settings, log);
   const stores = await startStores(supervisor, settings, state, log);
   await saveState(stateFile, Object.assign(state, { stores }));
   const adminToken = settings.env['ADMIN_TOKEN'] ?? state.adminToken;
@@ -71,9 +79,28 @@ async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log
     ADMIN_TOKEN: adminToken,
     DATA_DIR: dataDir,
   };
-  if (settings.providerPort !== undefined) await startDemoProvider(supervisor, env, settings.providerPort, print);
+  if (settings.answers.from === 'simulated')
+    await startSimulatedProvider(supervisor, env, settings.answers.port, print);
   await startServiceProcesses(supervisor, settings, env, print);
-  print(await prepareDemo(settings, state, stateFile, adminToken, log));
+  const providers = demoProviders(settings, served);
+  const tenant = await prepareDemo(settings, providers, state, stateFile, adminToken, log);
+  const ollama = settings.answers.from === 'simulated' ? await modelNamesAt(OLLAMA_URL, OLLAMA_TIMEOUT_MS) : [];
+  print(renderBanner({ settings, tenant, adminToken, providers, ollama }));
+}
+
+/** The model of `PROVIDER_URL` or of `--local`, which is started first; undefined where neither is wanted. */
+async function openModel(
+  supervisor: Supervisor,
+  { answers, dataDir, env }: StartSettings,
+  log: Log,
+): Promise<ServedModel | undefined> {
+  if (answers.from === 'local') {
+    const options = { cacheDir: join(dataDir, 'cache'), log, env, signal: supervisor.signal };
+    const { url, ...server } = await prepareLocalModel(answers.port, options);
+    await supervisor.start('provider', server);
+    return findModel({ url, model: undefined, key: undefined });
+  }
+  return answers.from === 'server' ? findModel(answers.server) : undefined;
 }
 
 /**
@@ -149,16 +176,16 @@ async function lockDataDir(dataDir: string) {
 /** Makes or finds the demo tenant and remembers it even when a later step fails. */
 async function prepareDemo(
   settings: StartSettings,
+  providers: readonly DemoProvider[],
   state: StartState,
   stateFile: string,
   adminToken: string,
   log: Log,
-): Promise<string> {
+): Promise<DemoTenant> {
   const admin = createAdminApi(settings.adminUrl, adminToken);
   try {
-    await ensureRoutes(admin, settings, state, log);
-    const tenant = await ensureTenant(admin, settings.config.keyPrefix, state);
-    return renderBanner(settings, tenant, adminToken);
+    await ensureRoutes(admin, providers, state, log);
+    return await ensureTenant(admin, settings.config.keyPrefix, state);
   } finally {
     await saveState(stateFile, state);
   }

@@ -6,10 +6,18 @@ import type { Config } from '../../shared/config/load-config.ts';
 import { looksLikeApiKey } from '../../shared/domain/keys/api-key.ts';
 import type { Environment } from '../embedded/find-program.ts';
 import type { WantedPort } from '../embedded/ports.ts';
+import { OLLAMA_URL } from './model-server.ts';
+import type { ServerSettings } from './model-server.ts';
 
 const WORKER_PORT_DEFAULT = '8082';
 const PROVIDER_PORT_DEFAULT = '8090';
 const WORKERS_MAX = 32;
+
+/** Who answers the demo's requests; a port is that of a process which is started for it. */
+export type AnswerSettings =
+  | { from: 'simulated' | 'local'; port: number }
+  | { from: 'server'; server: ServerSettings }
+  | { from: 'keys'; openaiKey: string | undefined; anthropicKey: string | undefined };
 
 /** What `npm start` is to do, from the environment and its arguments. */
 export interface StartSettings {
@@ -23,10 +31,7 @@ export interface StartSettings {
   config: Config;
   /** By worker; 0: it has no health port. */
   workerPorts: readonly number[];
-  /** Undefined where requests go to a real provider. */
-  providerPort: number | undefined;
-  openaiKey: string | undefined;
-  anthropicKey: string | undefined;
+  answers: AnswerSettings;
   /** The environment of the processes that does not depend on what is started first. */
   env: Environment;
 }
@@ -45,14 +50,13 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
   env['WORKER_PORT'] ??= WORKER_PORT_DEFAULT;
   if (env['STRIPE_SECRET_KEY'] === undefined && env['NODE_ENV'] !== 'production') env['PAYMENTS'] ??= 'test';
   const faults: string[] = [];
-  const { workers, isWatched } = readArguments(args, faults);
-  const usesSimulated = env['OPENAI_API_KEY'] === undefined && env['ANTHROPIC_API_KEY'] === undefined;
-  const providerPort = readProviderPort(env['PROVIDER_PORT'] ?? PROVIDER_PORT_DEFAULT, faults);
+  const { workers, isWatched, isLocal } = readArguments(args, faults);
+  const answers = readAnswers(env, isLocal, faults);
   for (const name of ['PORT', 'ADMIN_PORT'])
     if (Number(env[name] ?? 1) === 0)
       faults.push(`${name} must be a port, 1 to 65535: npm start has to know where the service is reached.`);
   const config = readConfig({ ...NOT_KNOWN_YET, ...env }, faults);
-  if (config !== undefined) faults.push(...ownKeyFaults(env, config.keyPrefix));
+  if (config !== undefined && answers.from === 'keys') faults.push(...ownKeyFaults(env, config.keyPrefix));
   if (config === undefined || faults.length > 0) throw new ConfigError(faults);
   const { host, port, adminHost, adminPort, workerPort, tls } = config.http;
   const originOf = (listening: string) => `${tls === undefined ? 'http' : 'https'}://${reachable(listening)}`;
@@ -64,9 +68,7 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
     adminUrl: `${originOf(adminHost)}:${adminPort}`,
     config,
     workerPorts: Array.from({ length: workers }, (_, index) => (workerPort === 0 ? 0 : workerPort + index)),
-    providerPort: usesSimulated ? providerPort : undefined,
-    openaiKey: env['OPENAI_API_KEY'],
-    anthropicKey: env['ANTHROPIC_API_KEY'],
+    answers,
     env,
   };
 }
@@ -79,12 +81,12 @@ function ownKeyFaults(env: Environment, keyPrefix: string): string[] {
 }
 
 /** Every port that has to be free. */
-export function wantedPorts({ config, host, workerPorts, providerPort }: StartSettings): WantedPort[] {
+export function wantedPorts({ config, host, workerPorts, answers }: StartSettings): WantedPort[] {
   return [
     { setting: 'PORT', port: config.http.port, host },
     { setting: 'ADMIN_PORT', port: config.http.adminPort, host: config.http.adminHost },
     ...workerPorts.filter((port) => port !== 0).map((port) => ({ setting: 'WORKER_PORT', port, host })),
-    ...(providerPort === undefined ? [] : [{ setting: 'PROVIDER_PORT', port: providerPort, host: '127.0.0.1' }]),
+    ...('port' in answers ? [{ setting: 'PROVIDER_PORT', port: answers.port, host: '127.0.0.1' }] : []),
   ];
 }
 
@@ -105,21 +107,56 @@ function readConfig(env: Environment, faults: string[]): Config | undefined {
   }
 }
 
-function readArguments(args: string[], faults: string[]): { workers: number; isWatched: boolean } {
+function readArguments(args: string[], faults: string[]): { workers: number; isWatched: boolean; isLocal: boolean } {
   try {
     const { values } = parseArgs({
       args,
-      options: { workers: { type: 'string', default: '1' }, watch: { type: 'boolean', default: false } },
+      options: {
+        workers: { type: 'string', default: '1' },
+        watch: { type: 'boolean', default: false },
+        local: { type: 'boolean', default: false },
+      },
     });
     const workers = Number(values.workers);
     if (Number.isInteger(workers) && workers >= 1 && workers <= WORKERS_MAX) {
-      return { workers, isWatched: values.watch };
+      return { workers, isWatched: values.watch, isLocal: values.local };
     }
     faults.push(`--workers must be a whole number from 1 to ${WORKERS_MAX}.`);
   } catch (error) {
     faults.push(error instanceof Error ? error.message : String(error));
   }
-  return { workers: 1, isWatched: false };
+  return { workers: 1, isWatched: false, isLocal: false };
+}
+
+/** `--local` and `PROVIDER_URL` say what is meant here; a provider's key may be in the shell for other programs. */
+function readAnswers(env: Environment, isLocal: boolean, faults: string[]): AnswerSettings {
+  const port = readProviderPort(env['PROVIDER_PORT'] ?? PROVIDER_PORT_DEFAULT, faults);
+  const server = readServer(env, faults);
+  if (isLocal && server !== undefined)
+    faults.push('--local and PROVIDER_URL name two models to answer: leave one of them out.');
+  if (isLocal) return { from: 'local', port };
+  if (server !== undefined) return { from: 'server', server };
+  const openaiKey = env['OPENAI_API_KEY'];
+  const anthropicKey = env['ANTHROPIC_API_KEY'];
+  if (openaiKey === undefined && anthropicKey === undefined) return { from: 'simulated', port };
+  return { from: 'keys', openaiKey, anthropicKey };
+}
+
+function readServer(env: Environment, faults: string[]): ServerSettings | undefined {
+  const model = env['PROVIDER_MODEL'];
+  const key = env['PROVIDER_KEY'];
+  const given = env['PROVIDER_URL'];
+  if (given === undefined) {
+    if (model !== undefined || key !== undefined)
+      faults.push('PROVIDER_MODEL and PROVIDER_KEY need PROVIDER_URL, the address of the server that has the model.');
+    return undefined;
+  }
+  const url = URL.parse(given);
+  if (url === null || !/^https?:$/.test(url.protocol) || /[?#\s@]/.test(given))
+    faults.push(
+      `PROVIDER_URL must be an http or https URL without a query or credentials, such as ${OLLAMA_URL} (Ollama).`,
+    );
+  return { url: given.replace(/\/+$/, ''), model, key };
 }
 
 function readProviderPort(text: string, faults: string[]): number {

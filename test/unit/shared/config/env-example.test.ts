@@ -17,6 +17,9 @@ const VALUES = parseEnv(EXAMPLE);
 const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   DATA_DIR: 'scripts/start/settings.ts',
   PROVIDER_PORT: 'scripts/simulated-provider/main.ts',
+  PROVIDER_URL: 'scripts/start/settings.ts',
+  PROVIDER_MODEL: 'scripts/start/settings.ts',
+  PROVIDER_KEY: 'scripts/start/settings.ts',
   OPENAI_API_KEY: 'scripts/start/settings.ts',
   ANTHROPIC_API_KEY: 'scripts/start/settings.ts',
   REDIS_PASSWORD: 'docker-compose.yml',
