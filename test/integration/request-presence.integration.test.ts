@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { LOST } from '../../shared/contracts/events.ts';
 import { createRecoverRequest } from '../../shared/admission/recover-request.ts';
 import { createErasureGate } from '../../shared/compliance/erasure-gate.ts';
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
@@ -11,8 +12,10 @@ import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/prin
 import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { createRequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
+import type { Ending } from '../../shared/infra/redis/requests/running-request.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createFinish } from '../../workers/pipeline/finish.ts';
@@ -20,8 +23,16 @@ import { createFinishJournal } from '../../workers/settlement/finish-journal.ts'
 import { idleLease } from '../support/idle-lease.ts';
 import { rollBackTo } from '../support/put-back-lab.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { openRequestLab, RATE, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
-import type { RequestLab } from '../support/request-lab.ts';
+import {
+  endingOf,
+  FAILED,
+  openRequestLab,
+  RATE,
+  REQUEST_TIMEOUT_MS,
+  RETENTION_MS,
+  SHARD,
+} from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 import { sweepOf } from '../support/sweep.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -50,7 +61,7 @@ describe('a request whose tenant keeps answers for a moment only', () => {
     const eraseDeleted = () => Promise.resolve();
     const journal = createFinishJournal({ requests: lab.requests, recentWrites, eraseDeleted, log });
     const finish = createFinish({ journal, clock: systemClock, log, events: { emit: () => undefined } });
-    const request = await lab.admit();
+    const request = await lab.admit({ retentionMs: SHORT_MS });
     const { requestId, envelope } = request;
     const { owner, seq, now: claimedAt } = await lab.run(request, 1);
     const { answer } = openWriter();
@@ -88,20 +99,84 @@ describe('a request whose tenant keeps answers for a moment only', () => {
 
     expect(await found(requestId)).toEqual(['ended', 'missing']);
   });
+});
 
-  it('nor where the sweep has ended it, as Redis had lost its body', async () => {
-    const request = await lab.admit({ retentionMs: SHORT_MS });
-    await lab.run(request, 1);
-    await lab.redis.del(lab.keys.body(request.requestId));
-    await lab.redis.zadd(lab.keys.inflight, 'XX', 1, request.requestId);
+describe('a request that MongoDB has for a day, and whose record goes sooner,', () => {
+  const idempotency = { name: 'a name', fingerprint: 'a print' };
+  const TOKENS = { prompt: 10, completion: 5 };
 
+  async function sweep({ requestId }: LabRequest): Promise<void> {
+    await lab.redis.del(lab.keys.body(requestId));
+    await lab.redis.zadd(lab.keys.inflight, 'XX', 1, requestId);
     await sweepOf(lab, 'process', {
       hasReconnectedRecently: () => false,
       isExhausted: () => false,
       runPipeline: () => Promise.resolve(),
     }).sweepShard(SHARD);
+  }
 
-    expect(await found(request.requestId)).toEqual(['ended', 'missing']);
+  const finish = async (request: LabRequest, ending: Ending) => {
+    await lab.run(request, 1);
+    await lab.requests.finish(request.ref(1), 0, ending);
+  };
+
+  async function putBack(request: LabRequest, ending: Ending): Promise<void> {
+    const { admission } = request;
+    const { owner, seq, terms, now, remainingMs } = await lab.run(request, 1);
+    const { tier, mode, endpoint, acceptedAt } = request.envelope;
+    const facts = { tier, mode, endpoint, acceptedAt, startedAt: now, seq, deadline: now + remainingMs, terms };
+    const ref = { ...request.ref(1), owner, facts: { ...facts, idempotency } };
+    await lab.requests.finish(ref, 0, ending);
+    await lab.redis.del(lab.keys.record(request.requestId), lab.keys.ended(request.requestId));
+    expect([admission.verdict, await lab.requests.replayFinish(ref, 0, ending)]).toEqual(['admitted', 'replayed']);
+  }
+
+  it.each<[string, (request: LabRequest, retentionMs: number) => Promise<unknown>]>([
+    ['failed', (request, retentionMs) => finish(request, { ...FAILED, retentionMs })],
+    ['has its answer', (request, retentionMs) => finish(request, { ...endingOf(request, 'Hi', TOKENS), retentionMs })],
+    [
+      'was cancelled while it ran',
+      (request, retentionMs) => finish(request, { ...FAILED, status: 'cancelled', retentionMs }),
+    ],
+    [
+      'was cancelled in line',
+      ({ principal, requestId }, retentionMs) =>
+        createRecordStore(lab.redis, lab.keyspace, { retentionMs }).cancel(principal, requestId),
+    ],
+    [
+      'was swept',
+      async (request) => {
+        await lab.run(request, 1);
+        await sweep(request);
+      },
+    ],
+    ['was swept in line', (request) => sweep(request)],
+    ['was voided', ({ principal, requestId }) => lab.admissions.voidForGood(requestId, principal, LOST)],
+    ['was put back with its end', (request, retentionMs) => putBack(request, { ...FAILED, retentionMs })],
+  ])('is not taken for one that Redis has lost if it %s', async (_, end) => {
+    // The service's own time, a tenant's shorter one, and one in between.
+    for (const retentionMs of [RETENTION_MS, SHORT_MS, 20 * RETENTION_MS]) {
+      const principal = await lab.tenant(undefined, { onDisconnect: 'finish' });
+      const request = await lab.admit({ principal, retentionMs, idempotency });
+      await end(request, retentionMs);
+      await lab.redis.del(lab.keys.record(request.requestId), lab.keys.idempotency(idempotency.name));
+
+      const presence = createRequestPresence(lab.redis, lab.keyspace, unlimited);
+
+      expect(await presence.look(SHARD, [request.requestId])).toEqual(['ended']);
+      expect(await lab.redis.pttl(lab.keys.ended(request.requestId))).toBeGreaterThan(86_000_000);
+    }
+  });
+
+  it('leaves no such note where its record itself stays for a day, or nobody may ask for it again', async () => {
+    const names = [];
+    for (const options of [{ retentionMs: 86_400_000, idempotency }, {}]) {
+      const request = await lab.admit(options);
+      await finish(request, { ...FAILED, retentionMs: options.retentionMs ?? RETENTION_MS });
+      names.push(lab.keys.ended(request.requestId));
+    }
+
+    expect(await lab.redis.exists(...names)).toBe(0);
   });
 });
 

@@ -1,6 +1,5 @@
 import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { statusOf } from '../../shared/infra/redis/requests/running-request.ts';
@@ -108,7 +107,6 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
       terminal: { finishReason, usage, trace: answer.trace, ...(error === undefined ? {} : { error }) },
       costMicro: settlement?.costMicro ?? 0,
       retentionMs: envelope.retentionMs,
-      ...(envelope.kept?.redisOnly === true ? { notedMs: STORED_ANSWER_MS } : {}),
       overdraftMicro: OVERDRAFT_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
       ...(settlement === undefined ? {} : { settlement }),
       ...(notice === undefined ? {} : { notice }),

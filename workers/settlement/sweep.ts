@@ -1,5 +1,4 @@
 import { LOST } from '../../shared/contracts/events.ts';
-import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Inflight, Overdue } from '../../shared/infra/redis/requests/inflight.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
@@ -82,9 +81,8 @@ export function createSweep(deps: SweepDeps): Sweep {
     if (state === 'accepted') {
       await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
     } else {
-      const isShort = ownMs > 0 && ownMs < retentionMs;
-      const ending = { ...ENDED, retentionMs: ownMs, ...(isShort ? { notedMs: STORED_ANSWER_MS } : {}) };
-      await requests.finish({ shard, requestId, tenantId, keyId, queue, fence }, sent, ending);
+      const ref = { shard, requestId, tenantId, keyId, queue, fence };
+      await requests.finish(ref, sent, { ...ENDED, retentionMs: ownMs });
     }
     await inflight.forget(shard, requestId);
   }

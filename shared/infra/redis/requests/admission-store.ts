@@ -92,6 +92,7 @@ export function createAdmissionStore(
     'retries',
     'forget',
     'drop',
+    'keep-nothing',
     'put-back',
   ]);
   const { queueLimit, requestTimeoutMs, retentionMs } = settings;

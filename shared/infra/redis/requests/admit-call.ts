@@ -129,6 +129,16 @@ function numbersOf(request: AdmissionRequest, { queueLimit, requestTimeoutMs }: 
   });
 }
 
+/**
+ * Whether the record says how long the request's end is kept: its time differs from the service's, or MongoDB may have its
+ * body (an intent), which every end has to know (keep-nothing.lua).
+ */
+function hasOwnRetention(request: AdmissionRequest, settings: AdmitSettings): boolean {
+  const { retentionMs, idempotency, channel, queue } = request;
+  const mayHaveIntent = queue !== 'batch' && (idempotency !== undefined || channel === '');
+  return retentionMs !== undefined && (mayHaveIntent || retentionMs !== settings.retentionMs);
+}
+
 /** Named for the reader; admit.lua takes the values in this order. */
 function shortTextsOf(
   request: AdmissionRequest,
@@ -156,7 +166,7 @@ function shortTextsOf(
     ratesAndMost: `${rates.promptMicro} ${rates.completionMicro} ${promptMost + maxTokens} ${mostMicro}`,
     bodyLifeMs: bodyLifeMs(settings.requestTimeoutMs),
     jobName,
-    ownRetentionMs: retentionMs === undefined || retentionMs === settings.retentionMs ? '' : retentionMs,
+    ownRetentionMs: hasOwnRetention(request, settings) ? (retentionMs ?? '') : '',
     attempt: request.attempt === undefined ? '' : request.attempt.isRetry ? 'again' : 'first',
   });
 }

@@ -38,7 +38,6 @@ function shortTextsOf(
     unbilledTokens = 0,
     overdraftMicro = 0,
     jobLock = '',
-    notedMs = 0,
   }: Ending,
 ): (string | number)[] {
   const { promptTokens, completionTokens } = terminal.usage;
@@ -57,7 +56,6 @@ function shortTextsOf(
     owner,
     queue,
     jobLock,
-    notedMs,
   });
 }
 

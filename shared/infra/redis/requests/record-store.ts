@@ -1,6 +1,5 @@
 import type { Tier } from '../../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
-import { STORED_ANSWER_MS } from '../../../contracts/stored-answer.ts';
 import { QUEUE_NAMES } from '../../../contracts/jobs.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { SearchedSpace } from '../../../contracts/space.ts';
@@ -186,9 +185,9 @@ export function createRecordStore(
     async cancel(principal, requestId) {
       const { retentionSeconds = Infinity, mode } = principal;
       const { tenantId, shard } = principal;
-      const { cancelled, ended } = keyspace.shard(shard);
+      const { cancelled } = keyspace.shard(shard);
       const call = [
-        [...acceptedKeys(keyspace, requestId, principal), cancelled, ended(requestId)],
+        [...acceptedKeys(keyspace, requestId, principal), cancelled],
         [
           requestId,
           tenantId,
@@ -196,7 +195,6 @@ export function createRecordStore(
           eventsOf(CANCELLED),
           Math.min(retentionMs, retentionSeconds * 1000),
           BILLED[mode],
-          STORED_ANSWER_MS,
         ],
       ] as const;
       const found = await cancel(...call);

@@ -79,11 +79,6 @@ export interface Ending {
   overdraftMicro?: number;
   /** How long answer and record are kept. */
   retentionMs: number;
-  /**
-   * How long Redis notes that it has ended, and nothing of it, where MongoDB may have its body for longer than Redis its
-   * record: recovery would take it for a lost one and run it again. Milliseconds; absent: not at all.
-   */
-  notedMs?: number;
   /** Absent: nothing is charged, no ledger entry (docs/spec/contract.md section 5). */
   settlement?: SettlementRecord;
   /** An event for webhooks, besides the booking. */

@@ -1,10 +1,10 @@
 -- Cancels a request: one that has not started ends here; the worker of a running one is signalled to stop.
--- KEYS those of drop.lua, 10 channel of cancelled requests, 11 mark of a request that has ended
+-- KEYS those of drop.lua, 10 channel of cancelled requests
 -- ARGV 1 request id, 2 tenant id, 3 last entry, 4 its last sequence number, 5 retention in ms (0: keeps nothing) unless the
---      record has its own, 6 billed (1 live, 0 test, '' either), 7 for how long MongoDB may keep the body, in ms
+--      record has its own, 6 billed (1 live, 0 test, '' either)
 -- Returns the state that was found; '' for a request that is unknown, another tenant's or of the other mode.
-local tenant, state, channels, billed, own_retention =
-  unpack(redis.call('HMGET', KEYS[1], 'tenant', 'state', 'channels', 'billed', 'keep'))
+local tenant, state, channels, billed, own_retention, alone =
+  unpack(redis.call('HMGET', KEYS[1], 'tenant', 'state', 'channels', 'billed', 'keep', 'alone'))
 if tenant ~= ARGV[2] or state == 'void' or not is_of_mode(billed, ARGV[6]) then return '' end
 if state == 'running' then
   redis.call('HSET', KEYS[1], 'cancel', '1')
@@ -15,16 +15,11 @@ local retention = ARGV[5] == '0' and '0' or own_retention or ARGV[5]
 drop_accepted(ARGV[1])
 -- The record may stay for a day and nobody pays for it, so it is kept small: the end is plain text, and metadata is
 -- dropped.
-local answer = tag_of(KEYS[3]) .. 'a:' .. ARGV[1]
+local tag = tag_of(KEYS[3])
+local answer = tag .. 'a:' .. ARGV[1]
 emit_whole(answer, channels, ARGV[1], ARGV[4] .. '\n' .. ARGV[3], retention == '0' and READING_MS or retention)
 if own_retention then redis.call('HDEL', KEYS[1], 'metadata') end
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'sent', ARGV[4], 'finishedAt', int(now_ms()),
   'hold', 0, 'holdTokens', 0)
-if retention + 0 < READING_MS then
-  keep_briefly(KEYS[1], KEYS[6], answer, ARGV[1], now_ms(), retention)
-else
-  redis.call('PEXPIRE', KEYS[1], retention)
-end
--- The record may expire before recovery looks, which would then think that the request was lost and run it again.
-if retention ~= '0' and own_retention then redis.call('SET', KEYS[11], 1, 'PX', ARGV[7]) end
+leave_end(tag, ARGV[1], KEYS[1], KEYS[6], answer, retention, own_retention, alone, now_ms())
 return 'accepted'

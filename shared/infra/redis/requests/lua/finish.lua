@@ -22,10 +22,9 @@ local NOTICES_MAX = 100000
 local KEYS, ARGV = KEYS, ARGV
 -- `kept` is how many tokens stay in the window of the key and in the test allowance; `overdraft` by how many micro-credits the
 -- account may be overdrawn; `follows` the sequence number of the event before; `retention` in ms (0 keeps nothing); `owner`
--- names the claim ('': not compared); `job_lock` is the lock of the job that ends with the request ('': none); `noted_ms` is for
--- how long the end is noted beside the record (0: not at all).
-local cost, tokens, completion, kept, overdraft, fence, last_seq, follows, status, retention, owner, lane, job_lock,
-  noted_ms = struct.unpack('ssssssssssssss', ARGV[2])
+-- names the claim ('': not compared); `job_lock` is the lock of the job that ends with the request ('': none).
+local cost, tokens, completion, kept, overdraft, fence, last_seq, follows, status, retention, owner, lane, job_lock =
+  struct.unpack('sssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
 local id = ARGV[1]
 if ARGV[6] and follows == '0' then
@@ -33,8 +32,8 @@ if ARGV[6] and follows == '0' then
   put_back_ended(id, keys, fence, owner, lane, retention, { unpack(ARGV, 6) })
 end
 local state, known_fence, sent, known_owner, channels, known_billed, month, hold_text, hold_tokens, accepted_at, estimate,
-  weight, is_unheard = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month',
-  'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard'))
+  weight, is_unheard, own_retention, alone = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner',
+  'channels', 'billed', 'month', 'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard', 'keep', 'alone'))
 -- Redis came back without the claim: accepted, or with that of an earlier delivery.
 if state == 'accepted' then return 'accepted' end
 if known_fence and known_fence ~= fence then
@@ -156,11 +155,5 @@ else
 end
 -- Nothing was charged that could be given back (void.lua).
 if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
--- The record may expire before recovery looks.
-if noted_ms ~= '0' then redis.call('SET', tag .. 'e:' .. id, '1', 'PX', noted_ms) end
-if retention + 0 < READING_MS then
-  keep_briefly(KEYS[1], stream, KEYS[10], id, now, retention)
-else
-  redis.call('PEXPIRE', KEYS[1], retention)
-end
+leave_end(tag, id, KEYS[1], stream, KEYS[10], retention, own_retention, alone, now)
 return ended

@@ -1,5 +1,5 @@
--- What an end leaves behind if the tenant keeps nothing (retention 0), or keeps answers for less time than reading one
--- may take.
+-- This file says what every end of a request leaves in Redis: leave_end for a request that ended, note_end for whatever
+-- else must not run again.
 -- If nothing is kept, readers have this long to read the end: longer than a client may stall (api/relay/forward.ts).
 -- Their ingress usually deletes the answer sooner.
 local READING_MS = 60000
@@ -7,6 +7,9 @@ local READING_MS = 60000
 local READ_ON_MS = 15000
 -- The record becomes a tombstone: late deliveries, repeats and look-ups learn only that the request has ended.
 local GONE_MS = 3600000
+-- As long as MongoDB may have the body of a request (an intent), and as long as a worker may put a request back.
+local INTENT_MS = 86400000
+local PUT_BACK_MS = 900000
 
 local function is_read(record, now)
   for channel in string.gmatch(redis.call('HGET', record, 'channels') or '', '[^,]+') do
@@ -41,4 +44,29 @@ local function keep_briefly(record, stream, answer, id, now, retention)
   redis.call('HDEL', record, 'metadata')
   redis.call('HSET', record, 'gone', 1)
   redis.call('PEXPIRE', record, GONE_MS)
+end
+
+-- @seldom
+-- Notes that a request has ended, beside its record, which may expire sooner: recovery would take the request for a lost
+-- one and run it again.
+local function note_end(tag, id, noted_ms)
+  redis.call('SET', tag .. 'e:' .. id, '1', 'PX', int(noted_ms))
+end
+
+-- @seldom
+-- Few requests have a retention of their own (`own`, as the record has it): one that may have an intent, or one of a
+-- tenant with a shorter retention. `alone` is what happens without readers; requests with an intent finish.
+local function note_short_end(tag, id, retention, alone)
+  local noted_ms = alone == 'finish' and INTENT_MS or PUT_BACK_MS
+  if retention ~= '0' and retention + 0 < noted_ms then note_end(tag, id, noted_ms) end
+end
+
+-- To be called once the answer has its time to live. `own` and `alone` are the fields `keep` and `alone` of the record.
+local function leave_end(tag, id, record, stream, answer, retention, own, alone, now)
+  if own then note_short_end(tag, id, retention, alone) end
+  if retention + 0 < READING_MS then
+    keep_briefly(record, stream, answer, id, now, retention)
+  else
+    redis.call('PEXPIRE', record, retention)
+  end
 end

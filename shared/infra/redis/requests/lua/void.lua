@@ -48,4 +48,6 @@ redis.call('HSET', KEYS[1], 'state', 'void')
 -- got an error (restore-answer.lua).
 if not is_told_503 and ARGV[6] ~= '1' then redis.call('HSET', KEYS[1], 'untold', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
+-- MongoDB may have the body for longer than the tombstone stays.
+note_end(tag_of(KEYS[3]), ARGV[1], INTENT_MS)
 return state or 'missing'
