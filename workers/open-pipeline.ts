@@ -115,7 +115,6 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       answers: stores.answers,
       cache: createAnswerCache(redis, keyspace),
       retentionMs: deps.retentionMs,
-      clock,
       log,
     }),
     deleteTurn: createDeleteTurn({ conversations }),

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
+import type { ConcludeIntent } from '../../shared/admission/conclude-intent.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Space } from '../../shared/contracts/space.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -9,6 +10,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface IntentKeeperDeps {
   intents: Pick<RequestIntents, 'keep' | 'find' | 'forget'>;
+  conclude: ConcludeIntent;
   clock: Clock;
   log: Logger;
 }
@@ -24,8 +26,10 @@ export interface IntentKeeper {
   waitUntilStored(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
   /** For a caller that waits for the answer. Nothing waits for the write, so it delays no first token. */
   storeInBackground(shard: number, envelope: RequestEnvelope): void;
-  /** To be called when the request was taken back or cancelled. */
+  /** To be called when the request was taken back. */
   remove(requestId: string): void;
+  /** To be called when the request was cancelled: MongoDB has its end from then on, and recovery does not run it again. */
+  conclude(space: Space, requestId: string): void;
 }
 
 /** How long the other call may take to store it. */
@@ -40,13 +44,13 @@ function noPromise(cause: unknown): ServiceError {
   );
 }
 
-export function createIntentKeeper({ intents, clock, log }: IntentKeeperDeps): IntentKeeper {
+export function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps): IntentKeeper {
   const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
 
   function remove(requestId: string): void {
     // If this fails, the next recovery round deletes the intent: Redis knows what became of the request.
     intents.forget([requestId]).catch((error: unknown) => {
-      log.warn('The intent of a request that was taken back or cancelled could not be deleted.', { requestId, error });
+      log.warn('The intent of a request that was taken back could not be deleted.', { requestId, error });
     });
   }
 
@@ -81,5 +85,13 @@ export function createIntentKeeper({ intents, clock, log }: IntentKeeperDeps): I
     },
 
     remove,
+
+    conclude(space, requestId) {
+      const concluding = intents.find(space, requestId, clock.now()).then((intent) => intent && conclude(intent));
+      // If this fails, the next recovery round concludes the intent.
+      concluding.catch((error: unknown) => {
+        log.warn('The intent of a request that was cancelled could not be concluded.', { requestId, error });
+      });
+    },
   };
 }

@@ -113,5 +113,5 @@ export function openRecall(deps: OpenRecallDeps): { recall: Recall; intentKeeper
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
   });
-  return { recall, intentKeeper: createIntentKeeper({ intents, clock, log }), recovery };
+  return { recall, intentKeeper: createIntentKeeper({ intents, conclude: recovery.conclude, clock, log }), recovery };
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, errorOf, postChat, postStream, waitFor } from '../support/chat.ts';
+import { restore, snapshotOf } from '../support/roll-back.ts';
 import type { RunningWorker, TestTenant } from '../support/service.ts';
 import { setRates } from '../support/set-rates.ts';
 import { useService } from '../support/use-service.ts';
@@ -23,25 +24,24 @@ describe('a request that was accepted before Redis lost its last second', () => 
     worker = await service.startWorker();
   };
 
-  const names = () => service.redis.keys(`${service.keyspace.shard(0).tag}*`);
-
   /** What Redis has at this moment; calling the result takes it back there, as after a power cut. */
   async function remember(): Promise<() => Promise<void>> {
-    const before = new Map<string, Buffer | null>();
-    for (const name of await names()) before.set(name, await service.redis.dumpBuffer(name));
-    return async () => {
-      const lost = await names();
-      if (lost.length > 0) await service.redis.unlink(...lost);
-      for (const [name, value] of before) if (value !== null) await service.redis.restore(name, 0, value);
-    };
+    const { tag } = service.keyspace.shard(0);
+    const before = await snapshotOf(service.redis, tag);
+    return () => restore(service.redis, tag, before);
   }
+  const loseAll = () => restore(service.redis, service.keyspace.shard(0).tag, new Map());
 
   const get = (tenant: TestTenant, id: string) =>
     request(service.app).get(`/platform/v1/chat/${id}`).auth(tenant.key, { type: 'bearer' });
+  const cancel = (tenant: TestTenant, id: string) =>
+    request(service.app).post(`/platform/v1/chat/${id}/cancel`).auth(tenant.key, { type: 'bearer' });
   const callsOf = (id: string) => service.provider.request(id)?.calls ?? 0;
   const charges = (tenant: TestTenant) =>
     service.models.ledger.countDocuments({ tenantId: tenant.tenantId, type: 'usage' });
   const intents = (tenant: TestTenant) => service.models.requestIntents.countDocuments({ tenantId: tenant.tenantId });
+  const concluded = (tenant: TestTenant) =>
+    waitFor(async () => ((await intents(tenant)) === 0 ? true : undefined), 'the end of the intents', 20_000);
   /** Instead of waiting for the time of the first look. */
   const hasten = () => service.models.requestIntents.updateMany({}, { $set: { lookAt: 0 } });
 
@@ -83,8 +83,10 @@ describe('a request that was accepted before Redis lost its last second', () => 
     await waitFor(() => service.models.answers.findById(id).lean(), 'its answer', 20_000);
     const ended = await answered(tenant, id);
 
-    expect([accepted.status, ended.body.status]).toEqual([202, 'completed']);
-    expect(ended.body.created_at).toBe(accepted.body.created_at);
+    expect([accepted.status, ended.body]).toMatchObject([
+      202,
+      { status: 'completed', created_at: accepted.body.created_at },
+    ]);
     await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
     expect(callsOf(id)).toBe(1);
   });
@@ -228,20 +230,17 @@ describe('a request that was accepted before Redis lost its last second', () => 
     const tenant = await service.startTenant();
     const rollBack = await remember();
     const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
-    const cancelled = await request(service.app)
-      .post(`/platform/v1/chat/${id}/cancel`)
-      .auth(tenant.key, { type: 'bearer' });
+    const cancelled = await cancel(tenant, id);
     await rollBack();
     await hasten();
 
     await startWorker();
     const kept = await postChat(service.app, tenant.key, chatOf('Next')).set(...ASYNC);
     await answered(tenant, String(kept.body.id));
-    await waitFor(async () => ((await intents(tenant)) === 0 ? true : undefined), 'the end of the intents', 20_000);
+    await concluded(tenant);
 
     expect(cancelled.body.status).toBe('cancelled');
-    expect(callsOf(id)).toBe(0);
-    expect(await service.models.ledger.countDocuments({ requestId: id })).toBe(0);
+    expect([callsOf(id), await service.models.ledger.countDocuments({ requestId: id })]).toEqual([0, 0]);
   });
 
   it('or had ended before leaves no intent behind, nor one that ends as usual', async () => {
@@ -254,9 +253,38 @@ describe('a request that was accepted before Redis lost its last second', () => 
     await service.redis.unlink(service.keyspace.shard(0).record(id));
     await hasten();
 
-    await waitFor(async () => ((await intents(tenant)) === 0 ? true : undefined), 'the end of the intents', 15_000);
+    await concluded(tenant);
 
     expect(service.provider.stats().calls).toBe(2);
     expect((await get(tenant, id)).body.status).toBe('completed');
+  });
+
+  it('has its answer in MongoDB before its intent goes, where its worker died behind the end', async () => {
+    const tenant = await service.startTenant();
+    const ask = () =>
+      postChat(service.app, tenant.key, chatOf('Later')).set({ Prefer: ASYNC[1], 'Idempotency-Key': KEY });
+    const id = String((await ask()).body.id);
+    await service.models.requestIntents.updateMany({}, { $set: { lookAt: Date.now() + 60_000 } });
+    await startWorker();
+    await waitFor(() => service.models.answers.findOneAndDelete({ _id: id }).lean(), 'its answer', 20_000);
+    await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
+
+    await hasten();
+    await concluded(tenant);
+    await loseAll();
+
+    expect([(await get(tenant, id)).body.status, (await ask()).body.id]).toEqual(['completed', id]);
+    expect([callsOf(id), await charges(tenant)]).toEqual([1, 1]);
+  });
+
+  it('or all that it has, and was cancelled in line, is found as cancelled', async () => {
+    const tenant = await service.startTenant();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await cancel(tenant, id);
+
+    await concluded(tenant);
+    await loseAll();
+
+    expect((await get(tenant, id)).body.status).toBe('cancelled');
   });
 });

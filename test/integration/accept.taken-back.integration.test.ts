@@ -73,6 +73,7 @@ describe('a call that repeats an Idempotency-Key', () => {
         waitUntilStored: nobody,
         storeInBackground: () => undefined,
         remove: () => undefined,
+        conclude: () => undefined,
       },
       retention: { ordinaryMs: RETENTION_MS, storedAnswerMs: RETENTION_MS },
       follow: () => undefined,

@@ -33,7 +33,7 @@ function depsWith(meanwhile: () => Promise<unknown>): ChatRequestsDeps {
     },
     ledger: { settledAt: () => Promise.resolve(undefined) },
     recall: { byId: () => Promise.resolve(false) },
-    intentKeeper: { remove: () => undefined },
+    intentKeeper: { conclude: () => undefined },
     // Who cancels waits no longer than for one look.
     clock: { now: () => (now += 10_000) },
     relayTimes: {},

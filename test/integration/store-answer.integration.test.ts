@@ -10,7 +10,6 @@ import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
-import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createStoreAnswer } from '../../workers/pipeline/store-answer.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { endingOf, FAILED, openRequestLab, REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
@@ -43,7 +42,6 @@ function storeAnswerAfter(before: () => Promise<void>) {
     },
     cache: cacheOf(),
     retentionMs: RETENTION_MS,
-    clock: systemClock,
     log: createRecordingLog(),
   });
 }
@@ -86,7 +84,6 @@ it('keeps no answer without its text, but the one that is there once its end has
     answers: { store: (answer) => Promise.resolve(void kept.push(answer)) },
     cache: createAnswerCache(lab.redis, lab.keyspace),
     retentionMs: RETENTION_MS,
-    clock: systemClock,
     log: createRecordingLog(),
   });
   const request = await lab.admit();

@@ -1,15 +1,13 @@
-import { createConcludeIntent } from '../../shared/admission/conclude-intent.ts';
 import type { ConcludeIntent } from '../../shared/admission/conclude-intent.ts';
 import { openRecovery } from '../../shared/admission/open-recovery.ts';
 import type { OpenRecoveryDeps } from '../../shared/admission/open-recovery.ts';
 import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
-import { createFailedIntents } from '../../shared/infra/mongo/requests/failed-intents.ts';
+import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createRequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { DueIntent, RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { RequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
@@ -22,11 +20,12 @@ export interface RecoverLost {
    * concluded it. Whether the intent is due does not tell: after a failed round it is due later, and this clock differs
    * from Redis's. Safe to repeat.
    */
-  makeDue(request: DueIntent): Promise<boolean>;
+  makeDue(request: Pick<DueIntent, 'requestId' | 'tenantId'>): Promise<boolean>;
 }
 
 interface RecoverLostDeps {
   intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget'>;
+  answers: Pick<AnswerRepository, 'among'>;
   presence: RequestPresence;
   recover: RecoverRequest;
   conclude: ConcludeIntent;
@@ -42,7 +41,9 @@ const BATCHES_MAX = 10;
 const LOOK_AGAIN_MS = 10_000;
 
 /** Brings back requests that Redis has lost, and concludes the intents of those that have ended. */
-function createRecoverLost({ intents, presence, recover, conclude, clock, log }: RecoverLostDeps): RecoverLost {
+function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
+  const { intents, answers, presence, recover, conclude, clock, log } = deps;
+
   async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
     try {
       const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
@@ -63,19 +64,29 @@ function createRecoverLost({ intents, presence, recover, conclude, clock, log }:
     }
   }
 
+  /** The ended requests of which MongoDB has the answer, or need not have it: their intents have no more use. */
+  async function withoutMore(ended: readonly DueIntent[]): Promise<ReadonlySet<string>> {
+    const idsOf = (some: readonly DueIntent[]) => some.map(({ requestId }) => requestId);
+    const stored = ended.filter(({ isRedisOnly }) => !isRedisOnly);
+    const answered = stored.length === 0 ? [] : await answers.among(idsOf(stored));
+    return new Set([...idsOf(ended.filter(({ isRedisOnly }) => isRedisOnly)), ...answered]);
+  }
+
   /** Looks after one batch of due requests. Returns how many there were. */
   async function lookAfter(shard: number): Promise<number> {
     const due = await intents.due(shard, clock.now(), BATCH);
     if (due.length === 0) return 0;
     const ids = due.map(({ requestId }) => requestId);
     const found = await presence.look(shard, ids);
-    await intents.forget(ids.filter((_, index) => found[index] === 'ended'));
+    const ended = due.filter((_, index) => found[index] === 'ended');
+    const over = await withoutMore(ended);
+    await intents.forget([...over]);
     await intents.postpone(
       ids.filter((_, index) => found[index] === 'open'),
       clock.now() + LOOK_AGAIN_MS,
     );
     for (const [index, one] of due.entries())
-      if (found[index] !== 'ended' && found[index] !== 'open') await recoverOne(one);
+      if (found[index] !== 'open' && !over.has(one.requestId)) await recoverOne(one);
     return due.length;
   }
 
@@ -99,15 +110,8 @@ function createRecoverLost({ intents, presence, recover, conclude, clock, log }:
 }
 
 export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): RecoverLost {
-  const { mongo, redis, keyspace, clock, log } = deps;
-  const recovery = openRecovery({ ...deps, limit: unlimited });
-  const intents = createRequestIntents(mongo);
-  const conclude = createConcludeIntent({
-    intents,
-    clock,
-    failed: createFailedIntents(mongo),
-    answers: createAnswerRepository(mongo),
-    cache: createAnswerCache(redis, keyspace),
-  });
-  return createRecoverLost({ ...recovery, intents, conclude, clock, log });
+  const { mongo, clock, log } = deps;
+  const { recover, conclude, presence } = openRecovery({ ...deps, limit: unlimited });
+  const [intents, answers] = [createRequestIntents(mongo), createAnswerRepository(mongo)];
+  return createRecoverLost({ recover, conclude, presence, intents, answers, clock, log });
 }

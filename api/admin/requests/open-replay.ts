@@ -1,4 +1,3 @@
-import { createConcludeIntent } from '../../../shared/admission/conclude-intent.ts';
 import type { Recovery } from '../../../shared/admission/open-recovery.ts';
 import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
 import type { IngressMetrics } from '../../../shared/infra/metrics/ingress-series.ts';
@@ -10,7 +9,6 @@ import type { MongoConnection } from '../../../shared/infra/mongo/connection.ts'
 import { createEntityRepository } from '../../../shared/infra/mongo/entities/entity-repository.ts';
 import { createAnswerRepository } from '../../../shared/infra/mongo/requests/answer-repository.ts';
 import { createFailedIntents } from '../../../shared/infra/mongo/requests/failed-intents.ts';
-import { createRequestIntents } from '../../../shared/infra/mongo/requests/request-intents.ts';
 import { createPrincipalRepository } from '../../../shared/infra/mongo/tenants/principal-repository.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
@@ -74,6 +72,6 @@ export function openReplay(deps: OpenReplayDeps): ReplayFailed {
     },
     replayLine: createReplayLine({ lines, principals, clock }),
     presence: recovery.presence,
-    conclude: createConcludeIntent({ intents: createRequestIntents(mongo), failed, answers, cache, clock }),
+    conclude: recovery.conclude,
   });
 }

@@ -26,7 +26,7 @@ export interface ChatRequestsDeps {
   streams: StreamReader;
   ledger: Pick<LedgerRepository, 'settledAt'>;
   recall: Pick<Recall, 'byId'>;
-  intentKeeper: Pick<IntentKeeper, 'remove'>;
+  intentKeeper: Pick<IntentKeeper, 'conclude'>;
   clock: Clock;
   relayTimes: RelayTimes;
 }
@@ -118,14 +118,14 @@ const cancelChatRequest = defineEndpoint({
       return ended === undefined ? undefined : { ...ended, isGone: false };
     });
     // A Redis that comes back without the cancelling would else bring the request back, and run it.
-    const forgetCancelled = () => {
-      if (record.status === 'cancelled') deps.intentKeeper.remove(requestId);
+    const concludeCancelled = () => {
+      if (record.status === 'cancelled') deps.intentKeeper.conclude(principal, requestId);
     };
-    forgetCancelled();
+    concludeCancelled();
     const entries = await deps.streams.readFrom(principal.shard, requestId, 1);
     if (hasEndedMeanwhile(record, entries)) {
       record = (await deps.records.find(principal, requestId)) ?? record;
-      forgetCancelled();
+      concludeCancelled();
     }
     return sendRequest(res, principal, { record, entries }, deps);
   },

@@ -46,6 +46,8 @@ export interface AnswerRepository {
   store(answer: StoredAnswer): Promise<void>;
   /** Undefined: unknown, or its time is over. `now`: milliseconds since the epoch. */
   find(space: SearchedSpace, requestId: string, now: number): Promise<StoredAnswer | undefined>;
+  /** Which of these requests have an answer here, whether or not its time is over. */
+  among(requestIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Deletes the answer of a request that is run again, if it is the one of `finishedAt` (ms since the epoch). Safe to repeat. */
   remove(space: Space, requestId: string, finishedAt: number): Promise<void>;
   /** The answer under an Idempotency-Key, as `find`. `name`: the hash that stands for the key. */
@@ -108,6 +110,11 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
     async find(space, requestId, now) {
       const row = await answers.findOne({ ...inSpace(space), _id: requestId, ...alive(now) }).lean();
       return row === null ? undefined : toAnswer(row);
+    },
+
+    async among(requestIds) {
+      const rows = await answers.find({ _id: { $in: [...requestIds] } }, { _id: 1 }).lean();
+      return new Set(rows.map(({ _id }) => _id));
     },
 
     async remove(space, requestId, finishedAt) {

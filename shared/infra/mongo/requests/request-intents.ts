@@ -27,6 +27,8 @@ export interface RequestIntentRow extends RowOfSpace {
   failedCode?: OutageCode;
   /** How often it has been run again. */
   replays?: number;
+  /** Redis alone keeps its answer. */
+  isRedisOnly?: boolean;
   /** When MongoDB deletes it. */
   expiresAt: Date;
 }
@@ -45,6 +47,7 @@ const intentSchema = new Schema<RequestIntentRow>(
     failedAt: number,
     failedCode: text,
     replays: number,
+    isRedisOnly: Boolean,
     expiresAt: { type: Date, required: true },
   },
   options,
@@ -75,6 +78,8 @@ export interface RequestIntent {
 export interface DueIntent {
   requestId: string;
   tenantId: string;
+  /** MongoDB gets no answer of the request. */
+  isRedisOnly: boolean;
 }
 
 /**
@@ -137,6 +142,7 @@ export function createRequestIntents(connection: Connection): RequestIntents {
         expiresAt: new Date(acceptedAt + STORED_ANSWER_MS),
         ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
         ...(name === undefined ? {} : { idempotencyName: name }),
+        ...(kept?.redisOnly === true ? { isRedisOnly: true } : {}),
       };
       await insert(row);
     },
@@ -153,9 +159,9 @@ export function createRequestIntents(connection: Connection): RequestIntents {
     },
 
     async due(shard, now, limit) {
-      const due = intents.find({ shard, lookAt: { $lte: now } }, { tenantId: 1 });
+      const due = intents.find({ shard, lookAt: { $lte: now } }, { tenantId: 1, isRedisOnly: 1 });
       const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
-      return rows.map(({ _id: requestId, tenantId }) => ({ requestId, tenantId }));
+      return rows.map(({ _id: requestId, tenantId, isRedisOnly = false }) => ({ requestId, tenantId, isRedisOnly }));
     },
 
     async postpone(requestIds, lookAt) {
