@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,9 @@ import { freePort } from '../../scripts/embedded/ports.ts';
 import { startService } from '../support/service.ts';
 import type { TestService, TestTenant } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { runExample, startExample } from './run-example.ts';
+import { EXAMPLES, runExample, startExample } from './run-example.ts';
+
+const EXAMPLE_FOLDERS = ['javascript', 'python'] as const;
 
 let service: TestService;
 let tenant: TestTenant;
@@ -37,6 +40,25 @@ async function call(path: string, body: object): Promise<Record<string, unknown>
 
 const ask = (entityId: string) =>
   call('/chat', { entity_id: entityId, messages: [{ role: 'user', content: 'My name is Ada.' }], max_tokens: 8 });
+
+describe('an example that needs arguments', () => {
+  const names = EXAMPLE_FOLDERS.flatMap((folder) =>
+    readdirSync(join(EXAMPLES, folder)).map((file) => `${folder}/${file}` as const),
+  ).filter((name) => /process\.argv|sys\.argv/.test(readFileSync(join(EXAMPLES, name), 'utf8')));
+
+  it('is each of those that the guide shows with some', () => {
+    expect(names).toHaveLength(6);
+  });
+
+  it.each(names)('says so without them: %s', async (name) => {
+    const program = name.startsWith('javascript') ? 'node' : 'python3';
+    const failed: unknown = await runExample(name, env).catch((error: unknown) => error);
+
+    const file = name.slice(name.indexOf('/') + 1);
+    const usage = new RegExp(`^${name} ended with 2: Usage: ${program} ${file} [^\\n]+\\n$`);
+    expect((failed as Error).message).toMatch(usage);
+  });
+});
 
 describe('the batch clients of the guide', () => {
   const lines = ['greeting', 'sum']

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
-const EXAMPLES = join(import.meta.dirname, '..', '..', 'docs', 'guide', 'examples');
+export const EXAMPLES = join(import.meta.dirname, '..', '..', 'docs', 'guide', 'examples');
 const PROGRAMS = { javascript: process.execPath, python: 'python3', curl: 'sh' } as const;
 
 /** `javascript/chat.mjs`: folder and file below docs/guide/examples. */

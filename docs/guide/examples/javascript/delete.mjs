@@ -3,6 +3,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const { BASE_URL, API_KEY } = process.env;
+const [, , entityId] = process.argv;
+if (entityId === undefined) {
+  console.error('Usage: node delete.mjs pupil-42 (the entity_id of your chat requests)');
+  process.exit(2);
+}
 const headers = { Authorization: `Bearer ${API_KEY}`, 'Content-Type': 'application/json' };
 
 async function json(response) {
@@ -11,7 +16,7 @@ async function json(response) {
   return body;
 }
 
-const deletion = { scope: 'entity', entity_id: process.argv[2], reason: 'Request no. 17' };
+const deletion = { scope: 'entity', entity_id: entityId, reason: 'Request no. 17' };
 const url = `${BASE_URL}/compliance/deletions`;
 let job = await json(await fetch(url, { method: 'POST', headers, body: JSON.stringify(deletion) }));
 while (job.status === 'queued' || job.status === 'in_progress') {

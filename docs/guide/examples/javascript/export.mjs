@@ -6,6 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const { BASE_URL, API_KEY } = process.env;
 const [, , entityId] = process.argv;
+if (entityId === undefined) {
+  console.error('Usage: node export.mjs pupil-42 (the entity_id of your chat requests)');
+  process.exit(2);
+}
 
 async function call(path, body) {
   const headers = { Authorization: `Bearer ${API_KEY}`, 'Content-Type': 'application/json' };

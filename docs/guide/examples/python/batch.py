@@ -9,6 +9,9 @@ import sys
 import time
 import urllib.request
 
+if len(sys.argv) != 3:
+    print("Usage: python3 batch.py requests.ndjson nightly-1 (a file of lines, and a name to send it once)", file=sys.stderr)
+    sys.exit(2)
 BASE_URL, API_KEY = os.environ["BASE_URL"], os.environ["API_KEY"]
 POLL_SECONDS = int(os.environ.get("POLL_MS", "5000")) / 1000
 

@@ -12,6 +12,9 @@ import time
 import urllib.request
 import zipfile
 
+if len(sys.argv) != 2:
+    print("Usage: python3 export.py pupil-42 (the entity_id of your chat requests)", file=sys.stderr)
+    sys.exit(2)
 BASE_URL, API_KEY = os.environ["BASE_URL"], os.environ["API_KEY"]
 
 
