@@ -6,9 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const { BASE_URL, API_KEY, POLL_MS = '5000' } = process.env;
 const [, , file, idempotencyKey] = process.argv;
 if (idempotencyKey === undefined) {
-  console.error(
-    'Usage: node batch.mjs requests.ndjson nightly-1 (a file of lines, and a name to send it once)',
-  );
+  console.error('Usage: node batch.mjs requests.ndjson nightly-1 (a file of lines, and a name to send it once)');
   process.exit(2);
 }
 

@@ -89,7 +89,6 @@ export function createAdmissionStore(
     'use',
     'line',
     'emit',
-    'retries',
     'forget',
     'drop',
     'keep-nothing',

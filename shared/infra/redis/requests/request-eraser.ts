@@ -46,7 +46,7 @@ const OPEN_AT_ONCE = 1_000;
 const UNLIST_AT_ONCE = 1_000;
 
 export function createRequestEraser(client: RedisClient, keyspace: Keyspace): RequestEraser {
-  const erase = defineScript(client, 'erase', ['window', 'account', 'retries', 'forget', 'mode']);
+  const erase = defineScript(client, 'erase', ['window', 'account', 'forget', 'mode']);
   const ofTenant = defineScript(client, 'of-tenant');
 
   async function lookAt(shard: number, requestId: string): Promise<ErasableRequest> {

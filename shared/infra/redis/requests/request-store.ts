@@ -53,18 +53,7 @@ export function createRequestStore(
   const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false, lastAwayMs = () => 0, loadBook } = settings;
   const claiming = createClaimRequest(client, keyspace, leaseMs);
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
-  const parts = [
-    'window',
-    'account',
-    'use',
-    'line',
-    'pace',
-    'emit',
-    'retries',
-    'forget',
-    'keep-nothing',
-    'put-back',
-  ] as const;
+  const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'] as const;
   const finish = defineScript(client, 'finish', parts);
   const putBack = defineScript(client, 'put-back-running', ['window', 'account', 'use', 'put-back']);
   const writes = createRollbackWrites({

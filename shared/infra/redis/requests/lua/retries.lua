@@ -22,17 +22,3 @@ local function find_unread(list, prefix, now)
     end
   end
 end
-
--- @seldom
--- Takes a request off the list of those that a retry may join.
-local function forget_retries(list, id)
-  local rest = {}
-  for other in string.gmatch(redis.call('GET', list) or '', '%S+') do
-    if other ~= id then rest[#rest + 1] = other end
-  end
-  if rest[1] then
-    redis.call('SET', list, table.concat(rest, ' '), 'KEEPTTL')
-  else
-    redis.call('DEL', list)
-  end
-end
