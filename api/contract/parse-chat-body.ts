@@ -3,6 +3,7 @@ import type Joi from 'joi';
 import { CHAT_LIMITS, ROLES, TIERS, chatBodySchema } from '../../shared/contracts/chat-request.ts';
 import type { ChatBody, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { checkAgainst } from '../../shared/contracts/parse.ts';
+import { wellFormedJson } from '../../shared/contracts/well-formed-json.ts';
 import type { AnswerForm } from '../relay/answer.ts';
 
 const BODY_FIELDS: ReadonlySet<string> = new Set([
@@ -115,7 +116,7 @@ export function parseChatBody(input: unknown): ParsedChatBody {
     ...(body.entity_id === undefined ? {} : { entityId: body.entity_id }),
     ...(body.subject === undefined ? {} : { subject: body.subject }),
     ...(body.grade === undefined ? {} : { grade: body.grade }),
-    ...(body.metadata === undefined ? {} : { metadataJson: JSON.stringify(body.metadata) }),
+    ...(body.metadata === undefined ? {} : { metadataJson: wellFormedJson(body.metadata) }),
   };
   return { request, ignoredFields: ignoredIn(body, body.messages, BODY_FIELDS) };
 }

@@ -14,6 +14,7 @@ import {
   tierSchema,
 } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage, ChatRequest, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
+import { wellFormedJson } from '../../shared/contracts/well-formed-json.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
 import { messagesWithText, plainMessage, wireMessagesSchema } from './completions-messages.ts';
 import { checkReadable, ignoredIn, isPlainChatBody } from './parse-chat-body.ts';
@@ -122,7 +123,7 @@ function toRequest(body: CompletionsBody): ChatRequest {
     jsonMode: body.response_format?.type === 'json_object',
     sampling: samplingOf(body),
     ...(model === undefined ? {} : { model }),
-    ...(metadata === undefined ? {} : { metadataJson: JSON.stringify(metadata) }),
+    ...(metadata === undefined ? {} : { metadataJson: wellFormedJson(metadata) }),
     ...(entityId === undefined ? {} : { entityId }),
     ...(subject === undefined ? {} : { subject }),
     ...(grade === undefined ? {} : { grade }),

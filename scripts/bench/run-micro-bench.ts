@@ -54,6 +54,7 @@ function callInput(url: string, model: string, stream: boolean, moderator: Retur
     messages,
     stream,
     outer: signal,
+    firstTokenMs: 60_000,
     betweenTokensMs: 30_000,
     openWindow: (listener) => openLocalWindow(moderator, undefined, listener),
     onText: () => undefined,

@@ -23,14 +23,17 @@ export interface ErrorDetail {
   retryAfterSeconds?: number;
 }
 
-/** The wire's form of an error: its type follows from the code. */
+/**
+ * The wire's form of an error: its type follows from the code. The names of a caller's fields may have half a surrogate
+ * pair, which UTF-8 cannot represent.
+ */
 export function toErrorObject(detail: ErrorDetail, requestId: string): ErrorObject {
   return {
     code: detail.code,
-    message: detail.message,
+    message: detail.message.toWellFormed(),
     type: ERRORS[detail.code].type,
     request_id: requestId,
-    ...(detail.param === undefined ? {} : { param: detail.param }),
+    ...(detail.param === undefined ? {} : { param: detail.param.toWellFormed() }),
     ...(detail.reason === undefined ? {} : { reason: detail.reason }),
   };
 }

@@ -147,6 +147,19 @@ describe('moderation by an endpoint', () => {
     await expectUncharged(service, tenantId, 10_000);
   });
 
+  it('has the rest checked, too, that a provider sent before its stream failed', async () => {
+    service.provider.change({ text: HARMLESS, chunks: 40, chunk_ms: 20, fail: 'truncate', fail_after: 39 });
+    const { key } = await service.startTenant();
+
+    const response = await postStream(service.app, key, chatOf('Go on'));
+
+    const events = parseSse(String(response.body));
+    expect(events.at(-1)?.chunk).toMatchObject({ error: { code: 'model_unavailable' } });
+    expect(HARMLESS.startsWith(textOf(events))).toBe(true);
+    // One chunk of the text is missing.
+    expect(textOf(events).length).toBeGreaterThan(HARMLESS.length * 0.9);
+  });
+
   it('ends a stream with the typed error where the endpoint goes away, and shows nothing unchecked', async () => {
     service.provider.change({ text: HARMLESS + HARMLESS, chunks: 60, chunk_ms: 40 });
     const { key } = await service.startTenant();

@@ -52,6 +52,15 @@ describe('a provider that takes too long', () => {
     await expectUncharged(service, tenantId, 10_000);
   });
 
+  it('for its first token has longer for a prompt that takes long to read', async () => {
+    service.provider.change({ first_token_ms: 500 });
+    const { key } = await service.startTenant();
+
+    const response = await postStream(service.app, key, chatOf('long '.repeat(3_200)));
+
+    expect(response.status).toBe(200);
+  });
+
   it('for a whole complete answer: 504, the call is ended, nothing is charged', async () => {
     service.provider.change({ first_token_ms: 60_000 });
     const { key, tenantId } = await service.startTenant({ credits: 10_000 });

@@ -14,7 +14,7 @@ const END = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [D
 describe('the connection of a provider call', () => {
   const { server, http } = useScriptedServer();
 
-  function run(more: Partial<Provider> = {}): Promise<ProviderCallResult> {
+  function run(firstTokenMs = 5_000): Promise<ProviderCallResult> {
     const provider: Provider = {
       name: 'p',
       kind: 'openai',
@@ -22,9 +22,9 @@ describe('the connection of a provider call', () => {
       timeoutMs: 5_000,
       firstTokenTimeoutMs: 5_000,
       maxRetries: 0,
-      ...more,
     };
-    return runProviderCall(createAdapters(http).openai, readyCall({ provider, betweenTokensMs: 200 }).input);
+    const { input } = readyCall({ provider, firstTokenMs, betweenTokensMs: 200 });
+    return runProviderCall(createAdapters(http).openai, input);
   }
 
   const abandoned = () =>
@@ -43,7 +43,7 @@ describe('the connection of a provider call', () => {
   it('is closed by a limit for the first token', async () => {
     server.answer((res) => res.writeHead(200).write(': waiting\n\n'));
 
-    await expect(run({ firstTokenTimeoutMs: 50 })).rejects.toThrow('no first token within 50 ms');
+    await expect(run(50)).rejects.toThrow('no first token within 50 ms');
 
     await abandoned();
   });

@@ -31,6 +31,7 @@ export function readyCall(more: Partial<ProviderCallInput> = {}): ReadyCall {
     messages: [{ role: 'user', content: 'Hi' }],
     stream: true,
     outer: controller.signal,
+    firstTokenMs: 100,
     betweenTokensMs: 50,
     openWindow: (listener) => openLocalWindow(moderator, undefined, listener),
     onText: (text) => texts.push(text),

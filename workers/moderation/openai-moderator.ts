@@ -2,7 +2,7 @@ import { isRecord } from '../../shared/contracts/parse.ts';
 import { collectText, createEndpoint } from '../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
-import { wellFormedJson } from '../providers/http/well-formed-json.ts';
+import { wellFormedJson } from '../../shared/contracts/well-formed-json.ts';
 import { endpointUrl, postToProvider } from '../providers/http/call-provider.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator.ts';

@@ -28,7 +28,10 @@ const fields = {
   base_url: text(),
   has_api_key: boolean('The key itself is never shown.'),
   timeout_ms: integer(undefined, 1),
-  first_token_timeout_ms: integer(undefined, 1),
+  first_token_timeout_ms: integer(
+    'Silence before the first text of a stream, for a prompt that takes no time to read. For each 3,000 tokens of the prompt it has as much again, up to four times in all.',
+    1,
+  ),
   max_retries: integer(undefined, 0),
   breaker: object({
     window_ms: integer('The failures of this time count.', 1),

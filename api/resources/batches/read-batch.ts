@@ -7,6 +7,7 @@ import Joi from 'joi';
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { metadataSchema } from '../../../shared/contracts/chat-request.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { wellFormedJson } from '../../../shared/contracts/well-formed-json.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { decodeBody, decoderBytes } from '../../http/decode-body.ts';
@@ -31,7 +32,9 @@ const LIMIT = {
 };
 
 /** The batch's own fields, without its requests. */
-export const batchFieldsSchema = Joi.object({ metadata: metadataSchema }).required();
+export const batchFieldsSchema = Joi.object<{ metadata: object; requests?: unknown }>({
+  metadata: metadataSchema,
+}).required();
 
 export interface ReadBatch {
   /** Hash of the uncompressed body. */
@@ -67,8 +70,9 @@ function parseMetadata(text: Buffer | undefined): string | undefined {
       param: 'metadata',
     });
   }
-  checkAgainst(batchFieldsSchema, { metadata: parsed.value });
-  return JSON.stringify(parsed.value);
+  const fields: unknown = { metadata: parsed.value };
+  checkAgainst(batchFieldsSchema, fields);
+  return wellFormedJson(fields.metadata);
 }
 
 /** If no request of a batch could run, the batch is refused with the error of the first one. */

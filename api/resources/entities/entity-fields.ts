@@ -10,6 +10,7 @@ import {
 import { createListQueryReader, createListQuerySchema } from '../../../shared/contracts/list-page.ts';
 import type { ListQuery } from '../../../shared/contracts/list-page.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { wellFormedJson } from '../../../shared/contracts/well-formed-json.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { EntityChanges, EntityFields } from '../../../shared/infra/mongo/entities/entity-repository.ts';
 import type { QueryRule } from '../../contract/operation.ts';
@@ -68,7 +69,7 @@ export const entityListQuery: QueryRule<ListQuery> = {
 };
 
 export function toEntityChanges({ subject, grade, name, metadata }: EntityBody): EntityChanges {
-  return { subject, grade, name, metadataJson: metadata ? JSON.stringify(metadata) : metadata };
+  return { subject, grade, name, metadataJson: metadata ? wellFormedJson(metadata) : metadata };
 }
 
 export function toEntityFields(body: EntityBody): EntityFields {

@@ -14,7 +14,8 @@ import { amountWith, estimatePrompt, estimateTokens } from '../lease/estimate-to
 import { openReleaseGate } from '../lease/release-gate.ts';
 import { believedUsage, estimateUsage } from '../prompt/answer-usage.ts';
 import type { Outcome, Routed } from '../stage.ts';
-import { NotJsonError, isJsonObject } from './caller-error.ts';
+import { NotJsonError, isJsonObject, withoutFence } from './caller-error.ts';
+import { firstTokenLimit } from './provider-call-clock.ts';
 import { runProviderCall } from './run-provider-call.ts';
 import type { ProviderCallInput, ProviderCallResult } from './run-provider-call.ts';
 import { noteVerdict, traceProviderCall } from './trace-provider-call.ts';
@@ -65,7 +66,7 @@ export function createCallTarget(deps: CallTargetDeps) {
     // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
     // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
     // token's time limit.
-    const watched = !isCovered || hasOtherTarget(breakers, run, route);
+    const stream = envelope.stream || !isCovered || hasOtherTarget(breakers, run, route);
     let shown = { bytes: 0, pieces: 0 };
     const gate = openReleaseGate(lease, (text) => {
       if (answer.text === '') {
@@ -83,9 +84,11 @@ export function createCallTarget(deps: CallTargetDeps) {
       target,
       provider,
       messages,
-      stream: envelope.stream || watched,
+      stream,
       joinsText: isCovered,
       outer: lease.signal,
+      // A complete answer that comes in one piece has its first token with its last.
+      firstTokenMs: stream ? firstTokenLimit(provider.firstTokenTimeoutMs, promptTokens) : provider.timeoutMs,
       betweenTokensMs,
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
       readLater: writer?.readLater,
@@ -134,6 +137,11 @@ export function createCallTarget(deps: CallTargetDeps) {
       events.emit('moderation.flagged', run, 'output', result.flagged.categories);
     }
     const usage = await usageOf(run, route, prompt, result.usage);
+    if (writer === undefined && run.envelope.request.jsonMode) {
+      const text = withoutFence(run.answer.text);
+      // The caller, replays, batches and the entity's history get what the pieces of the answer say.
+      if (text !== run.answer.text) Object.assign(run.answer, { text, unsent: [text] });
+    }
     if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text)) {
       run.answer.rejected = 'not_json';
       throw new NotJsonError(usage);

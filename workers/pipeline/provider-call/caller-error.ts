@@ -5,6 +5,14 @@ import { ProviderError } from '../../providers/provider.ts';
 import { ProviderTimeout } from './provider-call-clock.ts';
 import { TooLongError } from '../prompt/fit-window.ts';
 
+const FENCED = /^\s*```(?:json)?[ \t]*\r?\n([^]*?)```\s*$/i;
+
+/** The JSON of an answer that encloses it in a code fence, as models often do although they were asked not to. */
+export function withoutFence(text: string): string {
+  const inside = FENCED.exec(text)?.[1]?.trim();
+  return inside !== undefined && isJsonObject(inside) ? inside : text;
+}
+
 /** Whether text is what `json_mode` promises: one JSON object (docs/spec/contract.md section 3). */
 export function isJsonObject(text: string): boolean {
   try {

@@ -19,6 +19,8 @@ export interface ProviderCallInput {
   /** Text that arrives together may be joined into one piece, because nobody counts pieces as tokens. */
   joinsText?: boolean;
   outer: AbortSignal;
+  /** Silence before the first text after which a provider counts as hung. */
+  firstTokenMs: number;
   /** Silence between two pieces of text after which a provider counts as hung. */
   betweenTokensMs: number;
   openWindow: OpenWindow;
@@ -84,15 +86,20 @@ function drain(body: Promise<void>, clock: ProviderCallClock): void {
 export async function runProviderCall(adapter: ProviderAdapter, input: ProviderCallInput): Promise<ProviderCallResult> {
   const { provider } = input;
   const clock = startProviderCallClock(input.outer, {
-    // A complete answer comes in one piece, so its first token is also its last.
-    firstTokenMs: input.stream ? provider.firstTokenTimeoutMs : provider.timeoutMs,
+    firstTokenMs: input.firstTokenMs,
     betweenTokensMs: input.betweenTokensMs,
     totalMs: provider.timeoutMs,
   });
   const state: { phase: 'begun' | 'ended' | 'over'; stopped?: Error } = { phase: 'begun' };
+  let hasShown = false;
   const window = input.openWindow({
     signal: clock.signal,
-    release: input.onText,
+    release(text) {
+      hasShown = true;
+      // The windows release whole characters, so a half that is left over stays one. It is replaced here, before the text
+      // is counted, sent or stored anywhere: UTF-8 cannot represent it, and strict readers refuse the whole answer.
+      input.onText(text.toWellFormed());
+    },
     stop(reason) {
       state.stopped = reason;
       // Moderation may stop the call while the call waits for the provider.
@@ -125,6 +132,17 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     }
     if (state.phase === 'ended') state.phase = 'over';
   }
+  /**
+   * If the caller has seen the beginning of a stream that fails, the text that moderation still holds back is part of
+   * the answer, too. Returns what the call ends with. Nothing is shown of a request that was stopped, or once the call's
+   * time is over and the text has yet to be checked; only shown text is counted.
+   */
+  async function showRest(error: unknown): Promise<unknown> {
+    if (state.phase !== 'begun' || !hasShown || !input.envelope.stream || input.outer.aborted) return error;
+    state.phase = 'over';
+    await window.end();
+    return state.stopped instanceof FlaggedError ? state.stopped : error;
+  }
   const body = call();
   try {
     const { finishReason, usage } = await end.promise;
@@ -132,7 +150,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     if (state.stopped !== undefined) throw state.stopped;
     return { finishReason, usage };
   } catch (error) {
-    const cause = state.stopped ?? error;
+    const cause = state.stopped ?? (await showRest(error));
     if (!(cause instanceof FlaggedError)) throw cause;
     // The provider's count includes text that was held back. Only what was shown is charged, so usage is estimated.
     return { finishReason: 'content_filter', usage: undefined, flagged: cause.verdict };

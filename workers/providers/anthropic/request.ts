@@ -1,6 +1,6 @@
 import type { Role, Sampling } from '../../../shared/contracts/chat-request.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
-import { wellFormedJson } from '../http/well-formed-json.ts';
+import { wellFormedJson } from '../../../shared/contracts/well-formed-json.ts';
 import { BETWEEN_JOINED, joinRoles, textOfRow } from '../join-roles.ts';
 import type { Row } from '../join-roles.ts';
 import type { ProviderCall } from '../provider.ts';

@@ -1,6 +1,6 @@
 import type { ChatMessage, Sampling } from '../../../shared/contracts/chat-request.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
-import { wellFormedJson } from '../http/well-formed-json.ts';
+import { wellFormedJson } from '../../../shared/contracts/well-formed-json.ts';
 import { perProvider } from '../provider.ts';
 import type { ProviderCall } from '../provider.ts';
 

@@ -2,11 +2,21 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 
 import {
   ProviderTimeout,
+  firstTokenLimit,
   startProviderCallClock,
 } from '../../../../../workers/pipeline/provider-call/provider-call-clock.ts';
 import { listenersOf } from '../../../../support/signals.ts';
 
 const TIMES = { firstTokenMs: 100, betweenTokensMs: 50, totalMs: 1_000 };
+
+it.each([
+  [0, 15_000],
+  [4_000, 35_000],
+  [9_000, 60_000],
+  [128_000, 60_000],
+])('a prompt of %d tokens may be read for so long: %d ms', (promptTokens, limitMs) => {
+  expect(firstTokenLimit(15_000, promptTokens)).toBe(limitMs);
+});
 
 describe('the clock of one provider call', () => {
   beforeEach(() => {

@@ -52,7 +52,7 @@ describe('one call of a provider', () => {
   });
 
   it('gives a complete answer the whole time for its only token', async () => {
-    const { input } = readyCall({ stream: false });
+    const { input } = readyCall({ stream: false, firstTokenMs: 1_000 });
     const { adapter } = adapterOf([], { thenSilent: true });
 
     const call = expect(runProviderCall(adapter, input)).rejects.toThrow('within 1000 ms');
