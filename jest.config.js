@@ -10,7 +10,7 @@ export const project = (displayName, testMatch, extra = {}) => ({
   ...extra,
 });
 
-const withStores = {
+export const withStores = {
   globalSetup: '<rootDir>/test/support/start-stores.ts',
   globalTeardown: '<rootDir>/test/support/stop-stores.ts',
 };

@@ -1,7 +1,7 @@
-import { project } from './jest.config.js';
+import { project, withStores } from './jest.config.js';
 
-/** `npm run test:providers`: against a server that nobody here wrote, which scripts/test-providers.ts starts. */
+/** `npm run test:providers`: against servers that nobody here wrote, which scripts/test-providers.ts starts. */
 export default {
-  testTimeout: 60_000,
-  projects: [project('providers', ['<rootDir>/test/providers/**/*.test.ts'])],
+  testTimeout: 120_000,
+  projects: [project('providers', ['<rootDir>/test/providers/**/*.test.ts'], withStores)],
 };

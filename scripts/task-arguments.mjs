@@ -10,7 +10,7 @@ const USAGES = {
   'start:worker': `npm run start:worker
   one worker; its settings come from the environment (${CONFIGURATION})`,
   'test:providers': `npm run test:providers [-- ARGUMENTS OF JEST]
-  the adapters against LiteLLM, which the first run installs`,
+  the adapters against LiteLLM, the service with a model on llama.cpp's server, which the first run installs`,
   build: `npm run build
   compiles to dist/`,
   check: `npm run check

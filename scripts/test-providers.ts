@@ -1,12 +1,14 @@
 /**
- * `npm run test:providers`: tests the adapters of workers/providers against LiteLLM's proxy, a server written by
- * others. The first run installs it into the cache of DATA_DIR, which takes minutes. Arguments go to jest.
+ * `npm run test:providers`: tests the adapters of workers/providers against LiteLLM's proxy, and the service with a model
+ * on llama.cpp's server: servers written by others. The first run installs them into the cache of DATA_DIR, which takes
+ * minutes. Arguments go to jest; a server is left out where they name tests of the other only.
  */
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 
+import { prepareLocalModel } from './embedded/local-model.ts';
 import { freePort } from './embedded/ports.ts';
 import { prepareVenv } from './embedded/python-venv.ts';
 import { startServer } from './embedded/server-process.ts';
@@ -26,9 +28,18 @@ const MASTER_KEY = 'sk-parley-provider-tests';
 const print = (line: string) => {
   console.log(line);
 };
-process.exitCode = await runSupervised('providers', print, async (task) => runJest(await startLiteLlm(task), task));
+/** The servers by the names of their tests, each with the variables by which its tests find it. */
+const SERVERS = { litellm: startLiteLlm, 'llama-server': startLlama };
+process.exitCode = await runSupervised('providers', print, async (task) => {
+  const named = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
+  const settings: Record<string, string> = {};
+  for (const [name, start] of Object.entries(SERVERS))
+    if (named.length === 0 || named.some((argument) => argument.includes(name)))
+      Object.assign(settings, await start(task));
+  return runJest(settings, task);
+});
 
-async function startLiteLlm({ supervisor, dataDir }: SupervisedTask): Promise<string> {
+async function startLiteLlm({ supervisor, dataDir }: SupervisedTask): Promise<Record<string, string>> {
   const { signal } = supervisor;
   const { command, args } = await prepareVenv(LITELLM, { cacheDir: CACHE_DIR, log: print, signal });
   const port = await freePort();
@@ -50,18 +61,26 @@ async function startLiteLlm({ supervisor, dataDir }: SupervisedTask): Promise<st
   });
   supervisor.adopt('LiteLLM', server);
   print(`LiteLLM: ${LITELLM.requirement} answers at ${url} with ${Object.keys(MODELS).length} models`);
-  return url;
+  return { TEST_LITELLM_URL: url, TEST_LITELLM_KEY: MASTER_KEY };
 }
 
-function runJest(url: string, { supervisor }: SupervisedTask): Promise<number> {
+async function startLlama({ supervisor }: SupervisedTask): Promise<Record<string, string>> {
+  const port = await freePort();
+  const options = { cacheDir: CACHE_DIR, log: print, signal: supervisor.signal };
+  const { url, ...server } = await prepareLocalModel(port, options);
+  await supervisor.start('llama-server', server);
+  print(`llama.cpp's server answers at ${url}`);
+  return { TEST_LLAMA_URL: new URL(url).origin };
+}
+
+function runJest(settings: Record<string, string>, { supervisor }: SupervisedTask): Promise<number> {
   const jest = spawn(process.execPath, [JEST, '--config', 'jest.providers.config.js', ...process.argv.slice(2)], {
     cwd: ROOT,
     stdio: 'inherit',
     env: {
       ...process.env,
       NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
-      TEST_LITELLM_URL: url,
-      TEST_LITELLM_KEY: MASTER_KEY,
+      ...settings,
     },
   });
   supervisor.signal.addEventListener('abort', () => jest.kill('SIGTERM'), { once: true });

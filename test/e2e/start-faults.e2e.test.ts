@@ -180,4 +180,14 @@ describe('a process that cannot start', () => {
     expect(said.join('\n')).not.toContain('is in use');
     expect(said.join('\n')).toContain('REDIS_URL');
   }, 60_000);
+
+  it('because the model server of PROVIDER_URL is away says so before it starts anything', async () => {
+    const url = `http://127.0.0.1:${closedPort}/v1`;
+
+    const said = await fail('scripts/start.ts', { PROVIDER_URL: url, DATA_DIR: join(dataDir, 'no-model') });
+
+    expect(said.join('\n').trim()).toMatch(
+      /^Nothing answers at .*\/models \(ECONNREFUSED\): start the model server, or/,
+    );
+  }, 60_000);
 });
