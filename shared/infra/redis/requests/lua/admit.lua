@@ -8,7 +8,8 @@
 --       10 open requests of the tenant, 11 line, 12 job, 13 marker, 14 settings of the queue, 15 body.
 --       Then, for requests that have them and in this order: request log of the throttle (if it is tighter than the rpm),
 --       day counters (daily limit), test allowance (not billed), idempotency record or list of tries (fingerprint),
---       requests of the entity, batch lease and mark of a closed batch (line of a batch). refusal.lua makes the names that only it needs.
+--       requests of the entity, batch lease and mark of a closed batch (line of a batch). refusal.lua makes the names that
+--       only it needs.
 -- ARGV  1 request id, 2 numbers as a JSON array, 3 short texts, each followed by a NUL (2 and 3: see the locals below, and
 --       admit-call.ts), 4 body without its last brace ('': it comes later), 5 data of the job, 6 its options,
 --       7 metadata as JSON ('': none), 8 until when the caller waits, by this server's clock ('': unknown)
@@ -34,9 +35,10 @@ local id = ARGV[1]
 -- kept for the line (-1: none are).
 local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, prompt_rate, completion_rate, lane_limit,
   deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity, in_windows, whole_tpm = unpack(cjson.decode(ARGV[2]))
--- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key, and
--- unless a client says which try of a call this is: try is 'first' or 'again' then, and '' under an Idempotency-Key. leader is '' unless this is a line of a batch, own_retention is '' for the service's own time. rates also has the
--- most tokens and micro-credits that the worker may count.
+-- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key,
+-- unless a client says which try of a call this is: then try is 'first' or 'again', else ''. leader is '' unless this is a
+-- line of a batch, own_retention is '' for the service's own time. rates also has the most tokens and micro-credits that
+-- the worker may count.
 local is_billed, budget, month, channel, tenant, key_id, record_ms, tier, on_disconnect, fingerprint, lane, leader, rates,
   body_ms, job_name, own_retention, try = struct.unpack('sssssssssssssssss', ARGV[3])
 -- Lines of batches do not count towards the limits on requests per minute (docs/spec/contract.md section 3, Batches).
