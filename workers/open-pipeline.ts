@@ -24,7 +24,7 @@ import { createGenerate } from './pipeline/generate.ts';
 import { createStoreAnswer } from './pipeline/store-answer.ts';
 import { createLoadContext } from './pipeline/load-context.ts';
 import { createModerate } from './pipeline/moderate.ts';
-import { createDeleteTurn, createSaveTurn } from './pipeline/save-turn.ts';
+import { createSaveTurn } from './pipeline/save-turn.ts';
 import { createPipeline } from './pipeline/run-pipeline.ts';
 import type { RunPipeline } from './pipeline/run-pipeline.ts';
 import { createSelectRoute } from './pipeline/select-route.ts';
@@ -110,14 +110,13 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       log,
     }),
     saveTurn: createSaveTurn({ conversations, clock, log }),
-    finish: createFinish({ journal: deps.journal, clock, events: telemetry, log }),
+    finish: createFinish({ journal: deps.journal, conversations, clock, events: telemetry, log }),
     storeAnswer: createStoreAnswer({
       answers: stores.answers,
       cache: createAnswerCache(redis, keyspace),
       retentionMs: deps.retentionMs,
       log,
     }),
-    deleteTurn: createDeleteTurn({ conversations }),
     conclude: createConclude({ conversations, log }),
   });
 

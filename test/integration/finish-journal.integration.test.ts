@@ -128,6 +128,19 @@ it('stops a request again whose caller was told that nothing was accepted while 
   expect(await settlements()).toEqual([]);
 });
 
+it('says of an end that nobody pays for it, also where Redis has lost that and it is repeated', async () => {
+  const { requestId, principal } = request;
+  await lab.admissions.disown(requestId, principal, LOST);
+  const ending = endingOf(request, 'Hello', { prompt: 10, completion: 5 });
+  let times = 0;
+  await losing(() => endings.finish(request.ref(1), 0, { ...ending, whenUnheard: () => (times += 1) }));
+  expect(times).toBe(1);
+
+  await recentWrites.repeatAll();
+
+  expect([times, await settlements()]).toEqual([2, []]);
+});
+
 it('takes a request back again of which only the second try to take it back was answered', async () => {
   const { requestId, principal } = await lab.admit();
   const before = await lab.snapshot();

@@ -60,7 +60,8 @@ describe('a request whose tenant keeps answers for a moment only', () => {
     const recentWrites = createRecentWrites({ hasReconnectedRecently: () => false, clock: systemClock, log });
     const eraseDeleted = () => Promise.resolve();
     const journal = createFinishJournal({ requests: lab.requests, recentWrites, eraseDeleted, log });
-    const finish = createFinish({ journal, clock: systemClock, log, events: { emit: () => undefined } });
+    const conversations = { deleteTurn: () => Promise.resolve() };
+    const finish = createFinish({ journal, conversations, clock: systemClock, log, events: { emit: () => undefined } });
     const request = await lab.admit({ retentionMs: SHORT_MS });
     const { requestId, envelope } = request;
     const { owner, seq, now: claimedAt } = await lab.run(request, 1);

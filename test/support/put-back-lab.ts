@@ -15,7 +15,10 @@ export const ENTITY_HASH = 'an entity';
 interface PutBackLab {
   lab: RequestLab;
   /** A request that runs, as its worker knows it. `age`: how much longer ago it was accepted; milliseconds. */
-  running(principal: Principal, age?: number): Promise<{ request: LabRequest; ref: DeliveryRef }>;
+  running(
+    principal: Principal,
+    age?: number,
+  ): Promise<{ request: LabRequest; ref: DeliveryRef & { facts: RecordFacts } }>;
   /** A request that has ended, with what its worker keeps of its end. `sent`: text that went ahead. */
   ended(
     principal: Principal,

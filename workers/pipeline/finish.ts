@@ -2,6 +2,7 @@ import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { statusOf } from '../../shared/infra/redis/requests/running-request.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { FinishJournal } from '../settlement/finish-journal.ts';
@@ -10,6 +11,7 @@ import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
   journal: Pick<FinishJournal, 'finish'>;
+  conversations: Pick<ConversationRepository, 'deleteTurn'>;
   clock: Clock;
   events: WorkerEmitter;
   log: Logger;
@@ -90,8 +92,23 @@ function withUnbilled(run: Claimed, outcome: Outcome): Outcome {
 /**
  * Ends the request: terminal event, settlement record, hold release and job in one script. Safe to run twice: the script
  * refuses a lower fence and a second end, so a job that BullMQ hands out again ends and charges once. False: refused.
+ * An end that is refused, or that nobody pays for, leaves no turn in its entity.
  */
-export function createFinish({ journal, clock, events, log }: FinishDeps) {
+export function createFinish({ journal, conversations, clock, events, log }: FinishDeps) {
+  /** Deletes the turn that this run has saved. Undefined: none. Keeps little of the run, as ends are remembered for a while. */
+  function deletionOfTurn({ envelope, answer, claimedAt }: Claimed): (() => Promise<void>) | undefined {
+    const { tenantId, mode, requestId, request } = envelope;
+    const { entityId } = request;
+    if (entityId === undefined || answer.isTurnSaved !== true) return undefined;
+    return async () => {
+      try {
+        await conversations.deleteTurn({ tenantId, mode }, entityId, { requestId, claimedAt });
+      } catch (error) {
+        log.error('A turn could not be taken out of its entity.', { requestId, tenantId, error });
+      }
+    };
+  }
+
   return async (run: Claimed, ended: Outcome): Promise<boolean> => {
     const { answer, envelope, ref, rates } = run;
     const outcome = withUnbilled(run, ended);
@@ -100,6 +117,7 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
     const notice = noticeOf(run, outcome, now);
     const { finishReason, usage, error, unbilled } = outcome;
     const jobLock = run.job?.lockToEnd(run, outcome);
+    const deleteTurn = deletionOfTurn(run);
     const finished = await journal.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
       deltas: answer.unsent,
@@ -111,14 +129,15 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
       ...(settlement === undefined ? {} : { settlement }),
       ...(notice === undefined ? {} : { notice }),
       ...(jobLock === undefined ? {} : { jobLock }),
+      ...(deleteTurn === undefined ? {} : { whenUnheard: () => void deleteTurn() }),
       ...(unbilled === undefined ? {} : { unbilledTokens: unbilled.promptTokens }),
     });
     if (finished) events.emit('request.finished', run, outcome);
-    else
-      log.info('A finish was refused: another delivery owns the request or it has ended.', {
-        requestId: ref.requestId,
-        fence: ref.fence,
-      });
+    else {
+      const { requestId, fence } = ref;
+      log.info('A finish was refused: another delivery owns the request or it has ended.', { requestId, fence });
+      await deleteTurn?.();
+    }
     return finished;
   };
 }

@@ -1,7 +1,6 @@
 import type { createClaim } from './claim.ts';
 import type { createConclude } from './conclude.ts';
 import type { createFinish } from './finish.ts';
-import type { createDeleteTurn } from './save-turn.ts';
 import { whileOwned } from './stage.ts';
 import type { Assembled, Claimed, Delivery, Ended, Generated, Outcome, Routed, Stage, WithEntity } from './stage.ts';
 import type { createStoreAnswer } from './store-answer.ts';
@@ -17,7 +16,6 @@ export interface Stages {
   conclude: ReturnType<typeof createConclude>;
   finish: ReturnType<typeof createFinish>;
   storeAnswer: ReturnType<typeof createStoreAnswer>;
-  deleteTurn: ReturnType<typeof createDeleteTurn>;
 }
 
 /** Undefined: another delivery or the sweep ends the request, or has ended it. */
@@ -46,7 +44,6 @@ export function createPipeline(stages: Stages): RunPipeline {
       if (outcome === undefined) return undefined;
       const isFinished = await stages.finish(claimed, outcome);
       if (isFinished) await stages.storeAnswer(claimed);
-      else await stages.deleteTurn(claimed);
       return isFinished ? { run: claimed, outcome } : undefined;
     } finally {
       claimed.lease.release();

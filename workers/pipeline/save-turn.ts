@@ -60,12 +60,3 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
     return run;
   };
 }
-
-/** Deletes the turn of a run whose end was refused: the delivery that owns the request saves its own. */
-export function createDeleteTurn({ conversations }: { conversations: Pick<ConversationRepository, 'deleteTurn'> }) {
-  return async ({ envelope, claimedAt, answer }: Claimed): Promise<void> => {
-    const { requestId, request } = envelope;
-    if (request.entityId === undefined || answer.isTurnSaved !== true) return;
-    await conversations.deleteTurn(envelope, request.entityId, { requestId, claimedAt });
-  };
-}

@@ -43,7 +43,10 @@ export function createFinishRequest(
 
   /** Whether an end stands, by what finish.lua says. */
   function hasEnded(outcome: ScriptReply, ending: Ending): boolean {
-    if (outcome === 'unheard') unheard.add(ending);
+    if (outcome === 'unheard') {
+      unheard.add(ending);
+      ending.whenUnheard?.();
+    }
     if (typeof outcome !== 'string' || !outcome.startsWith(CHARGED)) return ENDED.has(outcome);
     charged.set(ending, Number(outcome.slice(CHARGED.length)));
     return true;

@@ -66,6 +66,7 @@ export function createRequestStore(
       const known = { facts, envelope, leaseMs, awayMs: lastAwayMs(ref.shard) };
       const reply = await putBack(...toPutBackRunning(keyspace, ref, known));
       if (reply === BOOKLESS && facts.mode === 'live') await loadBook?.(ref.shard, ref.tenantId);
+      if (reply !== 0) ref.wasPutBack = true;
       return reply !== 0;
     },
     hasReconnectedRecently,

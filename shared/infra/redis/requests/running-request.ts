@@ -85,6 +85,8 @@ export interface Ending {
   notice?: FinishedNotice;
   /** The end stood before, and `deltas` are all of the text: a request of which Redis has lost everything is put back. */
   putsBack?: true;
+  /** Called when nobody pays for this end, as its caller was told that it failed; again when it is repeated. */
+  whenUnheard?: () => void;
   /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
   jobLock?: string;
 }
@@ -124,6 +126,8 @@ export interface DeliveryRef {
   facts?: RecordFacts;
   /** The same, while it runs. */
   envelope?: RequestEnvelope | undefined;
+  /** Set once the running request was put back: a deletion that came between did not know it. */
+  wasPutBack?: boolean;
 }
 
 /** What a running request asks to hold, as totals. What it holds is never reduced. */
