@@ -31,7 +31,7 @@ describe.each(['openai', 'anthropic'] as const)('LiteLLM through the adapter %s'
     return { texts, text: texts.join(''), end: events.at(-1), failure };
   }
 
-  it.each(['mock', 'via-mock'])('reads a complete answer of %s', async (model) => {
+  it.each(['mock', 'via-mock'])('reads a complete answer of %s, which it names', async (model) => {
     const { text, end, failure } = await ask(model, { stream: false });
 
     expect(failure).toBeUndefined();
@@ -39,6 +39,7 @@ describe.each(['openai', 'anthropic'] as const)('LiteLLM through the adapter %s'
     expect(end).toEqual({
       kind: 'end',
       finishReason: 'stop',
+      model,
       usage: { promptTokens: expect.any(Number), completionTokens: expect.any(Number) },
     });
   });
@@ -49,7 +50,7 @@ describe.each(['openai', 'anthropic'] as const)('LiteLLM through the adapter %s'
     expect(text).toBe(ANSWER);
     expect(texts.length).toBeGreaterThan(3);
     // "Hello" in a chat is 8 tokens for its tokenizer, the answer 7.
-    expect(end).toEqual({ kind: 'end', finishReason: 'stop', usage: { promptTokens: 8, completionTokens: 7 } });
+    expect(end).toMatchObject({ kind: 'end', finishReason: 'stop', usage: { promptTokens: 8, completionTokens: 7 } });
   });
 
   it('reads what it gives for a stream from its own mock, streamed or not', async () => {
