@@ -1,19 +1,61 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import OpenAI from 'openai';
 
 import { chatOf, ledgerOf, waitFor } from '../support/chat.ts';
 import { openStream } from '../support/stream-client.ts';
 import type { OpenStream } from '../support/stream-client.ts';
 import { useService } from '../support/use-service.ts';
 
+const service = useService({ relayTimes: { pingMs: 50 } });
+afterEach(() => {
+  service.provider.restore();
+});
+
+/** `npm run test:clients` has more of them, on the processes and with pings every 15 seconds. */
+describe('a stream of many pings', () => {
+  const question = 'Which way do rivers take to the sea, and what do they meet on it?';
+  const ask = { model: 'mobius', messages: [{ role: 'user' as const, content: question }] };
+
+  it('is whole for the official openai client', async () => {
+    service.provider.change({ echo: true, first_token_ms: 200, chunks: 4, chunk_ms: 200 });
+    const { key } = await service.startTenant();
+    const client = new OpenAI({ apiKey: key, baseURL: `${service.url}/platform/v1` });
+
+    let text = '';
+    for await (const { choices } of await client.chat.completions.create({ ...ask, stream: true }))
+      text += choices[0]?.delta.content ?? '';
+
+    expect(text).toBe(question);
+  });
+
+  it('is whole for eventsource-parser, which sees the pings as comments', async () => {
+    service.provider.change({ echo: true, first_token_ms: 200, chunks: 4, chunk_ms: 200 });
+    const { key } = await service.startTenant();
+    const response = await fetch(`${service.url}/platform/v1/chat/stream`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(ask),
+    });
+
+    const comments: string[] = [];
+    const parser = new EventSourceParserStream({ onComment: (comment) => comments.push(comment.trim()) });
+    const data: string[] = [];
+    for await (const event of response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(parser) ?? [])
+      data.push(event.data);
+
+    expect(data.pop()).toBe('[DONE]');
+    const chunks = data.map((line) => JSON.parse(line) as OpenAI.ChatCompletionChunk);
+    expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(question);
+    expect(comments.filter((comment) => comment === 'ping').length).toBeGreaterThan(2);
+  });
+});
+
 describe('a client that leaves its stream', () => {
   const rejections: unknown[] = [];
   const remember = (reason: unknown) => rejections.push(reason);
-  const service = useService({ relayTimes: { pingMs: 50 } });
   beforeAll(() => {
     process.on('unhandledRejection', remember);
-  });
-  afterEach(() => {
-    service.provider.restore();
   });
   afterAll(() => {
     process.off('unhandledRejection', remember);
