@@ -13,7 +13,7 @@ const READ = /\.(?:ts|mjs|js|cjs|lua|md|example|yml)$/u;
 
 function filesBelow(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && READ.test(entry.name))
+    .filter((entry) => entry.isFile() && READ.test(entry.name) && !entry.parentPath.includes('node_modules'))
     .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1));
 }
 

@@ -9,6 +9,8 @@ const USAGES = {
   one ingress; its settings come from the environment (${CONFIGURATION})`,
   'start:worker': `npm run start:worker
   one worker; its settings come from the environment (${CONFIGURATION})`,
+  'test:clients': `npm run test:clients [-- ARGUMENTS OF JEST]
+  the official clients in JavaScript and Python, which the first run installs, against real processes`,
   'test:providers': `npm run test:providers [-- ARGUMENTS OF JEST]
   the adapters against LiteLLM, the service with a model on llama.cpp's server, which the first run installs`,
   build: `npm run build

@@ -1,0 +1,32 @@
+"""Answers the asks of the tests like answer.mjs, for clients in Python."""
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+
+def describe(error):
+    status = getattr(error, "status_code", None)
+    return {"name": type(error).__name__, "status": status, "message": str(error)}
+
+
+def answer_asks(client_of):
+    """`client_of` makes the client of an ask; its methods are those of answer.mjs and return the finish reason."""
+
+    def answer(ask):
+        heard = []
+
+        def say(text):
+            if text:
+                heard.append(text)
+            return not (ask.get("leaves") and heard)
+
+        try:
+            outcome = {"finish": getattr(client_of(ask), ask["call"])(ask, say)}
+        except Exception as error:
+            outcome = {"error": describe(error)}
+        print(json.dumps({"id": ask["id"], "text": "".join(heard), **outcome}), flush=True)
+
+    with ThreadPoolExecutor(32) as threads:
+        for line in sys.stdin:
+            threads.submit(answer, json.loads(line))
