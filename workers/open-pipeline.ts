@@ -48,7 +48,7 @@ export interface OpenPipelineDeps {
   http: HttpClient;
   routing: RoutingCache;
   breakers: Breakers;
-  config: Pick<Config, 'moderation'>;
+  config: Pick<Config, 'moderation' | 'limits'>;
   requests: RequestStore;
   journal: Pick<FinishJournal, 'finish'>;
   stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
@@ -73,6 +73,9 @@ export interface Pipeline {
   /** Has all requests of some shards that run here say so, to a Redis that may have come back without their claims. */
   checkAll(isOf: (shard: number) => boolean): void;
 }
+
+/** A target is slow if an answer takes more than a third of the grace that a request without readers has. */
+const SLOW_PART_OF_GRACE_MS = 1000 / 3;
 
 /** Puts the stages together with what each of them uses; run-pipeline.ts has their order. */
 export function openPipeline(deps: OpenPipelineDeps): Pipeline {
@@ -106,6 +109,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       openWriter: (run) => openWriter(run.ref, run.answer, run.lease),
       events: telemetry,
       betweenTokensMs: deps.betweenTokensMs,
+      slowAnswerMs: deps.config.limits.disconnectGraceSeconds * SLOW_PART_OF_GRACE_MS,
       clock,
       log,
     }),

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { chatOf, postChat, postStream, requestIdOf, waitFor } from '../support/chat.ts';
+import { chatOf, ledgerOf, postChat, postStream, requestIdOf, waitFor } from '../support/chat.ts';
 import type { RunningWorker, TestTenant } from '../support/service.ts';
 import { useService } from '../support/use-service.ts';
 import { usedOf } from '../support/use-window.ts';
@@ -102,6 +102,42 @@ describe('a request that a provider was called for and that ends without text', 
     expect((await postChat(service.app, tenant.key, chatOf(`parley moderation test ${PROMPT}`))).status).toBe(400);
 
     expect(await weightOf(tenant)).toBe(0);
+  });
+});
+
+/** A third of this grace is 333 ms: a target that takes longer for an answer counts as slow. */
+describe('a complete call to a target that has been slow', () => {
+  const slow = useService({ workers: 0, env: { DISCONNECT_GRACE_SECONDS: '1' } });
+  let slowWorker: RunningWorker;
+  beforeAll(async () => {
+    await slow.setProvider({ first_token_timeout_ms: 100 });
+    slowWorker = await slow.startWorker();
+  });
+
+  it('is charged for its text so far if it is cancelled, and has all its time for the first of it', async () => {
+    const { key } = await slow.startTenant();
+    slow.provider.change({ first_token_ms: 600, chunks: 500, chunk_ms: 1, words: 500 });
+    expect((await postChat(slow.app, key, chatOf('Slow'))).status).toBe(200);
+    slow.provider.change({ first_token_ms: 600, chunks: 500, chunk_ms: 50, words: 500 });
+
+    const answering = postChat(slow.app, key, chatOf('Slow, too')).then((response) => response);
+    await waitFor(
+      async () => /parley_time_to_first_token_seconds_count\{[^}]*\} 2$/m.exec(await slowWorker.metrics()) ?? undefined,
+      'its first text',
+    );
+    const [requestId] = await slow.redis.zrange(slow.keyspace.shard(0).inflight, '0', '-1');
+    await request(slow.app)
+      .post(`/platform/v1/chat/${String(requestId)}/cancel`)
+      .auth(key, { type: 'bearer' });
+
+    const response = await answering;
+    expect(response.body).toMatchObject({ choices: [{ finish_reason: 'cancelled' }] });
+    expect(response.body.choices[0].message.content).not.toBe('');
+    expect(await ledgerOf(slow, response)).toMatchObject({
+      finishReason: 'cancelled',
+      completionTokens: response.body.usage.completion_tokens,
+      estimated: true,
+    });
   });
 });
 

@@ -17,7 +17,7 @@ const OWN = [
   'REDIS_URL',
   'MONGODB_URI',
 ];
-const NOT_HERE = /^(REDIS_(SENTINEL|TLS)_|TLS_|DATA_DIR$|OPENAI_API_KEY$|ANTHROPIC_API_KEY$)/;
+const NOT_HERE = /^(REDIS_(SENTINEL|TLS)_|TLS_|DATA_DIR$|OPENAI_API_KEY$|PROVIDER_(URL|MODEL|KEY)$|ANTHROPIC_API_KEY$)/;
 
 const SERVICES = /^services:\n(.*?)^networks:/ms.exec(COMPOSE)?.[1] ?? '';
 /** The text of each service, by its name. */

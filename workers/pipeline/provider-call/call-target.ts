@@ -27,6 +27,8 @@ export interface CallTargetDeps {
   events: WorkerEmitter;
   /** Silence between two pieces of text after which a provider counts as hung. */
   betweenTokensMs: number;
+  /** A target that takes longer for an answer is slow: the caller of a complete one may leave before it comes. */
+  slowAnswerMs: number;
   clock: Clock;
   log: Logger;
 }
@@ -45,9 +47,14 @@ export function hasOtherTarget(breakers: Pick<Breakers, 'isPassable'>, run: Rout
   return others.some(({ provider }) => breakers.isPassable(provider));
 }
 
+/** For how long a target counts as slow after an answer that took long. */
+const SLOW_REMEMBERED_MS = 600_000;
+
 /** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
 export function createCallTarget(deps: CallTargetDeps) {
   const { adapters, breakers, openWindow, events, betweenTokensMs, clock, log } = deps;
+  /** By provider and model, when an answer last took long. */
+  const slowAt = new Map<string, number>();
 
   /** Makes one call and notes it in the trace. Calls `onBegin` when the first text is released. */
   async function ask(
@@ -57,7 +64,7 @@ export function createCallTarget(deps: CallTargetDeps) {
     writer: ChunkWriter | undefined,
     onBegin: () => void,
   ): Promise<ProviderCallResult> {
-    const { envelope, answer, lease } = run;
+    const { envelope, answer, lease, ref } = run;
     const { target, provider } = route;
     const asked = { provider: provider.name, model: target.model };
     const promptTokens = estimatePrompt(messages);
@@ -66,7 +73,13 @@ export function createCallTarget(deps: CallTargetDeps) {
     // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
     // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
     // token's time limit.
-    const stream = envelope.stream || !isCovered || hasOtherTarget(breakers, run, route);
+    const isWatched = envelope.stream || !isCovered || hasOtherTarget(breakers, run, route);
+    // If the caller of a complete answer leaves, the request may be cancelled, and the text so far is billed. A target
+    // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
+    const name = `${provider.name} ${target.model}`;
+    const calledAt = clock.now();
+    const isSlow = calledAt - (slowAt.get(name) ?? -Infinity) < SLOW_REMEMBERED_MS;
+    const mayBeLeft = isSlow && ref.facts?.terms.alone === 'cancel';
     let shown = { bytes: 0, pieces: 0 };
     const gate = openReleaseGate(lease, (text) => {
       if (answer.text === '') {
@@ -84,11 +97,11 @@ export function createCallTarget(deps: CallTargetDeps) {
       target,
       provider,
       messages,
-      stream,
+      stream: isWatched || mayBeLeft,
       joinsText: isCovered,
       outer: lease.signal,
-      // A complete answer that comes in one piece has its first token with its last.
-      firstTokenMs: stream ? firstTokenLimit(provider.firstTokenTimeoutMs, promptTokens) : provider.timeoutMs,
+      // A complete answer that comes in one piece has its first token with its last, and a slow one keeps its time.
+      firstTokenMs: isWatched ? firstTokenLimit(provider.firstTokenTimeoutMs, promptTokens) : provider.timeoutMs,
       betweenTokensMs,
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
       readLater: writer?.readLater,
@@ -101,6 +114,8 @@ export function createCallTarget(deps: CallTargetDeps) {
       return result;
     } finally {
       gate.close();
+      const endedAt = clock.now();
+      if (endedAt - calledAt > deps.slowAnswerMs) slowAt.set(name, endedAt);
     }
   }
 

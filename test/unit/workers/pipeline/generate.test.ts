@@ -53,11 +53,13 @@ describe('generate', () => {
       }),
       events: createEventBus(() => undefined),
       betweenTokensMs: 5_000,
+      slowAnswerMs: 5_000,
       clock: { now: Date.now },
       log: createRecordingLog(),
     });
     const run = {
       envelope: { requestId: 'req_1', stream: true, tenant: {}, request: { maxTokens: 4_096, jsonMode: false } },
+      ref: {},
       lease,
       history: [],
       prompt: { instruction: undefined, history: [], submitted: [{ role: 'user', content: 'Hello' }] },
