@@ -20,6 +20,8 @@ export interface WorkerEvents extends BreakerEvents, ReconcileEvents, SettleEven
   'moderation.checked': [backend: string, outcome: 'passed' | 'flagged' | 'failed', durationMs: number];
   'moderation.flagged': [run: Claimed, side: 'input' | 'output', categories: readonly string[]];
   'provider.called': [target: { provider: string; model: string }, outcome: 'ok' | ProviderFault];
+  /** An answer ended with a finish reason that is not known, in the provider's word; it was taken for `stop`. */
+  'provider.odd_end': [target: { provider: string; model: string }, word: string];
   /** A breaker's state as this worker sees it, whichever worker has changed it. */
   'breaker.seen': [provider: string, state: BreakerState];
   'webhook.attempted': [outcome: 'succeeded' | 'failed'];

@@ -39,6 +39,9 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
   events.on('provider.called', ({ provider, model }, outcome) => {
     metrics.attempts.inc({ provider, model, outcome });
   });
+  events.on('provider.odd_end', ({ provider, model }) => {
+    metrics.oddEnds.inc({ provider, model });
+  });
   events.on('breaker.seen', (provider, state) => {
     metrics.breakerState.set({ provider }, STATE_NUMBER[state]);
   });
@@ -92,6 +95,10 @@ export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): vo
     const { requestId, tenantId } = envelope;
     const message = side === 'input' ? 'A request was refused by moderation.' : 'An answer was cut off by moderation.';
     log.info(message, { requestId, tenantId, categories: [...categories] });
+  });
+  events.on('provider.odd_end', (target, word) => {
+    const message = 'A provider ended an answer with a finish reason that is not known; it was taken for stop.';
+    log.warn(message, { ...target, finishReason: word });
   });
   events.on('breaker.changed', (change) => {
     logBreakerChange(log, change);

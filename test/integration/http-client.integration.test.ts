@@ -100,6 +100,52 @@ describe('a call of a provider over HTTP', () => {
 
       expect(await readAll({ stream: false })).toHaveLength(2);
     });
+
+    it('after 100 Continue before every answer', async () => {
+      server.answer((res) => {
+        res.writeContinue();
+        res.end(COMPLETE);
+      });
+
+      for (let call = 0; call < 20; call += 1) expect(await readAll({ stream: false })).toHaveLength(2);
+
+      expect(server.connections()).toBeLessThanOrEqual(2);
+    });
+
+    it('and opens another where the provider resets what it has served, without a failure', async () => {
+      const served = new Set<unknown>();
+      server.answer((res) => {
+        if (served.has(res.socket)) res.socket?.resetAndDestroy();
+        else res.end(COMPLETE);
+        served.add(res.socket);
+      });
+
+      for (let call = 0; call < 6; call += 1) expect(await readAll({ stream: false })).toHaveLength(2);
+
+      expect(server.requests.length).toBeGreaterThan(6);
+    });
+
+    it('and fails where the one that it opens is reset, too', async () => {
+      server.answer((res) => res.end(COMPLETE));
+      await readAll({ stream: false });
+      server.requests.length = 0;
+      server.answer((res) => res.socket?.resetAndDestroy());
+
+      expect(await failureOf({ stream: false })).toMatchObject({ fault: 'transient' });
+      expect(server.requests.length).toBeLessThanOrEqual(2);
+    });
+
+    it('and fails where a part of the answer has come before the reset', async () => {
+      server.answer((res) => res.end(COMPLETE));
+      await readAll({ stream: false });
+      server.requests.length = 0;
+      server.answer((res) => {
+        res.socket?.write('HTTP/1.1 200', () => setImmediate(() => res.socket?.resetAndDestroy()));
+      });
+
+      expect(await failureOf({ stream: false })).toMatchObject({ fault: 'transient' });
+      expect(server.requests).toHaveLength(1);
+    });
   });
 
   describe('closes its connection when it is aborted', () => {
@@ -180,7 +226,7 @@ describe('a call of a provider over HTTP', () => {
     it.each([
       ['a stream without a finish reason', true, script(200, textEvent('Hi') + DONE)],
       ['an empty stream', true, script(200, '')],
-      ['an event that is not JSON', true, script(200, `${textEvent('Hi')}data: canary{\n\n${FINISH}${DONE}`)],
+      ['an event that is not JSON', true, script(200, `${textEvent('Hi')}data: {canary\n\n${FINISH}${DONE}`)],
       ['an error in the stream', true, script(200, 'data: {"error":{"message":"canary"}}\n\n')],
       ['an HTML page', true, script(200, '<html>canary</html>')],
       ['an answer that is not JSON', false, script(200, 'canary')],

@@ -4,6 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 
 import { createOpenAiModerator } from '../../workers/moderation/openai-moderator.ts';
 import type { OpenAiModeratorOptions } from '../../workers/moderation/openai-moderator.ts';
+import { CODINGS, coded, writeOdd } from '../support/odd-answers.ts';
+import type { OddAnswer } from '../support/odd-answers.ts';
 import { useScriptedServer } from '../support/scripted-server.ts';
 import { listenersOf } from '../support/signals.ts';
 
@@ -65,6 +67,25 @@ describe('a moderation endpoint', () => {
   it('a moderation endpoint is not asked about nothing', async () => {
     expect(await open().check([' ', ''])).toMatchObject({ flagged: false });
     expect(server.requests).toEqual([]);
+  });
+
+  const right: OddAnswer = { headers: { 'content-type': 'application/json' }, body: [answerOf(0.9)] };
+  it.each<[string, OddAnswer]>([
+    ['behind 100 Continue', { ...right, interim: ['HTTP/1.1 100 Continue\r\n\r\n'] }],
+    ['with a byte order mark', { ...right, body: ['\ufeff', ...right.body] }],
+    ['labelled as a page', { ...right, headers: { 'content-type': 'text/html' } }],
+    ['whose connection is held', { ...right, end: 'held' }],
+    ['whose connection is cut', { ...right, end: 'cut' }],
+    ['whose connection is reset', { ...right, end: 'reset' }],
+    ...CODINGS.map((coding): [string, OddAnswer] => [`in ${coding}`, coded(right, coding)]),
+  ])('a moderation endpoint is understood %s, and asked once', async (_how, answer) => {
+    server.answer((res) => {
+      void writeOdd(res, answer);
+    });
+
+    expect(await open().check('x')).toMatchObject({ flagged: true, categories: ['violence'] });
+    expect(server.requests).toHaveLength(1);
+    expect(server.requests[0]?.headers['accept-encoding']).toBe('identity');
   });
 
   it.each([

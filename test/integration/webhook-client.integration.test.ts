@@ -112,6 +112,28 @@ describe('a receiver', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
+  const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+  const NO_CONTENT = 'HTTP/1.1 204 No Content\r\n\r\n';
+  it.each([
+    ['100 Continue', [CONTINUE, NO_CONTENT], 204],
+    ['100 Continue in the segment of its answer', [CONTINUE + NO_CONTENT], 204],
+    ['100 Continue twice', [CONTINUE, CONTINUE, NO_CONTENT], 204],
+    ['100 Continue in pieces', [...Array.from(CONTINUE), NO_CONTENT], 204],
+    ['102 and 103', ['HTTP/1.1 102 Processing\r\n\r\n', 'HTTP/1.1 103 Early Hints\r\n\r\n', NO_CONTENT], 204],
+    ['100 Continue before a refusal', [CONTINUE, 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n'], 401],
+  ])('that says %s first is understood', async (_what, segments, status) => {
+    receiver.answerWith((res) => {
+      const write = (at: number) => {
+        const segment = segments[at];
+        if (segment !== undefined) res.socket?.write(segment, () => setImmediate(write, at + 1));
+      };
+      write(0);
+    });
+
+    expect(await client.send(receiver.url, {}, BODY)).toEqual({ status });
+    expect(receiver.received).toHaveLength(1);
+  });
+
   it('a receiver that is not there is a sentence', async () => {
     expect((await client.send('http://127.0.0.1:1/', {}, BODY)).error).toBe(
       'The connection to the receiver failed (ECONNREFUSED).',

@@ -1,13 +1,13 @@
 import { isRecord } from '../../shared/contracts/parse.ts';
-import { collectText, createEndpoint } from '../../shared/infra/http/http-call.ts';
+import { createEndpoint } from '../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import { wellFormedJson } from '../../shared/contracts/well-formed-json.ts';
-import { endpointUrl, postToProvider } from '../providers/http/call-provider.ts';
+import { parseObject } from '../providers/http/parse-json.ts';
+import { endpointUrl, postToProvider, readDocument } from '../providers/http/post-to-provider.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator.ts';
 import type { Moderator } from './moderator.ts';
-import { parseObject } from '../providers/http/parse-json.ts';
 
 /**
  * In UTF-16 units: the longest possible message (docs/spec/interface.md section 8) is one piece, while an answer may
@@ -115,6 +115,8 @@ export interface OpenAiModeratorOptions {
 }
 
 const ANSWER_BYTES_MAX = 1024 * 1024;
+/** A verdict that is there in whole waits this long for the end of its body, which lets the connection be used again. */
+const END_WAIT_MS = 100;
 /** A request should not be refused because of a closed connection or a moment of overload. */
 const RETRIES = 1;
 
@@ -125,8 +127,8 @@ export function createOpenAiModerator(http: HttpClient, options: OpenAiModerator
   const endpoint = createEndpoint(endpointUrl(options.baseUrl, '/moderations'), headers);
 
   async function ask(inputs: readonly string[], signal: AbortSignal): Promise<ModerationReport> {
-    const answer = collectText(ANSWER_BYTES_MAX);
-    await postToProvider(http, { endpoint, body: toModerationBody(inputs, model), signal }, () => answer.take);
+    const answer = readDocument(ANSWER_BYTES_MAX);
+    await postToProvider(http, { endpoint, body: toModerationBody(inputs, model), signal }, () => answer, END_WAIT_MS);
     return parseModeration(answer.text(), inputs.length);
   }
 

@@ -24,6 +24,8 @@ export interface ProviderCall {
   onBytes?: () => void;
   /** Join text that arrives together into fewer events. Only if nobody counts pieces as tokens. */
   joinsText?: boolean;
+  /** How long the end of the body is waited for once nothing of the answer is missing; a second by default. */
+  endWaitMs?: number;
   /** Called after each part of a stream's body: when to read the next part. Undefined: as soon as it arrives. */
   readLater?: (() => ReadLater | undefined) | undefined;
 }
@@ -34,16 +36,17 @@ export interface ReportedUsage extends Usage {
   reasoningTokens?: number;
 }
 
+export interface ProviderEnd {
+  finishReason: 'stop' | 'length' | 'content_filter';
+  usage: ReportedUsage | undefined;
+  /** The model as the provider names it. */
+  model?: string | undefined;
+  /** The provider's word for the end, if it is one that this service does not know and takes for `stop`. */
+  unknownReason?: string | undefined;
+}
+
 /** What a provider sends, in order: text, then one end. */
-export type ProviderEvent =
-  | { kind: 'text'; text: string }
-  | {
-      kind: 'end';
-      finishReason: 'stop' | 'length' | 'content_filter';
-      usage: ReportedUsage | undefined;
-      /** The model as the provider names it. */
-      model?: string | undefined;
-    };
+export type ProviderEvent = { kind: 'text'; text: string } | ({ kind: 'end' } & ProviderEnd);
 
 /** Takes events while the answer arrives. What it throws ends the call. */
 export type ProviderSink = (event: ProviderEvent) => void;

@@ -4,6 +4,8 @@ export interface HttpHead {
   status: number;
   /** Undefined where the server sent none, or several. */
   header(name: string): string | undefined;
+  /** Ends the call, which rejects with the reason, and its connection. */
+  close(reason: Error): void;
 }
 
 /**
@@ -26,7 +28,13 @@ export function createEndpoint(url: string, headers: Readonly<Record<string, str
   return {
     origin,
     path: pathname + search,
-    headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/plain, */*', ...headers },
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/plain, */*',
+      // Without it any coding is welcome (RFC 9110 section 12.5.3).
+      'Accept-Encoding': 'identity',
+      ...headers,
+    },
   };
 }
 
@@ -71,23 +79,32 @@ export class BodyTooLargeError extends Error {
   override readonly name = 'BodyTooLargeError';
 }
 
-export interface TextCollector {
+export interface BodyCollector {
   /** Throws BodyTooLargeError past the limit. */
   take: TakePart;
   /** What has been taken. */
+  bytes(): Buffer;
+  /** The same as UTF-8, without a byte order mark. */
   text(): string;
 }
 
-/** Joins the parts of a body to UTF-8 text of at most `maxBytes`. */
-export function collectText(maxBytes: number): TextCollector {
+const BYTE_ORDER_MARK = 0xfeff;
+
+/** Joins the parts of a body of at most `maxBytes`. */
+export function collectBody(maxBytes: number): BodyCollector {
   const parts: Buffer[] = [];
   let size = 0;
+  const bytes = () => (parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts));
   return {
     take(part) {
       size += part.length;
       if (size > maxBytes) throw new BodyTooLargeError(`The body exceeds ${maxBytes} bytes`);
       parts.push(part);
     },
-    text: () => (parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts)).toString('utf8'),
+    bytes,
+    text() {
+      const text = bytes().toString('utf8');
+      return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
+    },
   };
 }

@@ -3,17 +3,22 @@ import type { Socket } from 'node:net';
 import { buildConnector } from 'undici';
 
 import type { ReadLater } from './http-call.ts';
+import { skipContinue } from './interim-answers.ts';
 
 /** A connection that can be left unread for a while. */
 export interface PacedSocket {
   /** From now on reads when `later` calls back. Undefined: as soon as something comes. */
   pace(later: ReadLater | undefined): void;
+  /** An answer has ended; another call may follow. */
+  rest(): void;
+  /** Whether the connection has brought an answer before, and not a byte since: its server may have given it up. */
+  isStale(): boolean;
 }
 
 export interface PacedSockets {
   /** For undici. */
   connect: buildConnector.connector;
-  /** The connection whose data undici is handling; undefined: it speaks HTTP/2, where many calls share one. */
+  /** The connection whose data or end undici is handling; undefined: it speaks HTTP/2, where many calls share one. */
   current(): PacedSocket | undefined;
 }
 
@@ -21,7 +26,9 @@ export interface PacedSockets {
 const ONE_PART = 1;
 
 function paceable(socket: Socket): PacedSocket {
+  const answers = skipContinue(socket);
   const read = socket._read.bind(socket);
+  let hasServed = false;
   let later: ReadLater | undefined;
   let readOn: (() => void) | undefined;
 
@@ -44,6 +51,11 @@ function paceable(socket: Socket): PacedSocket {
       later = wanted;
       if (later === undefined) readOn?.();
     },
+    rest() {
+      hasServed = true;
+      answers.next();
+    },
+    isStale: () => hasServed && !answers.hasBegun(),
   };
 }
 
@@ -66,14 +78,16 @@ export function createPacedSockets(options: buildConnector.BuildOptions): PacedS
           return;
         }
         const paced = paceable(socket);
-        socket.on('readable', () => {
+        const enter = () => {
           current = paced;
-        });
+        };
+        const leave = () => {
+          current = undefined;
+        };
+        socket.on('readable', enter).on('error', enter).on('close', enter);
         // undici listens from here on, between the two.
         callback(...connected);
-        socket.on('readable', () => {
-          current = undefined;
-        });
+        socket.on('readable', leave).on('error', leave).on('close', leave);
       });
     },
   };

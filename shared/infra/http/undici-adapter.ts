@@ -1,6 +1,6 @@
 import { AxiosHeaders } from 'axios';
 import type { AxiosAdapter, AxiosResponse } from 'axios';
-import { Agent } from 'undici';
+import { Agent, Client } from 'undici';
 import type { Dispatcher } from 'undici';
 
 import { NetworkError, SentCall } from './http-call.ts';
@@ -15,32 +15,39 @@ const KEEP_ALIVE_MS = 30_000;
 
 interface Connections {
   agent: Dispatcher;
+  /** A connection of its own for one call. */
+  openAnother(origin: string): Client;
   sockets: Pick<PacedSockets, 'current'>;
 }
 
 /** Of one process to providers; the caller's own timers limit headers and body, see provider-call-clock.ts. */
 export function createConnections(): Connections {
   const sockets = createPacedSockets({ timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() });
-  const agent = new Agent({
+  const settings = {
     connect: sockets.connect,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: 0,
     bodyTimeout: 0,
-    connections: null,
     pipelining: 1,
-  });
-  return { agent, sockets };
+  };
+  const agent = new Agent({ ...settings, connections: null });
+  return { agent, sockets, openAnother: (origin) => new Client(origin, settings) };
 }
 
 const NOTHING: TakePart = () => undefined;
 /** The answer's own go to `onHead`. */
 const NO_HEADERS = new AxiosHeaders();
 
+function optionsOf({ endpoint, headers, body }: HttpCall): Dispatcher.DispatchOptions {
+  const { origin, path, headers: shared } = endpoint;
+  return { origin, path, method: 'POST', headers: { ...shared, ...headers }, body };
+}
+
 /**
  * Resolves with the status at the end of the body. Lets go of the call at its end: undici's own request, which knows this
  * handler, lives on until V8's next full collection (docs/decisions/0072-garbage-that-dies-young.md).
  */
-function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<number> {
+function dispatch({ agent, openAnother, sockets }: Connections, sentCall: HttpCall): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   let call: HttpCall | undefined = sentCall;
   let sent: Dispatcher.DispatchController | undefined;
@@ -63,12 +70,15 @@ function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<
     end();
     reject(error);
   };
-  const onAbort = () => {
+  const close = (reason: Error) => {
     if (call === undefined) return;
+    stopped = reason;
+    fail(reason);
+    sent?.abort(reason);
+  };
+  const onAbort = () => {
     // The reasons of aborts are errors here, and so is what is thrown.
-    stopped = call.signal.reason as Error;
-    fail(stopped);
-    sent?.abort(stopped);
+    if (call !== undefined) close(call.signal.reason as Error);
   };
   /** undici ends a call, and its connection, where the handler throws. */
   const orEnd = <T>(act: () => T): T => {
@@ -100,15 +110,7 @@ function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<
     return promise;
   }
   call.signal.addEventListener('abort', onAbort, { once: true });
-  const { endpoint, headers, body } = call;
-  const options: Dispatcher.DispatchOptions = {
-    origin: endpoint.origin,
-    path: endpoint.path,
-    method: 'POST',
-    headers: { ...endpoint.headers, ...headers },
-    body,
-  };
-  agent.dispatch(options, {
+  const handler: Dispatcher.DispatchHandler = {
     onRequestStart(controller) {
       sent = controller;
       // It was waiting for its connection.
@@ -123,7 +125,7 @@ function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<
         return typeof value === 'string' ? value : undefined;
       };
       const { onHead } = call;
-      take = orEnd(() => onHead({ status, header }));
+      take = orEnd(() => onHead({ status, header, close }));
     },
     onResponseData(_controller, part) {
       if (parts.push(part) === 1) queueMicrotask(takeRead);
@@ -133,15 +135,24 @@ function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<
       socket?.pace(call.readLater());
     },
     onResponseEnd() {
+      sockets.current()?.rest();
       orEnd(takeParts);
       end();
       resolve(status);
     },
     onResponseError(_controller, error) {
+      if (call !== undefined && sockets.current()?.isStale() === true) {
+        // Where the server gives up idle connections without a word, each of them would be a failure of the provider.
+        const another = openAnother(call.endpoint.origin);
+        another.dispatch(optionsOf(call), handler);
+        void another.close();
+        return;
+      }
       takeRead();
       fail(new NetworkError(error));
     },
-  });
+  };
+  agent.dispatch(optionsOf(call), handler);
   return promise;
 }
 

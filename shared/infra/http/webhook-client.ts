@@ -2,9 +2,10 @@ import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 
-import { Client } from 'undici';
+import { Client, buildConnector } from 'undici';
 import type { Dispatcher } from 'undici';
 
+import { skipContinue } from './interim-answers.ts';
 import { isPublicAddress } from './public-address.ts';
 import { createTenantResolver, errorCodeOf } from './resolve-name.ts';
 import type { ResolveName } from './resolve-name.ts';
@@ -84,6 +85,18 @@ function pinnedTo(addresses: LookupAddress[]): LookupFunction {
   };
 }
 
+/** Some receivers say `100 Continue` before every answer. */
+function connectorTo(addresses: LookupAddress[], timeoutMs: number): buildConnector.connector {
+  const connect = buildConnector({ lookup: pinnedTo(addresses), timeout: timeoutMs });
+  return (target, callback) => {
+    connect(target, (...connected) => {
+      const [error, socket] = connected;
+      if (error === null && !('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) skipContinue(socket);
+      callback(...connected);
+    });
+  };
+}
+
 /**
  * Posts to addresses that tenants have given, on the public Internet only (docs/architecture/facts.md section 8): a
  * name is resolved once, every address it has must be public, and the connection goes to one of them. Each attempt has
@@ -119,7 +132,7 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
     if (!target.ok) throw new Unreachable(`The URL of the receiver ${target.fault}.`);
     const addresses = await addressesOf(target.host, signal);
     const client = new Client(target.url.origin, {
-      connect: { lookup: pinnedTo(addresses), timeout: timeoutMs },
+      connect: connectorTo(addresses, timeoutMs),
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     });

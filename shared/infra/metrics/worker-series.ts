@@ -47,6 +47,10 @@ export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauge
       'model',
       'outcome',
     ]),
+    oddEnds: count('parley_provider_odd_ends_total', 'Answers with an unknown finish reason, by target.', [
+      'provider',
+      'model',
+    ]),
     breakerChanges: countBreakerChanges(registers),
     breakerState: new Gauge({
       name: 'parley_breaker_state',

@@ -147,6 +147,8 @@ export function createCallTarget(deps: CallTargetDeps) {
       throw error;
     });
     events.emit('provider.called', { provider: provider.name, model: target.model }, 'ok');
+    if (result.unknownReason !== undefined)
+      events.emit('provider.odd_end', { provider: provider.name, model: target.model }, result.unknownReason);
     if (result.flagged !== undefined) {
       noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
       events.emit('moderation.flagged', run, 'output', result.flagged.categories);

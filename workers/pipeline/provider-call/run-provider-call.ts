@@ -5,8 +5,14 @@ import type { Provider, Target } from '../../../shared/domain/routing/routing.ts
 import { FlaggedError } from '../../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../../moderation/moderator.ts';
 import { ProviderError } from '../../providers/provider.ts';
-import type { ProviderAdapter, ProviderCall, ProviderEvent, ReportedUsage } from '../../providers/provider.ts';
-import { ProviderTimeout, startProviderCallClock } from './provider-call-clock.ts';
+import type {
+  ProviderAdapter,
+  ProviderCall,
+  ProviderEnd,
+  ProviderEvent,
+  ReportedUsage,
+} from '../../providers/provider.ts';
+import { startProviderCallClock } from './provider-call-clock.ts';
 import type { ProviderCallClock } from './provider-call-clock.ts';
 
 export interface ProviderCallInput {
@@ -34,14 +40,11 @@ export interface ProviderCallResult {
   finishReason: 'stop' | 'length' | 'content_filter';
   /** Undefined: the provider did not say. */
   usage: ReportedUsage | undefined;
+  /** See ProviderEnd. */
+  unknownReason?: string | undefined;
   /** Set when the answer was cut off by moderation. */
   flagged?: ModerationVerdict;
 }
-
-type AnswerEnd = Extract<ProviderEvent, { kind: 'end' }>;
-
-/** How long a provider may keep its connection open after the end of its answer. */
-const DRAIN_MS = 2_000;
 
 /**
  * In UTF-16 units: 64 per token of the largest `max_tokens`, although models write about four. The answer to a batch
@@ -71,17 +74,6 @@ function callOf(
   };
 }
 
-/** Reads to the end of the body, so that the connection can be used again. How the body ends does not matter. */
-function drain(body: Promise<void>, clock: ProviderCallClock): void {
-  const timer = setTimeout(() => {
-    clock.abort(new ProviderTimeout('end of the body', DRAIN_MS));
-  }, DRAIN_MS);
-  const clear = () => {
-    clearTimeout(timer);
-  };
-  body.then(clear, clear);
-}
-
 /** Makes one provider call and passes its text through the moderation window. Throws a ProviderError or the signal's reason. */
 export async function runProviderCall(adapter: ProviderAdapter, input: ProviderCallInput): Promise<ProviderCallResult> {
   const { provider } = input;
@@ -90,7 +82,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     betweenTokensMs: input.betweenTokensMs,
     totalMs: provider.timeoutMs,
   });
-  const state: { phase: 'begun' | 'ended' | 'over'; stopped?: Error } = { phase: 'begun' };
+  const state: { hasEnded: boolean; stopped?: Error } = { hasEnded: false };
   let hasShown = false;
   const window = input.openWindow({
     signal: clock.signal,
@@ -103,16 +95,16 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     stop(reason) {
       state.stopped = reason;
       // Moderation may stop the call while the call waits for the provider.
-      if (state.phase === 'begun') clock.abort(reason);
+      if (!state.hasEnded) clock.abort(reason);
     },
   });
-  const end = Promise.withResolvers<AnswerEnd>();
+  const end = Promise.withResolvers<ProviderEnd>();
   let units = 0;
   /** Called as each part of the answer is read. Anything it throws ends the call. */
   function hear(event: ProviderEvent): void {
-    if (state.phase !== 'begun') return;
+    if (state.hasEnded) return;
     if (event.kind === 'end') {
-      state.phase = 'ended';
+      state.hasEnded = true;
       clock.rest();
       end.resolve(event);
       return;
@@ -126,11 +118,10 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   async function call(): Promise<void> {
     try {
       await adapter.generate(provider, callOf(input, clock), hear);
-      if (state.phase === 'begun') end.reject(new Error('An adapter ended without an end event'));
+      if (!state.hasEnded) end.reject(new Error('An adapter ended without an end event'));
     } catch (error) {
       end.reject(error);
     }
-    if (state.phase === 'ended') state.phase = 'over';
   }
   /**
    * If the caller has seen the beginning of a stream that fails, the text that moderation still holds back is part of
@@ -138,17 +129,18 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
    * time is over and the text has yet to be checked; only shown text is counted.
    */
   async function showRest(error: unknown): Promise<unknown> {
-    if (state.phase !== 'begun' || !hasShown || !input.envelope.stream || input.outer.aborted) return error;
-    state.phase = 'over';
+    if (state.hasEnded || !hasShown || !input.envelope.stream || input.outer.aborted) return error;
+    state.hasEnded = true;
     await window.end();
     return state.stopped instanceof FlaggedError ? state.stopped : error;
   }
-  const body = call();
+  // Goes on behind the end of the answer to that of the body, for which the adapter waits as long as is good.
+  void call();
   try {
-    const { finishReason, usage } = await end.promise;
+    const { finishReason, usage, unknownReason } = await end.promise;
     await window.end();
     if (state.stopped !== undefined) throw state.stopped;
-    return { finishReason, usage };
+    return unknownReason === undefined ? { finishReason, usage } : { finishReason, usage, unknownReason };
   } catch (error) {
     const cause = state.stopped ?? (await showRest(error));
     if (!(cause instanceof FlaggedError)) throw cause;
@@ -157,6 +149,5 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   } finally {
     window.close();
     clock.stop();
-    if (state.phase === 'ended') drain(body, clock);
   }
 }

@@ -1,19 +1,22 @@
 import { createEndpoint } from '../../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
-import { callProvider, endpointUrl } from '../http/call-provider.ts';
+import { callProvider } from '../http/call-provider.ts';
 import type { ProviderStreamReader } from '../http/call-provider.ts';
+import { parseObject } from '../http/parse-json.ts';
+import { endpointUrl } from '../http/post-to-provider.ts';
 import { ProviderError, perProvider } from '../provider.ts';
 import type { ProviderAdapter, ProviderSink } from '../provider.ts';
 import { cutAtBlank, laterUsage, parseEvent, parseMessage, wholeUsage } from './response.ts';
 import { blankStops, anthropicHeaders, toMessagesBody } from './request.ts';
-import type { AnthropicFinish, AnthropicUsage } from './response.ts';
+import type { FinishReason } from '../http/finish-reason.ts';
+import type { AnthropicUsage } from './response.ts';
 
 function cutShort(): ProviderError {
   return new ProviderError('transient', 'The provider ended its stream before the end of its answer');
 }
 
 function openStream(sink: ProviderSink): ProviderStreamReader {
-  let finishReason: AnthropicFinish | undefined;
+  let finishReason: FinishReason | undefined;
   let usage: AnthropicUsage = {};
   let model: string | undefined;
   let ended = false;
@@ -24,9 +27,9 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
     sink({ kind: 'end', finishReason, usage: wholeUsage(usage), model });
   }
   return {
-    read(data) {
+    read(value) {
       if (ended) return;
-      const event = parseEvent(data);
+      const event = parseEvent(value);
       if (event.kind === 'text' && event.text !== '') sink(event);
       if (event.kind === 'progress') {
         finishReason = event.finishReason ?? finishReason;
@@ -35,13 +38,15 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
       }
       if (event.kind === 'stop') finish();
     },
-    // With its stop reason an answer is complete, although a server may close without `message_stop`.
+    // Compatible servers may say so in place of `message_stop`, or close without either.
+    done: finish,
     end: finish,
+    isWhole: () => finishReason !== undefined,
   };
 }
 
 function readComplete(json: string, sink: ProviderSink): void {
-  const { text, ...end } = parseMessage(json);
+  const { text, ...end } = parseMessage(parseObject(json));
   if (text !== '') sink({ kind: 'text', text });
   sink({ kind: 'end', ...end });
 }

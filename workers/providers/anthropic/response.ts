@@ -1,8 +1,10 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
 import { isRecord } from '../../../shared/contracts/parse.ts';
-import { EnoughError } from '../http/call-provider.ts';
-import { errorInAnswer } from '../http/error-reply.ts';
-import { modelName, parseObject, tokenCount } from '../http/parse-json.ts';
+import { errorInAnswer, errorOf } from '../http/error-reply.ts';
+import { plainWord, readFinishReason } from '../http/finish-reason.ts';
+import type { FinishReason } from '../http/finish-reason.ts';
+import { modelName, tokenCount } from '../http/parse-json.ts';
+import { EnoughError } from '../http/post-to-provider.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderSink } from '../provider.ts';
 
@@ -42,8 +44,6 @@ export function cutAtBlank(sink: ProviderSink, stops: readonly string[]): Provid
   };
 }
 
-export type AnthropicFinish = 'stop' | 'length' | 'content_filter';
-
 /** Token counts as far as they are known; a stream reports them in two events. */
 export interface AnthropicUsage {
   input?: number;
@@ -56,32 +56,25 @@ export interface AnthropicUsage {
 /** What one event of a stream means to this service. */
 export type AnthropicEvent =
   | { kind: 'text'; text: string }
-  | { kind: 'progress'; finishReason: AnthropicFinish | undefined; usage: AnthropicUsage; model?: string | undefined }
+  | { kind: 'progress'; finishReason: FinishReason | undefined; usage: AnthropicUsage; model?: string | undefined }
   | { kind: 'stop' }
   | { kind: 'other' };
 
 export interface AnthropicMessage {
   text: string;
-  finishReason: AnthropicFinish;
+  finishReason: FinishReason;
   usage: Usage | undefined;
   model: string | undefined;
 }
 
-const FINISH_REASONS: Readonly<Record<string, AnthropicFinish>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  refusal: 'content_filter',
-};
-
 /** `pause_turn` and `tool_use` wait for a next step that this service never takes; an unknown reason may do so, too. */
-function toFinishReason(value: unknown): AnthropicFinish | undefined {
-  if (typeof value !== 'string') return undefined;
-  const reason = Object.hasOwn(FINISH_REASONS, value) ? FINISH_REASONS[value] : undefined;
-  if (reason !== undefined) return reason;
-  const word = /^\w{1,64}$/.test(value) ? value : 'unreadable';
-  throw new ProviderError('transient', `The provider stopped for a reason that ends no answer (${word})`);
+function toFinishReason(word: unknown): FinishReason | undefined {
+  const meaning = readFinishReason(word);
+  if (meaning !== 'tool' && meaning !== 'unknown') return meaning;
+  throw new ProviderError(
+    'transient',
+    `The provider stopped for a reason that ends no answer (${plainWord(String(word))})`,
+  );
 }
 
 /** Some servers keep OpenAI's words for the two counts. */
@@ -125,9 +118,8 @@ function textOf(block: unknown, type: 'text' | 'text_delta'): string {
   return isRecord(block) && block['type'] === type && typeof block['text'] === 'string' ? block['text'] : '';
 }
 
-/** Reads one event. Throws a ProviderError for an error event and for anything that is no event. */
-export function parseEvent(json: string): AnthropicEvent {
-  const event = parseObject(json);
+/** Reads one event. Throws a ProviderError for an error. */
+export function parseEvent(event: Record<string, unknown>): AnthropicEvent {
   switch (event['type']) {
     case 'message_start': {
       // Its output count covers only the beginning; without a later figure, there is no output count.
@@ -149,19 +141,20 @@ export function parseEvent(json: string): AnthropicEvent {
       return { kind: 'stop' };
     case 'error':
       throw errorInAnswer(event['error']);
-    default:
-      if (typeof event['type'] !== 'string')
-        throw new ProviderError('transient', 'The provider sent an event without a type');
+    default: {
+      const error = errorOf(event, typeof event['type'] === 'string');
+      if (error !== undefined) throw errorInAnswer(error);
       // `ping`, `content_block_stop`, and whatever the API may add: clients are to ignore unknown events.
       return { kind: 'other' };
+    }
   }
 }
 
 /** Reads a complete answer. Throws a ProviderError on anything else. */
-export function parseMessage(json: string): AnthropicMessage {
-  const message = parseObject(json);
-  if (message['type'] === 'error') throw errorInAnswer(message['error']);
+export function parseMessage(message: Record<string, unknown>): AnthropicMessage {
   const content = message['content'];
+  const error = message['type'] === 'error' ? message['error'] : errorOf(message, Array.isArray(content));
+  if (error !== undefined) throw errorInAnswer(error);
   if (!Array.isArray(content)) throw new ProviderError('transient', 'The provider sent an answer without content');
   const finishReason = toFinishReason(message['stop_reason']);
   if (finishReason === undefined)

@@ -1,11 +1,14 @@
 import { createParser } from 'eventsource-parser';
 
-import { BodyTooLargeError, NetworkError, collectText } from '../../../shared/infra/http/http-call.ts';
-import type { HttpCall, HttpEndpoint, HttpHead, TakePart } from '../../../shared/infra/http/http-call.ts';
+import { isRecord } from '../../../shared/contracts/parse.ts';
+import type { HttpEndpoint } from '../../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderCall, ProviderSink } from '../provider.ts';
-import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
+import { errorInAnswer } from './error-reply.ts';
+import { notJson } from './parse-json.ts';
+import { ANSWER_BYTES_MAX, EnoughError, STREAM_BYTES_MAX, postToProvider, readDocument } from './post-to-provider.ts';
+import type { AnswerReader } from './post-to-provider.ts';
 
 /**
  * Text that arrives together is passed on in pieces of at least this many characters: a client still sees the answer
@@ -37,47 +40,80 @@ function joinText(sink: ProviderSink): { sink: ProviderSink; flush: () => void }
   return { sink: join, flush };
 }
 
-/** Reads the parts of an SSE stream; throws a ProviderError if the stream is larger than any answer may be. */
-function readSse(onData: (data: string) => void, onBytes: (() => void) | undefined, onRead: () => void): TakePart {
+/** Passes the data of one event on. Throws a ProviderError where it cannot be read. */
+function readEvent(data: string, name: string | undefined, reader: ProviderStreamReader): void {
+  if (!data.startsWith('{')) {
+    const text = data.trim();
+    if (text.startsWith('{')) readEvent(text, name, reader);
+    else if (text.includes('\n')) for (const line of text.split('\n')) readEvent(line, name, reader);
+    else if (text === '[DONE]') reader.done();
+    else if (name === 'error' && text !== '') throw errorInAnswer(text);
+    // Anything else is no object, and so neither text nor an end: heartbeats of many kinds.
+    return;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(data);
+  } catch {
+    // Two events without a blank line between them are joined by a line break.
+    if (!data.includes('\n')) throw notJson();
+    for (const line of data.split('\n')) readEvent(line, name, reader);
+    return;
+  }
+  if (!isRecord(value)) return;
+  if (name === 'error') throw errorInAnswer(value['error'] ?? value);
+  reader.read(value);
+}
+
+interface SseReader extends AnswerReader {
+  /** The body has come to its end. */
+  end(): void;
+}
+
+/** Reads an SSE stream; throws a ProviderError if it is larger than any answer may be. */
+function readSse(reader: ProviderStreamReader, onBytes: (() => void) | undefined, onRead: () => void): SseReader {
   const parser = createParser({
-    onEvent: ({ data }) => {
-      onData(data);
+    onEvent: ({ data, event }) => {
+      readEvent(data, event, reader);
     },
   });
   const decoder = new TextDecoder();
   let size = 0;
-  return (part) => {
-    size += part.length;
-    onBytes?.();
-    if (size > STREAM_BYTES_MAX) throw new ProviderError('transient', 'The provider sent an oversized stream');
+  function feed(text: string): void {
     try {
-      parser.feed(decoder.decode(part, { stream: true }));
+      parser.feed(text);
     } catch (error) {
       // Passes on to the caller the text that came before the fault.
       onRead();
       throw error;
     }
     onRead();
+  }
+  return {
+    take(part) {
+      size += part.length;
+      onBytes?.();
+      if (size > STREAM_BYTES_MAX) throw new ProviderError('transient', 'The provider sent an oversized stream');
+      feed(decoder.decode(part, { stream: true }));
+    },
+    end() {
+      // Some servers leave the last blank line out.
+      feed(`${decoder.decode()}\n\n`);
+    },
+    isWhole: reader.isWhole,
+    seemsWhole: reader.isWhole,
   };
 }
 
-/** Adds a path to a base URL, with or without a slash at its end; a query (Azure's `api-version`) stays behind it. */
-export function endpointUrl(baseUrl: string, path: string): string {
-  const [base = '', query] = baseUrl.split('?');
-  return `${base.replace(/\/+$/, '')}${path}${query === undefined ? '' : `?${query}`}`;
-}
-
-/** 16,384 tokens of any script, escaped, with room to spare. */
-const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
-const STREAM_BYTES_MAX = ANSWER_BYTES_MAX * 4;
-const ERROR_BYTES_MAX = 64 * 1024;
-
-/** Reads the events of one stream. Both throw a ProviderError. */
+/** Reads the events of one stream. All but the last throw a ProviderError. */
 export interface ProviderStreamReader {
-  /** The `data` of an event. */
-  read(data: string): void;
-  /** The body has ended. */
+  read(event: Record<string, unknown>): void;
+  /** `[DONE]`: the answer has ended; only its usage may follow. */
+  done(): void;
+  /** No more will be read. */
   end(): void;
+  /** Whether text and finish reason have come, and only usage may be missing. */
+  isWhole(): boolean;
 }
 
 /** What one protocol says to a server, and how it reads the answer. */
@@ -90,105 +126,83 @@ export interface ProviderExchange {
   readComplete(json: string, sink: ProviderSink): void;
 }
 
-/** Thrown by a sink that needs no more: the call ends without a failure. */
-export class EnoughError extends Error {
-  override readonly name = 'EnoughError';
-}
+/** White space, and the bytes of UTF-8's byte order mark. */
+const SKIPPED: ReadonlySet<number> = new Set([...Buffer.from(' \t\r\n'), 0xef, 0xbb, 0xbf]);
+/** Of `data`, `event`, `id`, `retry` and a comment. No JSON document begins like that. */
+const STREAM_BEGINS: ReadonlySet<number> = new Set(Buffer.from('deir:'));
+/** Of an object. No stream begins like that. */
+const [DOCUMENT_BEGINS] = Buffer.from('{');
 
-/** What an answer with an error status says. */
-function refusalOf({ status, header }: HttpHead, body: string): ProviderError {
-  const error = parseError(body);
-  return new ProviderError(faultOfAnswer(status, error), `The provider answered ${status} (${error.word})`, {
-    status,
-    retryAfterMs: parseRetryAfter(header('retry-after'), Date.now()),
-  });
-}
-
-/** Network failures and cut bodies are the provider's fault. Aborts, and what a sink throws, pass unchanged. */
-function toProviderError(error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
-  if (error instanceof BodyTooLargeError)
-    return new ProviderError('transient', 'The provider sent an oversized answer', { cause: error });
-  if (!(error instanceof NetworkError)) return error;
-  const fault = error.code === 'UND_ERR_CONNECT_TIMEOUT' ? 'silent' : 'transient';
-  const code = error.code === '' ? 'no code' : error.code;
-  return new ProviderError(fault, `The connection to the provider failed (${code})`, { cause: error });
-}
-
-/** Posts, and passes the body of a 200 to `onAnswer`; any other status rejects with the error in the answer. */
-export async function postToProvider(
-  http: HttpClient,
-  call: Omit<HttpCall, 'onHead'>,
-  onAnswer: (head: HttpHead) => TakePart,
-): Promise<void> {
-  const reply = collectText(ERROR_BYTES_MAX);
-  const state: { refused?: HttpHead } = {};
-  try {
-    await http.post({
-      ...call,
-      onHead(head) {
-        if (head.status === 200) return onAnswer(head);
-        state.refused = head;
-        return reply.take;
-      },
-    });
-  } catch (error) {
-    // If the body of a refusal is too large or cut off, the status alone counts.
-    if (state.refused !== undefined && !call.signal.aborted) throw refusalOf(state.refused, '');
-    throw toProviderError(error, call.signal);
-  }
-  if (state.refused !== undefined) throw refusalOf(state.refused, reply.text());
-}
-
-/** Some servers answer a call for a stream with one JSON document, as LiteLLM does from its cache. */
-function isDocument({ header }: HttpHead): boolean {
-  return header('content-type')?.trim().toLowerCase().startsWith('application/json') === true;
-}
-
-const WHITE_SPACE: ReadonlySet<number> = new Set(Buffer.from(' \t\r\n'));
-/** Of `data`, `event` and a comment. No JSON document begins like that. */
-const STREAM_BEGINS: ReadonlySet<number> = new Set(Buffer.from('de:'));
-
-/** Others send a stream and call it JSON. The first byte that is no white space tells which of the two it is. */
-function byBeginning(asDocument: TakePart, openAsStream: () => TakePart): TakePart {
-  let take: TakePart | undefined;
-  return (part) => {
-    if (take === undefined) {
-      const first = part.find((byte) => !WHITE_SPACE.has(byte));
-      if (first !== undefined) take = STREAM_BEGINS.has(first) ? openAsStream() : asDocument;
-    }
-    (take ?? asDocument)(part);
+/**
+ * Some servers answer a call for a stream with a document, as LiteLLM does from its cache, others a call for a document
+ * with a stream, and either may be labelled as the other. The first byte that says something tells which it is.
+ */
+function byBeginning(isStream: boolean, open: (isStream: boolean) => AnswerReader): AnswerReader {
+  let reader: AnswerReader | undefined;
+  return {
+    take(part) {
+      if (reader === undefined) {
+        const first = part.find((byte) => !SKIPPED.has(byte));
+        if (first === undefined) return;
+        reader = open(STREAM_BEGINS.has(first) || (isStream && first !== DOCUMENT_BEGINS));
+      }
+      reader.take(part);
+    },
+    isWhole: () => reader?.isWhole() === true,
+    seemsWhole: () => reader?.seemsWhole() === true,
   };
 }
 
 /** Makes one call over HTTP, in any protocol. The signal limits its time; sizes are limited here; failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
-  { requestId, traceparent, stream, signal, onBytes, joinsText = false, readLater }: ProviderCall,
+  { requestId, traceparent, stream, signal, onBytes, joinsText = false, readLater, endWaitMs }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
   // Not a field of an object: V8 would keep a closure in a field, and the whole call with it, until its next full
   // collection (docs/decisions/0072-garbage-that-dies-young.md).
-  let end: (() => void) | undefined;
+  let end: ((isEnded: boolean) => void) | undefined;
+  let hasRefused = false;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
   const call = { endpoint, headers, body, signal, readLater };
+  const hear: ProviderSink = (event) => {
+    try {
+      sink(event);
+    } catch (error) {
+      hasRefused = true;
+      throw error;
+    }
+  };
+  function openSse(): AnswerReader {
+    const joined = joinsText ? joinText(hear) : { sink: hear, flush: () => undefined };
+    const reader = openStream(joined.sink);
+    const sse = readSse(reader, onBytes, joined.flush);
+    // What the sink has thrown ends the call, however much of the answer is there.
+    const isWhole = () => !hasRefused && reader.isWhole();
+    end = (isEnded) => {
+      try {
+        if (isEnded) sse.end();
+      } catch (error) {
+        if (!isWhole()) throw error;
+      }
+      reader.end();
+    };
+    return { take: sse.take, isWhole, seemsWhole: isWhole };
+  }
+  function openDocument(): AnswerReader {
+    const document = readDocument(ANSWER_BYTES_MAX);
+    end = () => {
+      readComplete(document.text(), hear);
+    };
+    return document;
+  }
+  const open = (isStream: boolean) => (isStream ? openSse() : openDocument());
   try {
-    await postToProvider(http, call, (head) => {
-      const openAsStream = () => {
-        const joined = joinsText ? joinText(sink) : { sink, flush: () => undefined };
-        const reader = openStream(joined.sink);
-        end = reader.end;
-        return readSse(reader.read, onBytes, joined.flush);
-      };
-      if (stream && !isDocument(head)) return openAsStream();
-      const answer = collectText(ANSWER_BYTES_MAX);
-      end = () => {
-        readComplete(answer.text(), sink);
-      };
-      return stream ? byBeginning(answer.take, openAsStream) : answer.take;
-    });
-    end?.();
+    const isEnded = await postToProvider(http, call, () => byBeginning(stream, open), endWaitMs);
+    // Of an empty body.
+    if (end === undefined) open(stream);
+    end?.(isEnded);
   } catch (error) {
     if (!(error instanceof EnoughError)) throw error;
   }

@@ -103,6 +103,20 @@ export function faultOfAnswer(status: number, { word, isPage }: ErrorReply): Pro
   return fault === 'caller' && word === TOO_LONG ? 'too_long' : fault;
 }
 
+const saysSomething = (value: unknown) => (typeof value === 'string' ? value.trim() !== '' : Number(value) > 0);
+
+/**
+ * The error of an answer or an event: its own field, or the whole where it has no envelope (vLLM). Undefined where the
+ * field says nothing: some Go servers print the empty struct beside every answer.
+ */
+export function errorOf(value: Record<string, unknown>, isAnswer: boolean): unknown {
+  const { error } = value;
+  if (typeof error === 'string' ? saysSomething(error) : isRecord(error) && Object.values(error).some(saysSomething))
+    return error;
+  const isBare = value['object'] === 'error' || (!isAnswer && typeof value['message'] === 'string');
+  return isBare ? value : undefined;
+}
+
 /** An error that came instead of an answer, or inside one. */
 export function errorInAnswer(error: unknown): ProviderError {
   const reply = readError(error);

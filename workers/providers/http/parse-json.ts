@@ -1,14 +1,18 @@
 import { isRecord } from '../../../shared/contracts/parse.ts';
 import { ProviderError } from '../provider.ts';
 
+/** The parser's error message quotes the text, so it is not kept as a cause. */
+export function notJson(): ProviderError {
+  return new ProviderError('transient', 'The provider sent text that is not JSON');
+}
+
 /** Throws a transient ProviderError for anything but a JSON object. */
 export function parseObject(json: string): Record<string, unknown> {
   let value: unknown;
   try {
     value = JSON.parse(json);
   } catch {
-    // The parser's error message quotes the text, so the error is not kept as a cause.
-    throw new ProviderError('transient', 'The provider sent text that is not JSON');
+    throw notJson();
   }
   if (!isRecord(value)) throw new ProviderError('transient', 'The provider sent JSON that is no object');
   return value;

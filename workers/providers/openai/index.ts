@@ -1,7 +1,9 @@
 import { createEndpoint } from '../../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
-import { callProvider, endpointUrl } from '../http/call-provider.ts';
+import { callProvider } from '../http/call-provider.ts';
 import type { ProviderStreamReader } from '../http/call-provider.ts';
+import { parseObject } from '../http/parse-json.ts';
+import { endpointUrl } from '../http/post-to-provider.ts';
 import { ProviderError, perProvider } from '../provider.ts';
 import type { ProviderAdapter, ProviderEvent, ProviderSink } from '../provider.ts';
 import { openAiHeaders, toChatCompletionBody } from './request.ts';
@@ -9,13 +11,21 @@ import { parseCompletion } from './response.ts';
 import type { Completion } from './response.ts';
 
 /** The end event of an answer, once all of it has arrived. */
-function endOf({ finishReason, usage, model, wantsTool }: Omit<Completion, 'text'>, text: string): ProviderEvent {
+function endOf(answer: Omit<Completion, 'text'>, text: string): ProviderEvent {
+  const { finishReason, usage, model, wantsTool, isRefusal, unknownReason } = answer;
   // A stream that ends without a finish reason was cut: an error, never success (docs/spec/contract.md section 7).
   if (finishReason === undefined)
     throw new ProviderError('transient', 'The provider ended its answer without a finish reason');
   if (wantsTool && text === '')
     throw new ProviderError('transient', 'The provider answered with a tool call, although no tool was offered');
-  return { kind: 'end', finishReason, usage, model };
+  const isRefused = isRefusal && finishReason === 'stop';
+  return {
+    kind: 'end',
+    finishReason: isRefused ? 'content_filter' : finishReason,
+    usage,
+    model,
+    ...(unknownReason === undefined ? {} : { unknownReason }),
+  };
 }
 
 function openStream(sink: ProviderSink): ProviderStreamReader {
@@ -24,35 +34,51 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
     usage: undefined,
     model: undefined,
     wantsTool: false,
+    isRefusal: false,
+    unknownReason: undefined,
   };
   let seen = '';
+  /** Text has followed a finish reason: this server gives one with every chunk. */
+  let isEarly = false;
+  let isDone = false;
   let ended = false;
   function finish(): void {
     if (ended) return;
+    const event = endOf(end, seen);
     ended = true;
-    sink(endOf(end, seen));
+    sink(event);
+  }
+  function hear(text: string): void {
+    isEarly ||= end.finishReason !== undefined;
+    seen ||= text;
+    sink({ kind: 'text', text });
   }
   return {
-    read(data) {
+    read(event) {
       if (ended) return;
-      if (data === '[DONE]') {
-        finish();
-        return;
-      }
-      const chunk = parseCompletion(data, 'delta');
+      const chunk = parseCompletion(event, 'delta');
+      // Whatever the sink throws, the text of this chunk has not been taken, so the answer is not whole.
+      if (chunk.text !== '') hear(chunk.text);
       end.usage = chunk.usage ?? end.usage;
       end.model ??= chunk.model;
       end.finishReason = chunk.finishReason ?? end.finishReason;
       end.wantsTool ||= chunk.wantsTool;
-      seen ||= chunk.text;
-      if (chunk.text !== '') sink({ kind: 'text', text: chunk.text });
+      end.isRefusal ||= chunk.isRefusal;
+      end.unknownReason ??= chunk.unknownReason;
+      if (isDone && end.usage !== undefined) finish();
+    },
+    done() {
+      isDone = true;
+      // Some servers send their count behind it.
+      if (end.usage !== undefined || end.finishReason === undefined) finish();
     },
     end: finish,
+    isWhole: () => ended || (end.finishReason !== undefined && (isDone || !isEarly)),
   };
 }
 
 function readComplete(json: string, sink: ProviderSink): void {
-  const { text, ...rest } = parseCompletion(json, 'message');
+  const { text, ...rest } = parseCompletion(parseObject(json), 'message');
   const end = endOf(rest, text);
   if (text !== '') sink({ kind: 'text', text });
   sink(end);

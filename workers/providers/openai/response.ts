@@ -1,17 +1,23 @@
 import { isRecord } from '../../../shared/contracts/parse.ts';
-import { errorInAnswer } from '../http/error-reply.ts';
-import { modelName, parseObject, tokenCount } from '../http/parse-json.ts';
+import { errorInAnswer, errorOf } from '../http/error-reply.ts';
+import { plainWord, readFinishReason } from '../http/finish-reason.ts';
+import type { FinishReason } from '../http/finish-reason.ts';
+import { modelName, tokenCount } from '../http/parse-json.ts';
 import { ProviderError } from '../provider.ts';
 import type { ReportedUsage } from '../provider.ts';
 
 /** The parts of a chat completion, or of one chunk of it, that this service reads. */
 export interface Completion {
   text: string;
-  finishReason: 'stop' | 'length' | 'content_filter' | undefined;
+  finishReason: FinishReason | undefined;
   usage: ReportedUsage | undefined;
   model: string | undefined;
   /** The model wants a tool, although none is ever offered: this counts as an answer only if there is text as well. */
   wantsTool: boolean;
+  /** The text is the model's refusal to answer. */
+  isRefusal: boolean;
+  /** See ProviderEnd. */
+  unknownReason: string | undefined;
 }
 
 /** A part of a count, from the details in either API's words; 0: the provider does not say. */
@@ -57,21 +63,6 @@ function usageIn(places: readonly unknown[]): ReportedUsage | undefined {
   return counts.find(({ completionTokens }) => completionTokens > 0) ?? counts[0];
 }
 
-/** Words for an answer cut off by `max_tokens` or the window: OpenAI's, Mistral's, and some gateways'. */
-const LENGTH_REASONS: ReadonlySet<string> = new Set(['length', 'model_length', 'max_tokens']);
-/** Words for an answer that was broken off: OpenRouter and vLLM, vLLM, DeepSeek. */
-const BROKEN_REASONS: ReadonlySet<string> = new Set(['error', 'abort', 'insufficient_system_resource']);
-const TOOL_REASONS: ReadonlySet<unknown> = new Set(['tool_calls', 'function_call']);
-
-/** Servers have reasons of their own; one that is no limit, filter or failure is an ordinary end (`eos`). */
-function toFinishReason(value: unknown): Completion['finishReason'] {
-  if (typeof value !== 'string' || value === '') return undefined;
-  if (BROKEN_REASONS.has(value))
-    throw new ProviderError('transient', `The provider broke its answer off (finish reason ${value})`);
-  if (LENGTH_REASONS.has(value)) return 'length';
-  return value === 'content_filter' ? value : 'stop';
-}
-
 /** The content may be text, or a list of parts of which only those of type text count (Mistral's reasoning models). */
 function toText(content: unknown): string {
   if (typeof content === 'string') return content;
@@ -80,30 +71,38 @@ function toText(content: unknown): string {
   return parts.filter((text) => typeof text === 'string').join('');
 }
 
+type Ending = Pick<Completion, 'finishReason' | 'wantsTool' | 'unknownReason'>;
+
+const NO_END: Ending = { finishReason: undefined, wantsTool: false, unknownReason: undefined };
+
+/** A word that is not known is an ordinary end, which the log mentions. */
+function readEnding(choice: Record<string, unknown>): Ending {
+  // In camel case where a server of Gemini's kind speaks this protocol; OpenRouter may give the model's own word alone.
+  const word = choice['finish_reason'] ?? choice['finishReason'] ?? choice['native_finish_reason'];
+  const meaning = readFinishReason(word);
+  if (meaning === undefined) return NO_END;
+  const isKnown = meaning !== 'unknown';
+  const finishReason = meaning === 'tool' || !isKnown ? 'stop' : meaning;
+  return { finishReason, wantsTool: meaning === 'tool', unknownReason: isKnown ? undefined : plainWord(String(word)) };
+}
+
 /** Reads one chunk (`delta`) or a whole answer (`message`). Throws a ProviderError on anything else. */
-export function parseCompletion(json: string, part: 'delta' | 'message'): Completion {
-  const value = parseObject(json);
+export function parseCompletion(value: Record<string, unknown>, part: 'delta' | 'message'): Completion {
+  const choices: unknown = value['choices'];
   // Groq puts usage, and an error inside a stream, into its own field.
   const groq = isRecord(value['x_groq']) ? value['x_groq'] : {};
-  const error = value['error'] ?? groq['error'];
-  if (isRecord(error) || typeof error === 'string') throw errorInAnswer(error);
-  // vLLM's error inside a stream has no envelope.
-  if (value['object'] === 'error') throw errorInAnswer(value);
-  const choices = value['choices'];
-  if (!Array.isArray(choices)) throw new ProviderError('transient', 'The provider sent an answer without choices');
-  const choice: unknown = choices[0];
+  const error = errorOf(value, Array.isArray(choices)) ?? errorOf(groq, true);
+  if (error !== undefined) throw errorInAnswer(error);
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   const usage = usageIn([value, groq, choice]);
   const model = modelName(value['model']);
   if (!isRecord(choice)) {
     if (part === 'message') throw new ProviderError('transient', 'The provider sent an answer without a choice');
-    return { text: '', finishReason: undefined, usage, model, wantsTool: false };
+    // Usage alone, or a heartbeat.
+    return { text: '', usage, model, isRefusal: false, ...NO_END };
   }
-  const content = isRecord(choice[part]) ? choice[part]['content'] : undefined;
-  return {
-    text: toText(content),
-    finishReason: toFinishReason(choice['finish_reason']),
-    usage,
-    model,
-    wantsTool: TOOL_REASONS.has(choice['finish_reason']),
-  };
+  const said = isRecord(choice[part]) ? choice[part] : {};
+  const text = toText(said['content']);
+  const refusal = text === '' && typeof said['refusal'] === 'string' ? said['refusal'] : '';
+  return { text: text === '' ? refusal : text, usage, model, isRefusal: refusal !== '', ...readEnding(choice) };
 }

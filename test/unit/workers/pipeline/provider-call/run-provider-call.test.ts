@@ -160,17 +160,6 @@ describe('one call of a provider', () => {
     expect(state.closed).toBe(1);
   });
 
-  it('cuts a provider that keeps its connection open after the end', async () => {
-    const { input } = readyCall();
-    const { adapter, state } = adapterOf([{ kind: 'text', text: 'a' }, END], { thenSilent: true });
-
-    await runProviderCall(adapter, input);
-    expect(state.closed).toBe(0);
-    await jest.advanceTimersByTimeAsync(2_000);
-
-    expect(state.closed).toBe(1);
-  });
-
   it('takes an adapter without an end for a bug, not for an answer', async () => {
     const { adapter } = adapterOf([{ kind: 'text', text: 'a' }]);
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { cutAtBlank } from '../../../../../workers/providers/anthropic/response.ts';
-import { EnoughError } from '../../../../../workers/providers/http/call-provider.ts';
+import { EnoughError } from '../../../../../workers/providers/http/post-to-provider.ts';
 import type { ProviderEvent } from '../../../../../workers/providers/provider.ts';
 
 const END: ProviderEvent = { kind: 'end', finishReason: 'length', usage: { promptTokens: 1, completionTokens: 2 } };

@@ -3,15 +3,14 @@ import { describe, expect, it } from '@jest/globals';
 import { parseEvent, parseMessage, wholeUsage } from '../../../../../workers/providers/anthropic/response.ts';
 import { ProviderError } from '../../../../../workers/providers/provider.ts';
 
-const event = (value: object) => parseEvent(JSON.stringify(value));
-const message = (more: object = {}) =>
-  JSON.stringify({
-    type: 'message',
-    content: [{ type: 'text', text: 'Hi' }],
-    stop_reason: 'end_turn',
-    usage: { input_tokens: 3, output_tokens: 4 },
-    ...more,
-  });
+const event = (value: Record<string, unknown>) => parseEvent(value);
+const message = (more: object = {}) => ({
+  type: 'message',
+  content: [{ type: 'text', text: 'Hi' }],
+  stop_reason: 'end_turn',
+  usage: { input_tokens: 3, output_tokens: 4 },
+  ...more,
+});
 
 function failureOf(run: () => unknown): ProviderError {
   try {
@@ -57,6 +56,10 @@ describe('an event of a stream', () => {
     ['max_tokens', 'length'],
     ['model_context_window_exceeded', 'length'],
     ['refusal', 'content_filter'],
+    ['stop', 'stop'],
+    ['length', 'length'],
+    ['sensitive', 'content_filter'],
+    ['MAX_TOKENS', 'length'],
     [null, undefined],
   ])('an event of a stream with the stop reason %j means %j', (reason, finishReason) => {
     const read = event({ type: 'message_delta', delta: { stop_reason: reason }, usage: { output_tokens: 0 } });
@@ -64,7 +67,7 @@ describe('an event of a stream', () => {
     expect(read).toEqual({ kind: 'progress', finishReason, usage: { output: 0 } });
   });
 
-  it.each(['pause_turn', 'tool_use', 'constructor', 'not a word'])(
+  it.each(['pause_turn', 'tool_use', 'constructor', 'not a word', 'network_error'])(
     'an event of a stream that stops for %s ends no answer',
     (reason) => {
       const failure = failureOf(() => event({ type: 'message_delta', delta: { stop_reason: reason } }));
@@ -89,10 +92,17 @@ describe('an event of a stream', () => {
     expect(failure.stack).not.toContain('canary');
   });
 
-  it.each(['', '{', 'null', '[]', '"ping"', '{}', '{"type":5}'])(
-    'an event of a stream that is none is a fault: %s',
-    (json) => {
-      expect(failureOf(() => parseEvent(json))).toMatchObject({ fault: 'transient' });
+  it.each([{}, { type: 5 }, { error: null }, { type: 'message', error: {} }])(
+    'an event of a stream that says nothing is looked past: %j',
+    (value) => {
+      expect(event(value)).toEqual({ kind: 'other' });
+    },
+  );
+
+  it.each([{ error: { type: 'overloaded_error' } }, { message: 'overloaded' }, { object: 'error' }])(
+    'an event of a stream may be an error without saying so: %j',
+    (value) => {
+      expect(failureOf(() => event(value))).toMatchObject({ fault: 'transient' });
     },
   );
 });
@@ -161,7 +171,7 @@ describe('a complete answer', () => {
   });
 
   it('a complete answer may be an error', () => {
-    const body = '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}';
+    const body = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
 
     expect(failureOf(() => parseMessage(body))).toMatchObject({ fault: 'transient' });
   });

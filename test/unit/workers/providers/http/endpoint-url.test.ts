@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { endpointUrl } from '../../../../../workers/providers/http/call-provider.ts';
+import { endpointUrl } from '../../../../../workers/providers/http/post-to-provider.ts';
 
 it.each([
   ['https://host/v1', 'https://host/v1/chat/completions'],

@@ -1,13 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 
+import { parseObject } from '../../../../../workers/providers/http/parse-json.ts';
 import { parseCompletion } from '../../../../../workers/providers/openai/response.ts';
 import { ProviderError } from '../../../../../workers/providers/provider.ts';
 
+const parse = (json: string, part: 'delta' | 'message') => parseCompletion(parseObject(json), part);
 const chunk = (choice: object, more: object = {}) => JSON.stringify({ choices: [choice], ...more });
 
 function errorOf(json: string, part: 'delta' | 'message' = 'delta'): ProviderError {
   try {
-    parseCompletion(json, part);
+    parse(json, part);
   } catch (error) {
     if (error instanceof ProviderError) return error;
     throw error;
@@ -15,31 +17,33 @@ function errorOf(json: string, part: 'delta' | 'message' = 'delta'): ProviderErr
   throw new Error('It was accepted');
 }
 
+const PLAIN = { wantsTool: false, isRefusal: false, unknownReason: undefined };
+
 describe('a chunk of a stream', () => {
   it('a chunk of a stream gives its text', () => {
-    expect(parseCompletion(chunk({ delta: { content: 'Hi' }, finish_reason: null }), 'delta')).toEqual({
+    expect(parse(chunk({ delta: { content: 'Hi' }, finish_reason: null }), 'delta')).toEqual({
       text: 'Hi',
       finishReason: undefined,
       usage: undefined,
-      wantsTool: false,
+      ...PLAIN,
     });
   });
 
   it.each([[{ delta: { role: 'assistant' } }], [{ delta: { content: null } }], [{ delta: {} }], [{}]])(
     'a chunk of a stream without text is no fault: %j',
     (choice) => {
-      expect(parseCompletion(chunk(choice), 'delta').text).toBe('');
+      expect(parse(chunk(choice), 'delta').text).toBe('');
     },
   );
 
   it('a chunk of a stream without a choice may carry the usage', () => {
     const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
 
-    expect(parseCompletion(JSON.stringify({ choices: [], usage }), 'delta')).toEqual({
+    expect(parse(JSON.stringify({ choices: [], usage }), 'delta')).toEqual({
       text: '',
       finishReason: undefined,
       usage: { promptTokens: 3, completionTokens: 4 },
-      wantsTool: false,
+      ...PLAIN,
     });
   });
 
@@ -52,19 +56,65 @@ describe('a chunk of a stream', () => {
     ['function_call', 'stop'],
     ['model_length', 'length'],
     ['', undefined],
+    ['null', undefined],
     [null, undefined],
+    ['STOP', 'stop'],
+    ['MAX_TOKENS', 'length'],
+    ['max_output_tokens', 'length'],
+    ['model_context_window_exceeded', 'length'],
+    ['token_limit', 'length'],
+    ['SAFETY', 'content_filter'],
+    ['RECITATION', 'content_filter'],
+    ['sensitive', 'content_filter'],
+    ['refusal', 'content_filter'],
+    ['guardrail_intervened', 'content_filter'],
+    ['PROHIBITED_CONTENT', 'content_filter'],
+    ['BLOCKLIST', 'content_filter'],
+    ['SPII', 'content_filter'],
+    ['content-filter', 'content_filter'],
   ])('a chunk of a stream with the finish reason %j means %j', (given, expected) => {
-    expect(parseCompletion(chunk({ delta: {}, finish_reason: given }), 'delta').finishReason).toBe(expected);
+    expect(parse(chunk({ delta: {}, finish_reason: given }), 'delta').finishReason).toBe(expected);
+  });
+});
+
+describe('a finish reason', () => {
+  const read = (choice: object) => parse(chunk({ delta: {}, ...choice }), 'delta');
+
+  it('that is not known is an ordinary end, and the log may show its word', () => {
+    expect(read({ finish_reason: 'paused_for_tea' })).toMatchObject({
+      finishReason: 'stop',
+      unknownReason: 'paused_for_tea',
+    });
+    expect(read({ finish_reason: 'tell me a story' })).toMatchObject({ unknownReason: 'unreadable' });
+    expect(read({ finish_reason: 'STOP' })).toMatchObject({ unknownReason: undefined });
+  });
+
+  it('may have its name in camel case, or be the model’s own alone', () => {
+    expect(read({ finishReason: 'MAX_TOKENS' }).finishReason).toBe('length');
+    expect(read({ finish_reason: null, native_finish_reason: 'SAFETY' }).finishReason).toBe('content_filter');
+    expect(read({ finish_reason: 'stop', native_finish_reason: 'STOP' }).finishReason).toBe('stop');
+  });
+});
+
+describe('a refusal in place of content', () => {
+  it('a refusal in place of content is the text', () => {
+    expect(parse(chunk({ delta: { content: null, refusal: 'No.' } }), 'delta')).toMatchObject({
+      text: 'No.',
+      isRefusal: true,
+    });
+    expect(
+      parse(chunk({ message: { content: 'Yes', refusal: 'No.' }, finish_reason: 'stop' }), 'message'),
+    ).toMatchObject({ text: 'Yes', isRefusal: false });
   });
 });
 
 describe('the finish reason of an answer that was broken off', () => {
-  it.each(['error', 'abort', 'insufficient_system_resource'])(
-    'the finish reason of an answer that was broken off is a fault: %s',
-    (reason) => {
-      expect(errorOf(chunk({ delta: {}, finish_reason: reason }))).toMatchObject({ fault: 'transient' });
-    },
-  );
+  it.each([
+    ...['error', 'abort', 'insufficient_system_resource', 'network_error', 'malformed_response', 'timeout'],
+    ...['MALFORMED_FUNCTION_CALL', 'cancelled', 'server_error'],
+  ])('the finish reason of an answer that was broken off is a fault: %s', (reason) => {
+    expect(errorOf(chunk({ delta: {}, finish_reason: reason }))).toMatchObject({ fault: 'transient' });
+  });
 });
 
 describe('a content that is a list of parts', () => {
@@ -75,12 +125,12 @@ describe('a content that is a list of parts', () => {
       { type: 'text', text: 'B' },
     ];
 
-    expect(parseCompletion(chunk({ delta: { content } }), 'delta').text).toBe('AB');
+    expect(parse(chunk({ delta: { content } }), 'delta').text).toBe('AB');
   });
 });
 
 describe('usage', () => {
-  const usageOf = (usage: unknown) => parseCompletion(chunk({ delta: {} }, { usage }), 'delta').usage;
+  const usageOf = (usage: unknown) => parse(chunk({ delta: {} }, { usage }), 'delta').usage;
 
   const details = (reasoning: number) => ({ completion_tokens_details: { reasoning_tokens: reasoning } });
   const cached = (tokens: number) => ({ prompt_tokens_details: { cached_tokens: tokens } });
@@ -117,7 +167,7 @@ describe('usage', () => {
   describe.each(['delta', 'message'] as const)('of a choice (%s)', (part) => {
     const said = { prompt_tokens: 20, completion_tokens: 9 };
     const read = (own: object | null, top: object | null) =>
-      parseCompletion(chunk({ [part]: {}, finish_reason: 'stop', usage: own }, { usage: top }), part).usage;
+      parse(chunk({ [part]: {}, finish_reason: 'stop', usage: own }, { usage: top }), part).usage;
 
     it('usage of a choice counts as Moonshot sends it', () => {
       expect(read(said, null)).toEqual({ promptTokens: 20, completionTokens: 9 });
@@ -149,21 +199,26 @@ describe('usage', () => {
 });
 
 describe('an answer that cannot be read', () => {
-  it.each(['', '{', 'null', '[]', '"text"', '{}', '{"choices":{}}', '{"choices":"none"}'])(
+  it.each(['', '{', 'null', '[]', '"text"', '{}', '{"choices":{}}', '{"choices":"none"}', '{"choices":[]}'])(
     'is the provider’s fault, and another try may help: %s',
     (json) => {
-      expect(errorOf(json)).toMatchObject({ fault: 'transient' });
+      expect(errorOf(json, 'message')).toMatchObject({ fault: 'transient' });
     },
   );
-
-  it('is one without a choice, where it must have one', () => {
-    expect(errorOf('{"choices":[]}', 'message')).toMatchObject({ fault: 'transient' });
-  });
 
   it.each([[{ error: { message: 'overloaded' } }], [{ error: 'overloaded' }]])(
     'an answer that cannot be read is an error object: %j',
     (body) => {
       expect(errorOf(JSON.stringify(body))).toMatchObject({ fault: 'transient' });
+    },
+  );
+
+  it.each([[{ message: '', type: '', param: '', code: null }], [{}], [''], [false], [0], [null]])(
+    'is none where its error says nothing: %j',
+    (error) => {
+      const choice = { delta: { content: 'Hi' } };
+
+      expect(parse(chunk(choice, { error, x_groq: { error } }), 'delta').text).toBe('Hi');
     },
   );
 

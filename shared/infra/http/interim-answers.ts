@@ -1,0 +1,74 @@
+import type { Socket } from 'node:net';
+
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+const ZERO = 48;
+const ONE = 49;
+const THREE = 51;
+/** Where the three digits of a status stand in `HTTP/1.1 100 Continue`. */
+const HUNDREDS = 9;
+const TENS = 10;
+const UNITS = 11;
+
+/** What a connection has brought since its last answer. */
+export interface Answers {
+  /** Whether a byte has come since the connection was opened, or since `next`. */
+  hasBegun(): boolean;
+  /** An answer has ended; what comes from here on belongs to another one. */
+  next(): void;
+}
+
+/**
+ * Has undici skip `100 Continue` that nobody asked for, as it skips `102` and `103`: RFC 9110 section 15.2 requires that
+ * of a client, but undici takes it for a bad answer (nodejs/undici#197, "wontfix"), and has no setting for it. Some
+ * servers send it before every answer. The last digit of the status is changed to a 3 on its way, which is why nothing
+ * has to be held back. One answer at a time; the connection speaks HTTP/1.
+ */
+export function skipContinue(socket: Socket): Answers {
+  let hasBegun = false;
+  let isInHead = true;
+  /** The place in the status line; beyond its digits the interim head goes on to its blank line. */
+  let at = 0;
+  let isTens = false;
+  let isLineEmpty = false;
+
+  function begin(): void {
+    isInHead = true;
+    at = 0;
+    isLineEmpty = false;
+  }
+
+  function passHead(part: Buffer): void {
+    for (let index = 0; index < part.length; index += 1, at += 1) {
+      const byte = part[index];
+      if (at === HUNDREDS && byte !== ONE) {
+        isInHead = false;
+        return;
+      }
+      if (at === TENS) isTens = byte === ZERO;
+      if (at === UNITS && isTens && byte === ZERO) part[index] = THREE;
+      if (at <= UNITS || byte === CARRIAGE_RETURN) continue;
+      if (byte === LINE_FEED && isLineEmpty) {
+        begin();
+        // The loop adds one.
+        at = -1;
+      } else isLineEmpty = byte === LINE_FEED;
+    }
+  }
+
+  const read = socket.read.bind(socket);
+  socket.read = (size) => {
+    const part: unknown = read(size);
+    if (part === null) return part;
+    hasBegun = true;
+    if (isInHead && Buffer.isBuffer(part)) passHead(part);
+    return part;
+  };
+  return {
+    hasBegun: () => hasBegun,
+    next() {
+      hasBegun = false;
+      begin();
+    },
+  };
+}
