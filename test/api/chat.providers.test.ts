@@ -118,7 +118,9 @@ describe('a provider that fails before any text', () => {
 
       expect(response.status).toBe(200);
       expect(response.body).toMatchObject({ model: 'oloid', choices: [{ message: { content: 'from the backup' } }] });
-      expect(service.provider.request(requestIdOf(response))?.calls).toBe(1);
+      // A connection that has served before and is reset may be stale: a new one is tried, too.
+      const tries = settings.fail === 'reset' ? [1, 2] : [1];
+      expect(tries).toContain(service.provider.request(requestIdOf(response))?.calls);
       expect(backup.request(requestIdOf(response))?.calls).toBe(1);
       expect(await ledgerOf(service, response)).toMatchObject({ provider: 'backup', model: 'backup-model' });
     });

@@ -20,10 +20,10 @@ import type { EndOfBody, OddAnswer, Protocol, WireEvent } from '../support/odd-a
 import { callOf, providerOf, readEvents } from '../support/provider-call.ts';
 import { useScriptedServer } from '../support/scripted-server.ts';
 
-/** A shorter wait than in production, for ends that never come. */
-const END_WAIT_MS = 30;
+/** A shorter wait than in production, for ends that never come; longer than the pauses between the parts of an answer. */
+const END_WAIT_MS = 100;
 /** Gives a call up, this long after the last byte, that would wait for ever; longer than the wait above. */
-const GIVE_UP_MS = 150;
+const GIVE_UP_MS = 250;
 
 const PROTOCOLS: Protocol[] = ['openai', 'anthropic'];
 const RUDE_ENDS: EndOfBody[] = ['held', 'cut', 'reset'];
@@ -49,7 +49,8 @@ describe('a right answer with one deformation', () => {
         if (answer.end === 'held') timer = setTimeout(giveUp, GIVE_UP_MS);
       });
     });
-    const call = callOf({ endWaitMs: END_WAIT_MS, signal: controller.signal, ...more });
+    const wait = answer.end === 'held' ? { endWaitMs: END_WAIT_MS } : {};
+    const call = callOf({ ...wait, signal: controller.signal, ...more });
     const { events, failure } = await readEvents((sink) =>
       createAdapters(http)[protocol].generate(providerOf(protocol, `${server.url}/v1`), call, sink),
     );

@@ -25,6 +25,6 @@ export function createHttpClient(): HttpClient {
     async post(call) {
       await client.request({ method: 'post', data: new SentCall(call) });
     },
-    close: () => connections.agent.destroy(),
+    close: connections.close,
   };
 }

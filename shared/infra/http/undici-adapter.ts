@@ -1,6 +1,6 @@
 import { AxiosHeaders } from 'axios';
 import type { AxiosAdapter, AxiosResponse } from 'axios';
-import { Agent, Client } from 'undici';
+import { Agent } from 'undici';
 import type { Dispatcher } from 'undici';
 
 import { NetworkError, SentCall } from './http-call.ts';
@@ -15,23 +15,33 @@ const KEEP_ALIVE_MS = 30_000;
 
 interface Connections {
   agent: Dispatcher;
-  /** A connection of its own for one call. */
-  openAnother(origin: string): Client;
+  /** Opens a connection for each call. */
+  opener: Dispatcher;
   sockets: Pick<PacedSockets, 'current'>;
+  close(): Promise<void>;
 }
 
 /** Of one process to providers; the caller's own timers limit headers and body, see provider-call-clock.ts. */
 export function createConnections(): Connections {
   const sockets = createPacedSockets({ timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() });
-  const settings = {
+  const settings: Agent.Options = {
     connect: sockets.connect,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: 0,
     bodyTimeout: 0,
+    connections: null,
     pipelining: 1,
   };
-  const agent = new Agent({ ...settings, connections: null });
-  return { agent, sockets, openAnother: (origin) => new Client(origin, settings) };
+  const agent = new Agent(settings);
+  const opener = new Agent({ ...settings, maxRequestsPerClient: 1 });
+  return {
+    agent,
+    opener,
+    sockets,
+    async close() {
+      await Promise.all([agent.destroy(), opener.destroy()]);
+    },
+  };
 }
 
 const NOTHING: TakePart = () => undefined;
@@ -47,7 +57,7 @@ function optionsOf({ endpoint, headers, body }: HttpCall): Dispatcher.DispatchOp
  * Resolves with the status at the end of the body. Lets go of the call at its end: undici's own request, which knows this
  * handler, lives on until V8's next full collection (docs/decisions/0072-garbage-that-dies-young.md).
  */
-function dispatch({ agent, openAnother, sockets }: Connections, sentCall: HttpCall): Promise<number> {
+function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   let call: HttpCall | undefined = sentCall;
   let sent: Dispatcher.DispatchController | undefined;
@@ -143,9 +153,7 @@ function dispatch({ agent, openAnother, sockets }: Connections, sentCall: HttpCa
     onResponseError(_controller, error) {
       if (call !== undefined && sockets.current()?.isStale() === true) {
         // Where the server gives up idle connections without a word, each of them would be a failure of the provider.
-        const another = openAnother(call.endpoint.origin);
-        another.dispatch(optionsOf(call), handler);
-        void another.close();
+        opener.dispatch(optionsOf(call), handler);
         return;
       }
       takeRead();
