@@ -110,7 +110,7 @@ function openRequests(
   erasures: Pick<ErasureRepository, 'latest'>,
   times: RequestTimes,
 ) {
-  const { hasReconnectedRecently, lastAwayMs, onReturn, stop } = watchOutages(redis, keyspace);
+  const { hasReconnectedRecently, lastAwayMs, onReturn, meet, stop } = watchOutages(redis, keyspace);
   closer.defer('outage watch', stop);
   const accountStore = createAccountStore(redis, keyspace);
   const requests = createRequestStore(redis, keyspace, {
@@ -125,7 +125,7 @@ function openRequests(
   const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(redis, keyspace) });
   const journal = createFinishJournal({ requests, recentWrites, eraseDeleted, log });
   const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
-  return { requests, recentWrites, journal, admissions, accountStore, hasReconnectedRecently, onReturn };
+  return { requests, recentWrites, journal, admissions, accountStore, hasReconnectedRecently, meet, onReturn };
 }
 
 function openQueues({ redis, keyspace, closer, log }: WorkerConnections): ChatQueues {
@@ -173,7 +173,7 @@ export async function composeWorker(
   const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });
 
   const { onReturn, ...requestParts } = openRequests(connections, erasures, times);
-  const { hasReconnectedRecently } = requestParts;
+  const { hasReconnectedRecently, meet } = requestParts;
   const pipeline = openPipeline({
     ...common,
     ...requestParts,
@@ -199,6 +199,7 @@ export async function composeWorker(
     {
       ...settlement,
       hasReconnectedRecently,
+      meet,
       directory: createShardDirectory(mongo, config.queue.shards),
       log,
       listen: (shard) => cancelChannel.subscribe(shard),

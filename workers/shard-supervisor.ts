@@ -1,5 +1,6 @@
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { ShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
+import { inTime } from '../shared/infra/redis/timing.ts';
 import { repeat } from '../shared/lifecycle/repeat.ts';
 import type { Repeating } from '../shared/lifecycle/repeat.ts';
 import type { Dispatcher } from './batches/dispatcher.ts';
@@ -12,6 +13,8 @@ export interface ShardSupervisorDeps {
   directory: ShardDirectory;
   settler: Settler;
   sweep: Sweep;
+  /** Learns for how long the shard's Redis has had its data: workers wait where it is back just now. */
+  meet: (shard: number) => Promise<void>;
   /** Subscribes to cancellations of the shard's requests. */
   listen: (shard: number) => Promise<void>;
   /** One worker for each queue. */
@@ -75,7 +78,7 @@ interface ShardTasks {
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
 export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSupervisor {
   const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, publishNotices } = deps;
-  const { measureOutbox, hasReconnectedRecently, log } = deps;
+  const { measureOutbox, hasReconnectedRecently, meet, log } = deps;
   const shards = new Map<number, ShardTasks>();
   let directoryWatch: Repeating | undefined;
 
@@ -83,7 +86,9 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
     log.warn(`${what} failed; the next round tries again.`, { shard, error });
   };
 
-  function open(shard: number): void {
+  async function open(shard: number): Promise<void> {
+    // Not known in time: then it counts as back just now.
+    await inTime(meet(shard)).catch(() => undefined);
     log.info('A shard is served.', { shard });
     listen(shard).catch(warn('Listening for cancelled requests', shard));
     shards.set(shard, {
@@ -137,7 +142,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
 
   async function serveAll(): Promise<void> {
     const wanted = await directory.list();
-    for (const shard of wanted) if (!shards.has(shard)) open(shard);
+    for (const shard of wanted) if (!shards.has(shard)) await open(shard);
   }
 
   return {

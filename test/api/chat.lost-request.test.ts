@@ -67,9 +67,9 @@ describe('a request that Redis has lost', () => {
       other.provider.change({ chunks: 60, chunk_ms: 50, tokens: 60 });
       // More than a request may take beyond its tenant's credits.
       const { read, ended, requestId, tenant } = await begin('A long story. '.repeat(100));
-      const { tag, account, cancelled } = other.keyspace.shard(0);
-      // Its record, body, text and job, and the book of its tenant.
-      await other.redis.del(account(tenant), ...(await other.redis.keys(`${tag}*${requestId}`)));
+      const { tag, account, cancelled, incarnation } = other.keyspace.shard(0);
+      // Its record, body, text and job, the book of its tenant, and what says that nothing was lost.
+      await other.redis.del(incarnation, account(tenant), ...(await other.redis.keys(`${tag}*${requestId}`)));
 
       // Its worker renews its lease at once.
       await other.redis.publish(cancelled, requestId);

@@ -8,10 +8,8 @@ import { createRecordStore } from '../../shared/infra/redis/requests/record-stor
 import { createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { createEraseDeleted } from '../../workers/compliance/erase-deleted.ts';
-import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
-import { createRecordingLog } from '../support/recording-log.ts';
 import { ENTITY_HASH, IDEMPOTENCY, usePutBackLab } from '../support/put-back-lab.ts';
-import { endingOf, FAILED, needs, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import { endingOf, FAILED, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -269,28 +267,4 @@ describe('its end', () => {
     expect([await puts.charges(), await puts.textOf(request)]).toEqual([[request.requestId], '']);
     expect(await lab.redis.exists(lab.keys.idempotency(IDEMPOTENCY.name))).toBe(0);
   });
-});
-
-it('a running request that is put back behind a deletion is erased at its end', async () => {
-  const principal = await lab.tenant(100 * RATE);
-  const { request, ref } = await puts.running(principal);
-  const running = { ...ref, envelope: request.envelope };
-  await puts.rollBack();
-  const erasures = createErasureRepository(mongo);
-  const space = { tenantId: principal.tenantId, mode: 'live' } as const;
-  await erasures.mark(space, ENTITY_HASH, { seq: ref.facts.seq + 1, now: Date.now() });
-  const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(lab.redis, lab.keyspace) });
-  const recentWrites = { note: () => undefined };
-  const journal = createFinishJournal({
-    requests: lab.requests,
-    recentWrites,
-    eraseDeleted,
-    log: createRecordingLog(),
-  });
-  expect(await lab.requests.renew(running, needs(10))).toMatchObject({ outcome: 'ok' });
-
-  expect(await journal.finish(running, 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }))).toBe(true);
-
-  await waitFor(async () => ((await puts.textOf(request)) === '' ? true : undefined), 'its text to go');
-  expect(await puts.charges()).toEqual([request.requestId]);
 });

@@ -90,6 +90,8 @@ function shardKeys(tag: string) {
     /** The requests of an entity that left something here, by its pseudonym: no key names an entity. */
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
     inflight: `${tag}:inflight`,
+    /** Since when it is this server that has the shard's data. */
+    incarnation: `${tag}:incarnation`,
     outbox: `${tag}:outbox`,
     /** Ends of requests that webhooks hear of although nothing is booked. */
     notices: `${tag}:notices`,

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
 
@@ -6,11 +8,13 @@ import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { watchMasters } from './master-outages.ts';
 import { isRefusing, onTaken } from './refused-calls.ts';
+import { defineScript } from './scripts.ts';
 
 /** More than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/lease/lease.ts). */
 const BACK_MS = 5_000;
 /** By then whoever missed something in Redis has said so. */
 const REMEMBERED_MS = 30_000;
+const MEET_AGAIN_MS = 1_000;
 /** A single server is asked so often, and is away when so many times in a row it has not answered yet. */
 const ASK_EVERY_MS = 1_000;
 const UNANSWERED_MAX = 3;
@@ -20,10 +24,15 @@ const UNANSWERED_MAX = 3;
  * is named, any of them counts.
  */
 export interface Outages {
-  /** Whether Redis came back a moment ago, or is away. */
+  /** Whether Redis came back a moment ago, or is away. So it is with a shard that this process has only just met. */
   hasReconnectedRecently(shard: number | undefined, withinMs?: number): boolean;
   /** For how long Redis was away before it came back, within the last half minute; else 0. Milliseconds, rounded up. */
   lastAwayMs(shard: number): number;
+  /**
+   * Asks a shard for how long its server has had its data. A process that starts when Redis is back has seen no outage, and
+   * waits like the others. Resolves once the answer is there; until then the shard counts as back just now.
+   */
+  meet(shard: number): Promise<void>;
   /** Called whenever Redis is back, with what tells for which shards: it may have lost their last writes. */
   onReturn(listener: (isBack: IsBack) => void): void;
   stop(): void;
@@ -39,12 +48,35 @@ interface Return {
   slots: ReadonlySet<number> | undefined;
 }
 
-/** `client` is connected already; only what follows is an outage. */
+/** `client` is connected already. An outage before that is known of shards that were met. */
 export function watchOutages(client: RedisClient, keyspace: Keyspace): Outages {
   /** Those of the last half minute, the latest first. */
   let returns: Return[] = [];
   const listeners: ((isBack: IsBack) => void)[] = [];
   const slots = new Map<number, number>();
+  const readAge = defineScript(client, 'incarnation', ['window', 'put-back']);
+  /** By shard that was met: when its server got its data (`performance.now`); Infinity while that is not known. */
+  const metSince = new Map<number, number>();
+  let isStopped = false;
+
+  async function meet(shard: number): Promise<void> {
+    if (!metSince.has(shard)) metSince.set(shard, Infinity);
+    while (!isStopped) {
+      try {
+        const age = Number(await readAge([keyspace.shard(shard).incarnation], []));
+        metSince.set(shard, performance.now() - age);
+        return;
+      } catch {
+        // A server that is away, or takes no writes, is asked again.
+        await pause(MEET_AGAIN_MS, undefined, { ref: false });
+      }
+    }
+  }
+
+  function isYoung(shard: number | undefined, withinMs: number): boolean {
+    const births = shard === undefined ? [...metSince.values()] : [metSince.get(shard) ?? -Infinity];
+    return births.some((since) => performance.now() - since < withinMs);
+  }
 
   function slotOfShard(shard: number): number {
     const slot = slots.get(shard) ?? slotOf(keyspace.shard(shard).tag);
@@ -60,6 +92,8 @@ export function watchOutages(client: RedisClient, keyspace: Keyspace): Outages {
     const latest = { at, awayMs: Math.ceil(awayMs), slots: back };
     returns = [latest, ...returns.filter((each) => at - each.at < REMEMBERED_MS)];
     for (const listener of listeners) listener((shard) => isOf(latest, shard));
+    // It may be another server, and who starts from now on has to know since when.
+    for (const shard of metSince.keys()) if (isOf(latest, shard)) void meet(shard);
   }
 
   const returnsOf = (shard: number | undefined, withinMs: number) =>
@@ -77,11 +111,16 @@ export function watchOutages(client: RedisClient, keyspace: Keyspace): Outages {
   }
 
   return {
-    hasReconnectedRecently: (shard, withinMs = BACK_MS) => isAway(shard) || returnsOf(shard, withinMs).length > 0,
+    hasReconnectedRecently: (shard, withinMs = BACK_MS) =>
+      isAway(shard) || returnsOf(shard, withinMs).length > 0 || isYoung(shard, withinMs),
     // It may have come back to refuse what it was sent: it was away twice.
     lastAwayMs: (shard) => returnsOf(shard, REMEMBERED_MS).reduce((sum, { awayMs }) => sum + awayMs, 0),
     onReturn: (listener) => listeners.push(listener),
-    stop: outage.stop,
+    meet,
+    stop() {
+      isStopped = true;
+      outage.stop();
+    },
   };
 }
 

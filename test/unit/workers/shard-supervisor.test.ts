@@ -16,6 +16,7 @@ beforeEach(async () => {
     directory: { list: () => Promise.resolve([0, QUIET]), tenantsByShard: () => Promise.resolve([]) },
     settler: { settleShard: () => Promise.resolve(0), release: nothing },
     sweep: { sweepShard: nothing, idle: nothing, release: nothing },
+    meet: nothing,
     listen: nothing,
     openWorkers: (shard) => [
       {

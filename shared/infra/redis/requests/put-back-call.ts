@@ -68,7 +68,7 @@ export function toPutBackRunning(
 ): Parameters<Script> {
   const { shard, requestId, tenantId, fence, owner = '', queue } = ref;
   const { retentionMs } = envelope;
-  const { acceptedAt, seq, deadline } = facts;
+  const { acceptedAt, startedAt: claimedAt, seq, deadline } = facts;
   const keys = keyspace.shard(shard);
   const { names, known } = toPutBack(keyspace, ref, facts);
   const lifeMs = Math.max(0, deadline - acceptedAt) + retentionMs + SLACK_MS;
@@ -81,10 +81,26 @@ export function toPutBackRunning(
       keys.body(requestId),
       keys.inflight,
       keys.open(tenantId),
+      keys.incarnation,
+      keys.ended(requestId),
     ],
     [
       // Named for the reader; put-back-running.lua takes the values in this order.
-      textsOf(Object.values({ requestId, fence, owner, leaseMs, lifeMs, retentionMs, queue, acceptedAt, seq, awayMs })),
+      textsOf(
+        Object.values({
+          requestId,
+          fence,
+          owner,
+          leaseMs,
+          lifeMs,
+          retentionMs,
+          queue,
+          acceptedAt,
+          seq,
+          awayMs,
+          claimedAt,
+        }),
+      ),
       JSON.stringify(envelope),
       ...known,
     ],

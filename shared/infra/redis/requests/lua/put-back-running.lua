@@ -1,14 +1,18 @@
 -- Puts back a running request of which Redis has lost everything, so that its delivery goes on.
--- KEYS 1 to 9 those of put_back (the last is the account), 10 body, 11 inflight, 12 open requests of the tenant
+-- KEYS 1 to 9 those of put_back (the last is the account), 10 body, 11 inflight, 12 open requests of the tenant,
+--      13 incarnation of the shard (incarnation.lua), 14 note that the request has ended
 -- ARGV 1 short texts, each followed by a NUL: see the locals below, 2 body, then what put_back knows
 -- Returns 1, also if another call of this delivery was quicker; 2 if Redis lacks the tenant's book, too; 0 if Redis knows
--- the request in another state, or another request has its Idempotency-Key, or it was accepted too long ago for Redis to
--- have lost it: then it has ended and expired.
+-- the request in another state, or that it has ended, or another request has its Idempotency-Key, or Redis cannot have lost
+-- it: it was accepted too long ago, or only this worker was cut off from a server that lives. Then it has ended and expired.
 local LOST_MS = 10000
+-- More than the clocks of two servers differ.
+local CLOCKS_MS = 10000
 
 -- `life` is how long text and body stay at most; `retention` and `lease` are in ms; `lane` is the name of the queue;
 -- `away` is for how many ms Redis has just been unavailable: nobody could end a request meanwhile.
-local id, fence, owner, lease, life, retention, lane, accepted_at, seq, away = struct.unpack('ssssssssss', ARGV[1])
+local id, fence, owner, lease, life, retention, lane, accepted_at, seq, away, claimed_at =
+  struct.unpack('sssssssssss', ARGV[1])
 local now = now_ms()
 local function put_back_reply()
   return redis.call('HEXISTS', KEYS[9], 'book') == 1 and 1 or 2
@@ -16,7 +20,10 @@ end
 
 local known_fence, known_owner = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner'))
 if known_owner and known_owner == owner and known_fence == fence then return put_back_reply() end
-if redis.call('EXISTS', KEYS[1]) == 1 or now - accepted_at > LOST_MS + away then return 0 end
+if redis.call('EXISTS', KEYS[1], KEYS[14]) > 0 or now - accepted_at > LOST_MS + away then return 0 end
+-- A server that has lost all it had has no incarnation, or that of an earlier one.
+local incarnation, since = unpack(redis.call('HMGET', KEYS[13], 'id', 'since'))
+if incarnation == replication_id() and since + CLOCKS_MS < claimed_at + 0 then return 0 end
 -- The caller has sent the request again under the same Idempotency-Key.
 local first = ARGV[3] ~= '' and redis.call('GET', KEYS[4])
 if first and string.sub(first, 1, #id) ~= id then return 0 end

@@ -1,3 +1,8 @@
+-- Names this server's history of writes: a server that restarts, or is promoted, has another one.
+local function replication_id()
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+end
+
 -- A reader that stands for ingresses not yet heard from: without it, an answer of which nothing is kept would be
 -- deleted before they ask. It also marks a request that was put back (void.lua). Ends are published to it, so its name
 -- has the shard's hash tag: the service's user may publish to no other channel, and a cluster node knows no channels of

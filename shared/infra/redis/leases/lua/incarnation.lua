@@ -1,0 +1,13 @@
+-- Tells how old the data of this shard's server are: since when it is this server that has them. A server that restarts, or is
+-- promoted, gets a new replication id. The first who asks it writes down when.
+-- KEYS 1 incarnation of the shard: id and time
+-- Returns its age in ms.
+local now, id = now_ms(), replication_id()
+local known, since = unpack(redis.call('HMGET', KEYS[1], 'id', 'since'))
+if known ~= id then
+  -- Nothing is known of another server before this one, so its data are as old as itself.
+  local up_seconds = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
+  since = known and now or now - tonumber(up_seconds or 0) * 1000
+  redis.call('HSET', KEYS[1], 'id', id, 'since', int(since))
+end
+return int(math.max(0, now - since))
