@@ -12,11 +12,12 @@ import type { QueueHistory } from '../shared/infra/redis/queues/queue-history.ts
 import { createAdminFailures } from './http/admin-failures.ts';
 import { createAdminSessions } from './http/admin-session.ts';
 import { createAdminAuthentication } from './http/authenticate-admin.ts';
-import { createErrorHandler, methodNotAllowed, notFound, storeFault } from './http/error-handler.ts';
+import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-handler.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { assignRequestId, inOneLayer } from './http/request-context.ts';
+import { wrongAdminPath } from './http/wrong-path.ts';
 import type { Step } from './http/request-context.ts';
 import { requireClearHead, requireHttps } from './http/head-guards.ts';
 import { serveAdminEndpoints } from './http/serve-endpoints.ts';
@@ -147,7 +148,7 @@ export function createAdminApp(deps: AdminDeps): Express {
   );
   app.use(['/admin/docs', '/admin/openapi.json'], requirePageAccess);
   app.use('/admin', createAdminDocs());
-  app.use(notFound);
+  app.use(wrongAdminPath);
   const note = (code: ErrorCode, address: string) => {
     deps.refusals.note('admin', code, address);
   };

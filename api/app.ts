@@ -15,7 +15,7 @@ import type { EndpointDeps } from './endpoints.ts';
 import { createBodyBudget } from './http/body-budget.ts';
 import { createBodyDeps } from './http/read-json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
-import { createErrorHandler, methodNotAllowed, notFound, storeFault } from './http/error-handler.ts';
+import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-handler.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
@@ -24,6 +24,7 @@ import type { Guard, Step } from './http/request-context.ts';
 import { requireClearHead, requireHttps } from './http/head-guards.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
 import { createTraceRequest } from './http/trace-request.ts';
+import { createWrongPath } from './http/wrong-path.ts';
 import type { Guards } from './http/serve-endpoints.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
@@ -182,6 +183,10 @@ export function createApp(deps: AppDeps): Express {
   const note = (code: ErrorCode, address: string) => {
     deps.refusals.note('public', code, address);
   };
-  app.use(notFound, storeFault, createErrorHandler({ log, count: deps.countRefusal, note }));
+  app.use(
+    createWrongPath(Object.values(ENDPOINTS)),
+    storeFault,
+    createErrorHandler({ log, count: deps.countRefusal, note }),
+  );
   return app;
 }

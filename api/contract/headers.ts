@@ -6,15 +6,16 @@ export interface Header {
   schema: JsonSchema;
 }
 
-function rateLimit(what: 'Requests' | 'Tokens', limit: string) {
+/** `beside`: what the last two say where another limit refuses the call. */
+function rateLimit(what: 'Requests' | 'Tokens', limit: string, beside = { remaining: '', reset: '' }) {
   return {
     [`X-RateLimit-Limit-${what}`]: { description: limit, schema: integer(undefined, 0) },
     [`X-RateLimit-Remaining-${what}`]: {
-      description: 'What remains of it in the current window.',
+      description: `What remains of it in the current window${beside.remaining}.`,
       schema: integer(undefined, 0),
     },
     [`X-RateLimit-Reset-${what}`]: {
-      description: 'Seconds until the window is empty; 0 when it is.',
+      description: `Seconds until the window is empty; 0 when it is${beside.reset}.`,
       schema: integer(undefined, 0),
     },
   };
@@ -29,6 +30,10 @@ export const UNIFORM_HEADERS: Readonly<Record<string, Header>> = {
   ...rateLimit(
     'Requests',
     "The key's requests per minute; without a valid key the failed authentications per minute of the address.",
+    {
+      remaining: '; 0 where another limit of requests refuses the call',
+      reset: '. Where another limit refuses the call, until that one admits it',
+    },
   ),
 };
 

@@ -1,7 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express';
 
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { allowsScope, API_KEY_LENGTH_MAX, hashApiKey, isApiKey } from '../../shared/domain/keys/api-key.ts';
+import {
+  allowsScope,
+  API_KEY_LENGTH_MAX,
+  hashApiKey,
+  isApiKey,
+  looksLikeApiKey,
+} from '../../shared/domain/keys/api-key.ts';
 import type { Scope } from '../../shared/domain/keys/api-key.ts';
 import { bearerTokenOf } from '../../shared/domain/keys/bearer-token.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -67,7 +73,9 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
     if (!isApiKey(token, keyPrefix)) {
       throw new ServiceError(
         'invalid_api_key',
-        `This is no API key; keys look like ${keyPrefix}_sk_live_ and 32 characters.`,
+        looksLikeApiKey(token, keyPrefix)
+          ? 'This API key is not as it was given: a character is mistyped, missing or too many; copy it again.'
+          : `This is no API key; keys look like ${keyPrefix}_sk_live_ and 32 characters.`,
       );
     }
     const principal = await find(hashApiKey(token), now, ip).catch((cause: unknown) => {

@@ -68,11 +68,6 @@ export interface ErrorHandlerDeps {
   note?: (code: ErrorCode, address: string) => void;
 }
 
-/** For a path that no route serves. */
-export const notFound: RequestHandler = () => {
-  throw new ServiceError('not_found', 'There is nothing at this path; check the URL.');
-};
-
 const LIST = new Intl.ListFormat('en');
 
 /** For a path that exists with other methods. Express answers HEAD wherever it answers GET. */
@@ -121,6 +116,16 @@ function setRetryHeaders(res: Response, error: ServiceError): void {
   if (error.isFinal || (retryAfter ?? 0) > RETRY_WITHIN_SECONDS) res.setHeader('X-Should-Retry', 'false');
 }
 
+/**
+ * A refusal by another limit than the key's own, such as the tenant's ceiling: the headers describe the limit that
+ * binds. A client that spreads its calls by them would go on at once otherwise.
+ */
+function setBindingLimit(res: Response, { code, retryAfterSeconds }: ServiceError): void {
+  if (code !== 'rpm_exceeded' || retryAfterSeconds === undefined) return;
+  if (Number(res.getHeader('X-RateLimit-Remaining-Requests') ?? 0) === 0) return;
+  res.setHeader('X-RateLimit-Remaining-Requests', 0).setHeader('X-RateLimit-Reset-Requests', retryAfterSeconds);
+}
+
 /** Answers with the uniform error object; the last handler of an app. */
 export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): ErrorRequestHandler {
   // Express tells error handlers by their four parameters.
@@ -137,6 +142,7 @@ export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): Erro
     if (count !== undefined) error = await count(error, res);
     const { status } = ERRORS[error.code];
     setRetryHeaders(res, error);
+    setBindingLimit(res, error);
     // RFC 9110 section 11.6.1.
     if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
     if (status === 503)

@@ -27,6 +27,14 @@ function postWith(authorization: string | undefined, address = newAddress()): re
 }
 
 describe('the Authorization header', () => {
+  it('is told what is wrong with its key: a slip of the pen, or no key at all', async () => {
+    const slip = tenant.key.slice(0, -1) + (tenant.key.endsWith('a') ? 'b' : 'a');
+    expect(refusalOf(await postWith(`Bearer ${slip}`)).message).toContain(
+      'a character is mistyped, missing or too many',
+    );
+    expect(refusalOf(await postWith('Bearer sk-proj-abc')).message).toContain('keys look like svc_sk_live_');
+  });
+
   it.each([
     ['none', undefined],
     ['an empty one', ''],

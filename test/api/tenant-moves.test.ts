@@ -56,6 +56,12 @@ it('moves answers, limits and balance along with an idle tenant', async () => {
   expect(await service.redis.exists(service.keyspace.shard(to).record(after.headers['x-request-id'] ?? ''))).toBe(1);
   const beyond = await postChat(service.app, key, chatOf('Hi'));
   expect(errorOf(beyond)).toMatchObject({ code: 'rpm_exceeded', message: expect.stringContaining('tenant_rpm') });
+  // The key has five left, but the ceiling is what binds.
+  expect(beyond.headers).toMatchObject({
+    'x-ratelimit-limit-requests': after.headers['x-ratelimit-limit-requests'],
+    'x-ratelimit-remaining-requests': '0',
+    'x-ratelimit-reset-requests': beyond.headers['retry-after'],
+  });
   const balance = await waitFor(async () => {
     const { body } = await service.admin('get', `/tenants/${tenantId}`);
     const entries = await service.models.ledger.find({ tenantId }).lean();

@@ -63,5 +63,9 @@ export function knownEvents(events: readonly string[]): WebhookEventType[] {
 /** Throws `invalid_request`. */
 export function assertReceiverUrl(text: string, allowPrivate: boolean): void {
   const read = readWebhookUrl(text, allowPrivate);
-  if (!read.ok) throw new ServiceError('invalid_request', `\`url\` ${read.fault}.`, { param: 'url' });
+  if (read.ok) return;
+  const advice = readWebhookUrl(text, true).ok
+    ? '; for development, an administrator may allow private addresses and plain HTTP with WEBHOOK_ALLOW_PRIVATE=true'
+    : '';
+  throw new ServiceError('invalid_request', `\`url\` ${read.fault}${advice}.`, { param: 'url' });
 }
