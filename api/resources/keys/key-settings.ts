@@ -16,8 +16,8 @@ import {
 
 const NAME_CHARACTERS_MAX = 256;
 const TEN_YEARS_SECONDS = 315_360_000;
-/** Test keys end up in notebooks and CI logs, so they get few scopes by default. */
-const DEFAULT_SCOPES: Readonly<Record<KeyMode, readonly Scope[]>> = { live: ['*'], test: ['chat', 'chat.stream'] };
+/** docs/spec/interface.md section 5. A key that has fewer must name those that it grants (grant.ts). */
+const DEFAULT_SCOPES: readonly Scope[] = ['*'];
 
 const fields = {
   name: storedText(NAME_CHARACTERS_MAX).allow('').description('For people; empty by default.'),
@@ -25,9 +25,7 @@ const fields = {
     .items(Joi.string().valid(...SCOPES))
     .min(1)
     .unique()
-    .description(
-      'What the key may call; `*` is everything. Default: `*`, and `chat` and `chat.stream` for a test key.',
-    ),
+    .description('What the key may call; `*`, the default, is everything.'),
   expires_at: unixSecondsSchema(1).description('Unix seconds; not together with `expires_in_seconds`.'),
   expires_in_seconds: countSchema(1, TEN_YEARS_SECONDS).description('Seconds from now.'),
   rpm: requestsPerMinuteSchema.description("Requests per minute; the tenant's limit by default."),
@@ -96,7 +94,7 @@ export function toKeySettings(body: NewKeyBody, now: number): KeySettings {
   return {
     name: body.name ?? '',
     mode,
-    scopes: body.scopes ?? DEFAULT_SCOPES[mode],
+    scopes: body.scopes ?? DEFAULT_SCOPES,
     expiresAt: expiryOf(body.expires_at, body.expires_in_seconds, now),
     rpm: body.rpm,
     tpm: body.tpm,
