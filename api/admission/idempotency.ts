@@ -34,7 +34,8 @@ function hash(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-const fingerprintOf = (body: object) => hash(JSON.stringify(body));
+/** Whether `maxTokens` may be fitted does not make a body another one. */
+const fingerprintOf = (body: object) => hash(JSON.stringify({ ...body, fitsTokens: undefined }));
 
 /** What stands for a key in Redis; it does not depend on the body. */
 export function idempotencyNameOf({ tenantId, mode }: Space, family: string, key: string): string {

@@ -7,7 +7,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /** OpenAI's messages, which `POST /chat/completions` accepts in addition to the plain ones of the chat routes. */
 
-const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('').required() });
+const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('', null) });
 
 const messageWithText = Joi.object({
   role: Joi.string()
@@ -43,7 +43,10 @@ export const wireMessagesSchema = Joi.array()
 const WITHOUT_TEXT: ChatMessage = Object.freeze({ role: 'assistant', content: '-' });
 
 function textOfPart(part: unknown, param: string): string {
-  if (isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string') return part['text'];
+  if (isRecord(part) && part['type'] === 'text') {
+    const text = part['text'] ?? '';
+    if (typeof text === 'string') return text;
+  }
   throw new ServiceError(
     'invalid_request',
     `\`${param}\` may hold text parts only; images and audio are not supported.`,

@@ -4,7 +4,9 @@ import { CHAT_LIMITS, ROLES, TIERS, chatBodySchema } from '../../shared/contract
 import type { ChatBody, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { checkAgainst } from '../../shared/contracts/parse.ts';
 import { wellFormedJson } from '../../shared/contracts/well-formed-json.ts';
-import type { AnswerForm } from '../relay/answer.ts';
+import type { OpenAiForm } from '../relay/answer.ts';
+import { acceptedOf, refuseUnserved, UNSERVED_ON_CHAT, UNSERVED_WITHOUT_STREAM } from './unserved-fields.ts';
+import type { UnservedFields } from './unserved-fields.ts';
 
 const BODY_FIELDS: ReadonlySet<string> = new Set([
   'messages',
@@ -22,8 +24,8 @@ export interface ParsedChatBody {
   request: ChatRequest;
   /** Names of unknown fields, for the header `X-Ignored-Fields` (docs/spec/contract.md section 2). */
   ignoredFields: string[];
-  /** Absent: that of the chat routes. */
-  form?: AnswerForm;
+  /** Absent: the answer has the form of the chat routes. */
+  form?: OpenAiForm;
 }
 
 /** More names than fit into the header `X-Ignored-Fields`. */
@@ -104,13 +106,28 @@ export function isPlainChatBody(input: unknown): input is ChatBody {
   );
 }
 
-/** Throws `invalid_request`, `message_too_long` or `too_many_messages`. */
+/** The bodies as they may come over the wire, for the document. */
+export const chatWireSchema = chatBodySchema.keys(acceptedOf(UNSERVED_WITHOUT_STREAM));
+export const chatStreamWireSchema = chatBodySchema.keys(acceptedOf(UNSERVED_ON_CHAT));
+
+/** The body of `POST /chat` and of a batch's line. Throws `invalid_request`, `message_too_long` or `too_many_messages`. */
 export function parseChatBody(input: unknown): ParsedChatBody {
+  return parseOwnBody(input, UNSERVED_WITHOUT_STREAM);
+}
+
+/** The body of `POST /chat/stream`; throws like `parseChatBody`. */
+export function parseChatStreamBody(input: unknown): ParsedChatBody {
+  return parseOwnBody(input, UNSERVED_ON_CHAT);
+}
+
+function parseOwnBody(input: unknown, unserved: UnservedFields): ParsedChatBody {
+  refuseUnserved(input, unserved);
   if (!isPlainChatBody(input)) checkReadable(chatBodySchema, input, BODY_FIELDS);
   const body = input;
   const request: ChatRequest = {
     messages: body.messages.map(({ role, content }) => ({ role, content })),
     maxTokens: body.max_tokens ?? CHAT_LIMITS.maxTokensDefault,
+    ...(body.max_tokens === undefined ? { fitsTokens: true } : {}),
     jsonMode: body.json_mode ?? false,
     ...(body.model === undefined ? {} : { model: body.model }),
     ...(body.entity_id === undefined ? {} : { entityId: body.entity_id }),

@@ -1,24 +1,24 @@
 import Joi from 'joi';
 
-import { ServiceError } from '../../shared/errors/service-error.ts';
 import {
   CHAT_LIMITS,
-  answerTokensSchema,
   codePoints,
   contextTextSchema,
   entityIdSchema,
-  maxTokensSchema,
   messagesSchema,
   metadataSchema,
   numberBetween,
+  wholeNumberBetween,
   tierSchema,
 } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage, ChatRequest, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
 import { wellFormedJson } from '../../shared/contracts/well-formed-json.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
+import type { OpenAiForm } from '../relay/answer.ts';
 import { messagesWithText, plainMessage, wireMessagesSchema } from './completions-messages.ts';
 import { checkReadable, ignoredIn, isPlainChatBody } from './parse-chat-body.ts';
 import type { ParsedChatBody } from './parse-chat-body.ts';
+import { acceptedOf, refuseUnserved, UNSERVED } from './unserved-fields.ts';
 
 /** What `POST /chat/completions` accepts of OpenAI's API, plus this service's own fields. */
 interface CompletionsBody {
@@ -29,38 +29,64 @@ interface CompletionsBody {
   stream?: boolean;
   temperature?: number;
   top_p?: number;
-  stop?: string | string[];
+  stop?: string | (string | null)[];
   seed?: number;
   user?: string;
-  response_format?: { type: 'text' | 'json_object' };
+  frequency_penalty?: number;
+  presence_penalty?: number;
+  reasoning_effort?: string;
+  verbosity?: string;
+  stream_options?: { include_usage?: boolean | null };
+  response_format?: { type?: 'text' | 'json_object' | null };
+  json_mode?: boolean;
   metadata?: object;
   entity_id?: string;
   subject?: string;
   grade?: string;
 }
 
+const FORMAT_RULE =
+  '{{#label}} must be `text` or `json_object`: a schema is not supported; use `json_object` (JSON mode) and say in a message which fields the object has';
+
 /** Maximum code points of `user` and of each `stop`. */
 const SHORT_TEXT_MAX = 256;
 
 const shortText = Joi.string().custom(codePoints(SHORT_TEXT_MAX));
+const tokens = wholeNumberBetween(1, Number.MAX_SAFE_INTEGER);
+const passedOn = 'Passed on to providers that speak OpenAI’s protocol.';
 
 const fields = {
   messages: messagesSchema,
   model: tierSchema,
-  max_tokens: maxTokensSchema,
-  max_completion_tokens: answerTokensSchema.description('Wins over `max_tokens`.'),
+  max_tokens: tokens
+    .description(
+      `The most tokens that the answer may have: ${String(CHAT_LIMITS.maxTokensMax)}, or what the window of the model leaves, where it is more than that.`,
+    )
+    .meta({ default: CHAT_LIMITS.maxTokensDefault }),
+  max_completion_tokens: tokens.description('Wins over `max_tokens`.'),
   stream: Joi.boolean().description('The answer as Server-Sent Events; needs the scope `chat.stream`.'),
-  stream_options: Joi.object({ include_usage: Joi.boolean() })
+  stream_options: Joi.object({ include_usage: Joi.boolean().allow(null) })
     .unknown(true)
-    .description('Taken for compatibility: the last chunk always has `usage`.'),
+    .description(
+      'With `include_usage: true` a chunk of its own without choices has `usage`, with `false` none has; otherwise the last one.',
+    ),
   temperature: numberBetween(0, 2),
   top_p: numberBetween(0, 1),
-  stop: Joi.alternatives(shortText, Joi.array().items(shortText).min(1).max(4)),
+  stop: Joi.alternatives(shortText.allow(''), Joi.array().items(shortText.allow('', null)).max(4)).description(
+    'Empty texts and an empty list stop nothing.',
+  ),
   seed: Joi.number().integer(),
   user: shortText,
-  response_format: Joi.object({ type: Joi.string().valid('text', 'json_object').required() }).unknown(true),
-  n: Joi.number().valid(1),
-  modalities: Joi.array().items(Joi.string().valid('text')).min(1).max(1),
+  frequency_penalty: numberBetween(-2, 2).description(passedOn),
+  presence_penalty: numberBetween(-2, 2).description(passedOn),
+  reasoning_effort: shortText.description(passedOn),
+  verbosity: shortText.description(passedOn),
+  response_format: Joi.object({
+    type: Joi.string().valid('text', 'json_object').allow(null).messages({ 'any.only': FORMAT_RULE }),
+  }).unknown(true),
+  json_mode: Joi.boolean().description('The same as `response_format` of the type `json_object`.'),
+  n: Joi.valid(1),
+  modalities: Joi.array().items(Joi.string().valid('text')).max(1),
   metadata: metadataSchema,
   entity_id: entityIdSchema,
   subject: contextTextSchema,
@@ -71,22 +97,6 @@ const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
 const OPTIONAL_FIELDS = Object.entries(fields).filter(([name]) => name !== 'messages');
 const OPTIONAL_NAMES: ReadonlySet<string> = new Set(OPTIONAL_FIELDS.map(([name]) => name));
 
-const noneOffered = Joi.array().max(0).allow(null).description('Not supported: an empty list only.');
-const noneDemanded = Joi.valid('none', 'auto', null).description('Not supported: the model has no tools to choose.');
-
-/**
- * A request for something that this service cannot do must fail, because ignoring the field would mislead the caller.
- * Frameworks send these fields even if their user has no tools; such values ask for nothing and are accepted.
- */
-const REFUSED_FIELDS = {
-  tools: noneOffered,
-  tool_choice: noneDemanded,
-  functions: noneOffered,
-  function_call: noneDemanded,
-  audio: Joi.valid(null).description('Not supported: this service answers with text.'),
-} as const satisfies Readonly<Record<string, Joi.Schema>>;
-const REFUSED_ENTRIES = Object.entries(REFUSED_FIELDS);
-
 /**
  * The body as it may come over the wire; `plainMessage` and `withoutNulls` turn it into one for `bodySchema`. Used only
  * in the document; a test compares it with what `parseCompletionsBody` accepts.
@@ -94,7 +104,7 @@ const REFUSED_ENTRIES = Object.entries(REFUSED_FIELDS);
 export const completionsWireSchema = bodySchema.keys({
   ...Object.fromEntries(OPTIONAL_FIELDS.map(([name, schema]) => [name, schema.allow(null)])),
   messages: wireMessagesSchema,
-  ...REFUSED_FIELDS,
+  ...acceptedOf(UNSERVED),
 });
 
 /** The official client, and many that print objects as JSON, send `null` for fields that their user leaves out. */
@@ -105,22 +115,40 @@ function withoutNulls(body: unknown): unknown {
   );
 }
 
-function samplingOf({ temperature, top_p: topP, stop, seed, user }: CompletionsBody): Sampling {
-  return {
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(topP === undefined ? {} : { topP }),
-    ...(stop === undefined ? {} : { stop }),
-    ...(seed === undefined ? {} : { seed }),
-    ...(user === undefined ? {} : { user }),
+/** The texts that end the answer; undefined: none does. */
+function stopOf(stop: CompletionsBody['stop']): Sampling['stop'] {
+  if (!Array.isArray(stop)) return stop === '' ? undefined : stop;
+  const texts = stop.filter((text): text is string => text !== null && text !== '');
+  return texts.length === 0 ? undefined : texts;
+}
+
+/** A penalty of 0 is none. */
+const penaltyOf = (penalty: number | undefined) => (penalty === 0 ? undefined : penalty);
+
+function samplingOf(body: CompletionsBody): Sampling {
+  const sampling: { [Name in keyof Sampling]: Sampling[Name] | undefined } = {
+    temperature: body.temperature,
+    topP: body.top_p,
+    stop: stopOf(body.stop),
+    seed: body.seed,
+    user: body.user,
+    frequencyPenalty: penaltyOf(body.frequency_penalty),
+    presencePenalty: penaltyOf(body.presence_penalty),
+    reasoningEffort: body.reasoning_effort,
+    verbosity: body.verbosity,
   };
+  // Only what is set travels to the worker and makes one body differ from another.
+  return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined));
 }
 
 function toRequest(body: CompletionsBody): ChatRequest {
   const { model, metadata, entity_id: entityId, subject, grade } = body;
+  const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? CHAT_LIMITS.maxTokensDefault;
   return {
     messages: messagesWithText(body.messages),
-    maxTokens: body.max_completion_tokens ?? body.max_tokens ?? CHAT_LIMITS.maxTokensDefault,
-    jsonMode: body.response_format?.type === 'json_object',
+    maxTokens: Math.min(maxTokens, CHAT_LIMITS.maxTokensMax),
+    fitsTokens: true,
+    jsonMode: body.json_mode === true || body.response_format?.type === 'json_object',
     sampling: samplingOf(body),
     ...(model === undefined ? {} : { model }),
     ...(metadata === undefined ? {} : { metadataJson: wellFormedJson(metadata) }),
@@ -130,6 +158,18 @@ function toRequest(body: CompletionsBody): ChatRequest {
   };
 }
 
+/** Where a stream has its usage: OpenAI has it in a chunk of its own, and only if asked for. */
+function usagePlaceOf({ stream_options: options }: CompletionsBody): OpenAiForm['usage'] {
+  switch (options?.include_usage ?? undefined) {
+    case true:
+      return 'own chunk';
+    case false:
+      return 'none';
+    case undefined:
+      return 'last chunk';
+  }
+}
+
 /** Fields that few bodies have: a body with one of them is checked by joi. */
 const RARE_FIELDS = [
   'max_completion_tokens',
@@ -137,6 +177,10 @@ const RARE_FIELDS = [
   'stop',
   'seed',
   'user',
+  'frequency_penalty',
+  'presence_penalty',
+  'reasoning_effort',
+  'verbosity',
   'response_format',
   'n',
   'modalities',
@@ -154,18 +198,9 @@ export function isPlainCompletionsBody(input: unknown): input is CompletionsBody
   return typeof stream === 'boolean' && isWithin(temperature, 2) && isWithin(topP, 1);
 }
 
-function refuseTools(body: Readonly<Record<string, unknown>>): void {
-  for (const [name, schema] of REFUSED_ENTRIES) {
-    if (body[name] === undefined || schema.validate(body[name], { convert: false }).error === undefined) continue;
-    throw new ServiceError('invalid_request', `\`${name}\` is not supported: this service answers with text only.`, {
-      param: name,
-    });
-  }
-}
-
 /** Throws `invalid_request`, `message_too_long` or `too_many_messages`, like the chat routes. */
 export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream: boolean } {
-  if (isRecord(input)) refuseTools(input);
+  refuseUnserved(input, UNSERVED);
   const messages: unknown = isRecord(input) ? input['messages'] : undefined;
   // Beyond the limit, messages are not converted one by one: the schema refuses their number.
   const mayMap = Array.isArray(messages) && messages.length <= CHAT_LIMITS.messagesMax;
@@ -176,7 +211,7 @@ export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream:
     request: toRequest(body),
     // The messages as sent, including those without text; each is an object, or the body would have been refused.
     ignoredFields: ignoredIn(body, messages as readonly object[], KNOWN_FIELDS),
-    form: 'completions',
+    form: { usage: usagePlaceOf(body) },
     stream: body.stream === true,
   };
 }

@@ -29,6 +29,7 @@ const OF_KEYS: readonly ErrorCode[] = ['expired_api_key', 'account_suspended', '
 const OF_CHAT: readonly ErrorCode[] = [
   'message_too_long',
   'too_many_messages',
+  'context_length_exceeded',
   'content_policy_violation',
   'insufficient_credits',
   'budget_exceeded',

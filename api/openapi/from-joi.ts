@@ -42,6 +42,7 @@ const KNOWN_RULES: Readonly<Record<string, readonly string[]>> = {
   string: ['min', 'max', 'pattern'],
   number: ['integer', 'min', 'max', 'greater'],
   array: ['min', 'max', 'unique'],
+  object: ['max'],
 };
 
 function assertKnown(node: Description): void {

@@ -26,8 +26,11 @@ export function answerHead(request: {
   return metadataJson === undefined ? head : { ...head, metadataJson };
 }
 
-/** Whose form an answer has: that of the chat routes, or of OpenAI's API on `POST /chat/completions`. */
-export type AnswerForm = 'chat' | 'completions';
+/** What an answer in the form of OpenAI's API has, as `POST /chat/completions` gives it. */
+export interface OpenAiForm {
+  /** Where a stream has its usage. */
+  usage: 'last chunk' | 'own chunk' | 'none';
+}
 
 function headOf({ requestId, created, model }: AnswerHead, object: string): string {
   return `{"id":"${requestId}","object":"${object}","created":${created},"model":"${model}"`;
@@ -46,8 +49,11 @@ const CANCELLED: ErrorDetail = {
  * How the end of an answer is told. OpenAI's clients know five finish reasons, and some throw at another word; an
  * `error` beside the chunk is what they raise (docs/spec/contract.md section 3).
  */
-function endOf({ finishReason, error }: Terminal, form: AnswerForm): Pick<Terminal, 'finishReason' | 'error'> {
-  const isKnown = form === 'chat' || (finishReason !== 'cancelled' && finishReason !== 'error');
+function endOf(
+  { finishReason, error }: Terminal,
+  form: OpenAiForm | undefined,
+): Pick<Terminal, 'finishReason' | 'error'> {
+  const isKnown = form === undefined || (finishReason !== 'cancelled' && finishReason !== 'error');
   const told = isKnown ? error : (error ?? CANCELLED);
   return { finishReason: isKnown ? finishReason : 'stop', ...(told === undefined ? {} : { error: told }) };
 }
@@ -61,19 +67,35 @@ function errorFieldOf(error: ErrorDetail | undefined, { requestId }: AnswerHead)
  * sequence number and entry, so every ingress writes the same bytes. `deltas` are JSON string literals and are not
  * decoded. OpenAI's API numbers no events, and readers that cut `data: ` off a block cannot read one with an `id:`.
  */
-export function createSseWriter(head: AnswerHead, form: AnswerForm = 'chat') {
+export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
   const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;
-  const event = (seq: number, data: string) => (form === 'chat' ? `id: ${seq}\n${data}\n\n` : `${data}\n\n`);
+  const usagePlace = form?.usage ?? 'last chunk';
+  /** OpenAI's chunks say that the usage is still to come. */
+  const noUsage = usagePlace === 'own chunk' ? ',"usage":null' : '';
+  const event = (seq: number, data: string) => (form === undefined ? `id: ${seq}\n${data}\n\n` : `${data}\n\n`);
 
   function delta(seq: number, literal: string): string {
     const role = seq === 1 ? '"role":"assistant",' : '';
-    return event(seq, `${start}${role}"content":${literal}},"finish_reason":null}]}`);
+    return event(seq, `${start}${role}"content":${literal}},"finish_reason":null}]${noUsage}}`);
   }
+
+  const usageOf = ({ usage }: Terminal) => `,"usage":${JSON.stringify(toWireUsage(usage))}`;
 
   function finalChunk(seq: number, terminal: Terminal): string {
     const { finishReason, error } = endOf(terminal, form);
-    const end = `"usage":${JSON.stringify(toWireUsage(terminal.usage))}${metadataOf(head)}${errorFieldOf(error, head)}}`;
-    return event(seq, `${start}},"finish_reason":"${finishReason}"}],${end}`);
+    // Behind a failure there is no further chunk.
+    const isLast = usagePlace === 'last chunk' || (usagePlace === 'own chunk' && terminal.finishReason === 'error');
+    const end = `${isLast ? usageOf(terminal) : noUsage}${metadataOf(head)}${errorFieldOf(error, head)}}`;
+    return event(seq, `${start}},"finish_reason":"${finishReason}"}]${end}`);
+  }
+
+  /** `[DONE]`, and before it the chunk of the usage, which has no number of its own. */
+  function done(seq: number, terminal: Terminal): string {
+    const usage =
+      usagePlace === 'own chunk'
+        ? `data: ${headOf(head, 'chat.completion.chunk')},"choices":[]${usageOf(terminal)}}\n\n`
+        : '';
+    return usage + event(seq, 'data: [DONE]');
   }
 
   return {
@@ -91,7 +113,7 @@ export function createSseWriter(head: AnswerHead, form: AnswerForm = 'chat') {
       const { terminal } = entry;
       if (terminal === undefined) return text;
       if (seq >= fromSeq) text += finalChunk(seq, terminal);
-      return terminal.finishReason === 'error' ? text : text + event(seq + 1, 'data: [DONE]');
+      return terminal.finishReason === 'error' ? text : text + done(seq + 1, terminal);
     },
   };
 }
@@ -119,7 +141,7 @@ export function completeAnswer(
   head: AnswerHead,
   literals: readonly string[],
   terminal: Terminal,
-  form: AnswerForm = 'chat',
+  form?: OpenAiForm,
 ): string {
   const { finishReason, error } = endOf(terminal, form);
   const content = literals.map((literal) => literal.slice(1, -1)).join('');

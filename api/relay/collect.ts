@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import { outOfTime, ServiceError } from '../../shared/errors/service-error.ts';
 import { completeAnswer } from './answer.ts';
-import type { AnswerForm, AnswerHead } from './answer.ts';
+import type { AnswerHead, OpenAiForm } from './answer.ts';
 import type { RelayHub } from './hub.ts';
 import { brokenOff, DEADLINE_MARGIN_MS, errorOf } from './outcome.ts';
 
@@ -26,7 +26,7 @@ export interface CollectOptions {
   /** The stream may have begun. */
   existing?: boolean;
   timeoutMs: number;
-  form?: AnswerForm | undefined;
+  form?: OpenAiForm | undefined;
   /** Aborts when this ingress can no longer wait; the request itself goes on. */
   stopping: AbortSignal;
 }

@@ -5,7 +5,7 @@ import type { StreamEntry } from '../../shared/contracts/events.ts';
 import { outOfTime } from '../../shared/errors/service-error.ts';
 import type { ServiceError } from '../../shared/errors/service-error.ts';
 import { createSseWriter } from './answer.ts';
-import type { AnswerForm, AnswerHead } from './answer.ts';
+import type { AnswerHead, OpenAiForm } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
 import { DEADLINE_MARGIN_MS, errorOf, timedOut } from './outcome.ts';
@@ -36,7 +36,7 @@ export interface ForwardOptions extends RelayTimes, Pick<PingOptions, 'place'> {
   /** Sequence number of the first event to write; the client has the earlier ones. */
   fromSeq?: number;
   timeoutMs: number;
-  form?: AnswerForm | undefined;
+  form?: OpenAiForm | undefined;
 }
 
 export interface Forwarder {

@@ -19,6 +19,10 @@ export interface Sampling {
   stop?: string | string[];
   seed?: number;
   user?: string;
+  frequencyPenalty?: number;
+  presencePenalty?: number;
+  reasoningEffort?: string;
+  verbosity?: string;
 }
 
 /** A validated chat request, as it travels from the ingress to the worker. */
@@ -27,6 +31,8 @@ export interface ChatRequest {
   /** Absent: the tenant's default tier. */
   model?: Tier;
   maxTokens: number;
+  /** `maxTokens` may become what the model's window leaves: the caller named no limit, or has OpenAI's client. */
+  fitsTokens?: boolean;
   entityId?: string;
   subject?: string;
   grade?: string;
@@ -148,8 +154,7 @@ export const messagesSchema = Joi.array()
 export const tierSchema = Joi.string()
   .valid(...TIERS)
   .description("The model tier; the tenant's default tier where it is left out.");
-export const answerTokensSchema = wholeNumberBetween(1, CHAT_LIMITS.maxTokensMax);
-export const maxTokensSchema = answerTokensSchema
+const maxTokensSchema = wholeNumberBetween(1, CHAT_LIMITS.maxTokensMax)
   .description('The most tokens that the answer may have.')
   .meta(unless(CHAT_LIMITS.maxTokensDefault));
 export const contextTextSchema = Joi.string().allow('').custom(codePoints(CHAT_LIMITS.contextTextMax));

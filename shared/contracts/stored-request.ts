@@ -36,6 +36,7 @@ const requestSchema = Joi.object({
   messages: Joi.array().custom(checkMessages).required(),
   model: Joi.valid(...TIERS),
   maxTokens: count,
+  fitsTokens: Joi.boolean(),
   entityId: text,
   subject: text,
   grade: text,
@@ -80,12 +81,13 @@ const isCount = (value: unknown) => typeof value === 'number' && Math.abs(value)
 
 function isPlainRequest(value: unknown): boolean {
   if (!isRecord(value)) return false;
-  const { messages, model, maxTokens, entityId, subject, grade, metadataJson, jsonMode, sampling } = value;
+  const { messages, model, maxTokens, fitsTokens, entityId, subject, grade, metadataJson, jsonMode, sampling } = value;
   return (
     Array.isArray(messages) &&
     areMessages(messages) &&
     (model === undefined || TIER_NAMES.has(model)) &&
     isCount(maxTokens) &&
+    (fitsTokens === undefined || typeof fitsTokens === 'boolean') &&
     isTextOrAbsent(entityId) &&
     isTextOrAbsent(subject) &&
     isTextOrAbsent(grade) &&

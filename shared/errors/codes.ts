@@ -57,6 +57,11 @@ export const ERRORS = {
     type: 'invalid_request_error',
     meaning: `\`messages\` has more than ${CHAT_LIMITS.messagesMax} items.`,
   },
+  context_length_exceeded: {
+    status: 400,
+    type: 'invalid_request_error',
+    meaning: "The messages are too long for the model's context window.",
+  },
   content_policy_violation: {
     status: 400,
     type: 'invalid_request_error',

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
 
 import { errorOf, expectUncharged, ledgerOf, postChat, requestIdOf } from '../support/chat.ts';
 import { useService } from '../support/use-service.ts';
@@ -137,21 +138,43 @@ describe('the prompt', () => {
       const { response, sent } = await send(key, { messages, model: 'oloid', max_tokens: 100 });
 
       expect(response.status).toBe(400);
-      expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param: 'messages' });
+      expect(errorOf(response)).toMatchObject({ code: 'context_length_exceeded', param: 'messages' });
       expect(errorOf(response)['message']).toBe(
-        'The messages are 104 tokens too long for the model: 1004 tokens where its window leaves 900 beside max_tokens.',
+        "This model's maximum context length is 1000 tokens; the messages have 1004 and max_tokens asks for 100: 104 too many. Send fewer or shorter messages, or a smaller max_tokens.",
       );
       expect(sent).toBeUndefined();
       await expectUncharged(service, tenantId, 100_000);
     });
 
-    it('never, where max_tokens alone fills the window', async () => {
+    it('never, where the caller’s own max_tokens alone fills the window', async () => {
       const { key } = await service.startTenant();
 
       const { response } = await send(key, { messages: [user('Hi')], model: 'oloid', max_tokens: 2_000 });
 
       expect(response.status).toBe(400);
-      expect(errorOf(response)['message']).toContain('its window leaves 0 beside max_tokens');
+      expect(errorOf(response)['message']).toContain('max_tokens asks for 2000: 1005 too many');
+    });
+
+    it.each([
+      ['of a caller who named no max_tokens', '/chat', {}],
+      ['of OpenAI’s clients, whatever they name', '/chat/completions', { max_tokens: 50_000 }],
+    ])('with an answer that is fitted: %s', async (_whose, path, fields) => {
+      const { key } = await service.startTenant();
+      const ask = (words: number) =>
+        request(service.app)
+          .post(`/platform/v1${path}`)
+          .auth(key, { type: 'bearer' })
+          .send({ messages: [user('river '.repeat(words).trim())], model: 'oloid', ...fields });
+
+      const [short, long, tooLong] = [await ask(100), await ask(900), await ask(1_000)];
+
+      expect([short.status, long.status]).toEqual([200, 200]);
+      expect(await ledgerOf(service, short)).toMatchObject({ model: 'small?text=Yes.' });
+      expect(await ledgerOf(service, long)).toMatchObject({ model: 'large?text=Yes.' });
+      expect(errorOf(tooLong)).toMatchObject({ code: 'context_length_exceeded', param: 'messages' });
+      expect(errorOf(tooLong)['message']).toBe(
+        "This model's maximum context length is 1000 tokens; the messages have 1004: 5 too many. Send fewer or shorter messages.",
+      );
     });
   });
 });

@@ -106,14 +106,33 @@ describe('a request whose first target does not serve it', () => {
     expect(body.data).toContainEqual(expect.objectContaining({ id: 'primary', state: 'closed', recent_failures: 0 }));
   });
 
-  it('is 400 invalid_request when the prompt is too long for every target', async () => {
+  it('asks for as long an answer as its window leaves, where the caller named no max_tokens', async () => {
+    primary.answer((res) => {
+      const choices = [{ index: 0, message: { role: 'assistant', content: 'Well.' }, finish_reason: 'stop' }];
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ choices }));
+    });
+    const { key } = await service.startTenant();
+    const messages = Array.from({ length: 3 }, () => ({ role: 'user', content: 'river '.repeat(2_000).trim() }));
+
+    const response = await postChat(service.app, key, { messages, model: 'oloid' });
+
+    expect(response.status).toBe(200);
+    // 6,012 tokens by our count, and a margin of 64 and an eighth of them.
+    expect(JSON.parse(primary.requests[0]?.body ?? '')).toMatchObject({ max_tokens: 8_000 - 6_012 - 64 - 752 });
+  });
+
+  it('is 400 context_length_exceeded when the prompt is too long for every target', async () => {
     refusing({ type: 'invalid_request_error', message: 'prompt is too long: 215000 tokens > 200000 maximum' });
     const { key, tenantId } = await service.startTenant({ credits: 10_000 });
 
     const response = await postChat(service.app, key, chatOf('A long story', { model: 'oloid' }));
 
     expect(response.status).toBe(400);
-    expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param: 'messages' });
+    expect(errorOf(response)).toMatchObject({
+      code: 'context_length_exceeded',
+      param: 'messages',
+      message: expect.stringContaining('maximum context length is 8000 tokens'),
+    });
     await expectUncharged(service, tenantId, 10_000);
   });
 

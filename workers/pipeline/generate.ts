@@ -42,10 +42,10 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
 
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
-    const messages = await promptFor(run.prompt, route.target.contextWindow, envelope.request.maxTokens);
+    const { messages, maxTokens } = await promptFor(run.prompt, route.target.contextWindow, envelope.request);
     // Admission did not know the history, so hold and token weight are raised before the provider is called.
     const isCovered = await lease.cover(estimatePrompt(messages), run.history.length > 0);
-    const prompt = { messages, isCovered };
+    const prompt = { messages, maxTokens, isCovered };
     const hasOther = hasOtherTarget(breakers, run, route);
     const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
@@ -96,10 +96,10 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       }
     }
     // The caller has seen the whole answer and its usage is known, so the request ends with the error and is charged.
-    const { called, waitMs } = failures;
+    const { called } = failures;
     if (called instanceof NotJsonError && !isReplaceable(run, writer))
       return { finishReason: 'error', usage: called.usage, error: toErrorDetail(noJson(called)) };
-    throw toCallerError(worstOf(failures), waitMs);
+    throw toCallerError(worstOf(failures), failures);
   }
 
   return async (run) => {

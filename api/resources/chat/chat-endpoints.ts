@@ -1,10 +1,14 @@
-import { chatBodySchema } from '../../../shared/contracts/chat-request.ts';
 import { DEFAULT_LIMITS } from '../../../shared/domain/limits/defaults.ts';
 import { defineEndpoint } from '../../contract/define-endpoint.ts';
 import { constant, id, named, object, time } from '../../contract/json-schema.ts';
 import { json } from '../../contract/operation.ts';
 import type { Answer, BodyRule } from '../../contract/operation.ts';
-import { parseChatBody } from '../../contract/parse-chat-body.ts';
+import {
+  chatStreamWireSchema,
+  chatWireSchema,
+  parseChatBody,
+  parseChatStreamBody,
+} from '../../contract/parse-chat-body.ts';
 import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
 import { completionsWireSchema, parseCompletionsBody } from '../../contract/parse-completions-body.ts';
 import { assertScope } from '../../http/authenticate.ts';
@@ -13,6 +17,7 @@ import {
   COMPLETION_EXAMPLE,
   COMPLETIONS_STREAM_EXAMPLE,
   COMPLETIONS_STREAM_TEXT,
+  completionsChunkSchema,
   completionSchema,
   STREAM_EXAMPLE,
   STREAM_TEXT,
@@ -69,8 +74,14 @@ const accepted = json('Accepted; retrieve the answer at `Location`, or stream it
 const chatBody: BodyRule<ParsedChatBody> = {
   kind: 'chat',
   name: 'ChatBody',
-  schema: chatBodySchema,
+  schema: chatWireSchema,
   read: parseChatBody,
+};
+const chatStreamBody: BodyRule<ParsedChatBody> = {
+  kind: 'chat',
+  name: 'ChatStreamBody',
+  schema: chatStreamWireSchema,
+  read: parseChatStreamBody,
 };
 
 const createChat = defineEndpoint({
@@ -126,7 +137,7 @@ const streamChat = defineEndpoint({
   summary: 'Stream a chat completion',
   description: `Takes the body of \`POST /chat\`. This endpoint has a limit of its own of ${DEFAULT_LIMITS.streamRpm} requests a minute.`,
   headers: ['Last-Event-ID', 'X-Stainless-Retry-Count'],
-  body: chatBody,
+  body: chatStreamBody,
   answers: { 200: streamed },
   examples: { simple: { summary: 'One question', body: SIMPLE, status: 200, answer: STREAM_EXAMPLE } },
   handle: ({ req, res, body }, { respond }: ChatDeps) => respond.stream(req, res, body),
@@ -153,7 +164,7 @@ const createChatCompletion = defineEndpoint({
     200: {
       ...completed,
       description: `The complete answer, or with \`stream: true\` the answer as it is generated. ${COMPLETIONS_STREAM_TEXT} The finish reasons are those of OpenAI: where a request failed or was cancelled it is \`stop\`, beside a top-level \`error\`.`,
-      content: { ...completed.content, 'text/event-stream': chunkSchema },
+      content: { ...completed.content, 'text/event-stream': completionsChunkSchema },
     },
     202: accepted,
   },

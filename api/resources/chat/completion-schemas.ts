@@ -58,32 +58,44 @@ export const completionSchema = named(
   ),
 );
 
-export const chunkSchema = named(
-  'ChatCompletionChunk',
+const choicesOfChunk = {
+  ...listOf(
+    object({
+      index: integer(),
+      delta: object({ role: constant('assistant'), content: text('The next part of the text.') }, ['role', 'content']),
+      finish_reason: nullable(
+        oneOf([...FINISH_REASONS, 'error'], 'Null in every chunk but the last; `error`: the stream failed.'),
+      ),
+    }),
+  ),
+  minItems: 1,
+  maxItems: 1,
+};
+const fieldsOfChunk = {
+  ...head('chat.completion.chunk'),
+  choices: choicesOfChunk,
+  usage: { ...usageSchema, description: 'In the last chunk.' },
+  metadata: { ...metadata, description: "The request's own `metadata`, in the last chunk." },
+  error: { ...errorObjectSchema, description: 'In the last chunk of a stream that failed.' },
+};
+const OPTIONAL_OF_CHUNK = ['usage', 'metadata', 'error'] as const;
+
+export const chunkSchema = named('ChatCompletionChunk', object(fieldsOfChunk, OPTIONAL_OF_CHUNK));
+
+/** With `stream_options.include_usage` a chunk of its own has the usage. */
+export const completionsChunkSchema = named(
+  'CompletionsChunk',
   object(
     {
-      ...head('chat.completion.chunk'),
-      choices: {
-        ...listOf(
-          object({
-            index: integer(),
-            delta: object({ role: constant('assistant'), content: text('The next part of the text.') }, [
-              'role',
-              'content',
-            ]),
-            finish_reason: nullable(
-              oneOf([...FINISH_REASONS, 'error'], 'Null in every chunk but the last; `error`: the stream failed.'),
-            ),
-          }),
-        ),
-        minItems: 1,
-        maxItems: 1,
+      ...fieldsOfChunk,
+      choices: { ...choicesOfChunk, minItems: 0 },
+      usage: {
+        anyOf: [usageSchema, { type: 'null' }],
+        description:
+          'In the last chunk; with `include_usage: true` in one without choices behind it, with `false` in none.',
       },
-      usage: { ...usageSchema, description: 'In the last chunk.' },
-      metadata: { ...metadata, description: "The request's own `metadata`, in the last chunk." },
-      error: { ...errorObjectSchema, description: 'In the last chunk of a stream that failed.' },
     },
-    ['usage', 'metadata', 'error'],
+    OPTIONAL_OF_CHUNK,
   ),
 );
 

@@ -86,6 +86,7 @@ async function read(
 
 /** How a request without a stream can end: with the error that `POST /chat/stream` gives. */
 const ENDS_WITHOUT_TEXT = [
+  'context_length_exceeded',
   'content_policy_violation',
   'insufficient_credits',
   'budget_exceeded',

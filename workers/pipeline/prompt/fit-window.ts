@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
+import type { ChatMessage, ChatRequest } from '../../../shared/contracts/chat-request.ts';
 import { loadTokenizer } from './tokenizer.ts';
 
 /** What a chat format adds to each message: role and separators, a few tokens for every known model. */
@@ -16,8 +16,7 @@ export interface PromptParts {
 }
 
 export type FittedPrompt =
-  | { kind: 'fits'; messages: ChatMessage[]; promptTokens: number }
-  | { kind: 'too_long'; promptTokens: number; roomTokens: number };
+  { kind: 'fits'; messages: ChatMessage[]; promptTokens: number } | { kind: 'too_long'; promptTokens: number };
 
 /** The tokens of the messages, including what a chat format adds to each. */
 export function countPrompt(messages: readonly ChatMessage[], count: CountTokens): number {
@@ -46,7 +45,7 @@ export function fitWindow(
   const room = contextWindow - maxTokens;
   const fixed = [...(parts.instruction === undefined ? [] : [parts.instruction]), ...parts.submitted];
   let promptTokens = countPrompt(fixed, count);
-  if (promptTokens > room) return { kind: 'too_long', promptTokens, roomTokens: room };
+  if (promptTokens > room) return { kind: 'too_long', promptTokens };
   const kept: ChatMessage[] = [];
   for (const turn of turnsOf(parts.history).reverse()) {
     const cost = countPrompt(turn, count);
@@ -66,11 +65,12 @@ export class TooLongError extends Error {
   override readonly name = 'TooLongError';
   readonly overTokens: number;
 
-  constructor(promptTokens: number, roomTokens: number) {
-    const over = promptTokens - roomTokens;
-    const room = Math.max(0, roomTokens);
+  /** `maxTokens`: what the answer must have beside the prompt; undefined: as little as there is. */
+  constructor(promptTokens: number, contextWindow: number, maxTokens?: number) {
+    const over = promptTokens + (maxTokens ?? 1) - contextWindow;
+    // Clients look for the words «maximum context length is N tokens» (docs/spec/contract.md section 2).
     super(
-      `The messages are ${over} tokens too long for the model: ${promptTokens} tokens where its window leaves ${room} beside max_tokens.`,
+      `This model's maximum context length is ${contextWindow} tokens; the messages have ${promptTokens}${maxTokens === undefined ? '' : ` and max_tokens asks for ${maxTokens}`}: ${over} too many. Send fewer or shorter messages${maxTokens === undefined ? '' : ', or a smaller max_tokens'}.`,
     );
     this.overTokens = over;
   }
@@ -82,30 +82,60 @@ async function countText(text: string): Promise<number> {
   return (await loadTokenizer()).countText(text);
 }
 
+/** What a target is sent: the messages, and the most tokens its answer may have. */
+export interface TargetPrompt {
+  messages: ChatMessage[];
+  maxTokens: number;
+}
+
+/** A chat template adds a few dozen tokens, and the model's own tokenizer may count one more for eight of ours. */
+const TEMPLATE_TOKENS = 64;
+const OTHER_MEASURE_PART = 8;
+
+/** The longest answer beside a prompt. One that fills the window leaves a margin, because our count is an estimate. */
+function answerBeside(promptTokens: number, contextWindow: number, maxTokens: number): number {
+  const room = contextWindow - promptTokens;
+  if (maxTokens <= room) return maxTokens;
+  const margin = TEMPLATE_TOKENS + Math.ceil(promptTokens / OTHER_MEASURE_PART);
+  return Math.max(Math.ceil(room / 2), room - margin);
+}
+
+/** Fits the answer, too: history leaves it its `maxTokens` or half of the window, and it gets what is left in the end. */
+function fitBoth(prompt: PromptParts, contextWindow: number, maxTokens: number, count: CountTokens): TargetPrompt {
+  const reserve = Math.min(maxTokens, Math.floor(contextWindow / 2));
+  let fitted = fitWindow(prompt, contextWindow, reserve, count);
+  if (fitted.kind === 'too_long') fitted = fitWindow({ ...prompt, history: [] }, contextWindow, 1, count);
+  if (fitted.kind === 'too_long') throw new TooLongError(fitted.promptTokens, contextWindow);
+  const { messages, promptTokens } = fitted;
+  return { messages, maxTokens: answerBeside(promptTokens, contextWindow, maxTokens) };
+}
+
 /**
- * The prompt for one target: history trimmed to its window. Throws TooLongError when nothing is left to trim. Counts
- * one message after another, and stops as soon as everything fits with the remaining messages taken at one token per
- * byte.
+ * The prompt for one target: history trimmed to its window, and `maxTokens` lowered to what is left if the request
+ * allows it (docs/spec/contract.md section 4, Trimming). Throws TooLongError when nothing is left to trim. Counts one
+ * message after another, and stops as soon as everything fits with the remaining messages taken at one token per byte.
  */
 export async function promptFor(
   prompt: PromptParts,
   contextWindow: number,
-  maxTokens: number,
+  { maxTokens, fitsTokens = false }: Pick<ChatRequest, 'maxTokens' | 'fitsTokens'>,
   tokensOf: CountText = countText,
-): Promise<ChatMessage[]> {
+): Promise<TargetPrompt> {
   const instruction = prompt.instruction === undefined ? [] : [prompt.instruction];
   const all = [...instruction, ...prompt.history, ...prompt.submitted];
   const room = contextWindow - maxTokens;
   const counts: number[] = [];
   let atMost = countPrompt(all, countBytes);
   for (const { content } of all) {
-    if (atMost <= room) return all;
+    if (atMost <= room) return { messages: all, maxTokens };
     const tokens = await tokensOf(content);
     counts.push(tokens);
     atMost -= countBytes(content) - tokens;
   }
   const known = new Map(all.map(({ content }, index) => [content, counts[index] ?? 0]));
-  const fitted = fitWindow(prompt, contextWindow, maxTokens, (text) => known.get(text) ?? countBytes(text));
-  if (fitted.kind === 'fits') return fitted.messages;
-  throw new TooLongError(fitted.promptTokens, fitted.roomTokens);
+  const count = (text: string) => known.get(text) ?? countBytes(text);
+  if (fitsTokens) return fitBoth(prompt, contextWindow, maxTokens, count);
+  const fitted = fitWindow(prompt, contextWindow, maxTokens, count);
+  if (fitted.kind === 'fits') return { messages: fitted.messages, maxTokens };
+  throw new TooLongError(fitted.promptTokens, contextWindow, maxTokens);
 }

@@ -1,4 +1,3 @@
-import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
@@ -13,6 +12,7 @@ import type { ChunkWriter } from '../chunks/chunk-writer.ts';
 import { amountWith, estimatePrompt, estimateTokens } from '../lease/estimate-tokens.ts';
 import { openReleaseGate } from '../lease/release-gate.ts';
 import { believedUsage, estimateUsage } from '../prompt/answer-usage.ts';
+import type { TargetPrompt } from '../prompt/fit-window.ts';
 import type { Outcome, Routed } from '../stage.ts';
 import { NotJsonError, isJsonObject, withoutFence } from './caller-error.ts';
 import { firstTokenLimit } from './provider-call-clock.ts';
@@ -36,8 +36,7 @@ export interface CallTargetDeps {
 export type Route = Routed['targets'][number];
 
 /** What a target is sent, and whether the hold covers the longest answer. */
-interface Prompt {
-  messages: ChatMessage[];
+interface Prompt extends TargetPrompt {
   isCovered: boolean;
 }
 
@@ -60,7 +59,7 @@ export function createCallTarget(deps: CallTargetDeps) {
   async function ask(
     run: Routed,
     route: Route,
-    { messages, isCovered }: Prompt,
+    { messages, maxTokens, isCovered }: Prompt,
     writer: ChunkWriter | undefined,
     onBegin: () => void,
   ): Promise<ProviderCallResult> {
@@ -97,6 +96,7 @@ export function createCallTarget(deps: CallTargetDeps) {
       target,
       provider,
       messages,
+      maxTokens,
       stream: isWatched || mayBeLeft,
       joinsText: isCovered,
       outer: lease.signal,

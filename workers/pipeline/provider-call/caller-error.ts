@@ -53,9 +53,14 @@ function toldWaitSeconds(waitMs: number): number {
 
 /**
  * The caller's error when no target answered. `waitMs`: the shortest wait that a target asked for; Infinity: none did.
+ * `windowTokensMin`: the largest window of a target that took the prompt for too long.
  */
-export function toCallerError(error: unknown, waitMs: number): unknown {
-  if (error instanceof TooLongError) return new ServiceError('invalid_request', error.message, { param: 'messages' });
+export function toCallerError(
+  error: unknown,
+  { waitMs, windowTokensMin }: { waitMs: number; windowTokensMin: number },
+): unknown {
+  if (error instanceof TooLongError)
+    return new ServiceError('context_length_exceeded', error.message, { param: 'messages' });
   if (error instanceof NotJsonError) return noJson(error);
   if (error instanceof BreakerOpenError) {
     return new ServiceError(
@@ -68,10 +73,12 @@ export function toCallerError(error: unknown, waitMs: number): unknown {
   }
   if (!(error instanceof ProviderError)) return error;
   if (error.fault === 'too_long') {
-    return new ServiceError('invalid_request', 'The messages are too long for the model; send fewer or shorter ones.', {
-      cause: error,
-      param: 'messages',
-    });
+    // The provider may count otherwise, or its window be smaller than the administrator has set.
+    return new ServiceError(
+      'context_length_exceeded',
+      `The messages are too long for the model, whose maximum context length is ${windowTokensMin} tokens or less; send fewer or shorter ones.`,
+      { cause: error, param: 'messages' },
+    );
   }
   if (error.fault === 'filtered') {
     return new ServiceError('content_policy_violation', "The model provider's content filter refused the messages.", {

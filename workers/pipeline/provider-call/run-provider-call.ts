@@ -20,6 +20,8 @@ export interface ProviderCallInput {
   target: Target;
   provider: Provider;
   messages: readonly ChatMessage[];
+  /** What the target's window leaves for the answer; absent: what the request asks for. */
+  maxTokens?: number;
   /** Ask the provider for a stream. */
   stream: boolean;
   /** Text that arrives together may be joined into one piece, because nobody counts pieces as tokens. */
@@ -54,7 +56,7 @@ export interface ProviderCallResult {
 const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
 
 function callOf(
-  { envelope, target, messages, stream, joinsText = false, readLater }: ProviderCallInput,
+  { envelope, target, messages, maxTokens, stream, joinsText = false, readLater }: ProviderCallInput,
   clock: ProviderCallClock,
 ) {
   const { requestId, request, traceparent } = envelope;
@@ -62,7 +64,7 @@ function callOf(
     requestId,
     messages,
     model: target.model,
-    maxTokens: request.maxTokens,
+    maxTokens: maxTokens ?? request.maxTokens,
     jsonMode: request.jsonMode,
     stream,
     signal: clock.signal,

@@ -4,13 +4,19 @@ import { wellFormedJson } from '../../../shared/contracts/well-formed-json.ts';
 import { perProvider } from '../provider.ts';
 import type { ProviderCall } from '../provider.ts';
 
-function samplingFields({ temperature, topP, stop, seed, user }: Sampling): Record<string, unknown> {
+function samplingFields(sampling: Sampling): Record<string, unknown> {
+  const { temperature, topP, stop, seed, user } = sampling;
+  const { frequencyPenalty, presencePenalty, reasoningEffort, verbosity } = sampling;
   return {
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { top_p: topP }),
     ...(stop === undefined ? {} : { stop }),
     ...(seed === undefined ? {} : { seed }),
     ...(user === undefined ? {} : { user }),
+    ...(frequencyPenalty === undefined ? {} : { frequency_penalty: frequencyPenalty }),
+    ...(presencePenalty === undefined ? {} : { presence_penalty: presencePenalty }),
+    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+    ...(verbosity === undefined ? {} : { verbosity }),
   };
 }
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { isPlainChatBody, parseChatBody } from '../../../../api/contract/parse-chat-body.ts';
+import { isPlainChatBody, parseChatBody, parseChatStreamBody } from '../../../../api/contract/parse-chat-body.ts';
+import { UNSERVED_WITHOUT_STREAM } from '../../../../api/contract/unserved-fields.ts';
 import { chatBodySchema } from '../../../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
@@ -24,7 +25,12 @@ const saying = (content: unknown) => ({ messages: [{ role: 'user', content }] })
 
 describe('a chat body', () => {
   it('a chat body gets the defaults of the interface', () => {
-    expect(parseChatBody(bodyOf()).request).toEqual({ messages: [MESSAGE], maxTokens: 4_096, jsonMode: false });
+    expect(parseChatBody(bodyOf()).request).toEqual({
+      messages: [MESSAGE],
+      maxTokens: 4_096,
+      fitsTokens: true,
+      jsonMode: false,
+    });
   });
 
   it('a chat body keeps every field of the interface', () => {
@@ -128,6 +134,55 @@ describe('a chat body', () => {
 
     expect(ignoredFields).toEqual(['temperature', 'toString', 'messages[].name', 'messages[].tool_calls']);
     expect(request.messages).toEqual([MESSAGE, MESSAGE]);
+  });
+
+  it.each([
+    [{ stream: true }, 'stream', 'for a stream use `POST /chat/stream` or `POST /chat/completions`.'],
+    [{ tools: [{}] }, 'tools', 'leave `tools` and `tool_choice` out.'],
+    [{ tool_choice: 'required' }, 'tool_choice', 'leave `tools` and `tool_choice` out.'],
+    [{ functions: [{}] }, 'functions', 'answers with text only'],
+    [{ n: 2 }, 'n', '`n` must be 1: a request has one answer'],
+    [{ response_format: { type: 'json_object' } }, 'response_format', 'here `json_mode` asks for a JSON object.'],
+    [{ response_format: 'json' }, 'response_format', '`json_mode`'],
+    [{ max_completion_tokens: 5 }, 'max_completion_tokens', 'here it is `max_tokens`.'],
+    [{ stop: ['a'] }, 'stop', '`POST /chat/completions` only'],
+    [{ logprobs: true }, 'logprobs', 'without the probabilities'],
+    [{ top_logprobs: 3 }, 'top_logprobs', 'without the probabilities'],
+    [{ logit_bias: { 50256: -100 } }, 'logit_bias', 'number their tokens differently'],
+    [{ prediction: { type: 'content', content: 'x' } }, 'prediction', 'not supported'],
+    [{ web_search_options: {} }, 'web_search_options', 'search nothing'],
+    [{ top_k: 40 }, 'top_k', 'not every provider knows it'],
+    [{ guided_json: {} }, 'guided_json', 'ask for a JSON object instead'],
+  ])('is refused with %j, which it would lose, and told what to do', (fields, param, say) => {
+    const refusal = refusalOf(bodyOf(fields));
+
+    expect(refusal).toMatch(new RegExp(`^invalid_request ${param}: `));
+    expect(refusal).toContain(say);
+  });
+
+  it('may have each such field with a value that asks for nothing', () => {
+    const nothing = {
+      stream: false,
+      tools: [],
+      tool_choice: 'auto',
+      function_call: 'none',
+      audio: null,
+      n: 1,
+      response_format: { type: 'text' },
+      stop: ['', null],
+      logprobs: false,
+      top_logprobs: 0,
+      logit_bias: {},
+      top_k: -1,
+    };
+    expect(parseChatBody(bodyOf(nothing)).ignoredFields).toEqual(Object.keys(nothing));
+    const nulls = Object.fromEntries(Object.keys(UNSERVED_WITHOUT_STREAM).map((name) => [name, null]));
+    expect(refusalOf(bodyOf(nulls))).toBeUndefined();
+  });
+
+  it('may ask for a stream where the answer is one', () => {
+    expect(() => parseChatStreamBody(bodyOf({ stream: true }))).not.toThrow();
+    expect(() => parseChatStreamBody(bodyOf({ tools: [{}] }))).toThrow('`tools` is not supported');
   });
 
   it('takes no field from a prototype that the caller sends', () => {

@@ -10,7 +10,7 @@ import { createChance } from '../../../../scripts/harness/chance.ts';
 import { createValueMaker } from '../../../fuzz/make-value.ts';
 import { pointerOf } from '../../../fuzz/read-document.ts';
 import type { ServedDocument } from '../../../fuzz/read-document.ts';
-import { parseChatBody } from '../../../../api/contract/parse-chat-body.ts';
+import { parseChatBody, parseChatStreamBody } from '../../../../api/contract/parse-chat-body.ts';
 import { parseCompletionsBody } from '../../../../api/contract/parse-completions-body.ts';
 import { checkAgainst } from '../../../../shared/contracts/parse.ts';
 
@@ -48,13 +48,14 @@ describe('a joi schema in JSON Schema', () => {
 
 /** Rules that JSON Schema cannot say; the descriptions do. */
 const IN_WORDS =
-  /nested deeper|bytes as JSON|__proto__|six decimals|http or https URL|half a surrogate pair|\.content` is not allowed to be empty|at least one message with text/;
+  /nested deeper|bytes as JSON|__proto__|six decimals|http or https URL|half a surrogate pair|\.content` is not allowed to be empty|at least one message with text|requests\[\d+\]\.body` does not match/;
 
 const bodies = Object.entries<Endpoint>(ENDPOINTS).flatMap(([name, { body }]) =>
   body === undefined ? [] : [[name, body] as const],
 );
 const READERS: Partial<Record<string, (input: unknown) => unknown>> = {
   ChatBody: parseChatBody,
+  ChatStreamBody: parseChatStreamBody,
   CompletionsBody: parseCompletionsBody,
 };
 const VALUES = 600;

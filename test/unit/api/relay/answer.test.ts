@@ -58,7 +58,7 @@ describe('the bytes of a stream', () => {
   });
 
   it('have no id lines on the route of OpenAI’s clients, and only finish reasons that they know', () => {
-    const sse = createSseWriter(HEAD, 'completions');
+    const sse = createSseWriter(HEAD, { usage: 'last chunk' });
     const cancelled: Terminal = { ...STOP, finishReason: 'cancelled' };
     const end = '"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,';
 
@@ -67,6 +67,23 @@ describe('the bytes of a stream', () => {
     const text = sse.events(entryOf(3, [], cancelled), 1);
     expect(text).toContain(`${end}"completion_tokens":4,"total_tokens":7},"error":{"code":"conflict",`);
     expect(text.endsWith('}}\n\ndata: [DONE]\n\n')).toBe(true);
+  });
+
+  it('have their usage in a chunk of its own, or nowhere, for a client of OpenAI that says so', () => {
+    const own = createSseWriter(HEAD, { usage: 'own chunk' }).events(entryOf(3, ['Hi'], STOP), 1);
+    const none = createSseWriter(HEAD, { usage: 'none' }).events(entryOf(3, ['Hi'], STOP), 1);
+    const failed = createSseWriter(HEAD, { usage: 'own chunk' }).events(entryOf(1, [], FAILED), 1);
+
+    const [text, end, usage, done] = own.split('\n\n');
+    expect(text).toMatch(/"finish_reason":null}\],"usage":null}$/);
+    expect(end).toMatch(/"finish_reason":"stop"}\],"usage":null}$/);
+    expect(usage).toMatch(/"choices":\[\],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}$/);
+    expect(done).toBe('data: [DONE]');
+    expect(createSseWriter(HEAD, { usage: 'own chunk' }).events(entryOf(3, ['Hi'], STOP), 3)).toBe(
+      `${String(usage)}\n\n${String(done)}\n\n`,
+    );
+    expect(none).not.toContain('usage');
+    expect(failed).toMatch(/"usage":{"prompt_tokens":3,.*"error":{/);
   });
 
   it('are the same whatever the entries and wherever a reader goes on', () => {
@@ -117,7 +134,7 @@ describe('a complete answer', () => {
     expect(JSON.parse(completeAnswer(HEAD, deltas, cancelled))).toMatchObject({
       choices: [{ finish_reason: 'cancelled' }],
     });
-    expect(JSON.parse(completeAnswer(HEAD, deltas, cancelled, 'completions'))).toMatchObject({
+    expect(JSON.parse(completeAnswer(HEAD, deltas, cancelled, { usage: 'last chunk' }))).toMatchObject({
       choices: [{ finish_reason: 'stop', message: { content: 'Hi' } }],
       error: { code: 'conflict', type: 'invalid_request_error', request_id: 'req_1' },
     });

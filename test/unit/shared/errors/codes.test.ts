@@ -25,6 +25,7 @@ const INTERFACE_TABLE: Record<string, [number, string]> = {
 
 /** docs/spec/contract.md section 2: the codes beyond section 7. */
 const FURTHER_CODES: Record<string, [number, string]> = {
+  context_length_exceeded: [400, 'invalid_request_error'],
   not_found: [404, 'not_found_error'],
   method_not_allowed: [405, 'not_found_error'],
   conflict: [409, 'invalid_request_error'],

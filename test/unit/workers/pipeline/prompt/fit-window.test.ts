@@ -63,11 +63,10 @@ describe('the prompt for a context window', () => {
     expect(fitted).toMatchObject({ messages: [user('e'), assistant('f'), user('12345678')] });
   });
 
-  it('never trims what was submitted: it says how many tokens there are and how many fit', () => {
+  it('never trims what was submitted: it says how many tokens there are', () => {
     expect(fitWindow(parts({ history: [user('a'), assistant('b')] }), 16, 5, count)).toEqual({
       kind: 'too_long',
       promptTokens: 12,
-      roomTokens: 11,
     });
   });
 
@@ -99,6 +98,7 @@ describe('the prompt for a context window', () => {
 describe('the prompt for a target', () => {
   /** A token for three bytes at the most. */
   const tokensOf = (text: string) => Math.ceil(countBytes(text) / 3);
+  const NONE = { maxTokens: 0 };
   const bytesOf = (messages: readonly ChatMessage[]) => countPrompt(messages, countBytes);
 
   /** A counter that notes what it was asked. */
@@ -125,9 +125,13 @@ describe('the prompt for a target', () => {
     await fc.assert(
       fc.asyncProperty(inputs, fc.integer({ min: 0, max: 400 }), async (prompt, window) => {
         const expected = fitWindow(prompt, window, 10, tokensOf);
-        const actual = await promptFor(prompt, window, 10, noted().count).catch((error: unknown) => error);
+        const actual = await promptFor(prompt, window, { maxTokens: 10 }, noted().count).catch(
+          (error: unknown) => error,
+        );
         expect(actual).toEqual(
-          expected.kind === 'fits' ? expected.messages : new TooLongError(expected.promptTokens, expected.roomTokens),
+          expected.kind === 'fits'
+            ? { messages: expected.messages, maxTokens: 10 }
+            : new TooLongError(expected.promptTokens, window, 10),
         );
       }),
     );
@@ -137,10 +141,10 @@ describe('the prompt for a target', () => {
     const { asked, count: ask } = noted();
     const prompt = parts({ instruction: INSTRUCTION });
 
-    await promptFor(prompt, 20, 0, ask);
+    await promptFor(prompt, 20, NONE, ask);
     expect(asked).toEqual([]);
 
-    await promptFor(prompt, 19, 0, ask);
+    await promptFor(prompt, 19, NONE, ask);
     expect(asked).not.toEqual([]);
   });
 
@@ -149,7 +153,7 @@ describe('the prompt for a target', () => {
     const history = Array.from({ length: 10 }, (_, index) => user(String(index).repeat(30)));
     const prompt = parts({ history });
 
-    const messages = await promptFor(prompt, bytesOf([...history, ...prompt.submitted]) - 50, 0, ask);
+    const { messages } = await promptFor(prompt, bytesOf([...history, ...prompt.submitted]) - 50, NONE, ask);
 
     expect(messages).toHaveLength(11);
     expect(asked).toHaveLength(3);
@@ -159,7 +163,72 @@ describe('the prompt for a target', () => {
     const words = 'the river '.repeat(100);
     const prompt = parts({ submitted: [user(words)] });
 
-    expect(await promptFor(prompt, 250, 0)).toEqual(prompt.submitted);
-    await expect(promptFor(prompt, 200, 0)).rejects.toThrow(TooLongError);
+    expect(await promptFor(prompt, 250, NONE)).toEqual({ messages: prompt.submitted, maxTokens: 0 });
+    await expect(promptFor(prompt, 200, NONE)).rejects.toThrow(TooLongError);
+  });
+});
+
+describe('an answer that may be fitted', () => {
+  const FITS = { maxTokens: 4_096, fitsTokens: true };
+  /** A token for each letter. */
+  const letters = (text: string) => Promise.resolve(text.length);
+  const ask = (prompt: PromptParts, window: number, request = FITS) => promptFor(prompt, window, request, letters);
+  const long = (length: number) => user('x'.repeat(length));
+
+  it('is as long as it was asked for where the window has room for it', async () => {
+    expect((await ask(parts({ submitted: [long(996)] }), 5_096)).maxTokens).toBe(4_096);
+    expect((await ask(parts({ submitted: [long(6)] }), 110, { maxTokens: 100, fitsTokens: true })).maxTokens).toBe(100);
+  });
+
+  it('gets what the window leaves, less a margin for a template and another measure', async () => {
+    expect((await ask(parts({ submitted: [long(796)] }), 4_096)).maxTokens).toBe(4_096 - 800 - 64 - 100);
+  });
+
+  it('gets at least half of what is left, and never nothing', async () => {
+    expect((await ask(parts({ submitted: [long(996)] }), 1_100)).maxTokens).toBe(50);
+    expect((await ask(parts({ submitted: [long(996)] }), 1_001)).maxTokens).toBe(1);
+    await expect(ask(parts({ submitted: [long(996)] }), 1_000)).rejects.toThrow(
+      "This model's maximum context length is 1000 tokens; the messages have 1000: 1 too many. Send fewer",
+    );
+  });
+
+  it('leaves history half of a window that it would fill alone', async () => {
+    const history = [long(900), assistant('y'.repeat(92)), long(900), assistant('y'.repeat(92))];
+
+    const { messages, maxTokens } = await ask(parts({ history }), 4_096);
+
+    expect(messages).toHaveLength(5);
+    expect(maxTokens).toBeGreaterThan(1_600);
+    expect((await ask(parts({ history }), 2_100)).messages).toHaveLength(3);
+  });
+
+  it('never takes, with its prompt, more than the window', async () => {
+    const text = fc.integer({ min: 1, max: 300 }).map((length) => 'x'.repeat(length));
+    const message = fc.record({ role: fc.constantFrom('user', 'assistant'), content: text });
+    const inputs = fc.record({
+      instruction: fc.constantFrom(undefined, INSTRUCTION),
+      history: fc.array(message, { maxLength: 8 }),
+      submitted: fc.array(message, { minLength: 1, maxLength: 3 }),
+    });
+    const numbers = fc.integer({ min: 1, max: 2_000 });
+
+    await fc.assert(
+      fc.asyncProperty(inputs, numbers, numbers, async (prompt, window, most) => {
+        const fitted = await ask(prompt, window, { maxTokens: most, fitsTokens: true }).catch(
+          (error: unknown) => error,
+        );
+        const least = countPrompt(
+          [...(prompt.instruction === undefined ? [] : [prompt.instruction]), ...prompt.submitted],
+          (text) => text.length,
+        );
+        if (fitted instanceof TooLongError) expect(least).toBeGreaterThanOrEqual(window);
+        else {
+          const { messages, maxTokens } = fitted as Awaited<ReturnType<typeof ask>>;
+          expect(maxTokens).toBeGreaterThanOrEqual(1);
+          expect(maxTokens).toBeLessThanOrEqual(most);
+          expect(countPrompt(messages, (text) => text.length) + maxTokens).toBeLessThanOrEqual(window);
+        }
+      }),
+    );
   });
 });

@@ -50,6 +50,17 @@ describe('the body for an OpenAI-compatible server', () => {
     expect(bodyOf({ sampling })).toMatchObject({ temperature: 0, top_p: 0.5, stop: ['a', 'b'], seed: 7, user: 'u1' });
   });
 
+  it('hands on the settings that only this protocol has', () => {
+    const sampling = { frequencyPenalty: 0.5, presencePenalty: -1, reasoningEffort: 'low', verbosity: 'high' };
+
+    expect(bodyOf({ sampling })).toMatchObject({
+      frequency_penalty: 0.5,
+      presence_penalty: -1,
+      reasoning_effort: 'low',
+      verbosity: 'high',
+    });
+  });
+
   it('has no half of a surrogate pair, for which servers that keep UTF-8 have no letter and an error of their own', () => {
     const messages = [{ role: 'user', content: 'Hi \ud83d there 😀 \\ud83d' }] as const;
 
