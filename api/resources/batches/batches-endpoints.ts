@@ -1,7 +1,6 @@
 import Joi from 'joi';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
-import { chatBodySchema } from '../../../shared/contracts/chat-request.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchQueue } from '../../../shared/infra/redis/requests/queue-store.ts';
@@ -9,6 +8,8 @@ import { inTime } from '../../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
+import { chatWireSchema } from '../../contract/parse-chat-body.ts';
+import { completionsWireSchema } from '../../contract/parse-completions-body.ts';
 import { found } from '../../contract/path-parameters.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { TenantEvents } from '../../tenant-events.ts';
@@ -27,7 +28,11 @@ export interface BatchesDeps {
 }
 
 /** A request with a valid body. The errors of an invalid request go into its own result. */
-const itemSchema = batchItemSchema.keys({ body: chatBodySchema });
+const itemSchema = batchItemSchema.keys({
+  body: Joi.alternatives(chatWireSchema, completionsWireSchema)
+    .required()
+    .description('As for the endpoint that `url` names; its answer is complete.'),
+});
 const bodySchema = batchFieldsSchema.keys({
   requests: Joi.array().items(itemSchema).min(1).max(BATCH_LIMITS.linesMax).required(),
 });
@@ -52,7 +57,7 @@ const createBatch = defineEndpoint({
   ownLimit: { perMinute: BATCH_LIMITS.perMinute, of: 'key' },
   tag: 'Batches',
   summary: 'Create a batch',
-  description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\` with its own id and charge. An invalid request has an error as its result; the batch is refused only for what concerns it as a whole, or where no request is valid. A key may call this ${BATCH_LIMITS.perMinute} times a minute; refused calls count, too.`,
+  description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\`, or in the form of OpenAI's batches (\`method\`, \`url\`, \`body\`) of \`POST /chat/completions\`, with its own id and charge. An invalid request has an error as its result; the batch is refused only for what concerns it as a whole, or where no request is valid. A key may call this ${BATCH_LIMITS.perMinute} times a minute; refused calls count, too.`,
   body: {
     kind: 'batch',
     name: 'NewBatch',

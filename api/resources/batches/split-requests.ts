@@ -47,6 +47,16 @@ function notJson(offset: number): ServiceError {
   return refuse(`The request body is not valid JSON in UTF-8: see byte ${offset}.`);
 }
 
+const AS_LINES = 'requests that are lines need `Content-Type: application/x-ndjson`';
+const NO_FILES = 'there are no files here: send the requests themselves, in `requests` or as lines of NDJSON';
+/** What to do instead, for names that show what the caller meant: lines under the wrong type, or OpenAI's batches. */
+const ADVICE: ReadonlyMap<string, string> = new Map([
+  ...['custom_id', 'method', 'url', 'body'].map((name) => [name, AS_LINES] as const),
+  ...['input_file_id', 'endpoint', 'completion_window', 'output_expires_after'].map(
+    (name) => [name, NO_FILES] as const,
+  ),
+]);
+
 /** The names of the body's fields; each may occur once. */
 function createNames() {
   const seen = new Set<string>();
@@ -59,7 +69,9 @@ function createNames() {
       if (parsed.kind !== 'value' || typeof parsed.value !== 'string') return undefined;
       const name = parsed.value;
       if (name !== 'requests' && name !== 'metadata') {
-        throw refuse(`The field ${JSON.stringify(name)} is not allowed beside \`requests\` and \`metadata\`.`, name);
+        const advice = ADVICE.get(name);
+        const sentence = `The field ${JSON.stringify(name)} is not allowed beside \`requests\` and \`metadata\``;
+        throw refuse(advice === undefined ? `${sentence}.` : `${sentence}; ${advice}.`, name);
       }
       if (seen.has(name)) throw refuse(`\`${name}\` must be there once.`, name);
       seen.add(name);

@@ -3,6 +3,8 @@ import Joi from 'joi';
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { CHAT_LIMITS, entityIdSchema, storedText } from '../../../shared/contracts/chat-request.ts';
 import { parseChatBody } from '../../contract/parse-chat-body.ts';
+import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
+import { parseCompletionsBody } from '../../contract/parse-completions-body.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { toErrorDetail } from '../../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
@@ -13,12 +15,33 @@ import type { Piece, Place } from './line-buffer.ts';
 /** A request of a batch may be as large as a body of the chat route. */
 const { bodyBytesMax, bodyValuesMax } = CHAT_LIMITS;
 
-/** The fields of a batch's request around its `body`, which is checked like that of `POST /chat`. */
+/** What reads the body of a line that names an endpoint: the form of OpenAI's batches, or our own paths. */
+const READERS = new Map([
+  ...['/v1/chat/completions', '/chat/completions', '/platform/v1/chat/completions'].map(
+    (url) => [url, parseCompletionsLine] as const,
+  ),
+  ...['/chat', '/v1/chat', '/platform/v1/chat'].map((url) => [url, parseChatBody] as const),
+]);
+
+function parseCompletionsLine(body: unknown): ParsedChatBody {
+  const parsed = parseCompletionsBody(body);
+  if (!parsed.stream) return parsed;
+  throw new ServiceError('invalid_request', '`stream` is not supported in a batch: the answer of a line is complete.', {
+    param: 'stream',
+  });
+}
+
+/** The fields of a batch's request around its `body`, which is checked like that of the endpoint. */
 export const batchItemSchema = Joi.object({
   custom_id: storedText(BATCH_LIMITS.customIdMax)
     .required()
     .description("The caller's own name for the request, once in the batch."),
-  body: Joi.object().unknown(true).required().description('As for `POST /chat`.'),
+  method: Joi.string().valid('POST', null).messages({ 'any.only': '{{#label}} must be POST' }),
+  url: Joi.string()
+    .valid(...READERS.keys(), null)
+    .messages({ 'any.only': '{{#label}} must be `/v1/chat/completions` or `/chat`' })
+    .description('The endpoint that reads `body`, as in batches of OpenAI; `/chat` where it is left out.'),
+  body: Joi.object().unknown(true).required().description('As for the endpoint that `url` names.'),
 })
   .unknown(true)
   .required();
@@ -44,16 +67,16 @@ function fieldOf(item: object, name: string): unknown {
 
 interface Item {
   customId: string;
+  url: string | null | undefined;
   body: unknown;
 }
 
 function parseItem(item: object): Item {
-  // joi gets only these two fields: the caller may have sent very many others.
-  const customId = fieldOf(item, 'custom_id');
-  const body = fieldOf(item, 'body');
-  checkAgainst(batchItemSchema, { custom_id: customId, body });
-  // The schema has just checked it.
-  return { customId: customId as string, body };
+  // joi gets only these fields: the caller may have sent very many others.
+  const [customId, method, url, body] = ['custom_id', 'method', 'url', 'body'].map((name) => fieldOf(item, name));
+  checkAgainst(batchItemSchema, { custom_id: customId, method, url, body });
+  // The schema has just checked both.
+  return { customId: customId as string, url: url as string | null | undefined, body };
 }
 
 /** The entity of a refused request: its custom_id may name the entity, which can be deleted. */
@@ -80,8 +103,9 @@ function readItem(item: object): BatchLine {
     const customId = parsed.param === 'custom_id' ? null : (fieldOf(item, 'custom_id') as string);
     return { customId, error: toErrorDetail(parsed) };
   }
-  const { customId, body } = parsed;
-  const chat = attempt(() => parseChatBody(body));
+  const { customId, url, body } = parsed;
+  const read = READERS.get(url ?? '') ?? parseChatBody;
+  const chat = attempt(() => read(body));
   if (chat instanceof ServiceError) return { customId, error: below(chat), ...entityOf(body) };
   const { request } = chat;
   const { entityId } = request;

@@ -54,6 +54,15 @@ const bodies = fc
   );
 
 describe('an inline body', () => {
+  it.each([
+    ['lines sent as JSON', '{"custom_id":"a","body":{}}', 'need `Content-Type: application/x-ndjson`.'],
+    ['a file of OpenAI’s batches', '{"completion_window":"24h"}', 'send the requests themselves'],
+    ['a file of OpenAI’s batches', '{"input_file_id":"file-1"}', 'send the requests themselves'],
+    ['another name', '{"lines":[]}', 'The field "lines" is not allowed beside `requests` and `metadata`.'],
+  ])('says what to do with %s: %s', (_what, body, say) => {
+    expect(() => split(body)).toThrow(say);
+  });
+
   it('gives the same requests however it is cut into parts', () => {
     fc.assert(
       fc.property(bodies, fc.integer({ min: 1, max: 40 }), ({ value, text }, size) => {

@@ -21,7 +21,7 @@ describe('a request of a batch', () => {
   it('a request of a batch is kept as what a worker runs', () => {
     const line = read({
       custom_id: 'a',
-      body: { messages: MESSAGES, entity_id: 'pupil', stream: true },
+      body: { messages: MESSAGES, entity_id: 'pupil', stream: false },
       method: 'POST',
     });
 
@@ -29,8 +29,44 @@ describe('a request of a batch', () => {
     expect('requestJson' in line && JSON.parse(line.requestJson)).toEqual({
       messages: MESSAGES,
       maxTokens: 4_096,
+      fitsTokens: true,
       jsonMode: false,
       entityId: 'pupil',
+    });
+  });
+
+  it.each(['/v1/chat/completions', '/chat/completions'])('is read as OpenAI’s body where its url is %s', (url) => {
+    const body = {
+      messages: [{ role: 'developer', content: [{ type: 'text', text: 'Hi' }] }],
+      max_completion_tokens: 5,
+      response_format: { type: 'json_object' },
+      stop: null,
+    };
+    const line = read({ custom_id: 'a', method: 'POST', url, body });
+
+    expect('requestJson' in line && JSON.parse(line.requestJson)).toEqual({
+      messages: [{ role: 'system', content: 'Hi' }],
+      maxTokens: 5,
+      fitsTokens: true,
+      jsonMode: true,
+      sampling: {},
+    });
+  });
+
+  it.each([
+    [{ url: '/v1/chat/completions', body: { messages: MESSAGES, tools: [{}] } }, 'body.tools', '`body.tools` is not'],
+    [{ url: '/v1/chat/completions', body: { messages: MESSAGES, n: 2 } }, 'body.n', '`body.n` must be 1'],
+    [{ url: '/v1/chat/completions', body: { messages: MESSAGES, stream: true } }, 'body.stream', 'is complete'],
+    [{ body: { messages: MESSAGES, tools: [{}] } }, 'body.tools', '`body.tools` is not supported'],
+    [{ body: { messages: MESSAGES, max_completion_tokens: 5 } }, 'body.max_completion_tokens', '`max_tokens`'],
+    [{ url: '/v1/embeddings', body: {} }, 'url', 'must be `/v1/chat/completions` or `/chat`'],
+    [{ method: 'GET', body: {} }, 'method', 'must be POST'],
+  ])('is refused by name what it would lose: %j', (item, param, say) => {
+    expect(faultOf(read({ custom_id: 'a', ...item }))).toMatchObject({
+      customId: 'a',
+      code: 'invalid_request',
+      param,
+      message: expect.stringContaining(say),
     });
   });
 
