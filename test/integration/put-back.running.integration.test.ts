@@ -1,87 +1,131 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { describe, expect, it } from '@jest/globals';
 
-import { createErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
-import { watchOutages } from '../../shared/infra/redis/outages.ts';
-import { createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import { createEraseDeleted } from '../../workers/compliance/erase-deleted.ts';
-import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
-import { ENTITY_HASH, usePutBackLab } from '../support/put-back-lab.ts';
-import { createRecordingLog } from '../support/recording-log.ts';
-import { endingOf, LEASE_MS, needs, RATE, SHARD } from '../support/request-lab.ts';
-import { openTestMongo, uniqueName } from '../support/stores.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { IDEMPOTENCY, usePutBackLab } from '../support/put-back-lab.ts';
+import { endingOf, LEASE_MS, needs, RATE } from '../support/request-lab.ts';
+import type { LabRequest } from '../support/request-lab.ts';
 
 const { puts, lab } = usePutBackLab();
-let mongo: Connection;
-beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('put-back-'));
-});
-afterAll(async () => {
-  await mongo.close();
-});
 
-it('a running request that is put back behind a deletion is erased at its end', async () => {
-  const principal = await lab.tenant(100 * RATE);
-  const { request, ref } = await puts.running(principal);
-  const running = { ...ref, envelope: request.envelope };
-  await puts.rollBack();
-  const erasures = createErasureRepository(mongo);
-  const space = { tenantId: principal.tenantId, mode: 'live' } as const;
-  await erasures.mark(space, ENTITY_HASH, { seq: ref.facts.seq + 1, now: Date.now() });
-  const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(lab.redis, lab.keyspace) });
-  const recentWrites = { note: () => undefined };
-  const journal = createFinishJournal({
-    requests: lab.requests,
-    recentWrites,
-    eraseDeleted,
-    log: createRecordingLog(),
-  });
-  expect(await lab.requests.renew(running, needs(10))).toMatchObject({ outcome: 'ok' });
+describe('while it runs', () => {
+  const END = { prompt: 10, completion: 5 };
+  /** Each tells Redis of the request that it has lost, with "Well, " sent before. */
+  const WRITES = {
+    append: (ref: DeliveryRef) => lab.requests.append(ref, 2, ['yes.'], { earlier: ['Well, '] }),
+    renew: async (ref: DeliveryRef) => (await lab.requests.renew(ref, needs(20))).outcome,
+    finish: async (ref: DeliveryRef, request: LabRequest) =>
+      (await lab.requests.finish(ref, 1, { ...endingOf(request, 'yes.', END), earlier: ['Well, '] })) ? 'ok' : 'no',
+  };
 
-  expect(await journal.finish(running, 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }))).toBe(true);
-
-  await waitFor(async () => ((await puts.textOf(request)) === '' ? true : undefined), 'its text to go');
-  expect(await puts.charges()).toEqual([request.requestId]);
-});
-
-describe('a running request whose worker was cut off from a Redis that lived, and ended meanwhile', () => {
-  /** Redis as it has been for a minute; its record has expired, and its worker was away for long. */
-  async function cutOff() {
-    const outages = watchOutages(lab.redis, lab.keyspace);
-    await outages.meet(SHARD).finally(outages.stop);
-    await lab.redis.hset(lab.keys.incarnation, 'since', Date.now() - 60_000);
-    const { request, ref } = await puts.running(await lab.tenant(100 * RATE));
-    await lab.redis.del(lab.keys.record(request.requestId));
-    const settings = { leaseMs: LEASE_MS, disconnectGraceMs: 30_000, lastAwayMs: () => 40_000 };
-    const requests = createRequestStore(lab.redis, lab.keyspace, settings);
-    return { request, renew: () => requests.renew({ ...ref, envelope: request.envelope }, needs(10)) };
+  async function lost(age = 0) {
+    const principal = await lab.tenant(100 * RATE);
+    const { request, ref } = await puts.running(principal, age);
+    await lab.requests.append(ref, 1, ['Well, ']);
+    await puts.rollBack();
+    return { principal, request, ref: { ...ref, envelope: request.envelope } };
   }
 
-  it('is not put back: nothing was lost', async () => {
-    const { request, renew } = await cutOff();
+  it.each(Object.keys(WRITES) as (keyof typeof WRITES)[])('it goes on, told by %s', async (how) => {
+    const { principal, request, ref } = await lost();
 
-    expect(await renew()).toEqual({ outcome: 'superseded' });
+    expect(await WRITES[how](ref, request)).toBe('ok');
 
-    expect(await lab.redis.exists(lab.keys.record(request.requestId))).toBe(0);
+    if (how !== 'finish') {
+      const leasedUntil = Number(await lab.redis.zscore(lab.keys.inflight, request.requestId));
+      expect(leasedUntil).toBeGreaterThan(request.admission.now + LEASE_MS - 1_000);
+      expect(await WRITES.renew(ref)).toBe('ok');
+      expect(await lab.figures(principal)).toMatchObject({ heldMicro: 20 * RATE });
+      expect(await lab.redis.zrange(lab.keys.open(principal.tenantId), '0', '-1')).toEqual([request.requestId]);
+      expect(await WRITES.finish(ref, request)).toBe('ok');
+    }
+    expect(await puts.textOf(request)).toBe('Well, yes.');
   });
 
-  it.each<[string, () => Promise<unknown>]>([
-    ['that Redis was emptied', () => lab.redis.del(lab.keys.incarnation)],
-    ['another server has taken its place', () => lab.redis.hset(lab.keys.incarnation, 'id', 'another')],
-  ])('is put back where %s', async (_, lose) => {
-    const { renew } = await cutOff();
-    await lose();
+  it('it goes on where several calls find it missing at once', async () => {
+    const { request, ref } = await lost();
 
-    expect(await renew()).toMatchObject({ outcome: 'ok' });
+    expect(await Promise.all([WRITES.renew(ref), WRITES.append(ref)])).toEqual(['ok', 'ok']);
+
+    expect(await WRITES.finish(ref, request)).toBe('ok');
+    expect(await puts.textOf(request)).toBe('Well, yes.');
   });
 
-  it('is not put back where its end was noted, whatever became of Redis', async () => {
-    const { request, renew } = await cutOff();
-    await lab.redis.del(lab.keys.incarnation);
-    await lab.redis.set(lab.keys.ended(request.requestId), '1');
+  it('it is bounded by what its tenant may use', async () => {
+    const principal = await lab.tenant(100 * RATE, { monthlyTokenBudget: 25 });
+    const { ref, request } = await puts.running(principal);
+    await puts.rollBack();
+    const lease = { ...ref, envelope: request.envelope };
 
-    expect(await renew()).toEqual({ outcome: 'superseded' });
+    expect((await lab.requests.renew(lease, needs(20))).outcome).toBe('ok');
+    expect(await lab.requests.renew(lease, needs(40))).toMatchObject({ held: { tokens: 25 } });
+  });
+
+  describe('and Redis lacks the book of its tenant', () => {
+    /** `balance`: credits for so many tokens. */
+    async function bookless(balance: number, loadBook?: (shard: number, tenantId: string) => Promise<void>) {
+      const principal = await lab.tenant(balance * RATE);
+      const { request, ref } = await puts.running(principal);
+      await puts.clear();
+      const settings = { leaseMs: LEASE_MS, disconnectGraceMs: 30_000, ...(loadBook && { loadBook }) };
+      const { renew } = createRequestStore(lab.redis, lab.keyspace, settings);
+      const ahead = { micro: 5_000 * RATE, tokens: 5_000 };
+      const ask = (tokens: number) => renew({ ...ref, envelope: request.envelope }, needs(tokens, { ahead }));
+      return { principal, request, ask };
+    }
+
+    it('it is granted what it needs and nothing ahead, as nobody knows what is left', async () => {
+      const { request, ask } = await bookless(1_000);
+
+      expect(await ask(200)).toMatchObject({ outcome: 'ok', held: { micro: 200 * RATE } });
+      expect(await ask(400)).toMatchObject({ outcome: 'ok', held: { micro: 400 * RATE } });
+
+      // Nor does whoever takes it over hold its longest answer at once.
+      expect(await lab.run(request, 2)).toMatchObject({ held: { micro: 400 * RATE } });
+    });
+
+    it('it is bounded by the book again before it is granted anything', async () => {
+      const publish = (shard: number, tenantId: string) =>
+        lab.accounts.publishBook(shard, tenantId, { version: 1, balanceMicro: 130 * RATE, tokensByMonth: {} });
+      const { principal, ask } = await bookless(130, publish);
+
+      expect(await ask(200)).toMatchObject({ outcome: 'ok', held: { micro: 130 * RATE } });
+
+      expect(await lab.figures(principal)).toMatchObject({ bookMicro: 130 * RATE, heldMicro: 130 * RATE });
+    });
+  });
+
+  it('another worker can take it over', async () => {
+    const { request, ref } = await lost();
+    await WRITES.renew(ref);
+
+    expect(await lab.run(request, 2)).toMatchObject({ envelope: request.envelope, sent: 0 });
+    expect(await WRITES.append(ref)).toBe('superseded');
+  });
+
+  it('it stays away where it was accepted too long ago to be lost, or has been erased', async () => {
+    const old = await lost(11_000);
+    expect(await WRITES.append(old.ref)).toBe('superseded');
+    expect(await WRITES.finish(old.ref, old.request)).toBe('no');
+
+    const erased = await lost();
+    await lab.redis.hset(lab.keys.record(erased.request.requestId), 'state', 'void');
+    expect(await WRITES.append(erased.ref)).toBe('superseded');
+    expect(await lab.redis.exists(lab.keys.body(erased.request.requestId))).toBe(0);
+  });
+
+  it('it goes on where Redis was away for longer than it could have been lost', async () => {
+    const { ref } = await lost(14_000);
+    const settings = { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 };
+    const requests = createRequestStore(lab.redis, lab.keyspace, { ...settings, lastAwayMs: () => 5_000 });
+
+    expect(await requests.append(ref, 2, ['yes.'], { earlier: ['Well, '] })).toBe('ok');
+  });
+
+  it('it stays away where its caller has sent it again, under the same key', async () => {
+    const { ref } = await lost();
+    await lab.redis.set(lab.keys.idempotency(IDEMPOTENCY.name), 'another');
+
+    expect(await WRITES.append(ref)).toBe('superseded');
   });
 });
