@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import type { ZipArchive } from 'archiver';
 
 import type { ExportedFile } from '../../shared/contracts/compliance.ts';
+import { wellFormedJson } from '../../shared/contracts/well-formed-json.ts';
 import type { ExportFile } from './export-files.ts';
 
 /** A ZIP as a stream: JSON Lines files one after another, then `manifest.json`. Holds only a few lines at a time. */
@@ -19,7 +20,7 @@ async function* linesOf(source: ExportFile, files: ExportedFile[]): AsyncGenerat
   const hash = createHash('sha256');
   const entry: ExportedFile = { name: `${source.name}.jsonl`, rows: 0, bytes: 0, sha256: '' };
   for await (const row of source.lines()) {
-    const line = Buffer.from(`${JSON.stringify(row)}\n`);
+    const line = Buffer.from(`${wellFormedJson(row)}\n`);
     hash.update(line);
     entry.rows += 1;
     entry.bytes += line.length;

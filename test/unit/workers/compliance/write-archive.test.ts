@@ -1,0 +1,18 @@
+import { expect, it } from '@jest/globals';
+
+import { writeArchive } from '../../../../workers/compliance/write-archive.ts';
+import { unzip } from '../../../support/zip.ts';
+
+it('has the text of an archive well-formed, names and values, and nothing else changed', async () => {
+  const row = { 'a\ud83d': '\ude00', path: String.raw`C:\ud83d`, whole: '😀' };
+  const lines = async function* () {
+    yield await Promise.resolve(row);
+  };
+  const archive: Buffer[] = [];
+
+  for await (const part of writeArchive([{ name: 'rows', lines }], () => ({})).parts) archive.push(part);
+  const files = await unzip(Buffer.concat(archive));
+
+  const text = String(files.get('rows.jsonl'));
+  expect(JSON.parse(text)).toEqual({ 'a\ufffd': '\ufffd', path: String.raw`C:\ud83d`, whole: '😀' });
+});
