@@ -70,7 +70,7 @@ export function documentOf(protocol: Protocol, finish = protocol === 'openai' ? 
   };
 }
 
-export type Bytes = string | Uint8Array;
+type Bytes = string | Uint8Array;
 export type EndOfBody = 'proper' | 'held' | 'cut' | 'reset';
 
 export interface OddAnswer {
