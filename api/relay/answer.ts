@@ -98,6 +98,16 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
     return usage + event(seq, 'data: [DONE]');
   }
 
+  /**
+   * Stands where `[DONE]` would. A reader that takes an event with choices for a chunk, as Vercel's AI SDK does, drops
+   * the error beside them and would take half an answer for a whole one.
+   */
+  function failure({ error }: Terminal): string {
+    return form === undefined || error === undefined
+      ? ''
+      : `data: {"error":${JSON.stringify(toErrorObject(error, head.requestId))}}\n\n`;
+  }
+
   return {
     /**
      * The events of an entry from `fromSeq` on. A stream ends with the final chunk and then `[DONE]`; a failed one has
@@ -113,7 +123,7 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
       const { terminal } = entry;
       if (terminal === undefined) return text;
       if (seq >= fromSeq) text += finalChunk(seq, terminal);
-      return terminal.finishReason === 'error' ? text : text + done(seq + 1, terminal);
+      return text + (terminal.finishReason === 'error' ? failure(terminal) : done(seq + 1, terminal));
     },
   };
 }

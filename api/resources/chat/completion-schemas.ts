@@ -138,6 +138,6 @@ const streamText = (ids: string) =>
 
 export const STREAM_TEXT = streamText('`id:` numbers the events from 1');
 
-export const COMPLETIONS_STREAM_TEXT = streamText(
+export const COMPLETIONS_STREAM_TEXT = `${streamText(
   'there is no `id:`, but `starting_after` of `GET /chat/stream/{request_id}` counts the events from 1',
-);
+)} Behind that chunk the error comes once more, as an object of its own.`;

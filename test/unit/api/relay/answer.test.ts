@@ -64,6 +64,7 @@ describe('the bytes of a stream', () => {
 
     expect(sse.events(entryOf(1, ['Hi']), 1)).toMatch(/^data: .*"content":"Hi".*\n\n$/);
     expect(sse.events(entryOf(2, [], FAILED), 1)).toMatch(/^data: .*"finish_reason":"stop".*"error":{"code":"model_un/);
+    expect(sse.events(entryOf(2, [], FAILED), 1)).toMatch(/\n\ndata: {"error":{"code":"model_unavailable",.*}}\n\n$/);
     const text = sse.events(entryOf(3, [], cancelled), 1);
     expect(text).toContain(`${end}"completion_tokens":4,"total_tokens":7},"error":{"code":"conflict",`);
     expect(text.endsWith('}}\n\ndata: [DONE]\n\n')).toBe(true);
