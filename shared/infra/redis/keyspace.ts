@@ -36,7 +36,9 @@ export function createKeyspace(namespace = 'chat') {
       return keys;
     },
     /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
-    breakers: breakerKeys(`{${namespace}-breakers}`),
+    breakers: providerKeys(`{${namespace}-breakers}`),
+    /** How many calls providers are sent at once, likewise. */
+    capacities: providerKeys(`{${namespace}-capacities}`),
     /** Tiers and providers stand in MongoDB; here is only whether they have changed. */
     routing: {
       /** Another value after each change. */
@@ -141,9 +143,9 @@ function administrationKeys(tag: string) {
   };
 }
 
-function breakerKeys(tag: string) {
+function providerKeys(tag: string) {
   return {
-    /** Provider → its breaker, JSON. */
+    /** Provider, or provider and model → its breaker or capacity, JSON. */
     states: `${tag}:states`,
     /** The latest changes. */
     events: `${tag}:events`,

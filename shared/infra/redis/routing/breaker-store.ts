@@ -6,8 +6,7 @@ import type { RedisClient } from '../connection.ts';
 import { onResubscribed } from '../outages.ts';
 import type { Keyspace } from '../keyspace.ts';
 import type { Emitter } from '../../../lifecycle/event-bus.ts';
-import { defineScript } from '../scripts.ts';
-import type { ScriptReply } from '../scripts.ts';
+import { createSharedStates } from './shared-states.ts';
 
 /**
  * Hears of every breaker that changes. `onMissed` is called after every reconnect, when messages may have been lost.
@@ -59,12 +58,6 @@ export interface BreakerStore {
   events(query: ListQuery): Promise<BreakerEvent[]>;
 }
 
-/** About a week of a provider that fails every probe. */
-const EVENTS_MAX = 10_000;
-
-/** How often a change is tried again when others are faster; each of them has then changed something. */
-const TRIES_MAX = 50;
-
 const EVENT_ID = /^\d{1,20}-\d{1,20}$/;
 
 /** What is no breaker is taken for a new one, which the next change puts in its place: the others are read all the same. */
@@ -92,59 +85,26 @@ export function createBreakerStore(
   keyspace: Keyspace,
   emitter: Emitter<BreakerEvents>,
 ): BreakerStore {
-  const { states, events, channel } = keyspace.breakers;
-  const changeScript = defineScript(client, 'change-breaker');
-  const readScript = defineScript(client, 'read-breakers');
-  /** As last seen: a change then needs one call. */
-  const seen = new Map<string, string>();
-  let offsetMs = 0;
-
-  async function swap(provider: string, before: string, after: string, event: string, isHeard: boolean) {
-    const args = [provider, before, after, event, EVENTS_MAX, isHeard ? channel : ''];
-    const [done, current, now] = (await changeScript([states, events], args)) as ScriptReply[];
-    offsetMs = Number(now) - Date.now();
-    seen.set(provider, String(current));
-    return { done: done === 1, current: String(current), now: Number(now) };
-  }
+  const { events } = keyspace.breakers;
+  const shared = createSharedStates(client, keyspace.breakers, parseBreaker);
 
   return {
     async readAll() {
-      const [now, pairs] = (await readScript([states], [])) as [number, string[]];
-      const breakers = new Map<string, Breaker>();
-      for (let index = 0; index < pairs.length; index += 2) {
-        const [provider = '', json = ''] = pairs.slice(index);
-        breakers.set(provider, parseBreaker(json));
-        seen.set(provider, json);
-      }
-      offsetMs = now - Date.now();
-      return { now, breakers };
+      const { now, states } = await shared.readAll();
+      return { now, breakers: states };
     },
 
     async change(provider, next) {
-      let json = seen.get(provider) ?? '';
-      let now = Date.now() + offsetMs;
-      for (let tried = 0; tried < TRIES_MAX; tried += 1) {
-        const before = parseBreaker(json);
-        const after = next(before, now);
-        const isSame = after === before;
-        // What is only believed to hold is written too, unchanged: that finds out whether it does.
-        const nextJson = isSame ? json : JSON.stringify({ ...after, version: before.version + 1 });
-        const change = changeBetween(provider, before, after, now);
-        const event = change === undefined ? '' : JSON.stringify(change);
-        const answer = await swap(provider, json, nextJson, event, isNews(before, after));
-        if (answer.done) {
-          if (change !== undefined) emitter.emit('breaker.changed', change);
-          return { breaker: parseBreaker(answer.current), now: answer.now };
-        }
-        ({ current: json, now } = answer);
-      }
-      throw new Error(`The breaker of ${provider}: ${TRIES_MAX} other processes were first`);
+      const { before, state, now, changedAt } = await shared.change(provider, next, (from, to, time) => {
+        const change = changeBetween(provider, from, to, time);
+        return { event: change === undefined ? '' : JSON.stringify(change), isHeard: isNews(from, to) };
+      });
+      const change = changeBetween(provider, before, state, changedAt);
+      if (change !== undefined) emitter.emit('breaker.changed', change);
+      return { breaker: state, now };
     },
 
-    async forget(provider) {
-      await client.hdel(states, provider);
-      seen.delete(provider);
-    },
+    forget: shared.forget,
 
     async events({ limit, after, order }) {
       if (after !== undefined && !EVENT_ID.test(after)) throw unknownCursor();

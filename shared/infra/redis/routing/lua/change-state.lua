@@ -1,5 +1,6 @@
--- Replaces the state of a provider's circuit breaker, if it is still the state from which the new one was made.
--- KEYS 1 states by provider, 2 events; ARGV 1 provider, 2 the state as it was read ('' none), 3 the new state ('' none),
+-- Replaces the state of one provider (a circuit breaker, a capacity), if it is still the one from which the new one was
+-- made.
+-- KEYS 1 states by name, 2 events; ARGV 1 name, 2 the state as it was read ('' none), 3 the new state ('' none),
 -- 4 the event of a change ('' none), 5 events kept, 6 channel ('' nobody needs to hear of it).
 -- Returns 1 or 0, the state that holds now, and the time in ms.
 local time = redis.call('TIME')
