@@ -10,6 +10,7 @@ import { createIngressMetrics } from '../shared/infra/metrics/ingress-series.ts'
 import type { IngressMetrics } from '../shared/infra/metrics/ingress-series.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
 import { createQueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
+import { createCapacityStore } from '../shared/infra/redis/routing/capacity-store.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
 import { createAnswerCache } from '../shared/infra/redis/requests/answer-cache.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
@@ -211,6 +212,7 @@ export async function composeIngress(
     providerRules: config.providers,
     moveTenant,
     breakers: createBreakerStore(redis, keyspace, telemetry),
+    capacities: createCapacityStore(redis, keyspace),
     queues: queues.chatQueues,
     backgroundQueues: queues.backgroundQueues,
     queueHistory: createQueueHistory(redis),

@@ -7,6 +7,7 @@ import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repos
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
+import { createCapacityStore } from '../shared/infra/redis/routing/capacity-store.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
 import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
@@ -26,6 +27,7 @@ import { openConnections } from './open-connections.ts';
 import type { WorkerConnections } from './open-connections.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
+import { createCapacities } from './pipeline/capacity/capacities.ts';
 import { REPLAYED_MS } from './pipeline/claim.ts';
 import { createEraseDeleted } from './compliance/erase-deleted.ts';
 import { withErasureGate } from '../shared/compliance/erasure-gate.ts';
@@ -168,8 +170,16 @@ export async function composeWorker(
     tracing,
   );
   const breakers = await openBreakers(connections, telemetry, workerId);
+  const capacities = createCapacities({
+    ...connections,
+    store: createCapacityStore(redis, keyspace),
+    breakers,
+    workerId,
+    events: telemetry,
+  });
+  closer.defer('capacities', () => capacities.stop());
   const leases = createLeaderLease(redis, keyspace, workerId);
-  const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, leases, pseudonyms };
+  const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, capacities, leases, pseudonyms };
   const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });
 
   const { onReturn, ...requestParts } = openRequests(connections, erasures, times);

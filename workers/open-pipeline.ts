@@ -10,6 +10,7 @@ import type { RequestStore } from '../shared/infra/redis/requests/request-store.
 import type { Tracing } from '../shared/infra/tracing/tracing.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Breakers } from './pipeline/breakers/breakers.ts';
+import type { Capacities } from './pipeline/capacity/capacities.ts';
 import { createChunkWriters } from './pipeline/chunks/chunk-writer.ts';
 import type { ErasureGatedStores } from '../shared/compliance/erasure-gate.ts';
 import { createClaim } from './pipeline/claim.ts';
@@ -48,6 +49,7 @@ export interface OpenPipelineDeps {
   http: HttpClient;
   routing: RoutingCache;
   breakers: Breakers;
+  capacities: Capacities;
   config: Pick<Config, 'moderation' | 'limits'>;
   requests: RequestStore;
   journal: Pick<FinishJournal, 'finish'>;
@@ -105,6 +107,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
     generate: createGenerate({
       adapters: tracing === undefined ? adapters : traceAdapters(adapters, tracing),
       breakers: deps.breakers,
+      capacities: deps.capacities,
       openWindow,
       openWriter: (run) => openWriter(run.ref, run.answer, run.lease),
       events: telemetry,

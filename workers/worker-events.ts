@@ -1,5 +1,7 @@
+import type { Capacity } from '../shared/domain/routing/capacity.ts';
 import type { BreakerState } from '../shared/domain/routing/breaker.ts';
 import type { BreakerEvents } from '../shared/infra/redis/routing/breaker-store.ts';
+import type { CapacityOf } from '../shared/infra/redis/routing/capacity-store.ts';
 import type { Emitter, EventBus } from '../shared/lifecycle/event-bus.ts';
 import type { Claimed, Outcome } from './pipeline/stage.ts';
 import type { ProviderFault } from './providers/provider.ts';
@@ -24,6 +26,8 @@ export interface WorkerEvents extends BreakerEvents, ReconcileEvents, SettleEven
   'provider.odd_end': [target: { provider: string; model: string }, word: string];
   /** A breaker's state as this worker sees it, whichever worker has changed it. */
   'breaker.seen': [provider: string, state: BreakerState];
+  /** What a provider, or one of its models, is sent at once; `set` undefined: the ceiling is found. */
+  'capacity.seen': [of: CapacityOf, capacity: Capacity, set: number | undefined];
   'webhook.attempted': [outcome: 'succeeded' | 'failed'];
   'settlement.waiting': [shard: number, backlog: Backlog];
 }

@@ -1,4 +1,5 @@
 import type { RequestEnvelope } from '../shared/contracts/jobs.ts';
+import { CEILING_MAX, sumOf } from '../shared/domain/routing/capacity.ts';
 import type { BreakerState } from '../shared/domain/routing/breaker.ts';
 import { logBreakerChange } from '../shared/infra/logging/logger.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
@@ -44,6 +45,13 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
   });
   events.on('breaker.seen', (provider, state) => {
     metrics.breakerState.set({ provider }, STATE_NUMBER[state]);
+  });
+  events.on('capacity.seen', ({ provider, model = '' }, { found, shares }, set) => {
+    const labels = { provider, model };
+    // A model whose provider as a whole has a ceiling has none of its own.
+    if (set === undefined || set < CEILING_MAX)
+      metrics.providerCeiling.set({ ...labels, source: set === undefined ? 'found' : 'set' }, set ?? found);
+    metrics.providerInFlight.set(labels, sumOf(shares, 'inFlight'));
   });
   events.on('breaker.changed', ({ provider, from, to }) => {
     metrics.breakerChanges.inc({ provider, from, to });

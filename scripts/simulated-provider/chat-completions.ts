@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createCapacity } from './capacity.ts';
 import { parseChatRequest } from './chat-request.ts';
 import { createFailureSequence } from './failure-sequence.ts';
 import { readJson, sendJson } from './http-io.ts';
@@ -22,6 +23,7 @@ export interface ChatCompletions {
 
 export function createChatCompletions(models: ModelSettings, stats: Stats): ChatCompletions {
   const failures = createFailureSequence();
+  const capacity = createCapacity();
   let replies = 0;
 
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -51,14 +53,26 @@ export function createChatCompletions(models: ModelSettings, stats: Stats): Chat
       settings,
       book,
     };
-    if (request.stream) sendStream(reply, request.includeUsage);
-    else sendComplete(reply);
+    const wait = capacity.admit(request.model, settings, promptTokens + reply.answer.completionTokens, res);
+    if (wait > 0) {
+      book.end('failed');
+      sendFailure(res, 429, wait);
+      return;
+    }
+    const send = () => {
+      if (request.stream) sendStream(reply, request.includeUsage);
+      else sendComplete(reply);
+    };
+    capacity.start(request.model, settings, res, send, () => {
+      book.end('aborted');
+    });
   }
 
   return {
     answer,
     reset() {
       failures.reset();
+      capacity.reset();
     },
   };
 }

@@ -46,6 +46,11 @@ export interface SettingsByName {
   fail_after: number;
   /** How many calls fail per request id (without that header: per prompt) and model name; null: no limit. */
   fail_times: number | null;
+  /** Calls that are answered at once; the others wait inside the provider, as in llama-server. null: any number. */
+  slots: number | null;
+  /** Requests and tokens a minute; beyond them a call is 429 with `Retry-After`, and each answer says what is left. */
+  rpm: number | null;
+  tpm: number | null;
   /** Length of the generated answer in words; null: 60 to 120. */
   words: number | null;
   /** Length of the generated answer in tokens. A generated word is one token; wins over `words`. */
@@ -88,6 +93,9 @@ export const BUILT_IN_SETTINGS: Readonly<SettingsByName> = Object.freeze({
   fail_rate: 1,
   fail_after: 0,
   fail_times: null,
+  slots: null,
+  rpm: null,
+  tpm: null,
   words: null,
   tokens: null,
   text: null,
@@ -113,6 +121,9 @@ const settingsSchema = Joi.object<SettingsInput>({
   fail_rate: Joi.number().min(0).max(1).allow(null),
   fail_after: whole(-1, LENGTH_MAX),
   fail_times: whole(0, LENGTH_MAX),
+  slots: whole(1, LENGTH_MAX),
+  rpm: whole(1, LENGTH_MAX),
+  tpm: whole(1, 1_000_000_000),
   words: whole(1, LENGTH_MAX),
   tokens: whole(1, LENGTH_MAX),
   text: Joi.string().allow('', null),

@@ -30,16 +30,24 @@ describe('a provider', () => {
       max_retries: 2,
       breaker: { window_ms: 30_000, min_attempts: 10, failure_ratio: 0.5, open_ms: 10_000, max_open_ms: 15_000 },
       breaker_state: 'closed',
+      max_in_flight: null,
+      capacity: [],
       updated_at: now,
     });
     await putProvider('sim', { ...PROVIDER, timeout_ms: 5, max_retries: 0 });
-    const replaced = await putProvider('sim', { ...PROVIDER, kind: 'simulated', first_token_timeout_ms: 7 });
+    const replaced = await putProvider('sim', {
+      ...PROVIDER,
+      kind: 'simulated',
+      first_token_timeout_ms: 7,
+      max_in_flight: 4,
+    });
     expect(replaced.status).toBe(200);
     expect(replaced.body).toMatchObject({
       kind: 'simulated',
       timeout_ms: 600_000,
       first_token_timeout_ms: 7,
       max_retries: 2,
+      max_in_flight: 4,
     });
   });
 
@@ -92,6 +100,7 @@ describe('a provider', () => {
     ['first_token_timeout_ms', { first_token_timeout_ms: 1.5 }],
     ['max_retries', { max_retries: 11 }],
     ['max_retries', { max_retries: -1 }],
+    ['max_in_flight', { max_in_flight: 0 }],
     ['encryptedApiKey', { encryptedApiKey: 'x' }],
   ])('a provider is refused with the field named: %s %j', async (param, fields) => {
     const response = await putProvider('sim', { ...PROVIDER, ...fields });
@@ -163,7 +172,12 @@ describe('a tier', () => {
       object: 'tier',
       version: 1,
       rates: TIER.rates,
-      targets: [{ provider: 'sim', model: 'sim?chunks=4', weight: 1, priority: 1, context_window: 128_000 }],
+      targets: [
+        {
+          ...{ provider: 'sim', model: 'sim?chunks=4', weight: 1, priority: 1, context_window: 128_000 },
+          max_in_flight: null,
+        },
+      ],
       updated_at: Math.floor(admin.clock.now() / 1000),
     });
     expect((await routing()).tiers.mobius).toMatchObject({

@@ -220,7 +220,6 @@ describe('three targets of which one fails', () => {
 
   it.each([
     ['an error status', { fail: 'status', status: 500 }],
-    ['an overload', { fail: 'status', status: 429 }],
     ['a conflict', { fail: 'status', status: 409 }],
     ['a refused key', { fail: 'status', status: 401 }],
     ['a reset connection', { fail: 'reset', fail_after: -1 }],

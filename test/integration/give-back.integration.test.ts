@@ -4,7 +4,7 @@ import type { RedisQueueBackend } from 'bullmq';
 
 import type { ChatJob } from '../../shared/contracts/jobs.ts';
 import { createChatBackend } from '../../shared/infra/queue/chat-backend.ts';
-import { LOCK_MS, openJobLab } from '../support/job-lab.ts';
+import { BOUNDLESS, LOCK_MS, openJobLab } from '../support/job-lab.ts';
 import type { JobLab } from '../support/job-lab.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import { redisUrl } from '../support/stores.ts';
@@ -23,7 +23,13 @@ afterEach(async () => {
 
 /** Takes up to eight at once and runs nothing by itself. */
 function takingWorker(connection = lab.redis) {
-  const backend = createChatBackend({ jobs: lab.jobs, places: () => 8, lockMs: LOCK_MS, onError: () => undefined });
+  const backend = createChatBackend({
+    jobs: lab.jobs,
+    room: BOUNDLESS,
+    places: () => 8,
+    lockMs: LOCK_MS,
+    onError: () => undefined,
+  });
   const made: RedisQueueBackend[] = [];
   const worker = new Worker<ChatJob, unknown, string>(
     ...(['interactive', null, { connection, prefix: lab.keys.tag, autorun: false }] as const),
@@ -198,7 +204,13 @@ describe('a worker that takes several', () => {
         return lab.jobs.take(most, lockMs);
       },
     };
-    const backend = createChatBackend({ jobs, places: () => 64, lockMs: LOCK_MS, onError: () => undefined });
+    const backend = createChatBackend({
+      jobs,
+      room: BOUNDLESS,
+      places: () => 64,
+      lockMs: LOCK_MS,
+      onError: () => undefined,
+    });
     const over = Promise.withResolvers<undefined>();
     const worker = new Worker<ChatJob, unknown, string>(
       'interactive',

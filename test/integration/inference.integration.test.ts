@@ -10,6 +10,7 @@ import { mayClaim } from '../../workers/pipeline/claim.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
 import { createInferenceWorker } from '../../workers/processors/inference.ts';
 import type { InferenceWorker } from '../../workers/processors/inference.ts';
+import { BOUNDLESS } from '../support/job-lab.ts';
 import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import type { RecordingLog } from '../support/recording-log.ts';
@@ -55,7 +56,7 @@ function startWorker(timings = TIMINGS, concurrency = 10): InferenceWorker {
       delivered.push(delivery);
       return runPipeline(delivery);
     },
-    workerId: `wrk_${workers.length}`,
+    ...{ room: BOUNDLESS, workerId: `wrk_${workers.length}` },
     completedKept: 0,
     onLockLost: (requestId) => lost.push(requestId),
     log,

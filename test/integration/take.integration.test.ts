@@ -215,6 +215,51 @@ describe('finishing', () => {
   });
 });
 
+describe('taking while a tier is closed', () => {
+  const idsOf = async (most: number, closed: readonly ('mobius' | 'oloid')[]) => {
+    const taken = await lab.jobs.take(most, LOCK_MS, closed);
+    return taken === 'other' ? [] : taken.map(({ id }) => id);
+  };
+  const makeOloid = (id: string) => lab.redis.hset(lab.keys.record(id), 'tier', 'oloid');
+
+  it('passes over its requests, in order, and leaves the marker to those who have room for them', async () => {
+    const [one = '', two = '', three = ''] = await lab.queueUpSome(3);
+    await makeOloid(two);
+
+    expect(await idsOf(8, ['mobius'])).toEqual([two]);
+    expect(await lab.hasMarker()).toBe(true);
+    expect(await idsOf(8, ['mobius'])).toEqual([]);
+    // What comes meanwhile is found as well.
+    const [four = ''] = await lab.queueUpSome(1);
+    expect(await idsOf(8, ['mobius'])).toEqual([]);
+    expect(await idsOf(8, ['oloid'])).toEqual([one, three, four]);
+    expect(await idsOf(8, [])).toEqual([]);
+  });
+
+  it('finds what was taken, or ended, since it last looked no longer', async () => {
+    const [one = '', two = '', three = ''] = await lab.queueUpSome(3);
+    expect(await idsOf(8, ['mobius'])).toEqual([]);
+    expect(await idsOf(1, [])).toEqual([one]);
+    await lab.redis.zrem(lab.keys.line('interactive'), two);
+
+    expect(await idsOf(8, ['oloid'])).toEqual([three]);
+  });
+
+  it('forgets the order by tier some time after all tiers are open', async () => {
+    const index = `${lab.keys.line('interactive')}:mobius`;
+    await lab.queueUpSome(1);
+    await idsOf(8, ['mobius']);
+    expect(await lab.redis.pttl(index)).toBeGreaterThan(0);
+    await lab.redis.hset(lab.keys.queueMeta('interactive'), 'tiers', Date.now() - 1);
+    await lab.redis.del(index);
+
+    const [, ours = ''] = [await lab.take(8), (await lab.queueUpSome(1))[0]];
+
+    expect(await lab.redis.exists(index)).toBe(0);
+    expect(await idsOf(8, ['oloid'])).toEqual([ours]);
+  });
+});
+
 function pairsOf(list: readonly string[]): [string, string][] {
   return list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1] ?? '']] : []));
 }

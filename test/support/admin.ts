@@ -29,6 +29,7 @@ import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { openQueue } from '../../shared/infra/queue/open-queue.ts';
 import type { JobQueue } from '../../shared/infra/queue/open-queue.ts';
 import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
+import { createCapacityStore } from '../../shared/infra/redis/routing/capacity-store.ts';
 import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
 import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
@@ -139,6 +140,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     providers: createProviderRepository(mongo, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo),
     breakers: createBreakerStore(redis, keyspace, { emit: () => undefined }),
+    capacities: createCapacityStore(redis, keyspace),
     events: createTenantEvents([createWriteAuditLog({ audit: createAuditRepository(mongo), clock, log })], log),
     queueStatistics: createQueueStatistics(redis, keyspace),
     shardDirectory: createShardDirectory(mongo, 2),

@@ -1,5 +1,6 @@
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import type { QueueRoom } from '../../shared/infra/queue/taken-jobs.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createJobStore } from '../../shared/infra/redis/requests/job-store.ts';
 import type { JobStore, TakenJob } from '../../shared/infra/redis/requests/job-store.ts';
@@ -8,6 +9,14 @@ import { LEASE_MS, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from './request-l
 import type { LabRequest, RequestLab } from './request-lab.ts';
 
 export const LOCK_MS = 10_000;
+
+/** For queues whose providers are never full. */
+export const BOUNDLESS: QueueRoom = {
+  look: (most) => Promise.resolve({ most, isLimited: false, closed: [] }),
+  took: () => undefined,
+  placed: () => undefined,
+  changed: () => new Promise(() => undefined),
+};
 
 /** A request lab whose requests are in line, and the store that takes them. */
 export interface JobLab extends RequestLab {

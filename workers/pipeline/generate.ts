@@ -1,6 +1,7 @@
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import { ProviderError } from '../providers/provider.ts';
+import type { Capacities } from './capacity/capacities.ts';
 import { BreakerOpenError } from './breakers/circuit.ts';
 import type { ChunkWriter } from './chunks/chunk-writer.ts';
 import { estimatePrompt } from './lease/estimate-tokens.ts';
@@ -16,11 +17,26 @@ import type { Generated, Outcome, Routed, Stage } from './stage.ts';
 
 export interface GenerateDeps extends CallTargetDeps {
   openWriter: (run: Routed) => ChunkWriter;
+  capacities: CallTargetDeps['capacities'] & Pick<Capacities, 'hasPlace'>;
 }
 
 /** The longest `Retry-After` that is waited for; beyond it, the caller's own retry or another target is quicker. */
 const ASKED_WAIT_MAX_MS = 10_000;
 const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
+/** More than any request can wait for places. */
+const FULL_MAX = 1_000;
+
+/** Among targets of one priority, those with a free place come first; a lower priority is for faults. */
+function placesFirst(routes: Routed['targets'], hasPlace: Capacities['hasPlace']): Routed['targets'] {
+  const isLater = ({ target: { weight } }: Route) => weight === 0;
+  return routes
+    .map((route, index) => ({ route, index, isFull: isLater(route) || !hasPlace(route) }))
+    .sort(
+      (a, b) =>
+        a.route.target.priority - b.route.target.priority || Number(a.isFull) - Number(b.isFull) || a.index - b.index,
+    )
+    .map(({ route }) => route);
+}
 
 /** Whether a stopped request still ends as an answer, with the text so far. */
 function endsWithText(error: unknown): boolean {
@@ -33,8 +49,19 @@ function endsWithText(error: unknown): boolean {
  * seen nothing of is discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
-  const { breakers, openWriter, clock, log } = deps;
+  const { breakers, capacities, openWriter, clock, log } = deps;
   const callTarget = createCallTarget(deps);
+
+  /** Whether another target of the same priority has a free place. */
+  function hasRoomBeside(run: Routed, route: Route): boolean {
+    const later = run.targets.slice(run.targets.indexOf(route) + 1);
+    return later.some(
+      (other) =>
+        other.target.priority === route.target.priority &&
+        breakers.isPassable(other.provider) &&
+        capacities.hasPlace(other),
+    );
+  }
 
   function isReplaceable(run: Routed, writer: ChunkWriter | undefined): boolean {
     return writer === undefined || run.answer.text === '';
@@ -51,17 +78,19 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     let callsLeft = route.provider.maxRetries;
     let asksLeft = 1;
     return withRetries(() => callTarget(run, route, prompt, writer), {
-      retries: callsLeft + asksLeft,
+      retries: callsLeft + asksLeft + FULL_MAX,
       signal: lease.signal,
       mayRetry: (error) => {
         if (!isReplaceable(run, writer)) return false;
         if (error instanceof NotJsonError) return asksLeft-- > 0;
         if (!(error instanceof ProviderError)) return false;
+        if (error.fault === 'full') return !hasRoomBeside(run, route);
         if (error.fault !== 'transient' && (error.fault !== 'silent' || hasOtherTarget(breakers, run, route)))
           return false;
         return error.retryAfterMs <= askedWaitMaxMs && callsLeft-- > 0;
       },
-      askedWaitMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
+      // A provider that is full is called again when there is a place for the call, until the request's time is over.
+      askedWaitMs: (error) => (error instanceof ProviderError && error.fault !== 'full' ? error.retryAfterMs : 0),
       onRetry: (error, number) => {
         log.info('A provider call is tried again.', {
           requestId: envelope.requestId,
@@ -102,7 +131,9 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     throw toCallerError(worstOf(failures), failures);
   }
 
-  return async (run) => {
+  return async (routed) => {
+    const run =
+      routed.targets.length < 2 ? routed : { ...routed, targets: placesFirst(routed.targets, capacities.hasPlace) };
     const writer = run.envelope.stream ? openWriter(run) : undefined;
     try {
       return { ...run, outcome: await tryTargets(run, writer) };

@@ -23,6 +23,8 @@ export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Ou
 interface DeliveredJob {
   /** The claim that was made with the job. Undefined: the request has yet to be claimed. */
   claim: MadeClaim | undefined;
+  /** The request has a place at its provider, or waits for one there: another one may be taken out of the queue. */
+  placed(): void;
   /** The lock of the job, if the job ends with its request. Undefined: the job is kept for Bull Board. Call it once. */
   lockToEnd(run: Claimed, outcome: Outcome): string | undefined;
 }

@@ -7,6 +7,7 @@ import type { ChatJob, JobFacts, QueueName } from '../../shared/contracts/jobs.t
 import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { createChatBackend } from '../../shared/infra/queue/chat-backend.ts';
+import type { QueueRoom } from '../../shared/infra/queue/taken-jobs.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import { createJobStore } from '../../shared/infra/redis/requests/job-store.ts';
@@ -28,6 +29,8 @@ export interface InferenceDeps {
   queueName: QueueName;
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
+  /** What the providers of this queue's requests have room for. */
+  room: QueueRoom;
   /** Claims requests in the call that takes their jobs. Absent: each request is claimed when it starts. */
   claims?: ClaimSettings;
   workerId: string;
@@ -50,7 +53,10 @@ interface InferenceTimings {
 export interface InferenceWorker {
   /** How many jobs it runs at once; may be changed at any time. */
   concurrency: number;
-  /** Milliseconds since this worker took or ended a job, canaries included; 0 while all its places are taken. */
+  /**
+   * Milliseconds since this worker took or ended a job, canaries included; 0 while all its places are taken, or its providers
+   * are full.
+   */
   quietMs(): number;
   /** Milliseconds since this worker ran a request; 0 while one runs. */
   idleMs(): number;
@@ -97,6 +103,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
 
   const backend = createChatBackend({
     jobs: createJobStore(connection.client, keyspace, { shard, queue: queueName, claims: deps.claims }),
+    room: deps.room,
     places: () => worker.concurrency,
     lockMs: timings.lockMs,
     onError: (error) => {
@@ -119,6 +126,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       ...delivery,
       job: {
         claim: handed?.claim,
+        placed: () => handed?.placed(),
         lockToEnd(claimed, outcome) {
           lock.endsWithRequest = !history.keeps(claimed, outcome);
           return lock.endsWithRequest ? handed?.lock : undefined;
@@ -183,7 +191,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       worker.concurrency = places;
       if (places > before && meter.running() >= before) void lookAgain(worker);
     },
-    quietMs: () => meter.quietMs(worker.concurrency),
+    quietMs: () => (backend.hasNoRoom() ? 0 : meter.quietMs(worker.concurrency)),
     idleMs: meter.idleMs,
     meanMs: meter.meanMs,
     async drain() {

@@ -1,6 +1,6 @@
 import type { ChatMessage, Sampling } from '../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
-import type { ReadLater } from '../../shared/infra/http/http-call.ts';
+import type { HttpHead, ReadLater } from '../../shared/infra/http/http-call.ts';
 import type { Provider } from '../../shared/domain/routing/routing.ts';
 
 export interface ProviderCall {
@@ -20,6 +20,8 @@ export interface ProviderCall {
   stream: boolean;
   /** This call's own signal: aborting it ends the call. */
   signal: AbortSignal;
+  /** Called with the head of the answer. */
+  onHead?: ((head: HttpHead) => void) | undefined;
   /** Called for every part of a stream's body, text or not: it shows that the provider is not silent. */
   onBytes?: () => void;
   /** Join text that arrives together into fewer events. Only if nobody counts pieces as tokens. */
@@ -76,12 +78,14 @@ export function perProvider<T>(make: (provider: Provider) => T): (provider: Prov
  * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `silent`: nothing came within the time
  * limit; likewise, but not while another target may answer. `refused`: the provider will not serve us at the moment
  * (401, 402, 403, and anything else that points to a wrong set-up), so the next target is called. `blocked`: likewise,
- * but by a firewall in front of the provider, which may object to this prompt alone. `too_long`: the prompt exceeds
+ * but by a firewall in front of the provider, which may object to this prompt alone. `full`: it serves other calls, so this
+ * one waits for a place (workers/pipeline/capacity). `too_long`: the prompt exceeds
  * this model's window; another target's may be larger. `filtered`: the provider's content filter refuses the prompt.
  * `caller`: our request is wrong (400, 413, 422). After the last two no other target is called, and none of the last
  * three counts against the provider. Source: docs/spec/contract.md section 8, Routing.
  */
-export type ProviderFault = 'transient' | 'silent' | 'refused' | 'blocked' | 'too_long' | 'filtered' | 'caller';
+export type ProviderFault =
+  'transient' | 'silent' | 'refused' | 'blocked' | 'full' | 'too_long' | 'filtered' | 'caller';
 
 /** What went wrong with one call; for the operator, never shown to a caller. */
 export class ProviderError extends Error {

@@ -3,6 +3,7 @@ import Joi from 'joi';
 import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import type { BreakerSettings } from '../../../shared/domain/routing/breaker.ts';
 import { looksLikeApiKey } from '../../../shared/domain/keys/api-key.ts';
+import { CEILING_MAX } from '../../../shared/domain/routing/capacity.ts';
 import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -80,6 +81,7 @@ export interface ProviderBody {
   first_token_timeout_ms?: number;
   max_retries?: number;
   breaker?: BreakerBody;
+  max_in_flight?: number | null;
 }
 
 /** Shorter times would only measure network noise. */
@@ -93,6 +95,9 @@ const breakerSchema = Joi.object<BreakerBody, true>({
   open_ms: breakerMs,
   max_open_ms: breakerMs,
 });
+
+/** The most calls at once, of a provider or a target; absent or null: it is found. */
+export const maxInFlightSchema = countSchema(1, CEILING_MAX).allow(null);
 
 /** `PUT /providers/{provider}`. */
 export const providerSchema = Joi.object<ProviderBody, true>({
@@ -116,6 +121,9 @@ export const providerSchema = Joi.object<ProviderBody, true>({
   first_token_timeout_ms: countSchema(1, ONE_HOUR_MS),
   max_retries: countSchema(0, 10),
   breaker: breakerSchema,
+  max_in_flight: maxInFlightSchema.description(
+    'Calls at once, of all models together; what is above waits in the queue. Null or absent: a ceiling is found for each model.',
+  ),
 })
   // joi's own message for a pattern quotes the value, which is a secret here.
   .messages({ 'string.pattern.name': '{{#label}} must be {{#name}}' })
@@ -180,6 +188,7 @@ export function toProviderSettings(body: ProviderBody, { allowHttp, keyPrefix }:
     firstTokenTimeoutMs: body.first_token_timeout_ms ?? FIRST_TOKEN_TIMEOUT_DEFAULT_MS,
     maxRetries: body.max_retries ?? RETRIES_DEFAULT,
     breaker: toBreakerSettings(body.breaker),
+    maxInFlight: body.max_in_flight ?? null,
   };
 }
 

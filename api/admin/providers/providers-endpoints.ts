@@ -3,7 +3,9 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { ProviderRepository } from '../../../shared/infra/mongo/routing/provider-repository.ts';
 import type { TierRepository } from '../../../shared/infra/mongo/routing/tier-repository.ts';
 import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
+import type { CapacityStore } from '../../../shared/infra/redis/routing/capacity-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { TIERS } from '../../../shared/contracts/chat-request.ts';
 import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
@@ -16,19 +18,35 @@ import {
   providerResourceSchema,
   toProviderResource,
 } from './providers-resource.ts';
+import type { ProviderStates } from './providers-resource.ts';
 
 export interface ProvidersDeps {
   providers: ProviderRepository;
   /** `PROVIDER_ALLOW_HTTP`. */
   providerRules: Pick<ProviderRules, 'allowHttp'>;
   keyPrefix: string;
-  tiers: Pick<TierRepository, 'removeProvider'>;
+  tiers: Pick<TierRepository, 'removeProvider' | 'current'>;
   breakers: Pick<BreakerStore, 'readAll' | 'forget'>;
+  capacities: Pick<CapacityStore, 'readAll' | 'forget'>;
   clock: Clock;
 }
 
-/** Providers can be administered while Redis is unavailable; the states of their breakers are then unknown. */
-const statesOf = ({ breakers }: ProvidersDeps) => breakers.readAll().catch(() => undefined);
+/** Providers can be administered while Redis is unavailable; the states of breakers and capacities are then unknown. */
+async function statesOf({ breakers, capacities, tiers }: ProvidersDeps): Promise<ProviderStates | undefined> {
+  const targets = (await Promise.all(TIERS.map((tier) => tiers.current(tier)))).flatMap((row) => row?.targets ?? []);
+  try {
+    const [breakerStates, capacityStates] = await Promise.all([breakers.readAll(), capacities.readAll()]);
+    return {
+      breakers: breakerStates,
+      capacities: capacityStates,
+      targetCeiling: (provider, model) =>
+        targets.find((target) => target.provider === provider && target.model === model && target.maxInFlight)
+          ?.maxInFlight ?? undefined,
+    };
+  } catch {
+    return undefined;
+  }
+}
 
 const listProviders = defineAdminEndpoint({
   method: 'GET',
@@ -82,6 +100,8 @@ const putProvider = defineAdminEndpoint({
     assertProviderName(name);
     const { providers, providerRules, keyPrefix, clock } = deps;
     const put = await providers.put(name, toProviderSettings(body, { ...providerRules, keyPrefix }), clock.now());
+    // What was found may be of another server; if this fails, it is found anew while calls are made.
+    await deps.capacities.forget(name).catch(() => undefined);
     const resource = toProviderResource(put.provider, await statesOf(deps));
     return put.created ? created(resource) : ok(resource);
   },
@@ -109,6 +129,7 @@ const deleteProvider = defineAdminEndpoint({
     // A later provider with this name must start with a closed breaker; if this fails, the old breaker heals by its
     // probes.
     await deps.breakers.forget(name).catch(() => undefined);
+    await deps.capacities.forget(name).catch(() => undefined);
     return ok({ id: name, object: 'provider', deleted: true });
   },
 });

@@ -1,12 +1,15 @@
 import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderRow } from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import { sumOf } from '../../../shared/domain/routing/capacity.ts';
 import type { BreakerSnapshot } from '../../../shared/infra/redis/routing/breaker-store.ts';
+import type { CapacitySnapshot } from '../../../shared/infra/redis/routing/capacity-store.ts';
 import {
   boolean,
   constant,
   deletedSchema,
   integer,
+  listOf,
   named,
   nullable,
   number,
@@ -41,6 +44,22 @@ const fields = {
     max_open_ms: integer('How long it stays open at most.', 1),
   }),
   breaker_state: nullable(oneOf(['closed', 'open', 'half_open'], 'Null while Redis cannot be reached.')),
+  max_in_flight: nullable(integer('Calls at once, as it is set; null: found by model.', 1)),
+  capacity: nullable(
+    listOf(
+      object({
+        model: nullable(text('Null: all models together.')),
+        source: oneOf(['set', 'found', 'none'], '`none`: the ceiling of the provider as a whole is set.'),
+        ceiling: nullable(integer('Calls at once.', 1)),
+        in_flight: integer('Calls at the moment.', 0),
+        waiting: boolean('Requests wait for a place.'),
+        paused_until: nullable(time('The provider asked for a pause until then')),
+        requests_per_minute: nullable(integer("The provider's limit, from its headers.", 0)),
+        tokens_per_minute: nullable(integer("The provider's limit, from its headers.", 0)),
+      }),
+      'What the provider has been sent at once lately; null while Redis cannot be reached.',
+    ),
+  ),
   updated_at: time('Time of the latest change'),
 };
 export const providerResourceSchema = named('Provider', object(fields));
@@ -48,7 +67,33 @@ export const providerListSchema = named('ProviderList', pageSchema(providerResou
 export const deletedProviderSchema = named('DeletedProvider', deletedSchema('provider', text()));
 
 /** The fields never include the credential. */
-export function toProviderResource(row: ProviderRow, breakers: BreakerSnapshot | undefined) {
+export interface ProviderStates {
+  breakers: BreakerSnapshot;
+  capacities: CapacitySnapshot;
+  /** Ceilings that are set for targets, by provider and model. */
+  targetCeiling(provider: string, model: string): number | undefined;
+}
+
+function toCapacityResource(row: ProviderRow, { capacities: { now, capacities }, targetCeiling }: ProviderStates) {
+  return capacities
+    .filter(({ provider, capacity }) => provider === row._id && Object.keys(capacity.shares).length > 0)
+    .map(({ model, capacity: { found, shares, pausedUntil, requests, tokens } }) => {
+      const set = model === undefined ? (row.maxInFlight ?? undefined) : targetCeiling(row._id, model);
+      const isFound = set === undefined && (row.maxInFlight ?? null) === null;
+      return {
+        model: model ?? null,
+        source: set !== undefined ? ('set' as const) : isFound ? ('found' as const) : ('none' as const),
+        ceiling: set ?? (isFound ? found : null),
+        in_flight: sumOf(shares, 'inFlight'),
+        waiting: Object.values(shares).some(({ waits }) => waits),
+        paused_until: pausedUntil > now ? Math.ceil(pausedUntil / 1000) : null,
+        requests_per_minute: requests?.limit ?? null,
+        tokens_per_minute: tokens?.limit ?? null,
+      };
+    });
+}
+
+export function toProviderResource(row: ProviderRow, states: ProviderStates | undefined) {
   const settings = row.breaker ?? DEFAULT_BREAKER;
   return {
     id: row._id,
@@ -68,7 +113,9 @@ export function toProviderResource(row: ProviderRow, breakers: BreakerSnapshot |
       open_ms: settings.openMs,
       max_open_ms: settings.maxOpenMs,
     },
-    breaker_state: breakers === undefined ? null : (breakers.breakers.get(row._id)?.state ?? 'closed'),
+    breaker_state: states === undefined ? null : (states.breakers.breakers.get(row._id)?.state ?? 'closed'),
+    max_in_flight: row.maxInFlight ?? null,
+    capacity: states === undefined ? null : toCapacityResource(row, states),
     updated_at: toSeconds(row.updatedAt),
   } satisfies FieldsOf<typeof fields>;
 }
@@ -92,5 +139,18 @@ export const PROVIDER_EXAMPLE: ReturnType<typeof toProviderResource> = {
     max_open_ms: DEFAULT_BREAKER.maxOpenMs,
   },
   breaker_state: 'closed',
+  max_in_flight: null,
+  capacity: [
+    {
+      model: 'gpt-5-mini',
+      source: 'found',
+      ceiling: 128,
+      in_flight: 61,
+      waiting: false,
+      paused_until: null,
+      requests_per_minute: 10_000,
+      tokens_per_minute: 2_000_000,
+    },
+  ],
   updated_at: 1_795_255_200,
 };

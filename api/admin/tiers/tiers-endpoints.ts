@@ -11,7 +11,7 @@ import type { ProviderRepository } from '../../../shared/infra/mongo/routing/pro
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
-import { INVISIBLE } from '../providers/provider-settings.ts';
+import { INVISIBLE, maxInFlightSchema } from '../providers/provider-settings.ts';
 import {
   TIER_EXAMPLE,
   TIER_VERSION_EXAMPLE,
@@ -33,6 +33,7 @@ interface TargetBody {
   weight?: number;
   priority?: number;
   context_window?: number;
+  max_in_flight?: number | null;
 }
 
 /** Pasted names bring characters along that no provider knows; its answer would be 404. */
@@ -51,6 +52,9 @@ const targetSchema = Joi.object<TargetBody, true>({
   weight: numberBetween(0, 1_000_000).description('The share among targets of one priority; 1 by default.'),
   priority: countSchema(0, 1_000_000).description('A lower one is tried first; 1 by default.'),
   context_window: countSchema(1, 1_000_000_000).description(`Tokens; ${CONTEXT_WINDOW_DEFAULT} by default.`),
+  max_in_flight: maxInFlightSchema.description(
+    "Calls at once; what is above waits in the queue. Null or absent: the provider's, or found.",
+  ),
 });
 
 const rate = numberBetween(0, RATE_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
@@ -76,13 +80,16 @@ function toTierContent({ rates, targets }: TierBody): TierContent {
   return {
     promptRateMicro: toMicro(rates.prompt),
     completionRateMicro: toMicro(rates.completion),
-    targets: targets.map(({ provider, model, weight, priority, context_window: contextWindow }) => ({
-      provider,
-      model,
-      weight: weight ?? 1,
-      priority: priority ?? 1,
-      contextWindow: contextWindow ?? CONTEXT_WINDOW_DEFAULT,
-    })),
+    targets: targets.map(
+      ({ provider, model, weight, priority, context_window: contextWindow, max_in_flight: maxInFlight }) => ({
+        provider,
+        model,
+        weight: weight ?? 1,
+        priority: priority ?? 1,
+        contextWindow: contextWindow ?? CONTEXT_WINDOW_DEFAULT,
+        maxInFlight: maxInFlight ?? null,
+      }),
+    ),
   };
 }
 

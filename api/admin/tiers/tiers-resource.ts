@@ -29,6 +29,7 @@ const contentFields = {
       weight: number('The share among targets of one priority.'),
       priority: integer('A lower one is tried first.', 0),
       context_window: integer('Tokens.', 1),
+      max_in_flight: nullable(integer("Calls at once, as it is set; null: the provider's, or found.", 1)),
     }),
   ),
 };
@@ -36,12 +37,13 @@ const contentFields = {
 function contentOf({ promptRateMicro, completionRateMicro, targets }: TierContent) {
   return {
     rates: { prompt: toCredits(promptRateMicro), completion: toCredits(completionRateMicro) },
-    targets: targets.map(({ provider, model, weight, priority, contextWindow }) => ({
+    targets: targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight }) => ({
       provider,
       model,
       weight,
       priority,
       context_window: contextWindow,
+      max_in_flight: maxInFlight ?? null,
     })),
   };
 }
@@ -92,7 +94,9 @@ export function toTierVersionResource(row: TierVersionRow) {
 
 const CONTENT_EXAMPLE = {
   rates: { prompt: 1, completion: 1 },
-  targets: [{ provider: 'openai', model: 'gpt-5-mini', weight: 1, priority: 1, context_window: 128_000 }],
+  targets: [
+    { provider: 'openai', model: 'gpt-5-mini', weight: 1, priority: 1, context_window: 128_000, max_in_flight: null },
+  ],
 };
 export const TIER_EXAMPLE: ReturnType<typeof toTierResource> = {
   id: 'mobius',

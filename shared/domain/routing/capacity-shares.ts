@@ -49,8 +49,10 @@ function fairPart(demands: readonly number[], own: number, ceiling: number): num
   return own + left / sorted.length;
 }
 
-function demandOf({ waits, inFlight, used }: Share, ceiling: number): number {
-  return waits ? ceiling : Math.max(used, inFlight + Math.ceil(inFlight * SPARE_PART)) + SPARE;
+/** A worker that does not wait keeps some places for what may come, unless others wait. */
+function demandOf({ waits, inFlight, used }: Share, ceiling: number, isWanted: boolean): number {
+  if (waits) return ceiling;
+  return isWanted ? Math.max(used, inFlight) : Math.max(used, inFlight + Math.ceil(inFlight * SPARE_PART)) + SPARE;
 }
 
 /** How many places the worker gets; shares of others are left as they are until their next reports. */
@@ -59,10 +61,16 @@ function placesOf(shares: Record<string, Share>, report: CapacityReport, ceiling
   const own = shares[worker];
   if (own === undefined) return 0;
   const all = Object.values(shares);
-  const others = all.reduce((sum, share) => sum + (share === own ? 0 : Math.max(share.places, share.inFlight)), 0);
-  const demands = all.map((share) => demandOf(share, ceiling));
-  const fair = leaves ? inFlight : Math.ceil(fairPart(demands, demandOf(own, ceiling), ceiling));
-  return Math.max(0, Math.min(fair, ceiling - others));
+  const others = all.filter((share) => share !== own);
+  const held = others.reduce((sum, share) => sum + Math.max(share.places, share.inFlight), 0);
+  const waiting = others.filter(({ waits }) => waits).map(({ places }) => places);
+  const demands = all.map((share) => demandOf(share, ceiling, waiting.length > 0 || own.waits));
+  const fair = fairPart(demands, demandOf(own, ceiling, waiting.length > 0 || own.waits), ceiling);
+  const least = Math.min(...waiting);
+  // Others have less than their part as long as this worker has more; with fewer places than workers, they take turns.
+  const isOverdue = fair < 1 ? least === 0 && own.places > 0 : least < Math.floor(fair);
+  const part = leaves ? inFlight : isOverdue ? Math.floor(fair) : Math.ceil(fair);
+  return Math.max(0, Math.min(part, ceiling - held));
 }
 
 /** Takes a grant out of an allowance; null: nothing limits it. */

@@ -1,6 +1,6 @@
 /**
  * How many calls a provider, or one of its models, is sent at once, as pure transitions over one state that all workers
- * share (docs/decisions/0127-provider-capacity.md). The ceiling is set by an administrator or found: it grows like TCP's
+ * share (docs/decisions/0133-provider-capacity.md). The ceiling is set by an administrator or found: it grows like TCP's
  * slow start while calls wait for a place and first tokens come as soon as ever, and shrinks by the calls whose first
  * token is late, because those wait inside the provider. Workers hold shares of it as leases. The sum of all shares is
  * never above the ceiling, but for calls that were running when the ceiling shrank.
@@ -120,9 +120,9 @@ export function sizeOf(promptTokens: number): number {
 /** A share that its worker does not renew within this time returns to the others. */
 export const SHARE_MS = 15_000;
 /** The longest wait that a provider can ask the whole fleet for; one that asks for more is treated as unavailable. */
-export const PAUSE_MAX_MS = 60_000;
+export const PAUSE_MAX_MS = 10_000;
 /** A provider that has served a call within this time is full, not broken, if it refuses others with 429. */
-export const SERVING_MS = 30_000;
+export const SERVING_MS = 5_000;
 
 /** A first token is late after twice the usual time and some more: who waits half a second inside the provider is well there. */
 const LATE_TIMES = 2;
@@ -164,6 +164,8 @@ export function sumOf(
 }
 
 /** Whether the provider serves calls: it is then not broken, whatever else it refuses. */
-export function isServing({ servedAt }: Pick<Capacity, 'servedAt'>, now: number): boolean {
-  return servedAt !== null && now - servedAt < SERVING_MS;
+export function isServing({ servedAt, shares }: Pick<Capacity, 'servedAt' | 'shares'>, now: number): boolean {
+  if (servedAt !== null && now - servedAt < SERVING_MS) return true;
+  // A call that has its first token is being answered.
+  return sumOf(shares, 'inFlight') > sumOf(shares, 'pending');
 }

@@ -13,7 +13,7 @@ const DOUBLE_PENDING_MAX = 0.25;
 const STEP = 0.1;
 const HOLD_MIN_MS = 1_000;
 const HOLD_SHRUNK_MS = 5_000;
-const HOLD_MAX_MS = 300_000;
+const HOLD_MAX_MS = 60_000;
 /** What is left of the ceiling after a 429 of a provider that says nothing about its limits. */
 const THROTTLED = 0.7;
 /** The least that is left after one step down. */
@@ -109,7 +109,8 @@ export function nextCeiling(capacity: Capacity, report: CapacityReport, now: num
   const { shares, found } = capacity;
   const [inFlight, used] = [sumOf(shares, 'inFlight'), sumOf(shares, 'used')];
   if (report.newThrottled > 0 && capacity.requests === null && capacity.tokens === null)
-    return shrunk(capacity, Math.min(found, Math.max(report.throttled, inFlight)) * THROTTLED, now);
+    // A 429 costs little, so the next steps up are not put off for longer.
+    return shrunk({ ...capacity, holdMs: 0 }, Math.min(found, Math.max(report.throttled, inFlight)) * THROTTLED, now);
   const late = sumOf(shares, 'newLate');
   if (late > inFlight * SHRINK_LATE_MIN)
     return used >= found * SHRINK_USED_MIN ? afterLate(capacity, report, now) : capacity;

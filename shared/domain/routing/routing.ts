@@ -16,6 +16,8 @@ export interface Provider {
   maxRetries: number;
   /** Undefined: DEFAULT_BREAKER. */
   breaker?: BreakerSettings;
+  /** Calls at once, of all models together. Undefined: found, by model. */
+  maxInFlight?: number;
 }
 
 export interface Target {
@@ -27,6 +29,8 @@ export interface Target {
   priority: number;
   /** Tokens. */
   contextWindow: number;
+  /** Calls at once. Undefined: the provider's, or found. */
+  maxInFlight?: number;
 }
 
 /** Micro-credits per token. */

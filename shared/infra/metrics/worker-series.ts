@@ -58,6 +58,18 @@ export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauge
       labelNames: ['provider'],
       registers,
     }),
+    providerCeiling: new Gauge({
+      name: 'parley_provider_ceiling',
+      help: 'Calls at once of the whole fleet by provider, model (empty: all models) and source (set, found).',
+      labelNames: ['provider', 'model', 'source'],
+      registers,
+    }),
+    providerInFlight: new Gauge({
+      name: 'parley_provider_in_flight',
+      help: 'Calls in flight of the whole fleet by provider and model (empty: all models).',
+      labelNames: ['provider', 'model'],
+      registers,
+    }),
     flagged: count('parley_moderation_flagged_total', 'Flagged texts by category and side (input, output).', [
       'category',
       'side',

@@ -1,9 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { createRedisBackend, isNotConnectionError, raw2NextJobData } from 'bullmq';
 import type { BackendFactory, RedisQueueBackend } from 'bullmq';
 
 import type { JobStore } from '../redis/requests/job-store.ts';
 import type { MadeClaim } from '../redis/requests/running-request.ts';
 import { createTakenJobs } from './taken-jobs.ts';
+import type { QueueRoom } from './taken-jobs.ts';
 
 /** What BullMQ does for a worker of chat requests, in fewer calls (docs/decisions/0062-one-call-takes-one-call-ends.md). */
 export interface ChatBackend {
@@ -11,6 +14,8 @@ export interface ChatBackend {
   factory: BackendFactory<RedisQueueBackend>;
   /** The job that BullMQ got under this token. */
   handed(token: string): HandedJob | undefined;
+  /** All that waits, if anything does, waits for its provider. */
+  hasNoRoom(): boolean;
   /** Takes no more jobs, and puts back those that have not been started. */
   stop(): Promise<void>;
 }
@@ -19,17 +24,23 @@ export interface ChatBackend {
 interface HandedJob {
   lock: string;
   claim: MadeClaim | undefined;
+  /** The request has a place at its provider, or waits for one there. */
+  placed(): void;
   /** The job ended with its request, so BullMQ need not end it. */
   isEnded: boolean;
 }
 
 export interface ChatBackendDeps {
   jobs: JobStore;
+  room: QueueRoom;
   /** How many jobs the worker runs at once. */
   places: () => number;
   lockMs: number;
   onError: (error: unknown) => void;
 }
+
+/** While there is no room for some of what waits, the others' room is looked at again after this time, or sooner. */
+const LOOK_MS = { 'some tiers': 100, 'all tiers': 1_000 } as const;
 
 /** What BullMQ's marker says: a job waits. */
 const MARKER = { member: '0', score: 0 };
@@ -39,24 +50,42 @@ const MARKER = { member: '0', score: 0 };
  * jobs, locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and whatever this does not know, go BullMQ's
  * way.
  */
-export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackendDeps): ChatBackend {
+export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatBackendDeps): ChatBackend {
   /** By the token of BullMQ's question, under which the worker knows the job. */
   const handed = new Map<string, HandedJob>();
-  const taken = createTakenJobs({ jobs, lockMs, onError });
+  const taken = createTakenJobs({ jobs, room, lockMs, onError });
+  const stopped = Promise.withResolvers<undefined>();
 
   const lockOf = (token: string) => handed.get(token)?.lock ?? token;
 
   /** Drops the claim as well: a table that a map has outgrown keeps its values alive until V8's next full collection. */
   function forget(token: string): void {
     const job = handed.get(token);
-    if (job !== undefined) job.claim = undefined;
+    if (job !== undefined) {
+      job.claim = undefined;
+      job.placed();
+    }
     handed.delete(token);
+  }
+
+  /** A request that was taken is placed once. */
+  function placeOnce(): () => void {
+    let isPlaced = false;
+    return () => {
+      if (!isPlaced) room.placed(1);
+      isPlaced = true;
+    };
   }
 
   return {
     handed: (token) => handed.get(token),
 
-    stop: () => taken.stop(),
+    hasNoRoom: () => taken.shut() === 'all tiers',
+
+    stop() {
+      stopped.resolve(undefined);
+      return taken.stop();
+    },
 
     factory(name, options, more) {
       const backend = createRedisBackend(name, options, more);
@@ -70,17 +99,32 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
         const job = await taken.next(Math.max(1, places() - handed.size));
         if (job === 'none') return [];
         if (job !== 'other') {
-          handed.set(token, { lock: job.lock, claim: job.claim, isEnded: false });
+          handed.set(token, { lock: job.lock, claim: job.claim, placed: placeOnce(), isEnded: false });
           const found: unknown[] = raw2NextJobData([job.fields, job.id, 0, 0]);
           return found;
         }
         const theirs: unknown[] = await moveToActive(token, workerName);
-        if (theirs[0] !== null) handed.set(token, { lock: token, claim: undefined, isEnded: false });
+        if (theirs[0] !== null)
+          handed.set(token, { lock: token, claim: undefined, placed: () => undefined, isEnded: false });
         return theirs;
       };
 
       // A worker that waits for the marker has heard that there are no more jobs.
-      backend.waitForJob = (timeout) => (taken.mayHaveMore() ? Promise.resolve(MARKER) : waitForJob(timeout));
+      // One that has no room leaves the marker to the others.
+      backend.waitForJob = async (timeout) => {
+        if (taken.mayHaveMore()) return MARKER;
+        const shut = taken.shut();
+        if (shut === 'nothing') {
+          const marker = await waitForJob(timeout);
+          if (marker) taken.noteMarker();
+          return marker;
+        }
+        const looksAgain = new AbortController();
+        const later = pause(LOOK_MS[shut], undefined, { signal: looksAgain.signal, ref: false });
+        await Promise.race([room.changed(), stopped.promise, later.catch(() => undefined)]);
+        looksAgain.abort();
+        return MARKER;
+      };
 
       // `false`: BullMQ fetches no next job, so that each token is one job. The result is undefined, as the worker would take
       // one without a job for an empty queue.

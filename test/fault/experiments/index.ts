@@ -29,6 +29,13 @@ import { honestQueue } from './e26-honest-queue.ts';
 import { tenantsTakeTurns } from './e25-tenants-take-turns.ts';
 import { outageReplayed } from './e27-replay.ts';
 import { overload } from './e28-overload.ts';
+import {
+  batchesTakeTheRest,
+  countedByTheMinute,
+  fourSlotsFound,
+  fourSlotsSet,
+  manyAtOnce,
+} from './e29-provider-capacity.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
@@ -74,6 +81,11 @@ export const EXPERIMENTS: readonly Experiment[] = [
   honestQueue,
   outageReplayed,
   overload,
+  fourSlotsSet,
+  fourSlotsFound,
+  manyAtOnce,
+  countedByTheMinute,
+  batchesTakeTheRest,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,

@@ -1,3 +1,5 @@
+import { queueOf } from '../../../shared/contracts/jobs.ts';
+import { PAUSE_MAX_MS } from '../../../shared/domain/routing/capacity.ts';
 import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
@@ -8,6 +10,8 @@ import { ProviderError } from '../../providers/provider.ts';
 import type { ProviderAdapter, ReportedUsage } from '../../providers/provider.ts';
 import type { WorkerEmitter } from '../../worker-events.ts';
 import type { Breakers } from '../breakers/breakers.ts';
+import type { Capacities } from '../capacity/capacities.ts';
+import type { Seat } from '../capacity/seats.ts';
 import type { ChunkWriter } from '../chunks/chunk-writer.ts';
 import { amountWith, estimatePrompt, estimateTokens } from '../lease/estimate-tokens.ts';
 import { openReleaseGate } from '../lease/release-gate.ts';
@@ -23,6 +27,7 @@ import { noteVerdict, traceProviderCall } from './trace-provider-call.ts';
 export interface CallTargetDeps {
   adapters: Record<ProviderKind, ProviderAdapter>;
   breakers: Pick<Breakers, 'guard' | 'isPassable'>;
+  capacities: Pick<Capacities, 'enter' | 'isServing' | 'seeksCeiling'>;
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   events: WorkerEmitter;
   /** Silence between two pieces of text after which a provider counts as hung. */
@@ -40,18 +45,35 @@ interface Prompt extends TargetPrompt {
   isCovered: boolean;
 }
 
+/** What a provider says that is only full: it serves other calls, and does not ask for a long wait. */
+function isFull({ fault, status, retryAfterMs }: ProviderError): boolean {
+  if (fault !== 'transient' || retryAfterMs > PAUSE_MAX_MS) return false;
+  return status === 429 || (status === 503 && retryAfterMs > 0);
+}
+
 /** Whether a later target can be called if this one fails. */
 export function hasOtherTarget(breakers: Pick<Breakers, 'isPassable'>, run: Routed, route: Route): boolean {
   const others = run.targets.slice(run.targets.indexOf(route) + 1);
   return others.some(({ provider }) => breakers.isPassable(provider));
 }
 
+/** A call's place at its target. */
+interface CallPlace {
+  seat: Seat;
+  /** The answer must be watched as it grows. */
+  isWatched: boolean;
+  /** The provider is asked for a stream. */
+  isStreamed: boolean;
+}
+
 /** For how long a target counts as slow after an answer that took long. */
 const SLOW_REMEMBERED_MS = 600_000;
 
+const nameOf = ({ provider, target }: Route) => `${provider.name} ${target.model}`;
+
 /** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
 export function createCallTarget(deps: CallTargetDeps) {
-  const { adapters, breakers, openWindow, events, betweenTokensMs, clock, log } = deps;
+  const { adapters, breakers, capacities, openWindow, events, betweenTokensMs, clock, log } = deps;
   /** By provider and model, when an answer last took long. */
   const slowAt = new Map<string, number>();
 
@@ -61,24 +83,16 @@ export function createCallTarget(deps: CallTargetDeps) {
     route: Route,
     { messages, maxTokens, isCovered }: Prompt,
     writer: ChunkWriter | undefined,
+    { seat, isWatched, isStreamed }: CallPlace,
     onBegin: () => void,
   ): Promise<ProviderCallResult> {
-    const { envelope, answer, lease, ref } = run;
+    const { envelope, answer, lease } = run;
     const { target, provider } = route;
     const asked = { provider: provider.name, model: target.model };
     const promptTokens = estimatePrompt(messages);
     Object.assign(answer, { text: '', asked: messages, promptTokens, ...asked });
     if (writer === undefined) answer.unsent = [];
-    // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
-    // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
-    // token's time limit.
-    const isWatched = envelope.stream || !isCovered || hasOtherTarget(breakers, run, route);
-    // If the caller of a complete answer leaves, the request may be cancelled, and the text so far is billed. A target
-    // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
-    const name = `${provider.name} ${target.model}`;
     const calledAt = clock.now();
-    const isSlow = calledAt - (slowAt.get(name) ?? -Infinity) < SLOW_REMEMBERED_MS;
-    const mayBeLeft = isSlow && ref.facts?.terms.alone === 'cancel';
     let shown = { bytes: 0, pieces: 0 };
     const gate = openReleaseGate(lease, (text) => {
       if (answer.text === '') {
@@ -97,7 +111,8 @@ export function createCallTarget(deps: CallTargetDeps) {
       provider,
       messages,
       maxTokens,
-      stream: isWatched || mayBeLeft,
+      stream: isStreamed,
+      seat,
       joinsText: isCovered,
       outer: lease.signal,
       // A complete answer that comes in one piece has its first token with its last, and a slow one keeps its time.
@@ -115,7 +130,7 @@ export function createCallTarget(deps: CallTargetDeps) {
     } finally {
       gate.close();
       const endedAt = clock.now();
-      if (endedAt - calledAt > deps.slowAnswerMs) slowAt.set(name, endedAt);
+      if (endedAt - calledAt > deps.slowAnswerMs) slowAt.set(nameOf(route), endedAt);
     }
   }
 
@@ -136,10 +151,73 @@ export function createCallTarget(deps: CallTargetDeps) {
     return believed ?? estimateUsage(messages, text, request.maxTokens);
   }
 
+  /** How the provider is asked. */
+  function streaming(run: Routed, route: Route, { messages, isCovered }: Prompt): Omit<CallPlace, 'seat'> {
+    // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
+    // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
+    // token's time limit.
+    const isWatched = run.envelope.stream || !isCovered || hasOtherTarget(breakers, run, route);
+    if (isWatched) return { isWatched, isStreamed: true };
+    // If the caller of a complete answer leaves, the request may be cancelled, and the text so far is billed. A target
+    // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
+    const isSlow = clock.now() - (slowAt.get(nameOf(route)) ?? -Infinity) < SLOW_REMEMBERED_MS;
+    const mayBeLeft = isSlow && run.ref.facts?.terms.alone === 'cancel';
+    return { isWatched, isStreamed: mayBeLeft || capacities.seeksCeiling(route, estimatePrompt(messages)) };
+  }
+
+  /** Waits for a place at the target. */
+  async function enter(run: Routed, route: Route, prompt: Prompt): Promise<CallPlace> {
+    const { lease, job, envelope } = run;
+    job?.placed();
+    const how = streaming(run, route, prompt);
+    const seat = await capacities.enter(route, {
+      promptTokens: estimatePrompt(prompt.messages),
+      maxTokens: prompt.maxTokens,
+      isStreamed: how.isStreamed,
+      isBatch: queueOf(envelope.endpoint) === 'batch',
+      signal: lease.signal,
+    });
+    return { ...how, seat };
+  }
+
+  /** Makes one call in its place, which is free again afterwards. */
+  async function askInPlace(
+    run: Routed,
+    route: Route,
+    prompt: Prompt,
+    writer: ChunkWriter | undefined,
+    place: CallPlace,
+    onBegin: () => void,
+  ): Promise<ProviderCallResult> {
+    try {
+      const result = await ask(run, route, prompt, writer, place, onBegin);
+      const { usage } = result;
+      place.seat.leave({ kind: 'served', tokens: usage && usage.promptTokens + usage.completionTokens });
+      return result;
+    } catch (error) {
+      if (!(error instanceof ProviderError) || !isFull(error) || !capacities.isServing(route)) {
+        place.seat.leave({ kind: 'failed' });
+        throw error;
+      }
+      const { status = 429, retryAfterMs } = error;
+      place.seat.leave({ kind: 'full', retryAfterMs });
+      throw new ProviderError('full', error.message, { status, retryAfterMs, cause: error });
+    }
+  }
+
   return async (run: Routed, route: Route, prompt: Prompt, writer: ChunkWriter | undefined): Promise<Outcome> => {
     const { provider, target } = route;
-    const call = (onBegin: () => void) => ask(run, route, prompt, writer, onBegin);
+    // A breaker that lets no call through says so at once.
+    let place = breakers.isPassable(provider) ? await enter(run, route, prompt) : undefined;
+    const call = async (onBegin: () => void) => {
+      place ??= await enter(run, route, prompt);
+      const taken = place;
+      place = undefined;
+      return askInPlace(run, route, prompt, writer, taken, onBegin);
+    };
     const result = await breakers.guard(provider, call).catch((error: unknown) => {
+      // The breaker has opened meanwhile.
+      place?.seat.leave({ kind: 'failed' });
       if (error instanceof ProviderError)
         events.emit('provider.called', { provider: provider.name, model: target.model }, error.fault);
       // Here only the moderation window throws a ServiceError, when its backend gave no verdict.

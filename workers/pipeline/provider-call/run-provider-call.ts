@@ -2,8 +2,10 @@ import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
 import type { Provider, Target } from '../../../shared/domain/routing/routing.ts';
+import type { HttpHead } from '../../../shared/infra/http/http-call.ts';
 import { FlaggedError } from '../../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../../moderation/moderator.ts';
+import { readLimit } from '../../providers/http/error-reply.ts';
 import { ProviderError } from '../../providers/provider.ts';
 import type {
   ProviderAdapter,
@@ -12,6 +14,7 @@ import type {
   ProviderEvent,
   ReportedUsage,
 } from '../../providers/provider.ts';
+import type { Seat } from '../capacity/seats.ts';
 import { startProviderCallClock } from './provider-call-clock.ts';
 import type { ProviderCallClock } from './provider-call-clock.ts';
 
@@ -34,6 +37,8 @@ export interface ProviderCallInput {
   openWindow: OpenWindow;
   /** See ProviderCall. */
   readLater?: ProviderCall['readLater'];
+  /** The call's place at the provider, which learns from the answer. */
+  seat?: Pick<Seat, 'noteText' | 'noteLimits'>;
   /** Takes released text; called in order. */
   onText: (text: string) => void;
 }
@@ -56,7 +61,7 @@ export interface ProviderCallResult {
 const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
 
 function callOf(
-  { envelope, target, messages, maxTokens, stream, joinsText = false, readLater }: ProviderCallInput,
+  { envelope, target, messages, maxTokens, stream, joinsText = false, readLater, seat }: ProviderCallInput,
   clock: ProviderCallClock,
 ) {
   const { requestId, request, traceparent } = envelope;
@@ -68,6 +73,10 @@ function callOf(
     jsonMode: request.jsonMode,
     stream,
     signal: clock.signal,
+    onHead: (head: HttpHead) => {
+      const [requests, tokens] = [readLimit(head, 'requests'), readLimit(head, 'tokens')];
+      if (requests !== undefined || tokens !== undefined) seat?.noteLimits({ requests, tokens });
+    },
     onBytes: clock.touch,
     joinsText,
     readLater,
@@ -112,6 +121,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
       return;
     }
     clock.tick();
+    if (units === 0) input.seat?.noteText();
     units += event.text.length;
     if (units > ANSWER_UNITS_MAX) throw new ProviderError('transient', 'The provider sent an oversized answer');
     window.push(event.text);

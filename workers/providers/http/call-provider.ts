@@ -156,7 +156,7 @@ function byBeginning(isStream: boolean, open: (isStream: boolean) => AnswerReade
 /** Makes one call over HTTP, in any protocol. The signal limits its time; sizes are limited here; failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
-  { requestId, traceparent, stream, signal, onBytes, joinsText = false, readLater, endWaitMs }: ProviderCall,
+  { requestId, traceparent, stream, signal, onHead, onBytes, joinsText = false, readLater, endWaitMs }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
@@ -165,7 +165,7 @@ export async function callProvider(
   let end: ((isEnded: boolean) => void) | undefined;
   let hasRefused = false;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
-  const call = { endpoint, headers, body, signal, readLater };
+  const call = { endpoint, headers, body, signal, readLater, onHead };
   const hear: ProviderSink = (event) => {
     try {
       sink(event);

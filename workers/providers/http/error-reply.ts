@@ -1,4 +1,5 @@
 import { isRecord } from '../../../shared/contracts/parse.ts';
+import type { HttpHead } from '../../../shared/infra/http/http-call.ts';
 import { ProviderError, faultOfStatus } from '../provider.ts';
 import type { ProviderFault } from '../provider.ts';
 
@@ -130,4 +131,30 @@ export function parseRetryAfter(header: string | undefined, now: number): number
   const seconds = Number(header);
   const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - now;
   return Number.isFinite(wait) && wait > 0 ? wait : 0;
+}
+
+/** The headers in which a provider says what it allows per minute: OpenAI's and those of its kind, then Anthropic's. */
+const LIMITS = {
+  requests: [
+    { limit: 'x-ratelimit-limit-requests', remaining: 'x-ratelimit-remaining-requests' },
+    { limit: 'anthropic-ratelimit-requests-limit', remaining: 'anthropic-ratelimit-requests-remaining' },
+  ],
+  tokens: [
+    { limit: 'x-ratelimit-limit-tokens', remaining: 'x-ratelimit-remaining-tokens' },
+    { limit: 'anthropic-ratelimit-tokens-limit', remaining: 'anthropic-ratelimit-tokens-remaining' },
+  ],
+} as const;
+
+/** What the head of any answer says about the provider's limit on requests, or on tokens; undefined: nothing. */
+export function readLimit(
+  { header }: HttpHead,
+  what: 'requests' | 'tokens',
+): { limit: number; remaining: number | undefined } | undefined {
+  for (const { limit, remaining } of LIMITS[what]) {
+    const allowed = Number(header(limit));
+    if (!Number.isFinite(allowed) || allowed <= 0) continue;
+    const left = Number(header(remaining));
+    return { limit: allowed, remaining: Number.isFinite(left) && left >= 0 ? left : undefined };
+  }
+  return undefined;
 }

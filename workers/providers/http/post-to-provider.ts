@@ -4,6 +4,7 @@ import { BodyTooLargeError, NetworkError, collectBody } from '../../../shared/in
 import type { HttpCall, HttpHead, TakePart } from '../../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
 import { ProviderError } from '../provider.ts';
+import type { ProviderCall } from '../provider.ts';
 import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
 
 /** Adds a path to a base URL, with or without a slash at its end; a query (Azure's `api-version`) stays behind it. */
@@ -134,7 +135,7 @@ function toProviderError(error: unknown, signal: AbortSignal): unknown {
  */
 export async function postToProvider(
   http: HttpClient,
-  call: Omit<HttpCall, 'onHead'>,
+  call: Omit<HttpCall, 'onHead'> & Pick<ProviderCall, 'onHead'>,
   onAnswer: (head: HttpHead) => AnswerReader,
   endWaitMs = END_WAIT_MS,
 ): Promise<boolean> {
@@ -158,6 +159,7 @@ export async function postToProvider(
     await http.post({
       ...call,
       onHead(head) {
+        call.onHead?.(head);
         const { take, isWhole, seemsWhole } = openReader(head);
         const onTime = () => {
           timer = undefined;

@@ -20,6 +20,8 @@ export interface ProviderRow {
   maxRetries: number;
   /** Missing in rows of versions without breakers. */
   breaker?: BreakerSettings;
+  /** Calls at once; null: found. */
+  maxInFlight?: number | null;
   /** Rises with every tier that names it: so a tier and a deletion at the same time take turns (tier-repository.ts). */
   timesNamed?: number;
   createdAt: number;
@@ -41,6 +43,7 @@ const providerSchema = new Schema<ProviderRow>(
     firstTokenTimeoutMs: count,
     maxRetries: count,
     breaker: { type: breakerSettings, required: false },
+    maxInFlight: number,
     timesNamed: number,
     createdAt: count,
     updatedAt: count,

@@ -20,6 +20,7 @@ function toProvider(row: ProviderRow, cipher: CredentialCipher): Provider {
     firstTokenTimeoutMs: row.firstTokenTimeoutMs,
     maxRetries: row.maxRetries,
     ...(row.breaker === undefined ? {} : { breaker: row.breaker }),
+    ...(typeof row.maxInFlight === 'number' ? { maxInFlight: row.maxInFlight } : {}),
     ...(row.encryptedApiKey === undefined
       ? {}
       : { apiKey: cipher.decrypt(row.encryptedApiKey, `providers/${row._id}`) }),
@@ -31,12 +32,13 @@ function toTier(row: TierRow): TierConfig {
     tier: row._id,
     version: row.version,
     rates: { promptMicro: row.promptRateMicro, completionMicro: row.completionRateMicro },
-    targets: row.targets.map(({ provider, model, weight, priority, contextWindow }) => ({
+    targets: row.targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight }) => ({
       provider,
       model,
       weight,
       priority,
       contextWindow,
+      ...(typeof maxInFlight === 'number' ? { maxInFlight } : {}),
     })),
   };
 }

@@ -4,7 +4,7 @@ import type { Connection } from 'mongoose';
 import type { Tier } from '../../../contracts/chat-request.ts';
 import { unknownCursor } from '../../../contracts/list-page.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
-import { collection, count, options, required } from '../collection.ts';
+import { collection, count, number, options, required } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { providerModel } from './provider-repository.ts';
 
@@ -14,6 +14,8 @@ interface TargetRow {
   weight: number;
   priority: number;
   contextWindow: number;
+  /** Calls at once; null: the provider's, or found. */
+  maxInFlight?: number | null;
 }
 
 export interface TierRow {
@@ -33,7 +35,7 @@ export interface TierVersionRow extends Omit<TierRow, '_id'> {
 }
 
 const target = new Schema<TargetRow>(
-  { provider: required, model: required, weight: count, priority: count, contextWindow: count },
+  { provider: required, model: required, weight: count, priority: count, contextWindow: count, maxInFlight: number },
   { _id: false },
 );
 

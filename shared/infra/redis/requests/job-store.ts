@@ -1,3 +1,4 @@
+import type { Tier } from '../../../contracts/chat-request.ts';
 import type { QueueName } from '../../../contracts/jobs.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import { storedChatJob } from '../../queue/chat-job.ts';
@@ -19,8 +20,13 @@ export interface TakenJob {
 
 /** The jobs of one queue of a shard, for a worker that takes several at once. */
 export interface JobStore {
-  /** Returns the next jobs; fewer than `most` if no more wait. `other`: only BullMQ itself can hand out what waits. */
-  take(most: number, lockMs: number): Promise<TakenJob[] | 'other'>;
+  /**
+   * Returns the next jobs, none of the closed tiers; fewer than `most` if no more wait. `other`: only BullMQ itself can
+   * hand out what waits.
+   */
+  take(most: number, lockMs: number, closed?: readonly Tier[]): Promise<TakenJob[] | 'other'>;
+  /** Tells other workers that something may wait. */
+  mark(): Promise<void>;
   /** Puts back jobs that have not been started. Jobs that another worker has by now stay with it. */
   giveBack(jobs: readonly TakenJob[]): Promise<void>;
 }
@@ -48,7 +54,7 @@ export function createJobStore(
   keyspace: Keyspace,
   { shard, queue, claims }: { shard: number; queue: QueueName; claims: ClaimSettings | undefined },
 ): JobStore {
-  const take = defineScript(client, 'take', ['window', 'account', 'claiming']);
+  const take = defineScript(client, 'take', ['window', 'account', 'line', 'claiming']);
   const giveBack = defineScript(client, 'give-back');
   const keys = keyspace.shard(shard);
   const taking = [
@@ -85,12 +91,12 @@ export function createJobStore(
   }
 
   return {
-    async take(most, lockMs) {
+    async take(most, lockMs, closed = []) {
       const lock = randomBase62(12);
       const leaseMs = claims?.areAllowed(shard) === true ? claims.leaseMs : '';
       const breaksBefore = breaks;
       const now = Date.now();
-      const reply = await take(taking, [most, lock, lockMs, now, leaseMs, lock, ...prefixes]);
+      const reply = await take(taking, [most, lock, lockMs, now, leaseMs, lock, ...prefixes, ...closed]);
       if (breaks !== breaksBefore) {
         // If this fails BullMQ hands them out again when their locks run out.
         await giveBackLost(lock).catch(() => undefined);
@@ -106,6 +112,10 @@ export function createJobStore(
         // take.lua appends a claim's position to the prefix.
         return { id, fields: fieldsOfFirst(queue, id, first), lock, claim: { owner: `${lock}${index}`, reply: claim } };
       });
+    },
+
+    async mark() {
+      await client.zadd(keys.marker(queue), 0, '0');
     },
 
     async giveBack(jobs) {

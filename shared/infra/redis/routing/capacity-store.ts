@@ -64,7 +64,8 @@ export function createCapacityStore(client: RedisClient, keyspace: Keyspace): Ca
 
     async readAll() {
       const { now, states } = await shared.readAll();
-      return { now, capacities: Array.from(states, ([name, capacity]) => ({ ...ofName(name), capacity })) };
+      const sorted = [...states].sort(([one], [other]) => (one < other ? -1 : 1));
+      return { now, capacities: sorted.map(([name, capacity]) => ({ ...ofName(name), capacity })) };
     },
 
     async forget(provider) {

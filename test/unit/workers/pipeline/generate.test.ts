@@ -45,6 +45,13 @@ describe('generate', () => {
     const generate = createGenerate({
       adapters: { openai: adapter, anthropic: adapter, simulated: adapter },
       breakers: { guard: (_provider, call) => call(() => undefined), isPassable: () => true },
+      capacities: {
+        enter: () =>
+          Promise.resolve({ noteText: () => undefined, noteLimits: () => undefined, leave: () => undefined }),
+        hasPlace: () => true,
+        isServing: () => false,
+        seeksCeiling: () => false,
+      },
       openWindow: ({}, { release }) => ({ push: release, end: () => Promise.resolve(), close: () => undefined }),
       openWriter: () => ({
         write: (text) => shown.push(text),

@@ -40,6 +40,14 @@ local function forget_ended_job(job, line, id)
   redis.call('DEL', job)
 end
 
+-- While a tier's providers are full, workers read the line by tier (take.lua).
+local TIERS = { 'mobius', 'oloid' }
+local INDEX_MS = 10000
+
+local function tier_line(line, tier)
+  return line .. ':' .. tier
+end
+
 local JOB_FIELDS = 6
 
 local function add_job(job, line, marker, meta, id, name, data, opts, timestamp, tag)
@@ -49,7 +57,17 @@ local function add_job(job, line, marker, meta, id, name, data, opts, timestamp,
     write_job(job, name, data, opts, timestamp)
   end
   redis.call('ZADD', line, tag, id)
-  if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, '0', '0') end
+  local settings = redis.call('HMGET', meta, 'paused', 'tiers')
+  if not settings[1] then redis.call('ZADD', marker, '0', '0') end
+  if settings[2] and settings[2] + 0 > now_ms() then
+    local tier = redis.call('HGET', string.match(line, '^{[^}]*}:') .. 'r:' .. id, 'tier')
+    for _, each in ipairs(TIERS) do
+      if not tier or tier == each then
+        redis.call('ZADD', tier_line(line, each), tag, id)
+        redis.call('PEXPIRE', tier_line(line, each), INDEX_MS)
+      end
+    end
+  end
 end
 
 -- How many of a tenant's newest requests are looked at.
@@ -135,5 +153,7 @@ local function move_waiting(open, line, records, row)
       moves[#moves + 1] = one.id
     end
   end
-  if #moves > 0 then redis.call('ZADD', line, 'XX', unpack(moves)) end
+  if #moves == 0 then return end
+  redis.call('ZADD', line, 'XX', unpack(moves))
+  for _, tier in ipairs(TIERS) do redis.call('ZADD', tier_line(line, tier), 'XX', unpack(moves)) end
 end

@@ -3,20 +3,65 @@
 -- KEYS 1 list before the line, 2 line, 3 active jobs, 4 settings of the queue, 5 marker, 6 delayed jobs,
 --      7 priority counter, 8 inflight
 -- ARGV 1 jobs at most, 2 lock, 3 its lifetime in ms, 4 the worker's time in ms, 5 lease in ms ('': claims nothing),
---      6 prefix of the claims' names, 7 to 10 how names of jobs, records, bodies and accounts begin
+--      6 prefix of the claims' names, 7 to 10 how names of jobs, records, bodies and accounts begin,
+--      then the tiers of which no request may be taken, because their providers are full
 -- Returns 'other', and takes nothing, if the queue has what only BullMQ's own script can hand out. Otherwise a list for
 -- each job: id and fields; or, for a claimed request, id, '', the reply of claim.lua, the job's time and its tenant.
 -- The worker knows the other fields of such a job, which are the same for all (chat-job.ts).
 local FIRST = '1'
 
-local settings = redis.call('HMGET', KEYS[4], 'paused', 'concurrency', 'max', 'duration')
+local settings = redis.call('HMGET', KEYS[4], 'paused', 'concurrency', 'max', 'duration', 'tiers')
 if settings[2] or settings[3] or settings[4] or redis.call('EXISTS', KEYS[6]) == 1 then return 'other' end
 if settings[1] then return {} end
+
+-- While some tiers are closed, the line is read by tier. The index is made when it is first needed, kept by those who
+-- put requests into line (line.lua), and forgotten some time after all tiers are open. A request whose tier is unknown
+-- may be taken at any time: its worker learns why it must not run.
+local function index_line(now)
+  local until_ms = number_of(settings[5])
+  if until_ms > now + INDEX_MS / 2 and until_ms <= now + INDEX_MS then return end
+  if until_ms <= now or until_ms > now + INDEX_MS then
+    for _, tier in ipairs(TIERS) do redis.call('DEL', tier_line(KEYS[2], tier)) end
+    local line = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
+    for index = 1, #line, 2 do
+      local tier = redis.call('HGET', ARGV[8] .. line[index], 'tier')
+      for _, each in ipairs(TIERS) do
+        if not tier or tier == each then redis.call('ZADD', tier_line(KEYS[2], each), line[index + 1], line[index]) end
+      end
+    end
+  end
+  redis.call('HSET', KEYS[4], 'tiers', int(now + INDEX_MS))
+  for _, tier in ipairs(TIERS) do redis.call('PEXPIRE', tier_line(KEYS[2], tier), INDEX_MS) end
+end
+
+-- The next requests of the open tiers; they are in the index until they are found to have left the line.
+local function take_open(wanted, closed)
+  local ids = {}
+  for _, tier in ipairs(TIERS) do
+    while not closed[tier] and #ids < wanted do
+      local first = redis.call('ZPOPMIN', tier_line(KEYS[2], tier), wanted - #ids)
+      if #first == 0 then break end
+      for index = 1, #first, 2 do
+        if redis.call('ZREM', KEYS[2], first[index]) == 1 then ids[#ids + 1] = first[index] end
+      end
+    end
+  end
+  return ids
+end
 
 local wanted = tonumber(ARGV[1])
 local ids = redis.call('RPOP', KEYS[1], wanted) or {}
 local handed_out_before = #ids
-if #ids < wanted then
+if ARGV[11] then
+  local closed = {}
+  for index = 11, #ARGV do closed[ARGV[index]] = true end
+  index_line(now_ms())
+  if #ids < wanted then
+    for _, id in ipairs(take_open(wanted - #ids, closed)) do ids[#ids + 1] = id end
+  end
+  -- Other workers may have places for what is left.
+  if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then redis.call('ZADD', KEYS[5], 0, '0') end
+elseif #ids < wanted then
   local first = redis.call('ZPOPMIN', KEYS[2], wanted - #ids)
   if #first == 0 then redis.call('DEL', KEYS[7]) end
   for index = 1, #first, 2 do ids[#ids + 1] = first[index] end

@@ -4,37 +4,14 @@ import { afterReport } from '../../../../../shared/domain/routing/capacity-share
 import {
   CEILING_MAX,
   FIRST_CEILING,
-  SIZE_COUNT,
-  SHARE_MS,
   isServing,
   lateAfterMs,
   newCapacity,
   sizeOf,
-  sumOf,
 } from '../../../../../shared/domain/routing/capacity.ts';
 import type { Capacity, CapacityReport } from '../../../../../shared/domain/routing/capacity.ts';
 
-const quiet = (worker: string, more: Partial<CapacityReport> = {}): CapacityReport => ({
-  worker,
-  inFlight: 0,
-  used: 0,
-  waits: false,
-  leaves: false,
-  pending: 0,
-  late: 0,
-  newLate: 0,
-  newLateMs: 0,
-  epoch: 0,
-  firsts: Array.from({ length: SIZE_COUNT }, () => ({ count: 0, ms: 0 })),
-  served: 0,
-  throttled: 0,
-  newThrottled: 0,
-  retryAfterMs: 0,
-  limits: {},
-  spent: { requests: 0, tokens: 0 },
-  callTokens: 0,
-  ...more,
-});
+import { quiet } from '../../../../support/capacity-report.ts';
 
 interface Call {
   worker: number;
@@ -242,34 +219,6 @@ test('A 429 of a provider that says nothing about its limits lowers the ceiling 
   );
   expect(capacity.found).toBe(5);
   expect(capacity.pausedUntil).toBe(5_000);
-});
-
-test('A share that its worker does not renew returns to the others', () => {
-  let capacity = afterReport(newCapacity(), quiet('dead', { inFlight: 0, used: 4, waits: true }), 4, 0);
-  expect(capacity.shares['dead']?.places).toBe(4);
-  capacity = afterReport(capacity, quiet('alive', { waits: true }), 4, 1_000);
-  expect(capacity.shares['alive']?.places).toBe(0);
-  capacity = afterReport(capacity, quiet('alive', { waits: true }), 4, SHARE_MS + 1);
-  expect(capacity.shares['alive']?.places).toBe(4);
-});
-
-test('A worker that leaves keeps only what its calls need', () => {
-  let capacity = afterReport(newCapacity(), quiet('a', { inFlight: 0, used: 4, waits: true }), 4, 0);
-  capacity = afterReport(capacity, quiet('a', { inFlight: 1, used: 1, leaves: true }), 4, 100);
-  expect(sumOf(capacity.shares, 'places')).toBe(1);
-  capacity = afterReport(capacity, quiet('a', { leaves: true }), 4, 200);
-  expect(capacity.shares).toEqual({});
-});
-
-test('Places that nobody waits for are spread, so that requests that come at once need not ask', () => {
-  let capacity = { ...newCapacity(), found: 100 };
-  for (const now of [0, 10, 20]) {
-    capacity = afterReport(capacity, quiet('a', { inFlight: 10, used: 10 }), undefined, now);
-    capacity = afterReport(capacity, quiet('b'), undefined, now);
-  }
-  expect(capacity.shares['a']?.places).toBeGreaterThan(40);
-  expect(capacity.shares['b']?.places).toBeGreaterThan(30);
-  expect(sumOf(capacity.shares, 'places')).toBeLessThanOrEqual(100);
 });
 
 test('Prompts are compared with others of their size', () => {
