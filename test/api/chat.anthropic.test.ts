@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
 
 import { chatOf, choiceOf, errorOf, ledgerOf, parseSse, postChat, postStream, textOf } from '../support/chat.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';
@@ -62,6 +63,24 @@ describe('a tier that is routed to the Messages API', () => {
       estimated: false,
       provider: 'anthropic',
     });
+  });
+
+  it('names the same user of two tenants by two names, and of one tenant always by one that says nothing of it', async () => {
+    answer([200, JSON.stringify(message('Hi.'))]);
+    const keys = await Promise.all([service.startTenant(), service.startTenant()]);
+    const body = { model: 'mobius', messages: [{ role: 'user', content: 'Hi' }], user: 'pupil@school.example' };
+
+    for (const { key } of [keys[0], keys[0], keys[1]])
+      await request(service.app)
+        .post('/platform/v1/chat/completions')
+        .auth(key, { type: 'bearer' })
+        .send(body)
+        .expect(200);
+
+    const [first, again, other] = sent().map(({ metadata }) => (metadata as { user_id: string }).user_id);
+    expect(again).toBe(first);
+    expect(other).not.toBe(first);
+    expect(JSON.stringify(sent())).not.toContain('pupil@');
   });
 
   it('a tier that is routed to the Messages API streams, after an overload at first', async () => {

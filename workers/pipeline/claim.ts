@@ -5,6 +5,7 @@ import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
 import { FAULT } from '../../shared/contracts/events.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
+import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type {
   ClaimedRequest,
@@ -34,7 +35,7 @@ export interface ClaimDeps extends MayClaimDeps {
   streams: StreamReader;
   routing: { current(): RoutingTable };
   openLease: (options: { ref: DeliveryRef; rates: Rates; maxTokens: number; remainingMs: number; held: Held }) => Lease;
-  pseudonyms: Pick<Pseudonyms, 'of'>;
+  pseudonyms: Pick<Pseudonyms, 'of' | 'ofUser'>;
   events: WorkerEmitter;
   log: Logger;
 }
@@ -73,6 +74,17 @@ function factsOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): 
   if (idempotency !== undefined) facts.idempotency = idempotency;
   if (entityId !== undefined) facts.entityHash = pseudonyms.of(tenantId, entityId);
   return facts;
+}
+
+/** For the stages: a provider that blocks one tenant's user must not meet another tenant's of the same name. */
+function withHiddenUser(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseudonyms']): RequestEnvelope {
+  const { tenantId, request } = envelope;
+  const { user } = request.sampling ?? {};
+  if (user === undefined) return envelope;
+  return {
+    ...envelope,
+    request: { ...request, sampling: { ...request.sampling, user: pseudonyms.ofUser(tenantId, user) } },
+  };
 }
 
 function refOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): DeliveryRef {
@@ -132,11 +144,12 @@ export function createClaim(deps: ClaimDeps) {
       await requests.finish(claimed.ref, claimed.sent, endOf(claimed));
       return undefined;
     }
-    const { envelope, seq, sent, now: claimedAt } = claimed;
+    const { seq, sent, now: claimedAt } = claimed;
     const ref = refOf(claimed, pseudonyms);
     const { lease, rates } = openLeaseOf(ref, claimed);
     const answer = await answerSoFar(streams, ref, claimed);
     const interrupted = sent > 0 || delivery.endOnly === true;
+    const envelope = withHiddenUser(claimed.envelope, pseudonyms);
     const run = { interrupted, ref, job, envelope, seq, claimedAt, rates, lease, answer };
     events.emit('request.claimed', run);
     return run;

@@ -1,12 +1,14 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /**
- * What replaces a deleted entity in records: the same for the same entity, so that sums stay separate, and keyed, so
+ * What replaces a deleted entity in records, and a user in calls of providers: the same for the same entity, so that sums stay separate, and keyed, so
  * that nobody finds the entity by trying names. Each tenant has its own key: another tenant's entity of the same name
  * has another pseudonym.
  */
 export interface Pseudonyms {
   of(tenantId: string, entityId: string): string;
+  /** What a provider, which serves all tenants under one account, reads in place of a tenant's name for its user. */
+  ofUser(tenantId: string, user: string): string;
   /** Whether a text was made by `of`, so that pseudonyms are not replaced again. */
   isOne(tenantId: string, text: string): boolean;
 }
@@ -36,7 +38,7 @@ export function createPseudonyms(rootKey: Buffer): Pseudonyms {
     return key;
   }
 
-  function hash(tenantId: string, kind: 'entity' | 'check', text: string, bytes: number): string {
+  function hash(tenantId: string, kind: 'entity' | 'user' | 'check', text: string, bytes: number): string {
     const digest = createHmac('sha256', keyOf(tenantId)).update(`${kind} ${text}`).digest();
     return digest.subarray(0, bytes).toString('base64url');
   }
@@ -57,6 +59,8 @@ export function createPseudonyms(rootKey: Buffer): Pseudonyms {
       }
       return pseudonym;
     },
+
+    ofUser: (tenantId, user) => hash(tenantId, 'user', user, TAG_BYTES),
 
     isOne(tenantId, text) {
       if (!text.startsWith(PREFIX)) return false;

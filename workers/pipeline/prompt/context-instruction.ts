@@ -32,19 +32,21 @@ function resolve(field: keyof ContextSource, sources: ContextSources): ContextVa
   return undefined;
 }
 
-/** Characters that end a line or change its direction, and all quotation marks that could seem to end the quote. */
-const BREAKS = /[\s\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu;
+/** By its Unicode property: `\s` also has the invisible U+FEFF, and in its place a space would part a word. */
+const WHITE_SPACE = /\p{White_Space}+/gu;
+/** All quotation marks that could seem to end the quote. */
 const QUOTES = /["“”„‟″«»＂]/gu;
 
 /**
- * Zero-width characters, soft hyphens, tags: invisible to a reader, but a model may read something in them. A joiner
- * between two non-ASCII characters stays, because Persian and some emoji need it.
+ * Zero-width characters, soft hyphens, tags, changes of direction, controls: invisible to a reader, but a model may read
+ * something in them, and moderation must see the word whole. A joiner between two non-ASCII characters stays, because
+ * Persian and some emoji need it.
  */
-const FORMAT_CHARACTERS = /(?!(?<=[^\p{ASCII}\p{Cf}])[\u200c\u200d](?=[^\p{ASCII}\p{Cf}]))\p{Cf}/gu;
+const INVISIBLE = /(?!(?<=[^\p{ASCII}\p{Cf}])[\u200c\u200d](?=[^\p{ASCII}\p{Cf}]))[\p{Cf}\p{Cc}]/gu;
 
 /** Makes one line of limited length, in which nothing ends the quote: a value cannot pass for an instruction. */
 function toLine(value: string): string {
-  const line = value.replaceAll(BREAKS, ' ').replaceAll(FORMAT_CHARACTERS, '').replaceAll(QUOTES, "'").trim();
+  const line = value.replaceAll(WHITE_SPACE, ' ').replaceAll(INVISIBLE, '').replaceAll(QUOTES, "'").trim();
   const characters = Array.from(line);
   if (characters.length <= VALUE_CHARACTERS_MAX) return line;
   return `${characters.slice(0, VALUE_CHARACTERS_MAX).join('')}…`;

@@ -20,7 +20,6 @@ const OPENING = '(The conversation begins.)';
 const CONTINUATION = 'Continue.';
 
 const TEMPERATURE_MAX = 1;
-const USER_ID_MAX = 256;
 
 function systemOf(system: Row, jsonMode: boolean): string {
   const texts = system.messages.map(({ content }) => content);
@@ -55,7 +54,7 @@ function samplingFields({ temperature, topP, stop, user }: Sampling): Record<str
     ...(temperature === undefined ? {} : { temperature: Math.min(temperature, TEMPERATURE_MAX) }),
     ...(topP === undefined || temperature !== undefined ? {} : { top_p: topP }),
     ...(stops.length === 0 ? {} : { stop_sequences: stops }),
-    ...(user === undefined || user.length > USER_ID_MAX ? {} : { metadata: { user_id: user } }),
+    ...(user === undefined ? {} : { metadata: { user_id: user } }),
   };
 }
 

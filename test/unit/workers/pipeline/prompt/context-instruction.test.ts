@@ -52,7 +52,7 @@ describe('the context instruction', () => {
     );
   });
 
-  it.each(['\u0085', '\u2028', '\u0000', '\u001b', '\u202e', '\r\n'])(
+  it.each(['\u0085', '\u2028', '\u00a0', '\t', '\r\n'])(
     'the context instruction lets nothing break its line: %j',
     (character) => {
       expect(instructionOf({ request: { subject: `Maths${character}History` } })?.content).toContain('"Maths History"');
@@ -65,7 +65,10 @@ describe('the context instruction', () => {
     );
   });
 
-  it.each(['\u200b', '\u00ad', '\u2060', '\u2063', '\u{e0041}', '\u200c', '\u200d'])(
+  it.each([
+    ...['\u200b', '\u00ad', '\u2060', '\u2063', '\u{e0041}', '\u200c', '\u200d'],
+    ...['\ufeff', '\u202e', '\u2066', '\u0000', '\u001b'],
+  ])(
     'lets no invisible character through: %j',
     (character) => {
       expect(instructionOf({ request: { subject: `Ma${character}ths${character}` } })?.content).toContain('"Maths"');

@@ -118,7 +118,6 @@ describe('the sampling settings', () => {
     [{ stop: '\n\n' }, {}],
     [{ seed: 7 }, {}],
     [{ user: 'u1' }, { metadata: { user_id: 'u1' } }],
-    [{ user: 'u'.repeat(257) }, {}],
   ])('the sampling settings %j become %j', (sampling, expected) => {
     expect(bodyOf({ sampling })).toEqual({ ...bodyOf(), ...expected });
   });
