@@ -149,7 +149,6 @@ export function createApp(deps: AppDeps): Express {
 
   const steps = [assignRequestId, forbidSniffing, createMeasure(metrics)];
   app.use(inOneLayer(...steps, ...(http.requireHttps ? [requireHttpsOfCalls] : []), requireClearHead, ignoreAnyMatch));
-  if (deps.tracing !== undefined) app.use('/platform/v1', inOneLayer(createTraceRequest(deps.tracing)));
   const origins: RequestHandler[] =
     http.corsOrigins.length === 0
       ? []
@@ -159,6 +158,7 @@ export function createApp(deps: AppDeps): Express {
   const budget = createBodyBudget();
   const guards = {
     authenticate,
+    traceRequest: deps.tracing && createTraceRequest(deps.tracing),
     identify,
     countRequest: deps.countRequest,
     countLookup: deps.countLookup,

@@ -14,11 +14,13 @@ import { createBodyBudget } from './body-budget.ts';
 import { createBodyDeps, readJsonBody } from './read-json-body.ts';
 import type { BodyDeps } from './read-json-body.ts';
 import { contextOf, guarded, principalOf } from './request-context.ts';
-import type { Guard, Handlers } from './request-context.ts';
+import type { Guard, Handlers, Step } from './request-context.ts';
 import { requireScope } from './authenticate.ts';
 
 export interface Guards {
   authenticate: Guard;
+  /** Makes the step that traces the chat requests of a route. Undefined: nothing is traced. */
+  traceRequest?: ((route: string) => Step) | undefined;
   /** For answers that do not depend on the key. */
   identify: RequestHandler;
   /** Counts a request against the key's rpm, and against the endpoint's own limit. */
@@ -38,6 +40,8 @@ const CHAT_BODY = {
   family: 'chat',
   valuesMax: CHAT_LIMITS.bodyValuesMax,
 } as const;
+/** Where the endpoints are mounted. */
+const API_PATH = '/platform/v1';
 const JSON_BODY_BYTES_MAX = 64 * 1024;
 const JSON_BODY = { limitBytes: JSON_BODY_BYTES_MAX, family: 'other' } as const;
 
@@ -103,7 +107,7 @@ export function serveEndpoints<Deps>(
   const readers = createBodyReaders(guards.bodies);
 
   function chainOf(endpoint: Endpoint<Deps>): RequestHandler[] {
-    const { method, scopes, counts: count, body, handle } = endpoint;
+    const { method, path, scopes, counts: count, body, handle } = endpoint;
     const isReplayed = method === 'POST' && count === 'request';
     const answer: RequestHandler = async (req, res) => {
       const { requestId } = contextOf(res);
@@ -116,6 +120,7 @@ export function serveEndpoints<Deps>(
     return guarded(
       [
         guards.authenticate,
+        ...(count === 'admission' && guards.traceRequest ? [guards.traceRequest(`${API_PATH}${path}`)] : []),
         ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
         countsOf(endpoint),
         ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),

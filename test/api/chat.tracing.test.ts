@@ -34,7 +34,7 @@ function named(spans: CollectedSpan[], name: string): CollectedSpan {
 
 /** Spans are sent when a process ends, so all calls are made first and all is looked at afterwards. */
 describe('with a collector, a chat request', () => {
-  const ids = { complete: '', streamed: '', failed: '', unsampled: '' };
+  const ids = { complete: '', streamed: '', failed: '', unsampled: '', stranger: '' };
   let collector: TraceCollector;
   let provider: ScriptedServer;
   let key = '';
@@ -54,6 +54,8 @@ describe('with a collector, a chat request', () => {
     ids.streamed = requestIdOf(await postStream(service.app, key, body));
     const unsampled = postChat(service.app, key, body).set('traceparent', `00-${UNSAMPLED_TRACE}-${CALLER_SPAN}-00`);
     ids.unsampled = requestIdOf(await unsampled);
+    const stranger = postChat(service.app, `${key}x`, body).set('traceparent', `00-${TRACE_ID}-${CALLER_SPAN}-01`);
+    ids.stranger = requestIdOf(await stranger.expect(401));
     provider.answer((res) => res.writeHead(500).end('canary-failure'));
     ids.failed = requestIdOf(await postChat(service.app, key, body));
   });
@@ -68,7 +70,7 @@ describe('with a collector, a chat request', () => {
   const headerOf = (requestId: string) =>
     provider.requests.filter(({ headers }) => headers['x-request-id'] === requestId).map((call) => call.headers);
 
-  it('is one trace from the caller over the queue to the provider', () => {
+  it('is one trace of its own over the queue to the provider, linked with the span of its caller', () => {
     const spans = collector.spansOf(ids.complete);
     const call = named(spans, 'POST /platform/v1/chat');
     const wait = named(spans, 'receive interactive');
@@ -76,8 +78,10 @@ describe('with a collector, a chat request', () => {
     const asked = named(spans, 'chat gpt-test');
 
     expect(spans).toHaveLength(4);
-    expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([TRACE_ID]));
-    expect(call).toMatchObject({ parentSpanId: CALLER_SPAN, kind: 2, service: 'parley-api', isError: false });
+    expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([call.traceId]));
+    expect(call).toMatchObject({ parentSpanId: '', kind: 2, service: 'parley-api', isError: false });
+    expect(call.traceId).not.toBe(TRACE_ID);
+    expect(call.links).toEqual([{ traceId: TRACE_ID, spanId: CALLER_SPAN }]);
     expect(wait).toMatchObject({ parentSpanId: call.spanId, kind: 5, service: 'parley-worker' });
     expect(moderation).toMatchObject({ parentSpanId: call.spanId, kind: 1, isError: false });
     expect(asked).toMatchObject({ parentSpanId: call.spanId, kind: 3, isError: false });
@@ -108,8 +112,8 @@ describe('with a collector, a chat request', () => {
   });
 
   it('tells the provider the span of its call', () => {
-    const { spanId } = named(collector.spansOf(ids.complete), 'chat gpt-test');
-    expect(headerOf(ids.complete)).toMatchObject([{ traceparent: `00-${TRACE_ID}-${spanId}-01` }]);
+    const { traceId, spanId } = named(collector.spansOf(ids.complete), 'chat gpt-test');
+    expect(headerOf(ids.complete)).toMatchObject([{ traceparent: `00-${traceId}-${spanId}-01` }]);
   });
 
   it('begins a trace where its caller has none', () => {
@@ -131,10 +135,13 @@ describe('with a collector, a chat request', () => {
     });
   });
 
-  it('leaves no span where its caller samples it out, and says so to the provider', () => {
-    expect(collector.spansOf(ids.unsampled)).toEqual([]);
-    const [headers] = headerOf(ids.unsampled);
-    expect(headers?.['traceparent']).toMatch(new RegExp(`^00-${UNSAMPLED_TRACE}-[0-9a-f]{16}-00$`));
+  it('is sampled as the operator says, not as its caller does', () => {
+    const call = named(collector.spansOf(ids.unsampled), 'POST /platform/v1/chat');
+    expect(call.links).toEqual([{ traceId: UNSAMPLED_TRACE, spanId: CALLER_SPAN }]);
+  });
+
+  it('leaves no span before its key is known, whatever its caller says of sampling', () => {
+    expect(collector.spansOf(ids.stranger)).toEqual([]);
   });
 
   it('puts nothing of its text, its keys and its entity into a span', () => {

@@ -12,6 +12,7 @@ export interface CollectedSpan {
   endMs: number;
   isError: boolean;
   service: string;
+  links: { traceId: string; spanId: string }[];
   attributes: Record<string, unknown>;
 }
 
@@ -53,6 +54,10 @@ function spansOf(body: string): CollectedSpan[] {
         endMs: Number(BigInt(span.endTimeUnixNano) / 1_000_000n),
         isError: span.status.code === 2,
         service: String(attributesOf(resource.attributes)['service.name']),
+        links: ((span.links as CollectedSpan['links'] | undefined) ?? []).map(({ traceId, spanId }) => ({
+          traceId,
+          spanId,
+        })),
         attributes: attributesOf(span.attributes),
       })),
     ),

@@ -1,5 +1,5 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api';
+import type { Attributes, Context, Link, Span, SpanOptions } from '@opentelemetry/api';
 import { parseTraceParent } from '@opentelemetry/core';
 import {
   ATTR_ERROR_TYPE,
@@ -43,6 +43,12 @@ const REQUEST_ID = 'parley.request.id';
 const PROVIDER = 'parley.provider';
 const MODERATION_BACKEND = 'parley.moderation.backend';
 const MODERATION_VERDICT = 'parley.moderation.verdict';
+
+/** Of the caller's span, unless the traceparent is invalid. */
+function linksTo(traceparent: string | undefined): Link[] {
+  const context = traceparent === undefined ? null : parseTraceParent(traceparent);
+  return context === null ? [] : [{ context: { ...context, isRemote: true } }];
+}
 
 /** An invalid traceparent begins a new trace, as W3C Trace Context wants it. */
 function contextOf(traceparent: string | undefined): Context {
@@ -109,9 +115,10 @@ export function createOtlpTracing(
     tracer.startSpan(name, options, contextOf(parent));
 
   return {
-    receive({ method, route, scheme, requestId, parent }) {
-      const span = start(`${method} ${route}`, parent, {
+    receive({ method, route, scheme, requestId, caller }) {
+      const span = start(`${method} ${route}`, undefined, {
         kind: SpanKind.SERVER,
+        links: linksTo(caller),
         attributes: {
           [ATTR_HTTP_REQUEST_METHOD]: method,
           [ATTR_HTTP_ROUTE]: route,

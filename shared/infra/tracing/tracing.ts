@@ -16,7 +16,12 @@ interface OfRequest {
   parent: string | undefined;
 }
 
-interface ReceivedRequest extends OfRequest {
+interface ReceivedRequest extends Pick<OfRequest, 'requestId'> {
+  /**
+   * The caller's traceparent. The span is linked with it and begins a trace of its own: a caller writes into no trace of
+   * another one, and decides nothing about sampling.
+   */
+  caller: string | undefined;
   method: string;
   /** The route's pattern, never what a caller may choose. */
   route: string;
