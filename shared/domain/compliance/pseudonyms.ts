@@ -1,9 +1,9 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /**
- * What replaces a deleted entity in records, and a user in calls of providers: the same for the same entity, so that sums stay separate, and keyed, so
- * that nobody finds the entity by trying names. Each tenant has its own key: another tenant's entity of the same name
- * has another pseudonym.
+ * What replaces a deleted entity in records, and a user in calls of providers: the same for the same entity, so that sums
+ * stay separate, and keyed, so that nobody finds the entity by trying names. Each tenant has its own key: another tenant's
+ * entity of the same name has another pseudonym.
  */
 export interface Pseudonyms {
   of(tenantId: string, entityId: string): string;

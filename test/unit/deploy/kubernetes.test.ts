@@ -74,7 +74,13 @@ interface PodSpec {
     lifecycle?: { preStop: { exec: { command: string[] } } };
     readinessProbe: { httpGet: { path: string } };
     livenessProbe: { httpGet: { path: string } };
+    resources: { limits: { memory: string } };
   }[];
+}
+
+interface Policy {
+  ingress: { from?: object[] }[];
+  egress: { to?: object[] }[];
 }
 
 type DeploymentManifest = Manifest & { spec: { template: { spec: PodSpec } } };
@@ -125,6 +131,21 @@ it('a worker gets each secret that it reads, during a rotation of the credential
 it.each(deployments)('%s stays alive while a store is away, and out of the service', (_name, { containers }) => {
   expect(containers[0]?.livenessProbe.httpGet.path).toBe('/health/live');
   expect(containers[0]?.readinessProbe.httpGet.path).toBe('/health/ready');
+});
+
+const policies = (ofKind('NetworkPolicy') as (Manifest & { spec: Policy })[]).map(
+  ({ metadata, spec }): [string, Policy] => [metadata.name, spec],
+);
+
+it.each(policies)('%s says of each way in and out who is at its other end', (_name, { ingress, egress }) => {
+  for (const { from = [] } of ingress) expect(from).not.toEqual([]);
+  for (const { to = [] } of egress) expect(to).not.toEqual([]);
+});
+
+it('an ingress has room above what bodies that are being read may hold', () => {
+  const limits = deployments.find(([name]) => name === 'parley-ingress')?.[1].containers[0]?.resources.limits;
+
+  expect(limits?.memory).toBe('2Gi');
 });
 
 it('leaves the number of processes to KEDA, so that a new version does not begin with two of each', () => {

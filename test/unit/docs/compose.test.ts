@@ -61,6 +61,16 @@ describe('docker-compose.yml', () => {
     expect(COMPOSE).toMatch(/^ {2}stores:\n {4}internal: true$/m);
   });
 
+  it('gives the service a user of MongoDB that reads and writes its database and may do nothing else', () => {
+    const mongo = new Map(services).get('mongo') ?? '';
+    const user = /MONGODB_URI: 'mongodb:\/\/(\w+):/.exec(COMPOSE)?.[1] ?? '';
+
+    expect(mongo).not.toContain(`MONGO_INITDB_ROOT_USERNAME: ${user}\n`);
+    expect(mongo).toContain(`user: '${user}', pwd, roles: [{ role: 'readWrite', db: 'parley' }]`);
+    expect(mongo).not.toMatch(/MONGO_INITDB_ROOT_PASSWORD: \$\{MONGO_PASSWORD/);
+    for (const [name, text] of services) if (name !== 'mongo') expect(text).not.toContain('MONGO_ROOT_PASSWORD');
+  });
+
   it('passes on every other setting of .env', () => {
     const settings = Object.keys(parseEnv(readFileSync(join(ROOT, '.env.example'), 'utf8')));
     const wanted = settings.filter((name) => !OWN.includes(name) && !NOT_HERE.test(name));

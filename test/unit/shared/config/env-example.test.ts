@@ -24,6 +24,7 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   ANTHROPIC_API_KEY: 'scripts/start/settings.ts',
   REDIS_PASSWORD: 'docker-compose.yml',
   MONGO_PASSWORD: 'docker-compose.yml',
+  MONGO_ROOT_PASSWORD: 'docker-compose.yml',
   GRAFANA_PORT: 'docker-compose.yml',
 };
 
