@@ -68,12 +68,9 @@ describe('the context instruction', () => {
   it.each([
     ...['\u200b', '\u00ad', '\u2060', '\u2063', '\u{e0041}', '\u200c', '\u200d'],
     ...['\ufeff', '\u202e', '\u2066', '\u0000', '\u001b'],
-  ])(
-    'lets no invisible character through: %j',
-    (character) => {
-      expect(instructionOf({ request: { subject: `Ma${character}ths${character}` } })?.content).toContain('"Maths"');
-    },
-  );
+  ])('lets no invisible character through: %j', (character) => {
+    expect(instructionOf({ request: { subject: `Ma${character}ths${character}` } })?.content).toContain('"Maths"');
+  });
 
   it('the context instruction cuts between characters, not inside one', () => {
     const content = instructionOf({ request: { subject: '😀'.repeat(300) } })?.content ?? '';
