@@ -155,7 +155,7 @@ export function createApp(deps: AppDeps): Express {
       : [describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 })];
 
   const identify = createIdentify(authenticate);
-  const budget = createBodyBudget();
+  const bodies = createBodyDeps(createBodyBudget());
   const guards = {
     authenticate,
     traceRequest: deps.tracing && createTraceRequest(deps.tracing),
@@ -163,9 +163,9 @@ export function createApp(deps: AppDeps): Express {
     countRequest: deps.countRequest,
     countLookup: deps.countLookup,
     replay: createReplay(deps),
-    receiveBatch: createReceiveBatch({ ...deps, budget }),
+    receiveBatch: createReceiveBatch({ ...deps, bodies }),
     refuseEarly: deps.refuseEarly,
-    bodies: createBodyDeps(budget),
+    bodies,
   };
   // The endpoints come first, because every router that a request passes through costs time.
   const endpoints = serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) });

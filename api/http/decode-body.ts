@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import type { Transform } from 'node:stream';
 
 import type { Request } from 'express';
@@ -6,6 +7,8 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import { askForBody } from './ask-for-body.ts';
 import { assertGrowth, DECODERS, encodingOf, unreadable } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
+import { mayTakeMs, PACE, tooSlow } from './read-body.ts';
+import type { BodyPace } from './read-body.ts';
 
 /** The memory that a decoder holds: brotli's window is 16 MiB, the others' 32 KiB. */
 const DECODER_BYTES = { gzip: 64 * 1024, deflate: 64 * 1024, br: 16 * 1024 * 1024 } as const;
@@ -30,40 +33,77 @@ function pipeInto(decoder: Transform, req: Request, limit: BodyLimit, onSent: (b
   return req.pipe(decoder);
 }
 
-function decoderOf(encoding: Encoding): Transform | undefined {
-  return encoding === undefined ? undefined : DECODERS[encoding]();
+function decoderOf(encoding: Encoding): Transform {
+  return encoding === undefined ? new PassThrough() : DECODERS[encoding]();
+}
+
+/** Times a client that is waited for; the time in which its bytes wait for the service is not its own. */
+function createWatch(pace: BodyPace, sentBytes: () => number, onSlow: (fault: ServiceError) => void) {
+  let waitedMs = 0;
+  let since = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Checks again once the time earned by the bytes so far is up. */
+  function check(): void {
+    const leftMs = mayTakeMs(pace, sentBytes()) - waitedMs - (performance.now() - since);
+    if (leftMs <= 0) onSlow(tooSlow(pace));
+    else timer = setTimeout(check, leftMs);
+  }
+
+  return {
+    start(): void {
+      since = performance.now();
+      check();
+    },
+    stop(): void {
+      clearTimeout(timer);
+      waitedMs += performance.now() - since;
+    },
+  };
 }
 
 /**
  * Yields a decompressed body in the parts in which it arrives, and reads no faster than the caller takes them. Throws a
- * ServiceError if the body is too large, cannot be decompressed or breaks off. A caller that stops early can still
- * answer: the rest of the body is discarded unread.
+ * ServiceError if the body is too large, takes too long, cannot be decompressed or breaks off. A caller that stops early
+ * can still answer: the rest of the body is discarded unread.
  */
-export async function* decodeBody(req: Request, limit: BodyLimit): AsyncGenerator<Buffer, void, undefined> {
+export async function* decodeBody(
+  req: Request,
+  limit: BodyLimit,
+  pace: BodyPace = PACE,
+): AsyncGenerator<Buffer, void, undefined> {
   if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
-  const decoder = decoderOf(encodingOf(req));
+  // A client that has left before would be waited for.
+  if (req.destroyed) throw unreadable(undefined);
+  const encoding = encodingOf(req);
+  const decoder = decoderOf(encoding);
   askForBody(req);
   let sent = 0;
-  const onSent = (count: number) => {
+  const source = pipeInto(decoder, req, limit, (count) => {
     sent = count;
-  };
-  const source = decoder === undefined ? req : pipeInto(decoder, req, limit, onSent);
+  });
+  const watch = createWatch(
+    pace,
+    () => sent,
+    (fault) => decoder.destroy(fault),
+  );
   let bytes = 0;
   try {
+    watch.start();
     for await (const part of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      watch.stop();
       bytes += part.length;
-      if (decoder !== undefined) assertGrowth(sent, bytes, limit);
-      else if (bytes > limit.bytes) throw limit.fault();
+      if (encoding !== undefined) assertGrowth(sent, bytes, limit);
       yield part;
+      watch.start();
     }
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
     throw unreadable(cause);
   } finally {
-    if (decoder !== undefined) {
-      req.unpipe(decoder);
-      decoder.destroy();
-    }
+    watch.stop();
+    req.unpipe(decoder);
+    decoder.destroy();
     req.resume();
   }
 }

@@ -16,11 +16,16 @@ export interface BodyPace {
 /** docs/spec/contract.md section 8, Bodies. */
 export const PACE: BodyPace = { leastMs: 30_000, bytesPerSecond: 64 * 1024 };
 
-function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
+export function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
   return new ServiceError(
     'invalid_request',
     `The request body took too long to arrive; send it within ${leastMs / 1_000} seconds, or at ${bytesPerSecond / 1_024} KiB a second.`,
   );
+}
+
+/** How long a body may take of which this much has come. */
+export function mayTakeMs({ leastMs, bytesPerSecond }: BodyPace, bytes: number): number {
+  return Math.max(leastMs, (bytes / bytesPerSecond) * 1_000);
 }
 
 /** Smaller parts cost less until they are garbage-collected than releasing them does. */
@@ -62,8 +67,7 @@ function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPac
     }
     /** Checks again once the time earned by the bytes so far is up. */
     function watch(): void {
-      const mayTakeMs = Math.max(pace.leastMs, (bytes.length / pace.bytesPerSecond) * 1_000);
-      const leftMs = startedAt + mayTakeMs - performance.now();
+      const leftMs = startedAt + mayTakeMs(pace, bytes.length) - performance.now();
       if (leftMs <= 0) refuse(tooSlow(pace));
       else timer = setTimeout(watch, leftMs);
     }

@@ -24,8 +24,13 @@ export const BATCH_LIMITS = {
   /** Stored for one tenant until its batches are removed; ended batches count too. */
   storedLinesMax: 500_000,
   storedBytesMax: 5 * 1024 * 1024 * 1024,
-  /** New batches per key. */
+  /** Uploads of one tenant: how many begin in a minute, are under way on an ingress, and are so on it of all tenants. */
   perMinute: 10,
+  atOnce: 4,
+  atOnceOfAll: 32,
+  /** What the uploads of one tenant write in a minute; each line counts more than its bytes. */
+  writtenBytesPerMinute: 200 * 1024 * 1024,
+  lineBytes: 4_096,
   /** Lines that have not run by then are not run at all. */
   lifeMs: 24 * 3_600_000,
   /** Counted from the batch's creation: 30 days after the latest moment at which it can end. */

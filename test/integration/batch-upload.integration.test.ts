@@ -59,8 +59,9 @@ function open(over: Partial<UploadDeps['batches']> = {}, queue: UploadDeps['batc
 
 const line = (index: number, bytes = 10): BatchLine => ({ customId: `l${index}`, requestJson: 'x'.repeat(bytes) });
 
+/** 600 of these are more than an upload holds in memory, so that some are stored. */
 async function addMany(upload: Upload, count: number): Promise<void> {
-  for (let index = 0; index < count; index += 1) await upload.add(line(index));
+  for (let index = 0; index < count; index += 1) await upload.add(line(index, 8_000));
 }
 
 const stored = () => Promise.all([models.batches.countDocuments(), models.batchLines.countDocuments()]);
@@ -238,6 +239,7 @@ describe('an upload', () => {
         },
       },
       {
+        ...batchQueue,
         async decide(shard, batchId, fate) {
           if (isAway) return away();
           await batchQueue.decide(shard, batchId, 'running');

@@ -21,7 +21,7 @@ import { batchItemSchema } from './to-line.ts';
 
 export interface BatchesDeps {
   batches: BatchRepository;
-  batchQueue: Pick<BatchQueue, 'close' | 'decide'>;
+  batchQueue: Pick<BatchQueue, 'close' | 'decide' | 'takeWriting'>;
   events: TenantEvents;
   relayTimes: RelayTimes;
   clock: Clock;
@@ -54,10 +54,10 @@ const createBatch = defineEndpoint({
   method: 'POST',
   path: '/batches',
   scopes: ['chat'],
-  ownLimit: { perMinute: BATCH_LIMITS.perMinute, of: 'key' },
+  ownLimit: { perMinute: BATCH_LIMITS.perMinute, of: 'tenant' },
   tag: 'Batches',
   summary: 'Create a batch',
-  description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\`, or in the form of OpenAI's batches (\`method\`, \`url\`, \`body\`) of \`POST /chat/completions\`, with its own id and charge. An invalid request has an error as its result; the batch is refused only for what concerns it as a whole, or where no request is valid. A key may call this ${BATCH_LIMITS.perMinute} times a minute; refused calls count, too.`,
+  description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\`, or in the form of OpenAI's batches (\`method\`, \`url\`, \`body\`) of \`POST /chat/completions\`, with its own id and charge. An invalid request has an error as its result; the batch is refused only for what concerns it as a whole, or where no request is valid. An account may call this ${BATCH_LIMITS.perMinute} times a minute with all its keys, and write ${BATCH_LIMITS.writtenBytesPerMinute / 1024 / 1024} MiB; refused calls count, too.`,
   body: {
     kind: 'batch',
     name: 'NewBatch',

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 
 import type { Request } from 'express';
@@ -10,6 +10,7 @@ import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { wellFormedJson } from '../../../shared/contracts/well-formed-json.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { createByteBlocks } from '../../http/byte-blocks.ts';
 import { decodeBody, decoderBytes } from '../../http/decode-body.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import { mediaTypeOf } from '../../http/read-json-body.ts';
@@ -20,7 +21,12 @@ import { toLine } from './to-line.ts';
 import type { BatchLine } from './to-line.ts';
 
 /** How long reading a batch may occupy the process at a time. */
-const TURN_MS = 10;
+const STEP_MS = 10;
+/** As much is read in one turn, and held until then. */
+const TURN_BYTES = 1024 * 1024;
+/** What is remembered of a request until the body ends: a hash of its name, and where it stands. */
+const NAME_HASH_BYTES = 16;
+const REMEMBERED_BYTES = 300;
 
 const LIMIT = {
   bytes: BATCH_LIMITS.bytesMax,
@@ -89,6 +95,7 @@ function noneIsValid({ place, error }: { place: Place; error: ErrorDetail }): Se
 
 /** The rules that apply to all requests together. */
 function createRules() {
+  /** By a hash: names may be long, and all of them are there until the body ends. */
   const places = new Map<string, Place>();
   let count = 0;
   let valid = 0;
@@ -104,14 +111,16 @@ function createRules() {
         throw new ServiceError('invalid_request', sentence, { param: 'requests' });
       }
       if (customId === null) return;
-      const first = places.get(customId);
+      const name = hash('sha256', customId, 'buffer').toString('latin1', 0, NAME_HASH_BYTES);
+      const first = places.get(name);
       if (first !== undefined) {
         const sentence = `The custom_id ${JSON.stringify(customId)} is there twice: ${first.name} and ${place.name}.`;
         const param = place.param === undefined ? 'custom_id' : `${place.param}.custom_id`;
         throw new ServiceError('invalid_request', sentence, { param });
       }
-      places.set(customId, place);
+      places.set(name, place);
     },
+    heldBytes: () => places.size * REMEMBERED_BYTES,
     assertAny(): void {
       if (valid > 0) return;
       if (firstFault !== undefined) throw noneIsValid(firstFault);
@@ -120,52 +129,74 @@ function createRules() {
   };
 }
 
-/** Gives other work a chance between two requests of a body that arrives faster than it is read. */
-function createTurns() {
+/** Gives other work a chance between two requests of one turn. */
+function createSteps() {
   let since = performance.now();
   return {
     async take(): Promise<void> {
-      if (performance.now() - since < TURN_MS) return;
+      if (performance.now() - since < STEP_MS) return;
       await setImmediate();
       since = performance.now();
     },
   };
 }
 
+export interface BatchReader {
+  /** Takes a line, and may take its time. */
+  keep(line: BatchLine): Promise<void>;
+  /** From now on, this many bytes are in memory; may throw to refuse more. */
+  hold(bytes: number): void;
+  /** Runs work that takes processing time; may throw to refuse it. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+}
+
 /**
- * Reads a batch while it arrives and hands each of its lines to `keep`, which may take its time. `hold` is called with
- * the bytes in memory, and may throw to refuse more. Throws a ServiceError if the batch as a whole is invalid; the
- * error of a single request goes into its line.
+ * Reads a batch while it arrives and hands on each of its lines. Throws a ServiceError if the batch as a whole is invalid;
+ * the error of a single request goes into its line.
  */
-export async function readBatch(
-  req: Request,
-  keep: (line: BatchLine) => Promise<void>,
-  hold: (bytes: number) => void,
-): Promise<ReadBatch> {
+export async function readBatch(req: Request, { keep, hold, inTurn }: BatchReader): Promise<ReadBatch> {
   const type = batchTypeOf(req);
   const splitter = type === NDJSON ? createLineSplitter() : createRequestSplitter();
-  const hash = createHash('sha256').update(`${type}\n`);
+  const digest = createHash('sha256').update(`${type}\n`);
   const rules = createRules();
-  const turns = createTurns();
+  const steps = createSteps();
+  const arrived = createByteBlocks();
 
-  async function take(pieces: Iterable<Piece>): Promise<void> {
+  async function split(pieces: Iterable<Piece>): Promise<BatchLine[]> {
+    const lines: BatchLine[] = [];
     for (const piece of pieces) {
-      await turns.take();
+      await steps.take();
       const line = toLine(piece, splitter.isWhole);
       rules.note(piece, line);
-      await keep(line);
+      lines.push(line);
     }
+    return lines;
   }
 
-  const decoder = decoderBytes(req);
-  hold(decoder);
-  for await (const part of decodeBody(req, LIMIT)) {
-    hash.update(part);
-    await take(splitter.push(part));
-    hold(decoder + splitter.heldBytes());
+  /** What has arrived is read in a turn; no other body waits while its lines are kept. */
+  async function read(): Promise<void> {
+    const lines = await inTurn(() => {
+      const part = arrived.take();
+      digest.update(part);
+      return split(splitter.push(part));
+    });
+    for (const line of lines) await keep(line);
   }
-  await take(splitter.end());
+
+  // The lines of a turn take the place of its bytes.
+  const besides = decoderBytes(req) + TURN_BYTES;
+  hold(besides);
+  for await (const part of decodeBody(req, LIMIT)) {
+    arrived.add(part);
+    if (arrived.length < TURN_BYTES) continue;
+    await read();
+    hold(besides + splitter.heldBytes() + rules.heldBytes());
+  }
+  await read();
+  for (const line of await split(splitter.end())) await keep(line);
   const metadataJson = parseMetadata(splitter.metadata());
   rules.assertAny();
-  return { sha256: hash.digest('base64url'), metadataJson };
+  // What was kept is held until the batch starts.
+  hold(0);
+  return { sha256: digest.digest('base64url'), metadataJson };
 }

@@ -2,11 +2,12 @@ import type { RequestHandler, Response } from 'express';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
-import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { ServiceError, toRetrySeconds } from '../../../shared/errors/service-error.ts';
 import type { BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { keepsNothing } from '../../admission/retention.ts';
-import type { BodyBudget } from '../../http/body-budget.ts';
+import { createBodyBudget } from '../../http/body-budget.ts';
+import type { BodyDeps } from '../../http/read-json-body.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';
 import { openUpload } from './upload.ts';
@@ -14,7 +15,7 @@ import type { UploadDeps } from './upload.ts';
 
 export interface ReceiveBatchDeps extends UploadDeps {
   batches: UploadDeps['batches'] & Pick<BatchRepository, 'countOpen' | 'stored'>;
-  budget: BodyBudget;
+  bodies: Pick<BodyDeps, 'budget' | 'large'>;
 }
 
 /** A tenant may have hundreds of thousands of batches to add up, so sums are reused for this long. */
@@ -76,6 +77,17 @@ function assertKeepsResults(principal: Principal): void {
   );
 }
 
+/** An upload that has begun may write all it has; the next one waits until that is made up. */
+async function assertMayWrite({ shard, tenantId }: Principal, batchQueue: UploadDeps['batchQueue']): Promise<void> {
+  const waitMs = await batchQueue.takeWriting(shard, tenantId, 0);
+  if (waitMs <= 0) return;
+  throw new ServiceError(
+    'rpm_exceeded',
+    `The account's uploads have written their ${BATCH_LIMITS.writtenBytesPerMinute / 1024 ** 2} MiB a minute; wait as Retry-After says.`,
+    { retryAfterSeconds: toRetrySeconds(waitMs) },
+  );
+}
+
 const received = new WeakMap<Response, () => Promise<BatchRow>>();
 
 /** Starts the batch that `receiveBatch` has stored. */
@@ -92,16 +104,32 @@ export function startReceived(res: Response): Promise<BatchRow> {
  */
 export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
   const room = createRoom(deps);
+  const places = createBodyBudget(BATCH_LIMITS.atOnce, BATCH_LIMITS.atOnceOfAll);
+  const { budget, large } = deps.bodies;
+
   return async (req, res, next) => {
+    const principal = principalOf(res);
+    const { tenantId } = principal;
     // Throws on an invalid key before anything is read and stored.
     idempotencyKeyOf(req);
-    assertKeepsResults(principalOf(res));
-    await room.assertAny(principalOf(res));
-    const upload = openUpload(principalOf(res), deps);
-    const share = deps.budget.open(principalOf(res).tenantId);
+    assertKeepsResults(principal);
+    const shares = [places.open(tenantId), budget.open(tenantId)] as const;
+    const [place, memory] = shares;
+    const upload = openUpload(principal, deps);
+    const end = () => {
+      for (const share of shares) share.close();
+      return upload.discard();
+    };
     try {
-      const { sha256, metadataJson } = await readBatch(req, upload.add, (bytes) => {
-        share.hold(bytes + upload.heldBytes());
+      place.hold(1);
+      await room.assertAny(principal);
+      await assertMayWrite(principal, deps.batchQueue);
+      const { sha256, metadataJson } = await readBatch(req, {
+        keep: upload.add,
+        hold: (bytes) => {
+          memory.hold(bytes + upload.heldBytes());
+        },
+        inTurn: (work) => large.inTurn(tenantId, work),
       });
       received.set(res, async () => {
         const row = await upload.start(metadataJson, contextOf(res).run?.name);
@@ -110,16 +138,14 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
       });
       req.body = { sha256 };
     } catch (fault) {
-      const discarded = upload.discard();
+      const discarded = end();
       // If a store is unavailable, the caller need not wait for it a second time.
       if (fault instanceof ServiceError) await discarded;
       throw fault;
-    } finally {
-      share.close();
     }
     contextOf(res).discard = upload.discard;
-    res.once('close', () => void upload.discard());
-    if (res.closed) await upload.discard();
+    res.once('close', () => void end());
+    if (res.closed) await end();
     else next();
   };
 }

@@ -169,6 +169,6 @@ export function createRequestSplitter(): Splitter {
     },
 
     metadata: () => metadata,
-    heldBytes: () => texts.item.heldBytes() + texts.value.heldBytes(),
+    heldBytes: () => texts.item.heldBytes() + texts.value.heldBytes() + (metadata?.length ?? 0),
   };
 }

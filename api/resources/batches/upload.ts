@@ -12,12 +12,14 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
 
-/** The most lines of an upload that are in memory, in addition to the line that is arriving. */
-const GROUP_LINES_MAX = 200;
-const GROUP_BYTES_MAX = 4 * 1024 * 1024;
+/** What an upload holds in memory before it writes: a smaller batch that is refused is never written. */
+const HELD_BYTES_MAX = 8 * 1024 * 1024;
 /** Memory of a row on top of its text. */
 const ROW_BYTES = 512;
+/** Lines that are written with one command. */
+const WRITTEN_LINES = 200;
 
+const MINUTE_MS = 60_000;
 /** The pauses double from the first to the last, and add up to a quarter of an hour. */
 const TAKE_BACK_AGAIN_MS = 250;
 const TAKE_BACK_PAUSE_MAX_MS = 512_000;
@@ -40,7 +42,7 @@ export interface Upload {
 
 export interface UploadDeps {
   batches: Pick<BatchRepository, 'insert' | 'addLines' | 'start' | 'failUnstarted' | 'remove'>;
-  batchQueue: Pick<BatchQueue, 'decide'>;
+  batchQueue: Pick<BatchQueue, 'decide' | 'takeWriting'>;
   clock: Clock;
   log: Logger;
 }
@@ -63,6 +65,20 @@ function newBatch({ tenantId, shard, keyId, mode }: Principal, now: number): Bat
   };
 }
 
+/** The memory that a line takes: V8 keeps text with two bytes a unit where it has other than Latin letters. */
+function heldBytesOf(line: BatchLine): number {
+  const own = 'error' in line ? [line.error.message, line.error.param] : [line.requestJson];
+  const units = [line.customId, line.entityId, ...own].reduce((sum, text) => sum + (text?.length ?? 0), 0);
+  return ROW_BYTES + 2 * units;
+}
+
+/** How much of a tenant's minute it takes to write these lines. */
+function writingMs(rows: readonly BatchLineRow[]): number {
+  const { lineBytes, writtenBytesPerMinute } = BATCH_LIMITS;
+  const bytes = rows.reduce((sum, { requestJson = '' }) => sum + lineBytes + Buffer.byteLength(requestJson), 0);
+  return (bytes / writtenBytesPerMinute) * MINUTE_MS;
+}
+
 function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
   const { _id: batchId, removeAt } = batch;
   return {
@@ -79,7 +95,8 @@ function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
 
 /**
  * Stores a batch while it arrives, in groups of lines: the next group is read once the previous one is stored. The last
- * group, often the only one, waits for `start`, so that most batches that turn out not to run are never written.
+ * group, often the only one, waits for `start`, so that most batches that turn out not to run are never written. What is
+ * written counts for the tenant's minute, also where it is taken back.
  */
 export function openUpload(principal: Principal, { batches, batchQueue, clock, log }: UploadDeps): Upload {
   const batch = newBatch(principal, clock.now());
@@ -92,19 +109,21 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
   let failed = 0;
   let totalBytes = 0;
   let group: BatchLineRow[] = [];
-  let groupBytes = 0;
+  let heldBytes = 0;
 
   async function store(): Promise<void> {
     const lines = group;
     group = [];
-    groupBytes = 0;
+    heldBytes = 0;
+    // Without Redis no other upload begins, so this one need not fail.
+    await batchQueue.takeWriting(batch.shard, tenantId, writingMs(lines)).catch(() => undefined);
     if (!isStored) {
       // Set before anything else: if this ingress dies, the dispatcher ends the batch, with the lines that were stored.
       isStored = true;
       batch.shard = await batches.insert(batch);
     }
-    for (let from = 0; from < lines.length; from += GROUP_LINES_MAX) {
-      await batches.addLines(lines.slice(from, from + GROUP_LINES_MAX));
+    for (let from = 0; from < lines.length; from += WRITTEN_LINES) {
+      await batches.addLines(lines.slice(from, from + WRITTEN_LINES));
     }
   }
 
@@ -139,14 +158,14 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
 
   return {
     async add(line) {
-      const bytes = 'error' in line ? 0 : Buffer.byteLength(line.requestJson);
-      const isFull = group.length >= GROUP_LINES_MAX || groupBytes + bytes > GROUP_BYTES_MAX;
+      const bytes = heldBytesOf(line);
+      const isFull = heldBytes + bytes > HELD_BYTES_MAX;
       // A batch without any valid request is refused, so nothing of it is stored.
       const willRun = failed < total || !('error' in line);
       if (isFull && willRun && group.length > 0) await store();
       group.push(toRow(batch, total, line));
-      groupBytes += bytes;
-      totalBytes += bytes;
+      heldBytes += bytes;
+      if (!('error' in line)) totalBytes += Buffer.byteLength(line.requestJson);
       total += 1;
       if ('error' in line) failed += 1;
     },
@@ -187,7 +206,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
       throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
     },
 
-    heldBytes: () => groupBytes + group.length * ROW_BYTES,
+    heldBytes: () => heldBytes,
 
     discard: () => (state === 'arriving' ? takeBack() : Promise.resolve()),
   };

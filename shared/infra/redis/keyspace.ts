@@ -70,6 +70,8 @@ function shardKeys(tag: string) {
     keyRpm: (keyId: string) => `${tag}:rpm:${keyId}`,
     lookups: (keyId: string) => `${tag}:look:${keyId}`,
     throttle: (endpoint: string, keyId: string) => `${tag}:thr:${endpoint}:${keyId}`,
+    /** What the uploads of a tenant have written of late. */
+    writing: (tenantId: string) => `${tag}:writing:${tenantId}`,
     /** What the key's requests of the last minute took, by the second. */
     keyUse: (keyId: string) => `${tag}:kuse:${keyId}`,
     daily: (keyId: string) => `${tag}:day:${keyId}`,

@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import { BATCH_STATUSES } from '../../../contracts/batches.ts';
+import { BATCH_LIMITS, BATCH_STATUSES } from '../../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../contracts/batches.ts';
 import type { KeyMode, SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
@@ -110,7 +110,7 @@ export interface BatchRepository {
   find(space: Space, batchId: string): Promise<BatchRow | undefined>;
   /** How many batches of a space have not ended. */
   countOpen(space: Space, shard: number): Promise<number>;
-  /** What all batches of a tenant hold, ended ones included. */
+  /** What all batches of a tenant hold, ended ones included; one that is arriving counts as the largest. */
   stored(tenantId: string): Promise<{ lines: number; bytes: number }>;
   /** One row more than the limit, so that the caller knows whether there is a next page; without batches whose upload failed. */
   list(space: Space, query: ListQuery): Promise<BatchRow[]>;
@@ -122,6 +122,9 @@ export interface BatchRepository {
 
 /** `failed` is a batch whose upload broke off: its caller was never told its id. */
 const LISTED = BATCH_STATUSES.filter((status) => status !== 'failed');
+
+const { linesMax, bytesMax } = BATCH_LIMITS;
+const orMost = (field: string, most: number) => ({ $cond: [{ $eq: ['$status', 'validating'] }, most, field] });
 
 /** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
 export function createBatchRepository(connection: Connection, bulk: Connection = connection): BatchRepository {
@@ -199,7 +202,13 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     async stored(tenantId) {
       const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
         { $match: { tenantId } },
-        { $group: { _id: null, lines: { $sum: '$total' }, bytes: { $sum: '$bytes' } } },
+        {
+          $group: {
+            _id: null,
+            lines: { $sum: orMost('$total', linesMax) },
+            bytes: { $sum: orMost('$bytes', bytesMax) },
+          },
+        },
       ]);
       return sum ?? { lines: 0, bytes: 0 };
     },

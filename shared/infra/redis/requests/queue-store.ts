@@ -1,6 +1,7 @@
 import { BATCH_LIMITS } from '../../../contracts/batches.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { defineTimedScript } from '../scripts.ts';
 
 /** Reads how fast a queue drains, as finish.lua samples it. */
 export interface QueueStatistics {
@@ -53,6 +54,8 @@ export interface BatchQueue {
   close(shard: number, batchId: string): Promise<void>;
   /** Says what becomes of a batch, unless that has been said: the first one decides. Returns what holds; safe to repeat. */
   decide(shard: number, batchId: string, fate: BatchFate): Promise<BatchFate>;
+  /** Takes this much of the minute in which a tenant's uploads may write. Returns how long the next one has to wait. */
+  takeWriting(shard: number, tenantId: string, ms: number): Promise<number>;
 }
 
 /** Longer than a batch has. */
@@ -61,6 +64,7 @@ const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
 const DECIDED_MS: Record<BatchFate, number> = { running: 3_600_000, refused: CLOSED_MS };
 
 export function createBatchQueue(client: RedisClient, keyspace: Keyspace): BatchQueue {
+  const takeMs = defineTimedScript(client, 'take-writing', ['window']);
   return {
     async waiting(shard) {
       const keys = keyspace.shard(shard);
@@ -80,5 +84,7 @@ export function createBatchQueue(client: RedisClient, keyspace: Keyspace): Batch
       const decided = await client.set(key, fate, 'PX', DECIDED_MS[fate], 'NX', 'GET');
       return decided === 'running' || decided === 'refused' ? decided : fate;
     },
+    takeWriting: async (shard, tenantId, ms) =>
+      Number(await takeMs([keyspace.shard(shard).writing(tenantId)], [Math.ceil(ms)])),
   };
 }
