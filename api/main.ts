@@ -8,6 +8,8 @@ import { serve } from './http/serve.ts';
 const CLOSING_MS = 3_000;
 /** Extra time for stores that hang. */
 const HANGING_MS = 5_000;
+/** The administration is for a few people and what watches the service. */
+const ADMIN_CONNECTIONS_MAX = 256;
 
 await runProcess({
   kind: 'api',
@@ -27,6 +29,7 @@ await runProcess({
         host: adminHost,
         setting: 'ADMIN_PORT',
         graceMs: 1_000,
+        maxConnections: Math.min(maxConnections, ADMIN_CONNECTIONS_MAX),
         keepAliveMs,
         ...(tls === undefined ? {} : { tls }),
       },

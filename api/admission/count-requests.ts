@@ -108,13 +108,17 @@ export function createRefusalCounter(
   async function countAddress(error: ServiceError, res: Response): Promise<ServiceError> {
     const { requestId, hasFailedKey } = contextOf(res);
     const address = addressBlockOf(res.req.ip);
-    const isFailure = hasFailedKey === true || AUTHENTICATION_FAILURES.has(error.code);
     const held = guard.heldOf(address);
+    // Other refusals of strangers count for nothing, so they cost no call to Redis.
+    if (hasFailedKey !== true && !AUTHENTICATION_FAILURES.has(error.code)) {
+      setAddressHeaders(res, held);
+      return error;
+    }
     if (held !== undefined) {
       setAddressHeaders(res, held);
-      return isFailure ? tooManyFailures(held.retryAfterMs) : error;
+      return tooManyFailures(held.retryAfterMs);
     }
-    const count = await store.countAddress(requestId, address, isFailure);
+    const count = await store.countAddress(requestId, address);
     setAddressHeaders(res, count);
     if (count.allowed) return error;
     guard.hold(address, count);

@@ -37,7 +37,7 @@ const READING = new Set(['GET', 'HEAD']);
  * using a session, but counts every port and every subdomain of this host as the same site. Clients other than browsers
  * send neither header.
  */
-function assertSameOrigin({ headers, host }: Pick<Request, 'headers' | 'host'>): void {
+export function assertSameOrigin({ headers, host }: Pick<Request, 'headers' | 'host'>): void {
   const { origin, 'sec-fetch-site': site } = headers;
   const isOwn = site === undefined ? origin === undefined || URL.parse(origin)?.host === host : site === 'same-origin';
   if (isOwn) return;

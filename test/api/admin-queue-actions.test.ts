@@ -124,6 +124,16 @@ describe('an operator on the board', () => {
     );
   });
 
+  it.each(['clean/promote', 'clean/retry', 'retry/promote', 'retry/retry', 'promote/retry'])(
+    'reaches no other action of the board by a path that looks like one of a job: %s',
+    async (path) => {
+      for (const queue of [NAME, 'compliance']) {
+        const refused = await act(`queues/${queue}/${path}`);
+        expect([refused.status, refused.headers['allow']]).toEqual([405, 'GET, HEAD']);
+      }
+    },
+  );
+
   it('changes nothing with a token that may only read, and sees a board without buttons', async () => {
     for (const path of [
       `queues/${NAME}/pause`,

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 
+import request from 'supertest';
+
 import { errorOf, startAdmin } from '../support/admin.ts';
 import type { TestAdmin } from '../support/admin.ts';
 
@@ -43,6 +45,19 @@ describe('a store that is away', () => {
     const board = await admin.call('get', '/admin/queues/api/queues');
     expect([board.status, board.headers['retry-after']]).toEqual([503, '1']);
     expect(errorOf(board)).toMatchObject({ code: 'model_unavailable', type: 'overloaded_error' });
+  });
+
+  it('keeps an address out that guesses tokens all the same', async () => {
+    const admin = await start();
+    await admin.queues.close();
+    admin.redis.disconnect();
+    const guess = () => request(admin.app).get('/admin/v1/tenants').auth('wrong', { type: 'bearer' });
+    for (let count = 0; count < 10; count += 1) expect((await guess()).status).toBe(401);
+
+    const refused = await guess();
+
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60);
   });
 
   it('books no credits that the administrator would book again', async () => {

@@ -165,6 +165,21 @@ describe('a session', () => {
     await later.close();
   });
 
+  it.each([{ 'Sec-Fetch-Site': 'same-site' }, { Origin: 'https://other.parley.test' }, { Origin: 'null' }])(
+    'is not ended by a page of another origin: %j',
+    async (headers) => {
+      const cookie = cookieOf(await signIn(DANA));
+
+      const refused = await request(admin.app)
+        .post('/admin/sign-out')
+        .set({ ...from(newAddress()), Cookie: cookie, ...headers });
+
+      expect(refused.status).toBe(403);
+      expect(errorOf(refused)['code']).toBe('endpoint_not_allowed');
+      expect((await board(cookie)).status).toBe(200);
+    },
+  );
+
   it('is shown on the form with a button that ends it', async () => {
     const cookie = cookieOf(await signIn(READER));
 

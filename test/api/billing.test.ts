@@ -178,6 +178,35 @@ describe('POST /billing/checkout', () => {
   });
 });
 
+describe('checkouts of a tenant', () => {
+  it('are ten a minute, whatever keys they come by', async () => {
+    const tenant = await service.startTenant();
+    const second = await makeKey(apiOf(service, tenant.key));
+    for (let count = 0; count < 10; count += 1) expect((await buy(service, tenant)).status).toBe(201);
+
+    expect(refusalOf(await buy(service, { key: second.value }))).toMatchObject({ status: 429, code: 'rpm_exceeded' });
+  });
+
+  it('are removed a month after their end, unless they were paid', async () => {
+    const tenant = await service.startTenant();
+    const [paid, unpaid] = [await buy(service, tenant), await buy(service, tenant)];
+
+    const answer = await fetch(String(paid.body.url), {
+      method: 'POST',
+      body: new URLSearchParams({ action: 'pay' }),
+      redirect: 'manual',
+    });
+
+    expect(answer.status).toBe(303);
+    const rows = await service.models.checkouts.find({ tenantId: tenant.tenantId }).lean();
+    const removal = (id: unknown) => rows.find(({ _id }) => _id === id)?.removeAt?.getTime();
+    expect(removal(paid.body.id)).toBeUndefined();
+    expect(Math.floor((removal(unpaid.body.id) ?? 0) / 1_000) * 1_000).toBe(
+      Number(unpaid.body.created_at) * 1_000 + 31 * 86_400_000,
+    );
+  });
+});
+
 describe('GET /billing/transactions', () => {
   it('runs with the ledger, whatever is booked at the same time', async () => {
     const tenant = await service.startTenant({ credits: 10_000 });

@@ -1,6 +1,9 @@
 import { expect, it } from '@jest/globals';
 import request from 'supertest';
 
+import { startService } from '../support/service.ts';
+import { meterRedis } from '../support/store-meter.ts';
+import { redisUrl } from '../support/stores.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 
@@ -31,3 +34,23 @@ it('failed keys and refused scopes are counted, on unknown paths too', async () 
   expect(await service.metrics()).toMatch(/^parley_not_found_total\{.*plane="public".*\} 1$/m);
   expect(await refusals()).toEqual({ missing_api_key: 1, invalid_api_key: 2, endpoint_not_allowed: 1 });
 });
+
+it('a refusal of a stranger who tries no key asks Redis nothing', async () => {
+  const meter = await meterRedis(redisUrl());
+  const metered = await startService({ workers: 0, env: { REDIS_URL: meter.url } });
+  const refuse = async () => {
+    for (let count = 0; count < 100; count += 1) {
+      const { status, headers } = await request(metered.app).get('/nothing');
+      expect([status, headers['x-ratelimit-limit-requests']]).toEqual([404, '60']);
+    }
+  };
+  await refuse();
+  const before = meter.commands();
+
+  await refuse();
+
+  // What the service asks by itself meanwhile is little.
+  expect(meter.commands() - before).toBeLessThan(50);
+  await metered.close();
+  await meter.close();
+}, 30_000);

@@ -21,6 +21,9 @@ const ACTIONS = [
 ];
 const RETRIES = ['/api/queues/:queueName/retry/failed', '/api/queues/:queueName/:jobId/retry'];
 
+/** The board's own paths have words of small letters where an id would stand, as in `clean/completed`; no job's id is one. */
+const WORD = /^[a-z]+$/;
+
 const readOnly: RequestHandler = (req, res, next) => {
   if (req.method === 'GET' || req.method === 'HEAD') next();
   else methodNotAllowed('GET')(req, res, next);
@@ -94,6 +97,9 @@ export function guardBoard({ audit, shardOf, replayFailed }: GuardBoardDeps): Ro
     next('router');
   };
   const router = Router();
+  router.param('jobId', (_req, _res, next, id: string) => {
+    next(WORD.test(id) ? 'route' : undefined);
+  });
   router.put(ACTIONS, assertMayWrite, record);
   router.put(RETRIES, assertMayWrite, replay, record);
   router.use(readOnly);

@@ -3,7 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { AdminSessions } from '../../http/admin-session.ts';
-import { SIGN_IN_PATH, signInFor } from '../../http/authenticate-admin.ts';
+import { assertSameOrigin, SIGN_IN_PATH, signInFor } from '../../http/authenticate-admin.ts';
 import type { AdminAuthentication } from '../../http/authenticate-admin.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import { readForm } from '../../http/read-form.ts';
@@ -124,6 +124,7 @@ export function createAdminSignInRoute({ findToken, sessions, audit }: SignInDep
   router
     .route(SIGN_OUT_PATH)
     .post(async (req, res) => {
+      assertSameOrigin(req);
       const token = await sessions.find(req);
       await sessions.end(req, res);
       if (token !== undefined) {

@@ -125,14 +125,17 @@ export function mayBuy({ mode }: Pick<Principal, 'mode'>): boolean {
   return mode === 'live';
 }
 
+/** Each opens a session in the operator's one account of the payment, whose limit all tenants share. */
+const CHECKOUTS_PER_MINUTE = 10;
+
 export const createCheckout = defineEndpoint({
   method: 'POST',
   path: '/billing/checkout',
   scopes: ['billing'],
+  ownLimit: { perMinute: CHECKOUTS_PER_MINUTE, of: 'tenant' },
   tag: 'Billing',
   summary: 'Create a checkout',
-  description:
-    'The buyer pays at `url`. A service that takes no payments answers 409. A test key cannot create a checkout (403).',
+  description: `The buyer pays at \`url\`. A service that takes no payments answers 409. A test key cannot create a checkout (403). An account may call this ${CHECKOUTS_PER_MINUTE} times a minute; a checkout that is not paid is kept for 31 days.`,
   body: jsonBody('NewCheckout', bodySchema),
   answers: { 201: json('The checkout.', checkoutSchema) },
   errors: ['not_found'],

@@ -10,6 +10,8 @@ import { BALANCE_MICRO_MAX } from './billing-status.ts';
 
 /** The lifetime of a Stripe session. */
 const OPEN_MS = 24 * 3_600_000;
+/** Payment methods may take two weeks, and their notices are sent again for three days. */
+const UNPAID_KEPT_MS = 30 * OPEN_MS;
 
 export interface Buyer {
   tenantId: string;
@@ -55,6 +57,7 @@ export async function openCheckout(
     payment: payment.name,
     createdAt: now,
     expiresAt: now + OPEN_MS,
+    removeAt: new Date(now + OPEN_MS + UNPAID_KEPT_MS),
   };
   await checkouts.insert(row);
   return letPay({ checkouts, payment }, row, origin);

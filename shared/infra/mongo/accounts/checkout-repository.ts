@@ -33,6 +33,8 @@ export interface CheckoutRow extends Order {
   cancelUrl: string;
   createdAt: number;
   expiresAt: number;
+  /** When MongoDB deletes it, unless it has been paid. */
+  removeAt?: Date;
 }
 
 /** The fields of an order, in a checkout and in its purchase. */
@@ -52,9 +54,12 @@ const checkoutSchema = new Schema<CheckoutRow>(
     cancelUrl: required,
     createdAt: count,
     expiresAt: count,
+    removeAt: Date,
   },
   options,
-).index({ tenantId: 1, createdAt: -1 });
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
 
 export const checkoutModel = collection<CheckoutRow>('Checkout', 'checkouts', checkoutSchema);
 

@@ -146,7 +146,7 @@ function createComplete(connection: Connection, once: Once, book: Book): Payment
       : { status: { $ne: 'completed' as const } };
     const { modifiedCount } = await checkouts.updateOne(
       { _id: checkoutId, ...payable },
-      { $set: { status: 'completed' } },
+      { $set: { status: 'completed' }, $unset: { removeAt: 1 } },
       { session },
     );
     return modifiedCount === 1;

@@ -20,7 +20,7 @@ export function createAdminAccessStore(
   const { failures, endedSession } = keyspace.administration;
   return {
     async countFailure(requestId, address) {
-      const reply = await count([failures(address)], [requestId, failuresPerMinute, 1]);
+      const reply = await count([failures(address)], [requestId, failuresPerMinute]);
       if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
       return reply[0] === 'admitted' ? undefined : Number(reply[3]);
     },

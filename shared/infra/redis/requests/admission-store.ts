@@ -43,8 +43,8 @@ export interface AdmissionStore {
   count(requestId: string, principal: Principal, take: boolean, besides?: SecondWindow): Promise<Admission>;
   /** Counts a request that looks up, resumes or cancels another; these have their own limit. */
   countLookup(requestId: string, principal: Principal): Promise<Admission>;
-  /** Counts a failed authentication of an address. `take: false` checks without counting. */
-  countAddress(requestId: string, address: string, take: boolean): Promise<AddressCount>;
+  /** Counts a failed authentication of an address. */
+  countAddress(requestId: string, address: string): Promise<AddressCount>;
 }
 
 /** An endpoint's own limit, of a key or of all keys of a tenant, in addition to the key's rpm. Its verdict is `throttle`. */
@@ -152,11 +152,11 @@ export function createAdmissionStore(
     count: (requestId, principal, takeOne, besides) => countIn(requestId, principal, 'rpm', takeOne, besides),
     countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),
 
-    async countAddress(requestId, address, takeOne) {
+    async countAddress(requestId, address) {
       const reply = await takeAddress(
         // Addresses belong to no tenant: they live on the first shard.
         [keyspace.shard(0).address(address)],
-        [requestId, ADDRESS_FAILURES_PER_MINUTE, takeOne ? 1 : 0],
+        [requestId, ADDRESS_FAILURES_PER_MINUTE],
       );
       const { verdict, numbers } = numbersOf(reply);
       const [requests = 0, requestsResetMs = 0, retryAfterMs = 0] = numbers;

@@ -1,13 +1,10 @@
 -- Failed authentications of one address (docs/spec/contract.md section 2).
--- KEYS 1 log; ARGV 1 request id, 2 limit, 3 whether it takes one (1) or only looks (0)
+-- KEYS 1 log; ARGV 1 request id, 2 limit
 local now = now_ms()
 local limit = tonumber(ARGV[2])
 local count = count_of(KEYS[1], now)
-if ARGV[3] == '1' then
-  if count >= limit then
-    return { 'rpm', count, reset_of(KEYS[1], now), math.ceil(wait_for_place(KEYS[1], limit, now)) }
-  end
-  log_request(KEYS[1], ARGV[1], now)
-  count = count + 1
+if count >= limit then
+  return { 'rpm', count, reset_of(KEYS[1], now), math.ceil(wait_for_place(KEYS[1], limit, now)) }
 end
-return { 'admitted', count, reset_of(KEYS[1], now), 0 }
+log_request(KEYS[1], ARGV[1], now)
+return { 'admitted', count + 1, reset_of(KEYS[1], now), 0 }
