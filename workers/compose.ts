@@ -23,6 +23,7 @@ import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import { watchMongoPath } from './mongo-path.ts';
 import { openConnections } from './open-connections.ts';
 import type { WorkerConnections } from './open-connections.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
@@ -178,7 +179,10 @@ export async function composeWorker(
     events: telemetry,
   });
   closer.defer('capacities', () => capacities.stop());
-  const leases = createLeaderLease(redis, keyspace, workerId);
+  const pingMongo = () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected'));
+  const path = watchMongoPath({ ping: pingMongo, redis, keyspace, workerId, random: Math.random, log });
+  closer.defer('path to MongoDB', path.stop);
+  const leases = createLeaderLease(redis, keyspace, workerId, path.mayLead);
   const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, capacities, leases, pseudonyms };
   const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });
 
@@ -215,6 +219,7 @@ export async function composeWorker(
       listen: (shard) => cancelChannel.subscribe(shard),
       openWorkers: createOpenQueueWorkers({
         ...common,
+        path,
         queues,
         runPipeline,
         claims: { leaseMs: LEASE_MS, areAllowed: (shard) => !hasReconnectedRecently(shard, REPLAYED_MS) },
@@ -232,7 +237,7 @@ export async function composeWorker(
 
   const readiness = createReadiness({
     redis: () => redis.ping(),
-    mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
+    mongo: pingMongo,
     work: () => supervisor.assertWorking(),
   });
   return { readiness, metrics: metrics.page };

@@ -8,7 +8,7 @@ import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
 import type { QueueRecorder } from '../queue-recorder.ts';
 import { recordJobs } from './record-jobs.ts';
-import { restWhenFull } from './rest-when-full.ts';
+import { restWhenUnable } from './rest-when-unable.ts';
 
 export interface ComplianceWorkerDeps {
   client: RedisClient;
@@ -42,7 +42,7 @@ export function createComplianceWorker({ client, keyspace, run, recorder, log }:
   worker.on('error', (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
-  restWhenFull(worker);
+  restWhenUnable(worker);
   recordJobs(worker, recorder);
   worker.on('failed', (job, error) => {
     const { tenantId } = job?.data ?? {};

@@ -13,11 +13,12 @@ import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import { createJobStore } from '../../shared/infra/redis/requests/job-store.ts';
 import type { ClaimSettings } from '../../shared/infra/redis/requests/job-store.ts';
 import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
+import type { MongoPath } from '../mongo-path.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 import type { Delivery } from '../pipeline/stage.ts';
 import { CANARY, startCanary } from './canary.ts';
 import { createJobHistory, RequestFailed } from './job-history.ts';
-import { restWhenFull } from './rest-when-full.ts';
+import { restWhenUnable } from './rest-when-unable.ts';
 import { createWorkMeter } from './work-meter.ts';
 
 export interface InferenceDeps {
@@ -38,6 +39,8 @@ export interface InferenceDeps {
   completedKept: number;
   /** A running job's lock is gone. */
   onLockLost: (requestId: string) => void;
+  /** While this process is cut off from MongoDB it takes no jobs. Absent: it never is. */
+  path?: Pick<MongoPath, 'isCutOff' | 'onCutOff'>;
   log: Logger;
   /** Tests make them shorter. */
   timings?: InferenceTimings;
@@ -174,7 +177,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   worker.on('error', (error) => {
     log.warn('The queue reported an error.', { shard, error });
   });
-  restWhenFull(worker);
+  restWhenUnable(worker, deps.path);
   // Another worker may have the job, or Redis was unavailable for longer than a lock lasts. The lease decides.
   worker.on('lockRenewalFailed', (jobIds) => {
     for (const jobId of jobIds) onLockLost(jobId);

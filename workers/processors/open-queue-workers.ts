@@ -7,6 +7,7 @@ import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { ClaimSettings } from '../../shared/infra/redis/requests/job-store.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { createBatchConcurrency } from '../batches/batch-concurrency.ts';
+import type { MongoPath } from '../mongo-path.ts';
 import type { Capacities } from '../pipeline/capacity/capacities.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 import type { InferenceWorker } from './inference.ts';
@@ -22,6 +23,7 @@ export interface QueueWorkersDeps {
   claims: ClaimSettings;
   workerId: string;
   onLockLost: (requestId: string) => void;
+  path: MongoPath;
   closer: Closer;
   log: Logger;
 }
@@ -31,7 +33,7 @@ export type OpenQueueWorkers = (shard: number) => InferenceWorker[];
 
 /** Shards are added while the process runs; its interactive concurrency is divided among all of them. */
 export function createOpenQueueWorkers(deps: QueueWorkersDeps): OpenQueueWorkers {
-  const { redis, keyspace, queues, runPipeline, capacities, claims, workerId, onLockLost, log } = deps;
+  const { redis, keyspace, queues, runPipeline, capacities, claims, workerId, onLockLost, path, log } = deps;
   const { concurrency, batchConcurrency: batchPlaces } = deps.config.worker;
   const interactives: InferenceWorker[] = [];
   const batchConcurrency = createBatchConcurrency({ max: batchPlaces });
@@ -53,6 +55,7 @@ export function createOpenQueueWorkers(deps: QueueWorkersDeps): OpenQueueWorkers
       workerId,
       completedKept: deps.config.queue.completedKept,
       onLockLost,
+      path,
       log,
     });
 

@@ -9,7 +9,7 @@ import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
 import type { QueueRecorder } from '../queue-recorder.ts';
 import type { ServeWebhook } from '../webhooks/serve-webhook.ts';
 import { recordJobs } from './record-jobs.ts';
-import { restWhenFull } from './rest-when-full.ts';
+import { restWhenUnable } from './rest-when-unable.ts';
 
 export interface WebhookWorkerDeps {
   client: RedisClient;
@@ -39,7 +39,7 @@ export function createWebhookWorkers({ client, keyspace, serve, recorder, log }:
     worker.on('error', (error) => {
       log.warn('The queue of webhooks reported an error.', { error });
     });
-    restWhenFull(worker);
+    restWhenUnable(worker);
     recordJobs(worker, recorder);
     worker.on('failed', (job, error) => {
       const { tenantId } = job?.data ?? {};

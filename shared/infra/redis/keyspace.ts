@@ -44,6 +44,8 @@ export function createKeyspace(namespace = 'chat') {
       /** Another value after each change. */
       mark: `{${namespace}-routing}:mark`,
     },
+    /** The worker that reached MongoDB last. */
+    mongoReached: `{${namespace}-workers}:mongo`,
     /** Who is kept out of the administration, which belongs to no tenant either. */
     administration: administrationKeys(`{${namespace}-admin}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */

@@ -19,15 +19,21 @@ export const FLEET_SHARD = 0;
 
 const LEASE_MS = 5_000;
 
-export function createLeaderLease(client: RedisClient, keyspace: Keyspace, processId: string): LeaderLease {
+/** `mayLead`: while it is false this process gives up what it leads, for others who can do it. */
+export function createLeaderLease(
+  client: RedisClient,
+  keyspace: Keyspace,
+  processId: string,
+  mayLead = () => true,
+): LeaderLease {
   const lead = defineScript(client, 'lead');
+  async function ask(shard: number, task: string, kept: 'kept' | ''): Promise<boolean> {
+    const leaseMs = mayLead() ? LEASE_MS : 0;
+    return (await lead([keyspace.shard(shard).lease(task)], [processId, leaseMs, kept])) === 1 && leaseMs > 0;
+  }
   return {
-    async hold(shard, task) {
-      return (await lead([keyspace.shard(shard).lease(task)], [processId, LEASE_MS, ''])) === 1;
-    },
-    async renew(shard, task) {
-      return (await lead([keyspace.shard(shard).lease(task)], [processId, LEASE_MS, 'kept'])) === 1;
-    },
+    hold: (shard, task) => ask(shard, task, ''),
+    renew: (shard, task) => ask(shard, task, 'kept'),
     async release(shard, task) {
       await lead([keyspace.shard(shard).lease(task)], [processId, 0, '']);
     },
