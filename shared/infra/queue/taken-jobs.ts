@@ -7,7 +7,7 @@ const TAKE_MAX = 8;
 const LEFT_MS = 500;
 
 /** What the providers of the requests in a queue have room for. */
-export interface Room {
+interface Room {
   /** 0: for nothing. */
   most: number;
   /** More could be run than there is room for. */

@@ -12,7 +12,7 @@ import { UNLIMITED, createOwnShare } from './own-share.ts';
 import type { OwnShare, OwnShareDeps } from './own-share.ts';
 import type { Seat, SeatCall, SeatEnd, SeenLimits } from './seats.ts';
 
-export interface Route {
+interface Route {
   target: Target;
   provider: Provider;
 }
@@ -24,7 +24,7 @@ export interface CapacitiesDeps extends Pick<OwnShareDeps, 'store' | 'workerId' 
   log: Logger;
 }
 
-export interface SeatRequest extends SeatCall {
+interface SeatRequest extends SeatCall {
   isBatch: boolean;
   /** Ends the wait; its reason is thrown. */
   signal: AbortSignal;
@@ -43,8 +43,6 @@ export interface Capacities {
   hasPlace(route: Route): boolean;
   isServing(route: Route): boolean;
   seeksCeiling(route: Route, promptTokens: number): boolean;
-  /** The worker takes no new requests; those that it has get their places. */
-  leave(): void;
   stop(): Promise<void>;
 }
 
@@ -128,13 +126,27 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
 
   const freeOf = (route: Route) => Math.min(...sharesOf(route).map((share) => share.free()));
 
+  /** Every take asks for them, and the table changes seldom. */
+  const tables = new WeakMap<RoutingTable, Record<Tier, Route[]>>();
+
+  function routesOf(tier: Tier): Route[] {
+    const table = routing.current();
+    const known = tables.get(table);
+    if (known !== undefined) return known[tier];
+    const all = (name: Tier) =>
+      (table.tiers[name]?.targets ?? []).flatMap((target) => {
+        const provider = table.providers.get(target.provider);
+        return provider === undefined ? [] : [{ target, provider }];
+      });
+    const made = { mobius: all('mobius'), oloid: all('oloid') };
+    tables.set(table, made);
+    return made[tier];
+  }
+
   /** The targets that the tier's next request would be sent to: a lower priority is for faults, not for what is full. */
   function nextRoutes(tier: Tier): Route[] {
-    const { tiers, providers } = routing.current();
-    const routes = (tiers[tier]?.targets ?? []).flatMap((target) => {
-      const provider = providers.get(target.provider);
-      return provider !== undefined && breakers.isPassable(provider) ? [{ target, provider }] : [];
-    });
+    const routes = routesOf(tier).filter(({ provider }) => breakers.isPassable(provider));
+    if (routes.length < 2) return routes;
     const first = Math.min(...routes.map(({ target }) => target.priority));
     const group = routes.filter(({ target }) => target.priority === first);
     const weighted = group.filter(({ target }) => target.weight > 0);
@@ -149,7 +161,9 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
 
   /** How many requests of the tier may be taken. Infinity: none of its targets can be called, so they fail at once. */
   function freeFor(routes: readonly Route[]): number {
-    if (routes.length === 0) return Infinity;
+    const [only] = routes;
+    if (only === undefined) return Infinity;
+    if (routes.length === 1) return Math.max(0, freeOf(only) - waitingAt(routes) - unplaced);
     // A place at a provider counts once, however many of its models are targets.
     const byProvider = new Map<string, number>();
     for (const route of routes) {
@@ -275,10 +289,6 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
     hasPlace: (route) => freeOf(route) > 0,
     isServing: (route) => sharesOf(route).some((share) => share.isServing()),
     seeksCeiling: (route, promptTokens) => sharesOf(route).at(-1)?.seeksCeiling(promptTokens) === true,
-
-    leave() {
-      for (const share of shares.values()) share.leave();
-    },
 
     async stop() {
       await Promise.all(Array.from(shares.values(), (share) => share.stop()));

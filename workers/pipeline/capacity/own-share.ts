@@ -45,8 +45,6 @@ export interface OwnShare {
   isServing(): boolean;
   /** Whether calls should be streamed although nobody reads them as they come: first tokens show where the ceiling is. */
   seeksCeiling(promptTokens: number): boolean;
-  /** Takes no more than its calls need. */
-  leave(): void;
   stop(): Promise<void>;
 }
 
@@ -59,6 +57,8 @@ const SOON_MS = 20;
 /** With more workers, each reports less often. */
 const WORKERS_AT_FULL_PACE = 8;
 const AWAY_MS = 1_000;
+/** A share of what is not called any more lapses. */
+const UNUSED_MS = 300_000;
 /** How long a request that had to wait counts. */
 const HUNGER_MS = 1_500;
 const SEEKING_MS = 5_000;
@@ -91,6 +91,7 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
   let reporting: Promise<void> | undefined;
   let sentAt = -Infinity;
   let wantedAt = -Infinity;
+  let usedAt = performance.now();
   let leaves = false;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -155,13 +156,14 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
     const paused = pauseMs();
     if (paused > 0) return Math.min(paused, AWAY_MS);
     if (isWanted()) return HUNGRY_MS * slower;
-    return seats.inFlight() > 0 ? BUSY_MS * slower : IDLE_MS;
+    if (seats.inFlight() > 0) return BUSY_MS * slower;
+    return now() - usedAt < UNUSED_MS ? IDLE_MS : Infinity;
   }
 
   /** Sends a report after `ms`, unless one is due before. */
   function schedule(ms: number): void {
     const at = now() + ms;
-    if (isStopped || reporting !== undefined || at >= timerAt) return;
+    if (isStopped || reporting !== undefined || at >= timerAt || ms === Infinity) return;
     clearTimeout(timer);
     timerAt = at;
     timer = setTimeout(() => void renew(), ms);
@@ -185,6 +187,7 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
     },
 
     take(call) {
+      usedAt = now();
       schedule(BUSY_MS);
       return seats.take(call);
     },
@@ -196,11 +199,6 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
       if (ceiling !== undefined) return false;
       const isUnknown = (capacity?.usualMs[sizeOf(promptTokens)] ?? null) === null;
       return now() - wantedAt < SEEKING_MS || (isUnknown && seats.inFlight() > 0);
-    },
-
-    leave() {
-      leaves = true;
-      schedule(0);
     },
 
     async stop() {

@@ -3,7 +3,7 @@ import { defineScript } from '../scripts.ts';
 import type { ScriptReply } from '../scripts.ts';
 
 /** What a change tells others: an event that is kept, and whether other processes must hear of the new state at once. */
-export interface Announcement {
+interface Announcement {
   /** JSON; '' for none. */
   event: string;
   isHeard: boolean;
