@@ -144,14 +144,14 @@ export function createAccept(deps: AcceptDeps) {
       if (intent === 'awaited') {
         await intentKeeper.storeBeforeAnswer(principal.shard, envelope).catch((error: unknown) => {
           // The job does not exist, so no worker has begun.
-          enqueuer.takeBack(requestId, principal);
+          enqueuer.takeBack(requestId, principal, false, envelope);
           throw error;
         });
       } else if (intent === 'background') intentKeeper.storeInBackground(principal.shard, envelope);
       if (!isQueued) await enqueuer.enqueue(envelope, principal);
     } catch (error) {
+      // The intent stays: another call may have joined, and recovery drops it where Redis has taken the request back.
       relay.close();
-      if (intent !== 'none') intentKeeper.remove(requestId);
       throw error;
     }
   }

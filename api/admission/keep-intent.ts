@@ -9,7 +9,7 @@ import type { RequestIntents } from '../../shared/infra/mongo/requests/request-i
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface IntentKeeperDeps {
-  intents: Pick<RequestIntents, 'keep' | 'find' | 'forget'>;
+  intents: Pick<RequestIntents, 'keep' | 'find'>;
   conclude: ConcludeIntent;
   clock: Clock;
   log: Logger;
@@ -26,8 +26,6 @@ export interface IntentKeeper {
   waitUntilStored(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
   /** For a caller that waits for the answer. Nothing waits for the write, so it delays no first token. */
   storeInBackground(shard: number, envelope: RequestEnvelope): void;
-  /** To be called when the request was taken back. */
-  remove(requestId: string): void;
   /** To be called when the request was cancelled: MongoDB has its end from then on, and recovery does not run it again. */
   conclude(space: Space, requestId: string): void;
 }
@@ -46,13 +44,6 @@ function noPromise(cause: unknown): ServiceError {
 
 export function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps): IntentKeeper {
   const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
-
-  function remove(requestId: string): void {
-    // If this fails, the next recovery round deletes the intent: Redis knows what became of the request.
-    intents.forget([requestId]).catch((error: unknown) => {
-      log.warn('The intent of a request that was taken back could not be deleted.', { requestId, error });
-    });
-  }
 
   return {
     async storeBeforeAnswer(shard, envelope) {
@@ -83,8 +74,6 @@ export function createIntentKeeper({ intents, conclude, clock, log }: IntentKeep
         });
       });
     },
-
-    remove,
 
     conclude(space, requestId) {
       const concluding = intents.find(space, requestId, clock.now()).then((intent) => intent && conclude(intent));

@@ -35,9 +35,10 @@ export interface Enqueuer {
   enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void>;
   /**
    * Takes an admission back in the background, trying until Redis confirms it. `isRefused`: Redis said that it did nothing,
-   * so no tombstone is needed against what could still be under way.
+   * so no tombstone is needed against what could still be under way. `envelope`: a request without its body, which is put
+   * into line instead where another call has joined it.
    */
-  takeBack(requestId: string, principal: Principal, isRefused?: boolean): void;
+  takeBack(requestId: string, principal: Principal, isRefused?: boolean, envelope?: RequestEnvelope): void;
 }
 
 const RETRY_MS = 250;
@@ -82,37 +83,61 @@ export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
     return state;
   }
 
-  function takeBack(requestId: string, principal: Principal, isRefused = false): void {
-    // LOST is for a call that has joined the request under its Idempotency-Key.
-    void untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId).then((state) => {
+  function takeBack(requestId: string, principal: Principal, isRefused = false, envelope?: RequestEnvelope): void {
+    // LOST is for whoever reads the request's stream by its id.
+    void untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId).then(async (state) => {
       if (!isRefused) noteTaken(state, requestId, principal);
-      return state === 'gone' ? refund?.(requestId, principal) : undefined;
+      if (state === 'joined' && envelope !== undefined) await putInLineForOthers(envelope, principal);
+      if (state === 'gone') await refund?.(requestId, principal);
     });
   }
 
+  async function putInLine(envelope: RequestEnvelope, { shard }: Principal): Promise<void> {
+    const { requestId, tenantId, endpoint } = envelope;
+    const body = JSON.stringify(envelope);
+    const state = await inTime(line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }));
+    if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
+  }
+
+  /** For a call that has joined. False: recovery puts the request into line if it has an intent, and else the sweep ends it. */
+  async function putInLineForOthers(envelope: RequestEnvelope, principal: Principal): Promise<boolean> {
+    try {
+      await putInLine(envelope, principal);
+      return true;
+    } catch (error) {
+      log.warn('A request that another call has joined is not in line.', { requestId: envelope.requestId, error });
+      return false;
+    }
+  }
+
   /** The state in which the record was found, before anybody is told. Undefined: whoever waits is told all the same. */
-  async function beforeTelling(tellAt: number, requestId: string, principal: Principal): Promise<string | undefined> {
+  async function beforeTelling(
+    tellAt: number,
+    envelope: RequestEnvelope,
+    principal: Principal,
+  ): Promise<string | undefined> {
+    const { requestId } = envelope;
     const write = () => store.voidForGood(requestId, principal, LOST);
     if (tellWithinMs === undefined) return untilConfirmed(write, requestId);
     const trying = inTime(tryUntil(tellAt, write), Math.max(0, tellAt - clock.now()));
     const state = await trying.catch(() => undefined);
     // From then on its caller is told, so a worker that has it stops.
-    if (state === undefined) takeBack(requestId, principal);
+    if (state === undefined) takeBack(requestId, principal, false, envelope);
     return state;
   }
 
   return {
     async enqueue(envelope, principal) {
-      const { requestId, tenantId, endpoint } = envelope;
+      const { requestId } = envelope;
       const tellAt = clock.now() + (tellWithinMs ?? 0);
       try {
-        const body = JSON.stringify(envelope);
-        const state = await inTime(line.enqueue(principal.shard, queueOf(endpoint), { requestId, tenantId, body }));
-        if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
+        await putInLine(envelope, principal);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
-        const state = await beforeTelling(tellAt, requestId, principal);
+        const state = await beforeTelling(tellAt, envelope, principal);
         if (state === 'running' || state === 'done') return;
+        // Redis answers again.
+        if (state === 'joined' && (await putInLineForOthers(envelope, principal))) return;
         noteTaken(state, requestId, principal);
         log.warn('A request could not be enqueued and was, or is being, taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {

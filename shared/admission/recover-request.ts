@@ -39,7 +39,7 @@ export interface RecoverRequestDeps {
   line: Pick<LineStore, 'enqueue'>;
   replays: Pick<ReplayStore, 'requeue'>;
   /** Voids a request that must not run. */
-  admissions: Pick<AdmissionStore, 'voidForGood'>;
+  admissions: Pick<AdmissionStore, 'void'>;
   /** `store` passes the erasure gate. */
   answers: Pick<AnswerRepository, 'find' | 'store'>;
   gate: Pick<ErasureGate, 'isErased'>;
@@ -95,7 +95,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     // A deletion that ran while this process was suspended did not know a request that Redis had lost; one that sets its
     // mark later finds what has been written by then.
     if (await gate.isErased(envelope, request.entityId, seqAt(acceptedAt))) {
-      await admissions.voidForGood(requestId, { shard, tenantId, keyId }, LOST);
+      await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
       return { kind: 'ended' };
     }
     // The worker in which it failed may still be alive.

@@ -72,7 +72,6 @@ describe('a call that repeats an Idempotency-Key', () => {
         storeBeforeAnswer: nobody,
         waitUntilStored: nobody,
         storeInBackground: () => undefined,
-        remove: () => undefined,
         conclude: () => undefined,
       },
       retention: { ordinaryMs: RETENTION_MS, storedAnswerMs: RETENTION_MS },

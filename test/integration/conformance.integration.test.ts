@@ -27,9 +27,10 @@ const choice: fc.Arbitrary<Choice> = fc.record({
     { weight: 1, arbitrary: fc.constant<Choice['fault']>('crash') },
   ),
 });
-const onTheWay = (subject: number): Choice[] =>
-  (['admit', 'enqueue', 'deliver', 'work'] as const).map((actor) => ({ actor, subject, pick: 0, fault: 'none' }));
-const beginnings = [[], onTheWay(0), [...onTheWay(0), ...onTheWay(1)]];
+const all = (subject: number, actors: readonly Choice['actor'][]): Choice[] =>
+  actors.map((actor) => ({ actor, subject, pick: 0, fault: 'none' }));
+const onTheWay = (subject: number) => all(subject, ['admit', 'enqueue', 'deliver', 'work']);
+const beginnings = [[], onTheWay(0), [...onTheWay(0), ...onTheWay(1)], all(0, ['admit', 'join'])];
 const interleaving = fc
   .tuple(
     fc.constantFrom(...BALANCES),
@@ -72,6 +73,11 @@ describe('the scripts in Redis', () => {
 const GUARDS: [guard: string, text: string, without: string][] = [
   ['an admission that is sent again takes nothing', 'if existing and existing[1] then', 'if false then'],
   ['a void is for an accepted request only', "if state and state ~= 'accepted' then return state end", ''],
+  [
+    'what another call has joined stays',
+    "if state == 'accepted' and is_told and is_joined then return 'joined' end",
+    '',
+  ],
   ['only a later delivery may claim', 'if fence >= tonumber(delivery) and known_owner ~= owner then', 'if false then'],
   ['a claim that is sent again is the same claim', '(delivery) and known_owner ~= owner then', '(delivery) then'],
   [

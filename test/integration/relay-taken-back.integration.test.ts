@@ -7,11 +7,14 @@ import type { LineStore } from '../../shared/infra/redis/requests/line-store.ts'
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
 import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
+import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { LEASE_MS, needs, REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import type { AdmitOptions } from '../support/request-lab.ts';
 
 let relay: RelayLab;
 beforeAll(async () => {
@@ -65,6 +68,77 @@ function unansweredLine(request: Awaited<ReturnType<typeof relay.lab.admit>>): P
     },
   };
 }
+
+describe('a request that another call has joined', () => {
+  const named = () => ({ idempotency: { name: newId('req'), fingerprint: 'f' } });
+  const tried = () => ({ attempt: { name: newId('req'), fingerprint: 'f', isRetry: false } });
+
+  /** Admitted without its body, and joined by a second call, which may have been promised that it ends. */
+  async function joinedBy(ways: AdmitOptions) {
+    const { lab, hub } = relay;
+    const request = await lab.admit({ withoutBody: true, ...ways });
+    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+    await records.attach(request.principal, request.requestId, hub.channelOf(SHARD));
+    return request;
+  }
+
+  /** The first call to put it into line fails before Redis hears of it. */
+  function enqueuerOf(store: Pick<AdmissionStore, 'voidForGood' | 'disown'>) {
+    const { lab } = relay;
+    const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
+    let calls = 0;
+    return createEnqueuer({
+      line: {
+        enqueue: (...call) =>
+          ++calls === 1 ? Promise.reject(new Error('Connection is closed')) : line.enqueue(...call),
+      },
+      ...{ store, clock: systemClock, log: createRecordingLog(), giveUpAfterMs: 5_000, tellWithinMs: 500 },
+    });
+  }
+
+  const stateOf = ({ requestId }: { requestId: string }) =>
+    relay.lab.redis.hget(relay.lab.keys.record(requestId), 'state');
+  const isInLine = async ({ requestId }: { requestId: string }) =>
+    (await relay.lab.redis.exists(relay.lab.keys.body(requestId))) === 1 ? true : undefined;
+
+  it.each([
+    ['under its Idempotency-Key', named()],
+    ['as a retry of the same call', tried()],
+  ])('is put into line, and taken from nobody, where the first try got no answer: %s', async (_name, ways) => {
+    const request = await joinedBy(ways);
+    const { enqueue } = enqueuerOf(relay.lab.admissions);
+
+    await enqueue(request.envelope, request.principal);
+
+    expect([await stateOf(request), await isInLine(request)]).toEqual(['accepted', true]);
+  });
+
+  it('goes on for the other where the first caller was told 503 meanwhile', async () => {
+    const request = await joinedBy(named());
+    const { enqueue } = enqueuerOf({ ...relay.lab.admissions, voidForGood: () => new Promise(() => undefined) });
+
+    await expect(enqueue(request.envelope, request.principal)).rejects.toMatchObject({ code: 'model_unavailable' });
+
+    await waitFor(() => isInLine(request), 'its place in line');
+    expect(await stateOf(request)).toBe('accepted');
+  });
+
+  it('is not stopped while it runs, for a caller who was told 503', async () => {
+    const request = await joinedBy(tried());
+    await relay.lab.redis.set(relay.lab.keys.body(request.requestId), JSON.stringify(request.envelope));
+    await relay.lab.run(request, 1);
+
+    expect(await relay.lab.admissions.disown(request.requestId, request.principal, LOST)).toBe('running');
+
+    expect(await relay.lab.requests.renew(request.ref(1), needs(0))).toMatchObject({ outcome: 'ok' });
+  });
+
+  it('ends all the same where nothing can put it into line: the sweep tells the other', async () => {
+    const request = await joinedBy(named());
+
+    expect(await relay.lab.admissions.void(request.requestId, request.principal, LOST)).toBe('accepted');
+  });
+});
 
 describe('a request of which nobody knows whether it is in line', () => {
   it('runs on where a worker has it already: its caller is not told otherwise', async () => {

@@ -17,6 +17,7 @@ export function brokenPromises(fleet: Fleet): string[] {
     if (isBroken) broken.push(what);
   };
   say(request.state !== 'done' && request.state !== 'void', `the request never ended: ${request.state}`);
+  say(fleet.promised && request.state !== 'done', 'a call got 202, and the request is void');
   say(request.state === 'done' && request.terminals !== 1, `${request.terminals} terminal events`);
   say(account.held !== HELD_BY_OTHERS, `${account.held - HELD_BY_OTHERS} still held`);
   say(account.pending.size > 0, 'a charge is pending for ever');

@@ -16,6 +16,8 @@ export interface Request {
   /** Micro-credits that the longest answer may take. */
   most: number;
   cancelled: boolean;
+  /** Another call reads it, or was promised that it ends. */
+  joined: boolean;
   /** Terminal events in the stream. */
   terminals: number;
 }
@@ -49,6 +51,8 @@ export interface Guards {
   versionedBook: boolean;
   /** A void is for an accepted request only. */
   voidAcceptedOnly: boolean;
+  /** An error for one call takes nothing from another one that has joined. */
+  joinedStays: boolean;
   /** Text is released only within what is held. */
   gateOnGrant: boolean;
   /** A renewal holds no more than there is. */
@@ -67,6 +71,7 @@ export const ALL_GUARDS: Guards = {
   ledgerOnce: true,
   versionedBook: true,
   voidAcceptedOnly: true,
+  joinedStays: true,
   gateOnGrant: true,
   grantWithinBalance: true,
   chargeWithinBalance: true,
@@ -80,6 +85,7 @@ export const NO_REQUEST: Request = {
   hold: 0,
   most: 0,
   cancelled: false,
+  joined: false,
   terminals: 0,
 };
 
@@ -132,12 +138,25 @@ export function admit(world: World, estimate: number, most = estimate): { world:
   };
 }
 
-/** Takes an admission back; `told`: whoever reads hears of it. Returns the state that was found. */
-export function takeBack(world: World, guards: Guards, told = false): { world: World; outcome: Request['state'] } {
+/** A second call of the same caller, asynchronous: `promised`, it is told that the request ends. */
+export function join(world: World): { world: World; promised: boolean } {
+  const { request } = world;
+  if (request.state === 'absent' || request.state === 'void') return { world, promised: false };
+  const joined = request.joined || request.state !== 'done';
+  return { world: { ...world, request: { ...request, joined } }, promised: true };
+}
+
+/** Takes an admission back; whoever reads hears of it. `isSwept`: nothing can run it. Returns the state that was found. */
+export function takeBack(
+  world: World,
+  guards: Guards,
+  isSwept = false,
+): { world: World; outcome: Request['state'] | 'joined' } {
   const { request, account } = world;
   const { state } = request;
   if (guards.voidAcceptedOnly && state !== 'accepted' && state !== 'absent') return { world, outcome: state };
-  const end = told && state !== 'absent' ? { sentSeq: 1, terminals: request.terminals + 1 } : {};
+  if (guards.joinedStays && state === 'accepted' && request.joined && !isSwept) return { world, outcome: 'joined' };
+  const end = state === 'absent' ? {} : { sentSeq: 1, terminals: request.terminals + 1 };
   return {
     world: {
       request: { ...request, ...end, state: 'void', hold: 0 },

@@ -1,4 +1,16 @@
-import { NO_REQUEST, admit, append, cancel, claim, finish, publish, renew, settle, takeBack } from './lifecycle.ts';
+import {
+  NO_REQUEST,
+  admit,
+  append,
+  cancel,
+  claim,
+  finish,
+  join,
+  publish,
+  renew,
+  settle,
+  takeBack,
+} from './lifecycle.ts';
 import type { Book, Guards, World } from './lifecycle.ts';
 
 /**
@@ -52,11 +64,14 @@ export interface Fleet {
   grant: Granting;
   /** What the request would cost if there were enough for it. */
   owed: number;
+  /** A call has got 202 for the request. */
+  promised: boolean;
 }
 
 export const ACTORS = [
   'enqueue',
   'takeBack',
+  'join',
   'first',
   'second',
   'twin',
@@ -91,6 +106,7 @@ export function createFleet(): Fleet {
     stream: [],
     grant: { step: 'commit', result: { balance: 0, version: 0 } },
     owed: 0,
+    promised: false,
   };
 }
 
@@ -225,6 +241,12 @@ export function step(fleet: Fleet, actor: Actor, fault: Fault, guards: Guards): 
       // An ingress whose enqueue got no answer takes its admission back.
       fleet.world = takeBack(fleet.world, guards).world;
       return;
+    case 'join': {
+      const { world, promised } = join(fleet.world);
+      fleet.world = world;
+      fleet.promised ||= promised;
+      return;
+    }
     case 'first':
       if (fleet.enqueued && first !== undefined) stepDelivery(fleet, first, guards, fault);
       return;

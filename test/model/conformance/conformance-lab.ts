@@ -54,6 +54,8 @@ export interface ConformanceLab {
   records: RecordStore;
   accounts: AccountStore;
   outbox: Outbox;
+  /** Requests of which a call was told that they end: MongoDB has them. */
+  promised: Set<string>;
   /** The next script is sent twice, see hook-scripts.ts. */
   sendNextTwice(): void;
   /** A shard that no run has had before. */
@@ -97,12 +99,16 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     retentionMs: RETENTION_MS,
   });
   const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
+  const promised = new Set<string>();
   let taken: Delivery[] = [];
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
     admissions,
     requests,
-    recoverLost: { round: () => Promise.resolve(), makeDue: () => Promise.resolve(false) },
+    recoverLost: {
+      round: () => Promise.resolve(),
+      makeDue: ({ requestId }) => Promise.resolve(promised.has(requestId)),
+    },
     retentionMs: RETENTION_MS,
     hasReconnectedRecently: () => false,
     isExhausted: () => false,
@@ -123,6 +129,7 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     records: createRecordStore(redis, keyspace, { retentionMs: RETENTION_MS }),
     accounts: createAccountStore(redis, keyspace),
     outbox: createOutbox(redis, keyspace),
+    promised,
     sendNextTwice: hooks.sendNextTwice,
     newShard: () => (shards += 1),
     async sweep(shard) {

@@ -1,4 +1,5 @@
-import { ALL_GUARDS, admit, cancel, takeBack } from '../lifecycle.ts';
+import { LOST } from '../../../shared/contracts/events.ts';
+import { ALL_GUARDS, admit, cancel, join, takeBack } from '../lifecycle.ts';
 import { createDeliveries } from './deliveries.ts';
 import { createBookKeepers } from './book-keepers.ts';
 import type { ConformanceLab, ShardView } from './conformance-lab.ts';
@@ -14,11 +15,14 @@ const ESTIMATE = PROMPT_TOKENS + MAX_TOKENS;
 /** See DELIVERIES_MAX in workers/settlement/sweep.ts. */
 const TRIED_OFTEN = 3;
 const ROUNDS_TO_REST = 60;
+/** Of what a crash may lose: the job. */
+const BODY_ONLY = 1;
 
 export const ACTORS = [
   'admit',
   'enqueue',
   'takeBack',
+  'join',
   'deliver',
   'twin',
   'work',
@@ -101,10 +105,18 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
 
   async function stepTakeBack(subject: Subject, fault: Fault): Promise<void> {
     const { requestId, principal } = subject.request;
-    const send = () => lab.admissions.void(requestId, principal);
+    const send = () => lab.admissions.voidForGood(requestId, principal, LOST);
     const { redis, model } = await both(subject, fault, send, (world) => takeBack(world, ALL_GUARDS));
     expectSame('void', redis, model.outcome === 'absent' ? 'missing' : model.outcome);
     if (model.outcome === 'accepted') subject.hasBody = false;
+  }
+
+  async function stepJoin(subject: Subject, fault: Fault): Promise<void> {
+    const { requestId, principal } = subject.request;
+    const send = () => lab.records.attach(principal, requestId, 'other ingress');
+    const { redis, model } = await both(subject, fault, send, join);
+    expectSame('attach', redis !== undefined, model.promised);
+    if (model.promised) lab.promised.add(requestId);
   }
 
   async function stepCancel(subject: Subject, fault: Fault): Promise<void> {
@@ -130,7 +142,8 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
         const endOnly = fence >= TRIED_OFTEN;
         expected.push({ requestId: subject.request.requestId, fence: fence + 1, endOnly });
         deliveries.start(subject, fence + 1, endOnly);
-      } else apply(subject, (world) => takeBack(world, ALL_GUARDS, true));
+      } else if (!lab.promised.has(subject.request.requestId))
+        apply(subject, (world) => takeBack(world, ALL_GUARDS, true));
     }
     const byId = (one: { requestId: string }, other: { requestId: string }) =>
       one.requestId < other.requestId ? -1 : 1;
@@ -152,6 +165,8 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
         return stepEnqueue(subject, fault, pick);
       case 'takeBack':
         return stepTakeBack(subject, fault);
+      case 'join':
+        return stepJoin(subject, fault);
       case 'deliver':
         if (subject.hasJob) deliveries.start(subject, (subject.started += 1));
         return;
@@ -211,6 +226,8 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
         // The queue gives up every job; the sweep has to see to the rest.
         await lab.redis.del(`${keys.tag}:interactive:${subject.request.requestId}`);
         subject.hasJob = false;
+        // MongoDB has what was promised, and recovery brings back its body.
+        if (lab.promised.has(subject.request.requestId)) await stepEnqueue(subject, 'crash', BODY_ONLY);
       }
       for (let round = 0; round < ROUNDS_TO_REST; round += 1) {
         for (const subject of subjects) {
@@ -235,7 +252,8 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
       const say = (isBroken: boolean, what: string) => {
         if (isBroken) broken.push(what);
       };
-      for (const { state, terminals } of view.requests) {
+      for (const [index, { state, terminals }] of view.requests.entries()) {
+        say(lab.promised.has(ids[index] ?? '') && state !== 'done', `a call got 202, and the request is ${state}`);
         say(state === 'accepted' || state === 'running', `a request never ended: ${state}`);
         say(state === 'done' ? terminals !== 1 : terminals > 1, `${terminals} terminal events`);
       }

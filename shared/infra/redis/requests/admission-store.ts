@@ -32,7 +32,8 @@ export interface AdmissionStore {
    * Safe to repeat.
    */
   void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
-  /** As `void`, but the caller gets an error unless a worker has the request: once voided, nobody may put it back. */
+  /** As `void`, but the caller gets an error unless a worker has the request: once voided, nobody may put it back. What another
+   * call has joined stays. */
   voidForGood(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
   /**
    * As `void`, for a request whose caller got 503: a worker that already has it stops, and nobody pays. `isRefused`: no

@@ -61,7 +61,6 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
     intentKeeper: {
       storeBeforeAnswer: stores.storeBeforeAnswer ?? note('stored'),
       storeInBackground: note('stored in background'),
-      remove: note('removed'),
     },
     retention: TIMES,
     follow: () => undefined,
@@ -87,18 +86,18 @@ it('a client that does not wait for its answer is not detached', async () => {
   expect(done).toEqual(['stored', 'enqueued']);
 });
 
-it('a request that cannot be put into line leaves no relay and no intent', async () => {
+it('a request that cannot be put into line leaves no relay', async () => {
   const { done, outcome } = await acceptWith({ enqueue: () => Promise.reject(AWAY) }, { idempotencyKey: 'order-1' });
 
   expect(outcome).toBe(AWAY);
-  expect(done).toEqual(['stored in background', 'relay closed', 'removed']);
+  expect(done).toEqual(['stored in background', 'relay closed']);
 });
 
 it('a request whose caller cannot be promised anything is taken back', async () => {
   const { done, outcome } = await acceptWith({ storeBeforeAnswer: () => Promise.reject(AWAY) }, { async: true });
 
   expect(outcome).toBe(AWAY);
-  expect(done).toEqual(['taken back', 'relay closed', 'removed']);
+  expect(done).toEqual(['taken back', 'relay closed']);
 });
 
 it('a request that Redis has lost is taken back: nothing of it can be asked for later', async () => {

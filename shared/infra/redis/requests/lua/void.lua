@@ -5,8 +5,9 @@
 --      4 1 if the caller got 503: a worker that has the request stops, and nobody pays,
 --      5 1 if no admission can still be under way: a missing record then needs no tombstone,
 --      6 1 if the caller gets an error unless a worker has the request
--- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'stopped': it was
--- running, and its worker gets a signal to stop. 'gone': the request has ended and was charged, but its caller got 503,
+-- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'joined': it was
+-- accepted and stays so, as another call reads it, or was promised that it ends. 'stopped': it was running, and its worker
+-- gets a signal to stop. 'gone': the request has ended and was charged, but its caller got 503,
 -- and nobody can read the answer any more, or knows of it; its
 -- Idempotency-Key is free.
 local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retention, was_put_back =
@@ -14,9 +15,9 @@ local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retent
     'reader:' .. unknown_reader(KEYS[1])))
 if not state and ARGV[5] == '1' then return 'missing' end
 local is_told_503 = ARGV[4] == '1'
--- With an Idempotency-Key, the caller's retry joins the request. If nothing of it is kept, the retry may come too late
--- to read it and runs as a new request, unless another call reads this one.
-local is_found = idempotency and (retention ~= '0' or is_joined)
+-- An error for one call takes nothing from another one that has joined. With an Idempotency-Key, the caller's retry may
+-- still join; if nothing of the request is kept, the retry may come too late to read it and runs as a new one.
+local is_found = is_joined or idempotency and retention ~= '0'
 if state == 'running' and is_told_503 and not is_found then
   forget_idempotency(KEYS[1], ARGV[1])
   redis.call('HSET', KEYS[1], 'cancel', '1', 'unheard', '1')
@@ -30,8 +31,9 @@ if state == 'done' and is_told_503 and is_in_vain and has_text and not is_unhear
   forget_idempotency(KEYS[1], ARGV[1])
   return 'gone'
 end
--- A tombstone of the sweep, which tells nobody, or of a try to take it back.
 local is_told = is_told_503 or ARGV[6] == '1'
+if state == 'accepted' and is_told and is_joined then return 'joined' end
+-- A tombstone of the sweep, which tells nobody, or of a try to take it back.
 if state == 'void' and is_told then redis.call('HDEL', KEYS[1], 'untold') end
 if state and state ~= 'accepted' then return state end
 if state then
@@ -46,7 +48,7 @@ redis.call('HDEL', KEYS[1], 'metadata')
 redis.call('HSET', KEYS[1], 'state', 'void')
 -- Redis may have come back without the end of the request. Whoever has the end may put it back, as long as no caller
 -- got an error (restore-answer.lua).
-if not is_told_503 and ARGV[6] ~= '1' then redis.call('HSET', KEYS[1], 'untold', '1') end
+if not is_told then redis.call('HSET', KEYS[1], 'untold', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 -- MongoDB may have the body for longer than the tombstone stays.
 note_end(tag_of(KEYS[3]), ARGV[1], INTENT_MS)
