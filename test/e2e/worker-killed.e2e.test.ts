@@ -23,7 +23,8 @@ describe('a worker that is killed amid streams', () => {
     fleet = await openFleet();
     // The second tier's provider takes its time before it says anything.
     const model = 'sim?first_token_ms=5000&chunks=3&chunk_ms=0';
-    const targets = [{ provider: 'simulated', model, context_window: 128_000 }];
+    // Set, as a search for it would wait for first tokens.
+    const targets = [{ provider: 'simulated', model, context_window: 128_000, max_in_flight: 100 }];
     await fleet.admin('PUT', '/tiers/oloid', { rates: { prompt: 4, completion: 4 }, targets });
     workers = await Promise.all([fleet.startWorker(), fleet.startWorker()]);
     await fleet.changeProvider({ chunks: CHUNKS, chunk_ms: CHUNK_MS });
