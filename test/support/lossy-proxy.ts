@@ -71,6 +71,9 @@ export async function startLossyProxy(serverUrl: string): Promise<LossyProxy> {
     server.listen(0, '127.0.0.1', resolve);
   });
 
+  // An experiment ends its processes, and with them the connections; the proxy alone must not keep it running.
+  server.unref();
+
   // A TCP server that listens has such an address.
   const { port } = server.address() as AddressInfo;
   url.port = String(port);

@@ -44,6 +44,9 @@ export async function proxyTo(storeUrl: string): Promise<StoreProxy> {
     server.listen(0, '127.0.0.1', resolve);
   });
 
+  // An experiment ends its processes, and with them the connections; the proxy alone must not keep it running.
+  server.unref();
+
   // A TCP server that listens has such an address.
   url.port = String((server.address() as AddressInfo).port);
   return {

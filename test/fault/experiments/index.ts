@@ -37,6 +37,7 @@ import {
   manyAtOnce,
 } from './e29-provider-capacity.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
+import { leaderCutOff, leaderUnheard, startsAtReturn } from './e40-one-path.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
 import { batchWorkersKilled } from './r4-batch-workers-killed.ts';
@@ -81,6 +82,9 @@ export const EXPERIMENTS: readonly Experiment[] = [
   honestQueue,
   outageReplayed,
   overload,
+  startsAtReturn,
+  leaderCutOff,
+  leaderUnheard,
   fourSlotsSet,
   fourSlotsFound,
   manyAtOnce,
