@@ -133,7 +133,7 @@ export function createAdmissionStore(
     const entry = last === undefined ? '' : encodeEntry([], last);
     const state = await takeBack(
       [...acceptedKeys(keyspace, requestId, owner), cancelled],
-      [requestId, TOMBSTONE_MS, entry, isDisowned ? 1 : 0, isRefused ? 1 : 0, isForGood ? 1 : 0],
+      [requestId, TOMBSTONE_MS, entry, isDisowned ? 1 : 0, isRefused ? 1 : 0, isForGood ? 1 : 0, owner.tenantId],
     );
     return String(state);
   }
