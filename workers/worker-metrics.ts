@@ -28,7 +28,7 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
     metrics.duration.observe({ tier }, secondsSince(envelope));
     metrics.tokens.inc({ tier, kind: 'prompt' }, usage.promptTokens);
     metrics.tokens.inc({ tier, kind: 'completion' }, usage.completionTokens);
-    if (unbilled !== undefined) metrics.unbilled.inc({ reason: unbilled.reason }, unbilled.promptTokens);
+    for (const [reason, tokens] of Object.entries(unbilled?.tokens ?? {})) metrics.unbilled.inc({ reason }, tokens);
   });
   events.on('moderation.checked', (backend, outcome, durationMs) => {
     metrics.moderations.inc({ backend, outcome });

@@ -1,6 +1,5 @@
 import type { ChatRoute } from '../contracts/jobs.ts';
 import type { Principal } from '../domain/keys/principal.ts';
-import { tenantCallsPerMinute } from '../domain/limits/defaults.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../errors/service-error.ts';
 import type { Admission, Verdict } from '../infra/redis/requests/admission-store.ts';
@@ -53,12 +52,6 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
     message: ({ limits }) => `The key's limit of ${limits.tpm} tokens per minute is reached; wait as Retry-After says.`,
     waits: true,
   },
-  tenant_calls: {
-    code: 'rpm_exceeded',
-    message: ({ limits }) =>
-      `The account's limit of ${tenantCallsPerMinute(limits)} requests per minute over all keys, chat apart, is reached; wait as Retry-After says.`,
-    waits: true,
-  },
   tenant_rpm: {
     code: 'rpm_exceeded',
     message: ({ ceilings }) =>
@@ -69,6 +62,12 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
     code: 'tpm_exceeded',
     message: ({ ceilings }) =>
       `The account's ceiling of ${String(ceilings.tpm)} tokens per minute over all keys (tenant_tpm) is reached; wait as Retry-After says.`,
+    waits: true,
+  },
+  unpaid: {
+    code: 'tpm_exceeded',
+    message: () =>
+      "The account's ceiling of tokens per hour that nobody pays for is reached (answers that were cancelled, filtered, failed or not JSON); it starts again with the next hour (UTC).",
     waits: true,
   },
   max_in_flight: {

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, postStream, waitFor } from '../support/chat.ts';
@@ -9,8 +11,6 @@ const REQUESTS = 60;
 const ANSWER_TOKENS = 300;
 /** The key's answers were short so far, so that admission expects short ones. */
 const SHORT_TOKENS = 20;
-/** docs/spec/contract.md section 8: 2 % of what is there or so many tokens, whichever is larger. */
-const OVERRUN_TOKENS = 200;
 
 const CALLS = [
   ['streams', postStream],
@@ -20,6 +20,18 @@ const service = useService({ workers: 0 });
 afterEach(() => {
   service.provider.restore();
 });
+
+/** Text of several scripts, of which a token is far shorter than the four bytes of an estimate, or longer. */
+function denseText(): string {
+  const bytes = createHash('shake256', { outputLength: 400 }).update('dense').digest();
+  const letters = (from: number, count: number) =>
+    [...bytes].map((byte) => String.fromCodePoint(from + (byte % count)));
+  const scripts = [letters(0x61, 26), letters(0x4e00, 256), letters(0x0e01, 46)].map((script) => script.join(''));
+  scripts.push(bytes.toString('base64'), bytes.toString('hex'), bytes.join('){a[') + '=0;');
+  return Array.from({ length: 40 }, (_, line) => scripts.map((s) => s.slice(line * 10, line * 10 + 10)).join(' ')).join(
+    ' ',
+  );
+}
 
 /** Sixty requests, admitted while no worker runs, then all run at once. Returns the total tokens that were booked. */
 async function runAtOnce(
@@ -62,7 +74,7 @@ describe.each(CALLS)('sixty %s at once', (_kind, post) => {
 
     const { credits: spent, reasons, statuses } = await runAtOnce(tenant, post, { model: 'oloid' });
 
-    expect(spent).toBeLessThanOrEqual(credits + Math.max(credits * 0.02, OVERRUN_TOKENS * 4));
+    expect(spent).toBeLessThanOrEqual(credits);
     expect(spent).toBeGreaterThan(credits / 2);
     expect(reasons).toContain('length');
     expect(new Set(statuses)).toEqual(new Set([200]));
@@ -74,7 +86,7 @@ describe.each(CALLS)('sixty %s at once', (_kind, post) => {
 
     const { tokens, reasons } = await runAtOnce(tenant, post, {});
 
-    expect(tokens).toBeLessThanOrEqual(budget + OVERRUN_TOKENS);
+    expect(tokens).toBeLessThanOrEqual(budget);
     expect(tokens).toBeGreaterThan(budget / 2);
     expect(reasons).toContain('length');
   });
@@ -89,8 +101,25 @@ describe.each(CALLS)('sixty %s at once', (_kind, post) => {
 
     const { tokens, reasons } = await runAtOnce(tenant, post, {});
 
-    expect(tokens).toBeLessThanOrEqual(allowance + OVERRUN_TOKENS);
+    expect(tokens).toBeLessThanOrEqual(allowance);
     expect(tokens).toBeGreaterThan(allowance / 2);
+    expect(reasons).toContain('length');
+  });
+
+  it.each([
+    ['the balance, at rate 1', 5_000, { credits: 5_000 }, { model: 'mobius' }],
+    ['the balance, at rate 4', 20_000, { credits: 20_000 }, { model: 'oloid' }],
+    ['the monthly budget', 5_000, { tenant: { monthly_token_budget: 5_000 } }, {}],
+    ['the allowance of test keys', 5_000, { tenant: { test_daily_tokens: 5_000 }, key: { mode: 'test' as const } }, {}],
+  ])('are charged no more than was granted of %s, however dense the text is', async (_bound, most, options, more) => {
+    const tenant = await service.startTenant(options);
+    service.provider.change({ text: denseText(), fail: 'no_usage' });
+
+    const { tokens, credits, reasons } = await runAtOnce(tenant, post, more);
+
+    const taken = 'credits' in options ? credits : tokens;
+    expect(taken).toBeLessThanOrEqual(most);
+    expect(taken).toBeGreaterThan(most / 2);
     expect(reasons).toContain('length');
   });
 });

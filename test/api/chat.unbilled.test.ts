@@ -44,10 +44,14 @@ async function cancelWhileRunning(tenant: TestTenant): Promise<void> {
   await waitFor(async () => ((await call('get', url)).body.status === 'cancelled' ? true : undefined), 'the cancel');
 }
 
-const WAYS: [reason: string, end: (tenant: TestTenant) => Promise<unknown>][] = [
-  ['cancelled', cancelWhileRunning],
+/** The reason, and between which bounds the tokens lie. */
+const WAYS: [reason: string, least: number, most: number, end: (tenant: TestTenant) => Promise<unknown>][] = [
+  // Silence counts by the second.
+  ['cancelled', PROMPT_TOKENS + 1, PROMPT_TOKENS + 500, cancelWhileRunning],
   [
     'failed',
+    PROMPT_TOKENS,
+    PROMPT_TOKENS,
     ({ key }) => {
       service.provider.change({ fail: 'status', status: 500 });
       return postChat(service.app, key, chatOf(PROMPT));
@@ -55,6 +59,8 @@ const WAYS: [reason: string, end: (tenant: TestTenant) => Promise<unknown>][] = 
   ],
   [
     'flagged',
+    PROMPT_TOKENS + 1,
+    PROMPT_TOKENS + 8,
     ({ key }) => {
       service.provider.change({ text: 'parley moderation test at once' });
       return postStream(service.app, key, chatOf(PROMPT));
@@ -62,22 +68,26 @@ const WAYS: [reason: string, end: (tenant: TestTenant) => Promise<unknown>][] = 
   ],
   [
     'not_json',
+    2 * (PROMPT_TOKENS + 200),
+    2 * (PROMPT_TOKENS + 230),
     ({ key }) => {
-      service.provider.change({ json: 'invalid' });
+      service.provider.change({ json: 'invalid', tokens: 200 });
       return postChat(service.app, key, chatOf(PROMPT, { json_mode: true }));
     },
   ],
 ];
 
 describe('a request that a provider was called for and that ends without text', () => {
-  it.each(WAYS)('is not charged, and its prompt keeps its weight: %s', async (reason, end) => {
+  it.each(WAYS)('is not charged, and all that was asked for keeps its weight: %s', async (reason, least, most, end) => {
     const before = await unbilled(reason);
     const tenant = await service.startTenant({ credits: 100_000 });
 
     await end(tenant);
 
-    expect(await weightOf(tenant)).toBe(PROMPT_TOKENS);
-    expect((await unbilled(reason)) - before).toBe(PROMPT_TOKENS);
+    const weight = await weightOf(tenant);
+    expect(weight).toBeGreaterThanOrEqual(least);
+    expect(weight).toBeLessThanOrEqual(most);
+    expect((await unbilled(reason)) - before).toBe(weight);
     expect((await service.admin('get', `/tenants/${tenant.tenantId}`)).body).toMatchObject({
       balance: 100_000,
       held: 0,
@@ -94,6 +104,44 @@ describe('a request that a provider was called for and that ends without text', 
     service.provider.restore();
     expect((await postChat(service.app, test.key, chatOf(PROMPT))).status).toBe(429);
     expect((await postChat(service.app, live.key, chatOf(PROMPT))).status).toBe(200);
+  });
+
+  it('takes answers that were not JSON of the test allowance, each time that one was asked for', async () => {
+    service.provider.change({ json: 'invalid', tokens: 10_000 });
+    const test = await service.startTenant({ tenant: { test_daily_tokens: 50_000 }, key: { mode: 'test' } });
+    const call = () => postChat(service.app, test.key, chatOf('Prose', { json_mode: true, max_tokens: 16_000 }));
+
+    const statuses = [];
+    while (statuses.at(-1) !== 429 && statuses.length < 20) statuses.push((await call()).status);
+
+    // Two asks of 10,000 tokens a request; then answers end where the allowance does, and are counted as what was shown.
+    expect(statuses.slice(0, 2)).toEqual([503, 503]);
+    expect(statuses.filter((status) => status === 503).length).toBeLessThanOrEqual(3);
+    expect(statuses.slice(-1)).toEqual([429]);
+  });
+
+  it('counts the answer that was asked for once more beside the one that is charged', async () => {
+    const tenant = await service.startTenant();
+    service.provider.change({ json: 'invalid_once', tokens: 200 });
+
+    const { body } = await postChat(service.app, tenant.key, chatOf(PROMPT, { json_mode: true }));
+
+    expect(await weightOf(tenant)).toBeGreaterThanOrEqual(2 * body.usage.total_tokens - 1);
+  });
+
+  it('counts towards an hourly ceiling of the tenant, whose refusal names it', async () => {
+    const { key, tenantId } = await service.startTenant();
+    const hour = Math.floor(Date.now() / 3_600_000);
+    await service.redis.hset(service.keyspace.shard(0).account(tenantId), 'unpaid', `${hour} 999000`);
+    service.provider.change({ json: 'invalid', tokens: 1_000 });
+    expect((await postChat(service.app, key, chatOf('Prose', { json_mode: true }))).status).toBe(503);
+
+    service.provider.restore();
+    const refused = await postChat(service.app, key, chatOf('Hi'));
+
+    expect(refused.status).toBe(429);
+    expect(refused.body.error).toMatchObject({ code: 'tpm_exceeded', message: expect.stringContaining('per hour') });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   });
 
   it('weighs nothing where no provider was called', async () => {

@@ -8,6 +8,7 @@ import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createFinish } from '../../workers/pipeline/finish.ts';
 import { createSaveTurn } from '../../workers/pipeline/save-turn.ts';
 import type { Generated } from '../../workers/pipeline/stage.ts';
+import { idleLease } from '../support/idle-lease.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -32,10 +33,10 @@ function runOf(claimedAt: number, text: string): Generated {
     claimedAt,
     envelope: { ...SPACE, requestId: 'req_1', retentionMs: 1_000, request: { entityId: 'pupil' } },
     seq: 7,
-    lease: { signal: new AbortController().signal },
+    lease: idleLease(),
     entity: { rowId: undefined, context: {}, unseen: [{ role: 'user', content: 'Hi' }] },
     outcome: { finishReason: 'stop' },
-    answer: { text, unsent: [], sent: [], trace: { attempts: [] } },
+    answer: { text, unsent: [], sent: [], asks: [], trace: { attempts: [] } },
     rates: { promptMicro: 1, completionMicro: 1 },
   } as unknown as Generated;
 }

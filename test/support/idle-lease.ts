@@ -19,6 +19,7 @@ export function idleLease(stop: Lease['stop'] = () => undefined): Lease {
     cover: () => Promise.resolve(true),
     granted: () => Infinity,
     grant: () => Promise.resolve(),
+    payable: (usage) => Promise.resolve(usage),
     exhaust: () => undefined,
     check: () => Promise.resolve(),
     stop,

@@ -21,6 +21,7 @@ export function openWriter(sentSeq = 0, { others = 0 } = {}) {
     unsent: [] as string[],
     sent: [],
     asked: undefined,
+    asks: [],
     promptTokens: 0,
     provider: '',
     model: '',

@@ -29,7 +29,7 @@ export type LineSendResult =
 
 export interface SendLineDeps {
   admit: ReturnType<typeof createAdmission>;
-  enqueuer: Pick<Enqueuer, 'enqueue' | 'takeBack'>;
+  enqueuer: Enqueuer;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
   /** The name under which this process holds the lease of the shard's batches. Redis admits only the leader's lines. */
   leaderId: string;
@@ -43,6 +43,7 @@ export interface SendLineDeps {
 const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',
   tenant_tpm: 'tpm',
+  unpaid: 'tpm',
   test_tokens: 'test_tokens',
   test_tokens_in_flight: 'test_tokens',
   daily: 'daily_requests',

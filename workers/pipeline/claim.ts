@@ -108,6 +108,7 @@ async function answerSoFar(streams: StreamReader, ref: DeliveryRef, claimed: Cla
     unsent: [],
     sent: [],
     asked: undefined,
+    asks: [],
     promptTokens,
     provider: '',
     model: '',

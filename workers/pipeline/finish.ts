@@ -1,4 +1,5 @@
 import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
+import type { Usage } from '../../shared/contracts/events.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -7,6 +8,7 @@ import { statusOf } from '../../shared/infra/redis/requests/running-request.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { FinishJournal } from '../settlement/finish-journal.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
+import { askedTokens } from './prompt/answer-usage.ts';
 import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
@@ -73,20 +75,42 @@ function noticeOf(
   };
 }
 
-/** By how much charges of concurrent requests may overdraw an account (docs/spec/contract.md section 8, Bounds). */
-const OVERDRAFT_TOKENS = 200;
-
 function unbilledReason({ answer }: Claimed, { finishReason }: Outcome): UnbilledReason {
   if (finishReason === 'cancelled') return 'cancelled';
   if (finishReason === 'content_filter') return 'flagged';
   return answer.rejected ?? 'failed';
 }
 
-/** If nobody pays for a request that a provider was called for, its prompt keeps its weight in the windows. */
-function withUnbilled(run: Claimed, outcome: Outcome): Outcome {
-  const { asked, promptTokens } = run.answer;
-  if (isBilled(run, outcome) || asked === undefined) return outcome;
-  return { ...outcome, unbilled: { promptTokens, reason: unbilledReason(run, outcome) } };
+const totalOf = ({ promptTokens, completionTokens }: Usage) => promptTokens + completionTokens;
+
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0);
+
+/**
+ * What providers were asked for and nobody pays for: all calls of a request that is not charged; of one that is, those
+ * before its last, and `over`, which its tenant's bounds did not cover. Calls that were refused are no work; where there
+ * were no others, the prompt keeps its weight all the same.
+ */
+function unbilledOf(run: Claimed, outcome: Outcome, over: number): Outcome['unbilled'] {
+  const { asked, asks, promptTokens, rejected = 'failed' } = run.answer;
+  const isPaid = isBilled(run, outcome);
+  const unpaid = (isPaid ? asks.slice(0, -1) : asks).filter(({ isRefused }) => !isRefused);
+  const calls = sumOf(unpaid.map(askedTokens));
+  const kept = calls === 0 && !isPaid && asked !== undefined ? promptTokens : calls;
+  if (kept + over === 0) return undefined;
+  const tokens = {
+    ...(kept > 0 ? { [isPaid ? rejected : unbilledReason(run, outcome)]: kept } : {}),
+    ...(over > 0 ? { over_grant: over } : {}),
+  };
+  return { tokens, worked: calls + over };
+}
+
+/** The outcome as far as it is charged, and what nobody pays for. */
+async function asCharged(run: Claimed, outcome: Outcome): Promise<Outcome> {
+  const usage = isBilled(run, outcome) ? await run.lease.payable(outcome.usage) : outcome.usage;
+  const over = totalOf(outcome.usage) - totalOf(usage);
+  const charged = { ...outcome, usage };
+  const unbilled = unbilledOf(run, charged, over);
+  return unbilled === undefined ? charged : { ...charged, unbilled };
 }
 
 /**
@@ -110,8 +134,8 @@ export function createFinish({ journal, conversations, clock, events, log }: Fin
   }
 
   return async (run: Claimed, ended: Outcome): Promise<boolean> => {
-    const { answer, envelope, ref, rates } = run;
-    const outcome = withUnbilled(run, ended);
+    const { answer, envelope, ref } = run;
+    const outcome = await asCharged(run, ended);
     const now = clock.now();
     const settlement = settlementOf(run, outcome, now);
     const notice = noticeOf(run, outcome, now);
@@ -125,12 +149,13 @@ export function createFinish({ journal, conversations, clock, events, log }: Fin
       terminal: { finishReason, usage, trace: answer.trace, ...(error === undefined ? {} : { error }) },
       costMicro: settlement?.costMicro ?? 0,
       retentionMs: envelope.retentionMs,
-      overdraftMicro: OVERDRAFT_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
       ...(settlement === undefined ? {} : { settlement }),
       ...(notice === undefined ? {} : { notice }),
       ...(jobLock === undefined ? {} : { jobLock }),
       ...(deleteTurn === undefined ? {} : { whenUnheard: () => void deleteTurn() }),
-      ...(unbilled === undefined ? {} : { unbilledTokens: unbilled.promptTokens }),
+      ...(unbilled === undefined
+        ? {}
+        : { unbilledTokens: sumOf(Object.values(unbilled.tokens)), unpaidTokens: unbilled.worked }),
     });
     if (finished) events.emit('request.finished', run, outcome);
     else {

@@ -3,6 +3,7 @@ import type { FinishReason, Usage } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { RequestTrace } from '../../shared/contracts/request-trace.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
+import type { ReportedUsage } from '../providers/provider.ts';
 import type { ContextSource, ContextValue } from './prompt/context-instruction.ts';
 import type { PromptParts } from './prompt/fit-window.ts';
 import type { Provider, Rates, Target } from '../../shared/domain/routing/routing.ts';
@@ -75,6 +76,11 @@ export interface Lease {
   granted(): number;
   /** Asks for this many tokens; `granted` then returns the result. Rejects if Redis does not answer. */
   grant(completionTokens: number): Promise<void>;
+  /**
+   * The part of a usage that is charged: what is held, and what else credits, budget or allowance cover. Text was counted
+   * in bytes while it ran (release-gate.ts), so the count at the end may be above that.
+   */
+  payable(usage: Usage): Promise<Usage>;
   /** Stops the request because no more tokens are granted. */
   exhaust(): void;
   /** Asks Redis at once whether the request is still owned and wanted. */
@@ -107,6 +113,20 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
+/** One call of a provider, for what it cost the operator (prompt/answer-usage.ts). */
+export interface Ask {
+  messages: readonly ChatMessage[];
+  /** Estimated. */
+  promptTokens: number;
+  maxTokens: number;
+  /** What has come of the answer, shown or not, in UTF-16 units and pieces. */
+  heard: { units: number; pieces: number };
+  said: ReportedUsage | undefined;
+  durationMs: number;
+  /** The provider refused the call or could not be reached, so it has done no work. */
+  isRefused: boolean;
+}
+
 /** What has been generated and sent so far. Stages share it, so that a failure can be charged correctly. */
 export interface AnswerSoFar {
   /** Sequence number of the last event in the stream. */
@@ -121,6 +141,8 @@ export interface AnswerSoFar {
   asked: readonly ChatMessage[] | undefined;
   /** An estimate of the tokens sent to a provider; 0: no provider was called. */
   promptTokens: number;
+  /** The calls that this delivery has made. */
+  asks: Ask[];
   /** Why whole answers were discarded. */
   rejected?: 'not_json';
   provider: string;
@@ -150,16 +172,20 @@ export interface Routed extends Assembled {
   targets: { target: Target; provider: Provider }[];
 }
 
-/** Why nobody pays for the tokens of a prompt that was sent to a provider. */
-export type UnbilledReason = 'cancelled' | 'failed' | 'flagged' | 'not_json';
+/** Why nobody pays for tokens that a provider was asked for. `over_grant`: the bounds of the tenant did not cover them. */
+export type UnbilledReason = 'cancelled' | 'failed' | 'flagged' | 'not_json' | 'over_grant';
 
 /** How a request ends: with an answer, with a part of one, or with an error. */
 export interface Outcome {
   finishReason: FinishReason;
   usage: Usage;
   error?: ErrorDetail;
-  /** The prompt of a request that ended without text after a provider was called. */
-  unbilled?: { promptTokens: number; reason: UnbilledReason };
+  /** Tokens that a provider was asked for and nobody pays for. */
+  unbilled?: {
+    tokens: Partial<Record<UnbilledReason, number>>;
+    /** How many of them are work that providers have done. */
+    worked: number;
+  };
 }
 
 /** A request that this delivery has ended. */

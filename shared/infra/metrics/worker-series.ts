@@ -39,7 +39,7 @@ export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauge
     tokens: count('parley_tokens_total', 'Metered tokens by tier and kind (prompt, completion).', ['tier', 'kind']),
     unbilled: count(
       'parley_unbilled_tokens_total',
-      'Prompt tokens that a provider was asked and nobody pays for, by reason (cancelled, failed, flagged, not_json).',
+      'Tokens that providers were asked for and nobody pays for, by reason (cancelled, failed, flagged, not_json, over_grant).',
       ['reason'],
     ),
     attempts: count('parley_provider_attempts_total', 'Provider calls by target (provider and model) and outcome.', [

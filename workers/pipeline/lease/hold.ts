@@ -1,3 +1,4 @@
+import type { Usage } from '../../../shared/contracts/events.ts';
 import { priceUsage } from '../../../shared/domain/pricing/pricing.ts';
 import type { Rates } from '../../../shared/domain/routing/routing.ts';
 import type { Held } from '../../../shared/infra/redis/requests/running-request.ts';
@@ -29,6 +30,18 @@ export function boundReached(terms: HoldTerms, held: Held, promptTokens: number)
   if (paidTokens(terms, held, promptTokens) <= held.tokens - promptTokens) return 'credits';
   const isTest = held.micro === Infinity;
   return isTest ? 'allowance' : 'budget';
+}
+
+/** The part of a usage that a hold pays for: the answer is cut before the prompt. */
+export function paidPart({ rates }: HoldTerms, held: Held, usage: Usage): Usage {
+  if (priceUsage(usage, rates) <= held.micro && usage.promptTokens + usage.completionTokens <= held.tokens)
+    return usage;
+  const covered = (tokens: number, rate: number, micro: number, most: number) =>
+    Math.max(0, Math.min(tokens, most, rate > 0 ? Math.floor(micro / rate) : Infinity));
+  const promptTokens = covered(usage.promptTokens, rates.promptMicro, held.micro, held.tokens);
+  const left = held.micro - promptTokens * rates.promptMicro;
+  const completionTokens = covered(usage.completionTokens, rates.completionMicro, left, held.tokens - promptTokens);
+  return { promptTokens, completionTokens, estimated: true };
 }
 
 /** What a request with an answer of this length has to hold; lengths beyond `maxTokens` count as `maxTokens`. */

@@ -4,7 +4,7 @@ import type { DeliveryRef, Held } from '../../../shared/infra/redis/requests/run
 import type { RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import { Stopped } from '../stage.ts';
 import type { Bound, Lease } from '../stage.ts';
-import { boundReached, grantedTokens, holdFor } from './hold.ts';
+import { boundReached, grantedTokens, holdFor, paidPart } from './hold.ts';
 import type { HoldTerms } from './hold.ts';
 
 /** Less than a third of the lease, so that two renewals may fail before it ends. */
@@ -14,8 +14,9 @@ const FIRST_INTERVAL_TOKENS = 100;
 /** Minimum length of answer to ask for before a provider is called; any part that is granted is enough. */
 const LEAST_ANSWER_TOKENS = 32;
 /**
- * A positive balance always admits one request, which may overrun it by this: half of the bound in
- * docs/spec/contract.md section 8.
+ * A positive balance always admits one request, whose prompt and first words may overrun it by this
+ * (docs/spec/contract.md section 8, Bounds). Later text may overrun it, too, because the estimate of its tokens may be
+ * high; but that is not charged.
  */
 const OVERRUN_TOKENS = 100;
 
@@ -39,6 +40,8 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
   const { ref, rates, maxTokens, remainingMs } = options;
   const controller = new AbortController();
   let { held } = options;
+  /** What was held before later text overran a bound. */
+  let chargeable: Held | undefined;
   let used: Usage = { promptTokens: 0, completionTokens: 0 };
   /** Undefined: no target has been chosen, so nothing has to be held yet. */
   let promptTokens: number | undefined;
@@ -69,12 +72,12 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     return Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
   }
 
-  async function renew(mustTokens: number, aheadTokens: number): Promise<void> {
+  async function renew(mustTokens: number, aheadTokens: number, over = NOTHING): Promise<void> {
     const renewal = await requests.renew(ref, {
       weight: used.promptTokens + Math.min(maxTokens, used.completionTokens + nextInterval()),
       must: needFor(mustTokens),
       ahead: needFor(aheadTokens),
-      overrun,
+      overrun: over,
     });
     if (renewal.outcome !== 'superseded') held = renewal.held;
     if (renewal.outcome !== 'ok') stop(renewal.outcome);
@@ -119,18 +122,37 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
       promptTokens = tokens;
       used = { promptTokens: tokens, completionTokens: 0 };
       const least = Math.min(maxTokens, LEAST_ANSWER_TOKENS);
-      if (isNew || granted() < least) await renew(least, maxTokens);
+      if (isNew || granted() < least) await renew(least, maxTokens, overrun);
       if (granted() === 0) exhaust();
       controller.signal.throwIfAborted();
       return granted() === Infinity;
     },
     async grant(completionTokens) {
       try {
-        await renew(completionTokens, completionTokens * 2 + FIRST_INTERVAL_TOKENS);
+        const ahead = completionTokens * 2 + FIRST_INTERVAL_TOKENS;
+        await renew(completionTokens, ahead);
+        if (granted() >= completionTokens || controller.signal.aborted) return;
+        chargeable ??= held;
+        await renew(completionTokens, ahead, overrun);
       } catch (error) {
         log.warn('A running request could not be granted more; it tries again.', { requestId: ref.requestId, error });
         throw error;
       }
+    },
+    async payable(usage) {
+      const covered = () => paidPart(options, chargeable ?? held, usage);
+      if (chargeable !== undefined || covered() === usage) return covered();
+      try {
+        used = usage;
+        promptTokens = usage.promptTokens;
+        await renew(usage.completionTokens, usage.completionTokens);
+      } catch (error) {
+        log.warn('Redis did not say whether more is covered than is held; nothing beyond that is charged.', {
+          requestId: ref.requestId,
+          error,
+        });
+      }
+      return covered();
     },
     check: renewForNext,
     release() {

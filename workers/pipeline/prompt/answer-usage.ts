@@ -1,6 +1,8 @@
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../../shared/contracts/events.ts';
 import type { ReportedUsage } from '../../providers/provider.ts';
+import { BYTES_PER_TOKEN } from '../../../shared/domain/pricing/pricing.ts';
+import type { Ask } from '../stage.ts';
 import { countBytes, countPrompt } from './fit-window.ts';
 import { loadTokenizer } from './tokenizer.ts';
 
@@ -37,6 +39,18 @@ export function believedUsage(
   if (reasoned > REASONING_TOKENS_MAX) return undefined;
   if (completionTokens <= maxTokens) return { promptTokens, completionTokens };
   return { promptTokens, completionTokens: maxTokens, estimated: true };
+}
+
+/** Tokens that a fast model writes in a second. So many count while nothing of an answer was heard. */
+const SILENT_TOKENS_PER_SECOND = 100;
+
+/** What a call cost the operator: the provider's count if it is plausible, or else what was sent and heard. */
+export function askedTokens({ messages, promptTokens, maxTokens, heard, said, durationMs }: Ask): number {
+  const { units, pieces } = heard;
+  const believed = said && believedUsage(said, messages, pieces > 0 ? 'text' : '', maxTokens);
+  if (believed !== undefined) return believed.promptTokens + believed.completionTokens;
+  const unheard = Math.min(maxTokens, Math.floor((durationMs / 1000) * SILENT_TOKENS_PER_SECOND));
+  return promptTokens + (pieces > 0 ? Math.max(pieces, Math.ceil(units / BYTES_PER_TOKEN)) : unheard);
 }
 
 /**

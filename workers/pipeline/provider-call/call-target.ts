@@ -17,7 +17,7 @@ import { amountWith, estimatePrompt, estimateTokens } from '../lease/estimate-to
 import { openReleaseGate } from '../lease/release-gate.ts';
 import { believedUsage, estimateUsage } from '../prompt/answer-usage.ts';
 import type { TargetPrompt } from '../prompt/fit-window.ts';
-import type { Outcome, Routed } from '../stage.ts';
+import type { Ask, Outcome, Routed } from '../stage.ts';
 import { NotJsonError, isJsonObject, withoutFence } from './caller-error.ts';
 import { firstTokenLimit } from './provider-call-clock.ts';
 import { runProviderCall } from './run-provider-call.ts';
@@ -90,6 +90,16 @@ export function createCallTarget(deps: CallTargetDeps) {
     const { target, provider } = route;
     const asked = { provider: provider.name, model: target.model };
     const promptTokens = estimatePrompt(messages);
+    const call: Ask = {
+      messages,
+      promptTokens,
+      maxTokens,
+      heard: { units: 0, pieces: 0 },
+      said: undefined,
+      durationMs: 0,
+      isRefused: false,
+    };
+    answer.asks.push(call);
     Object.assign(answer, { text: '', asked: messages, promptTokens, ...asked });
     if (writer === undefined) answer.unsent = [];
     const calledAt = clock.now();
@@ -105,7 +115,7 @@ export function createCallTarget(deps: CallTargetDeps) {
       if (writer === undefined) answer.unsent.push(text);
       else writer.write(text);
     });
-    const call: ProviderCallInput = {
+    const input: ProviderCallInput = {
       envelope,
       target,
       provider,
@@ -120,17 +130,29 @@ export function createCallTarget(deps: CallTargetDeps) {
       betweenTokensMs,
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
       readLater: writer?.readLater,
+      onHeard(event) {
+        if (event.kind === 'end') {
+          call.said = event.usage;
+          return;
+        }
+        call.heard.units += event.text.length;
+        call.heard.pieces += 1;
+      },
       onText: gate.push,
     };
-    const generateText = () => runProviderCall(adapters[provider.kind], call);
+    const generateText = () => runProviderCall(adapters[provider.kind], input);
     try {
       const result = await traceProviderCall(answer.trace, asked, clock.now, generateText);
       await gate.end();
       return result;
+    } catch (error) {
+      call.isRefused = error instanceof ProviderError && error.fault !== 'silent' && call.heard.pieces === 0;
+      throw error;
     } finally {
       gate.close();
       const endedAt = clock.now();
-      if (endedAt - calledAt > deps.slowAnswerMs) slowAt.set(nameOf(route), endedAt);
+      call.durationMs = endedAt - calledAt;
+      if (call.durationMs > deps.slowAnswerMs) slowAt.set(nameOf(route), endedAt);
     }
   }
 

@@ -39,6 +39,8 @@ export interface ProviderCallInput {
   readLater?: ProviderCall['readLater'];
   /** The call's place at the provider, which learns from the answer. */
   seat?: Pick<Seat, 'noteText' | 'noteLimits'>;
+  /** Called for each part of the answer, before anything else is done with it. */
+  onHeard?: (event: ProviderEvent) => void;
   /** Takes released text; called in order. */
   onText: (text: string) => void;
 }
@@ -114,6 +116,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   /** Called as each part of the answer is read. Anything it throws ends the call. */
   function hear(event: ProviderEvent): void {
     if (state.hasEnded) return;
+    input.onHeard?.(event);
     if (event.kind === 'end') {
       state.hasEnded = true;
       clock.rest();

@@ -73,8 +73,10 @@ export interface Ending {
   earlier?: readonly string[];
   terminal: Terminal;
   costMicro: number;
-  /** Tokens that a provider was asked, if nobody pays for them: they stay in the key's window and in the test allowance. */
+  /** Tokens that providers were asked for and nobody pays for: they count in the key's window and the test allowance. */
   unbilledTokens?: number;
+  /** How many of them are work of providers: they count towards the tenant's hour. */
+  unpaidTokens?: number;
   /** How far the charge may overdraw the account. */
   overdraftMicro?: number;
   /** How long answer and record are kept. */

@@ -45,6 +45,7 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
       unsent: [],
       sent: [],
       asked: undefined,
+      asks: [],
       promptTokens: 0,
       provider: '',
       model: '',

@@ -21,6 +21,7 @@ describe('generate', () => {
         await asked.promise;
         granted = 4_000;
       },
+      payable: (usage) => Promise.resolve(usage),
       exhaust: () => undefined,
       check: () => Promise.resolve(),
       stop: () => undefined,
@@ -71,7 +72,7 @@ describe('generate', () => {
       history: [],
       prompt: { instruction: undefined, history: [], submitted: [{ role: 'user', content: 'Hello' }] },
       targets: [{ provider, target: { model: 'm', contextWindow: 100_000 } }],
-      answer: { text: '', unsent: [], sent: [], sentSeq: 0, promptTokens: 0, trace: { attempts: [] } },
+      answer: { text: '', unsent: [], sent: [], sentSeq: 0, asks: [], promptTokens: 0, trace: { attempts: [] } },
     } as unknown as Routed;
 
     const { outcome } = await generate(run);

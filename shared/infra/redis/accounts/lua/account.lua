@@ -2,6 +2,7 @@
 -- requests that are not settled) and `held` (admitted requests that have not finished). Spendable = book - pend - held. The
 -- monthly token budget has the same three for each month: `bt:`, `pt:` and `ht:`.
 local ALLOWANCE_MS = 2 * 86400000
+local HOUR_MS = 3600000
 
 -- The number that Redis returned as text, or 0. `+ 0` reads the text once, tonumber twice.
 local function number_of(value)
@@ -38,6 +39,13 @@ local function use_allowance(allowance, tokens)
     redis.call('INCRBY', allowance, int(tokens))
     redis.call('PEXPIRE', allowance, ALLOWANCE_MS)
   end
+end
+
+-- The tokens of work that providers have done for a tenant in this hour (UTC) and nobody pays for. `noted` is an hour and
+-- its tokens (finish.lua).
+local function unpaid_in_hour(noted, now)
+  local hour, tokens = string.match(noted or '', '^(%d+) (%d+)$')
+  return hour and hour + 0 == math.floor(now / HOUR_MS) and tokens + 0 or 0
 end
 
 -- A request may hold more than it needs yet, but at most 1/16 of what is left, so that holds of running requests do not

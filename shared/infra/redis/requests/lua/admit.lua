@@ -16,6 +16,8 @@
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local IDEMPOTENCY_MS = 86400000
+-- An hour's ceiling of tokens that nobody pays for: this part of the tokens a minute, but no less than so many.
+local UNPAID_PART, UNPAID_LEAST = 10, 1000000
 -- Endpoints with a throttle log of their own.
 local ENDPOINTS = { 'chat', 'chat.stream' }
 
@@ -77,15 +79,15 @@ local key_flag, tenant_flag, mean, known = unpack(named_key
 local joined, retries = try == '' and known, try == 'again' and known
 
 local finish_name, owed_name, hold_name = 'f:' .. lane, 'o:' .. lane, 'ht:' .. month
-local names = { 'u', finish_name, owed_name, 'open', 'weight', 'held', hold_name }
+local names = { 'u', finish_name, owed_name, 'open', 'weight', 'held', hold_name, 'unpaid' }
 if billed then
-  names[8], names[9] = 'book', 'pend'
-  if budget ~= '' then names[10], names[11] = 'bt:' .. month, 'pt:' .. month end
+  names[9], names[10] = 'book', 'pend'
+  if budget ~= '' then names[11], names[12] = 'bt:' .. month, 'pt:' .. month end
 end
 -- A turn can follow another one only if requests are waiting.
 if first[1] then names[#names + 1] = 's:' .. lane end
 local account = redis.call('HMGET', KEYS[4], unpack(names))
-local newest, finish, owed, open_text, known_weight, held, held_tokens = unpack(account, 1, 7)
+local newest, finish, owed, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
 local use = to_use(KEYS[4], newest, now)
 
 completion = math.min(completion, mean and math.ceil(mean) or MEAN_UNKNOWN)
@@ -97,7 +99,8 @@ local micro = prompt * prompt_rate + completion * completion_rate
 -- again only if the bound reaches a limit.
 local open, held, held_tokens = number_of(open_text), number_of(held), number_of(held_tokens)
 local day = day_key and read_day(day_key, now)
-local is_free = not existing and not lease_key and not key_flag and not tenant_flag and not joined and not retries
+local is_unpaid_full = noted and tenant_tpm >= 0 and unpaid_in_hour(noted, now) >= math.max(UNPAID_LEAST, tenant_tpm / UNPAID_PART)
+local is_free = not is_unpaid_full and not existing and not lease_key and not key_flag and not tenant_flag and not joined and not retries
   and (requests < rpm_limit or is_batch)
   and (not throttled or throttled < throttle_limit)
   and (not day or day.total < daily_limit)
@@ -113,7 +116,7 @@ if not billed then
   used = number_of(redis.call('GET', allowance_key))
   left = budget - used
 else
-  local book, pending, booked_tokens, pending_tokens = unpack(account, 8)
+  local book, pending, booked_tokens, pending_tokens = unpack(account, 9)
   balance = book and book - number_of(pending)
   is_free = is_free and book and balance > 0 and (held <= 0 or balance - held >= micro)
   if book and budget ~= '' then left, used = budget - number_of(booked_tokens) - number_of(pending_tokens), held_tokens end
@@ -129,7 +132,7 @@ if not is_free then
     tenant = tenant, channel = channel, lease_key = lease_key, closed_key = closed_key, leader = leader,
     throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
     requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
-    line = line, kept = kept, keeps = whole_tpm >= 0,
+    is_unpaid_full = is_unpaid_full, line = line, kept = kept, keeps = whole_tpm >= 0,
     daily_limit = daily_limit, tenant_rpm = tenant_rpm, tenant_tpm = tenant_tpm, open_limit = open_limit, share = share,
     lane_limit = lane_limit, is_open_known = open_text, open = open, waiting = waiting, estimate = estimate, needed = needed,
     micro = micro, balance = balance, held = held, left = left, used = used,

@@ -20,11 +20,11 @@ local NOTICES_MAX = 100000
 
 -- Local names are found sooner than global ones.
 local KEYS, ARGV = KEYS, ARGV
--- `kept` is how many tokens stay in the window of the key and in the test allowance; `overdraft` by how many micro-credits the
--- account may be overdrawn; `follows` the sequence number of the event before; `retention` in ms (0 keeps nothing); `owner`
+-- `kept` is how many tokens stay in the window of the key and in the test allowance; `unpaid` how many providers have
+-- worked on and nobody pays for; `overdraft` by how many micro-credits the account may be overdrawn; `follows` the sequence number of the event before; `retention` in ms (0 keeps nothing); `owner`
 -- names the claim ('': not compared); `job_lock` is the lock of the job that ends with the request ('': none).
-local cost, tokens, completion, kept, overdraft, fence, last_seq, follows, status, retention, owner, lane, job_lock =
-  struct.unpack('sssssssssssss', ARGV[2])
+local cost, tokens, completion, kept, unpaid, overdraft, fence, last_seq, follows, status, retention, owner, lane,
+  job_lock = struct.unpack('ssssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
 local id = ARGV[1]
 if ARGV[6] and follows == '0' then
@@ -128,6 +128,10 @@ if estimate then
     put(fields, 'ends:own', int(own_ends))
   end
 end
+if unpaid ~= '0' and not is_unheard then
+  local before = unpaid_in_hour(redis.call('HGET', KEYS[4], 'unpaid'), now)
+  put(fields, 'unpaid', int(math.floor(now / HOUR_MS)) .. ' ' .. int(before + unpaid))
+end
 if #fields > 0 then redis.call('HSET', KEYS[4], unpack(fields)) end
 if row and row.shift ~= 0 and row.ends % ENDS == 0 then
   move_waiting(KEYS[11], tag .. lane .. ':prioritized', tag .. 'r:', row)
@@ -155,5 +159,5 @@ else
 end
 -- Nothing was charged that could be given back (void.lua).
 if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
-leave_end(tag, KEYS[4], id, KEYS[1], stream, KEYS[10], retention, own_retention, alone, now)
+leave_end(tag, id, KEYS[1], stream, KEYS[10], retention, own_retention, alone, now)
 return ended

@@ -125,6 +125,7 @@ local function refusal(known)
   if tenant_tpm >= 0 and use.tokens > 0 and use.tokens + estimate > tenant_tpm then
     refuse('tenant_tpm', wait_for_use(use, 'tokens', math.max(0, tenant_tpm - estimate), now))
   end
+  if known.is_unpaid_full then refuse('unpaid', HOUR_MS - now % HOUR_MS) end
   -- A running request ends and gives its hold back within about one recent duration; the first of many ends sooner.
   local duration = number_of(redis.call('HGET', KEYS[4], 'duration'))
   local function soon_ms(count)
