@@ -44,7 +44,7 @@ export interface AdmissionEvents {
 
 export interface AcceptDeps {
   admit: ReturnType<typeof createAdmission>;
-  enqueuer: Enqueuer;
+  enqueuer: Pick<Enqueuer, 'enqueue' | 'takeBack'>;
   hub: RelayHub;
   records: Pick<RecordStore, 'attach' | 'detach'>;
   recall: Recall;

@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { admissionUnanswered, toRefusal } from '../../shared/admission/refusals.ts';
 import type { OwnLimit } from '../contract/define-endpoint.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { LOOKUPS_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
+import { LOOKUPS_PER_MINUTE, TENANT_LOOKUPS_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { addressBlockOf } from '../http/address-block.ts';
@@ -34,7 +34,8 @@ function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Gua
     const principal = principalOf(res);
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;
-    if (verdict === 'rpm' || verdict === 'throttle') throw overLimit(admission, principal);
+    if (verdict === 'rpm' || verdict === 'throttle' || verdict === 'tenant_calls')
+      throw overLimit(admission, principal);
     if (verdict === 'revoked' || verdict === 'suspended' || verdict === 'moved' || verdict === 'moving')
       throw toRefusal({ ...admission, verdict }, principal, 'chat');
   };
@@ -42,8 +43,12 @@ function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Gua
 
 /** Counts a request that looks up, resumes or cancels another: it has its own limit and costs nothing of the rpm. */
 export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>, follow: FollowMove): Guard {
-  return createCounter(store.countLookup, follow, ({ retryAfterMs }) => {
-    const message = `The limit of ${LOOKUPS_PER_MINUTE} look-ups per minute and key is reached; wait as Retry-After says.`;
+  return createCounter(store.countLookup, follow, ({ retryAfterMs, verdict }) => {
+    const limit =
+      verdict === 'tenant_calls'
+        ? `The account's limit of ${TENANT_LOOKUPS_PER_MINUTE} look-ups per minute over all keys`
+        : `The limit of ${LOOKUPS_PER_MINUTE} look-ups per minute and key`;
+    const message = `${limit} is reached; wait as Retry-After says.`;
     return new ServiceError('rpm_exceeded', message, {
       retryAfterSeconds: toRetrySeconds(retryAfterMs),
     });
@@ -67,7 +72,9 @@ export function createCountRequest(
         store.count(requestId, principal, true, own === undefined ? undefined : { ...own, limit: own.perMinute }),
       follow,
       (admission, principal) => {
-        if (own === undefined || admission.verdict === 'rpm')
+        const { verdict } = admission;
+        if (verdict === 'tenant_calls') return toRefusal({ ...admission, verdict }, principal, 'chat');
+        if (own === undefined || verdict === 'rpm')
           return toRefusal({ ...admission, verdict: 'rpm' }, principal, 'chat');
         return new ServiceError(
           'rpm_exceeded',
@@ -100,7 +107,7 @@ export function createRefusalCounter(
     const { verdict } = admission;
     // The scope comes before the tenant's status (docs/spec/contract.md section 3).
     if (verdict === 'suspended' && error.code === 'endpoint_not_allowed') return error;
-    return verdict === 'rpm' || verdict === 'revoked' || verdict === 'suspended'
+    return verdict === 'rpm' || verdict === 'tenant_calls' || verdict === 'revoked' || verdict === 'suspended'
       ? toRefusal({ ...admission, verdict }, principal, 'chat')
       : error;
   }

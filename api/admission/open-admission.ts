@@ -25,6 +25,9 @@ interface AdmissionParts {
 /** With Redis away a caller is told 503 within 2 s (docs/architecture/facts.md section 3), of which its admission took some. */
 const TELL_MS = 1_800;
 
+/** How long an ingress that ends still tries to take back what it has answered 503 for. */
+const TAKE_BACK_MS = 5_000;
+
 /** Opens the path of a chat request into the queue, or to the answer of an earlier call. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
@@ -69,6 +72,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
       ledger: createLedgerRepository(mongo),
     }),
   });
+  closer.defer('taking back', () => enqueuer.idle(), { limitMs: TAKE_BACK_MS });
   const admit = createAdmission({
     store: admissionStore,
     accounts,

@@ -1,6 +1,7 @@
 import { openRecovery } from '../../shared/admission/open-recovery.ts';
 import type { OpenRecoveryDeps, Recovery } from '../../shared/admission/open-recovery.ts';
 import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
+import { namedUntil } from '../../shared/contracts/stored-answer.ts';
 import type { StoredAnswer } from '../../shared/contracts/stored-answer.ts';
 import type { Space } from '../../shared/contracts/space.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
@@ -48,8 +49,9 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
   }
 
   async function restore(shard: number, answer: StoredAnswer, now: number): Promise<void> {
-    const namedMs = Math.max(1, answer.expiresAt - now);
-    await cache.restore(shard, answer, { ttlMs: Math.min(retentionMs, namedMs), namedMs });
+    const keptMs = Math.max(1, answer.expiresAt - now);
+    const namedMs = Math.min(keptMs, namedUntil(answer) - now);
+    await cache.restore(shard, answer, { ttlMs: Math.min(retentionMs, keptMs), namedMs });
   }
 
   /** Until a lost request is back, no other request may run under its Idempotency-Key. */

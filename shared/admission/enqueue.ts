@@ -39,6 +39,8 @@ export interface Enqueuer {
    * into line instead where another call has joined it.
    */
   takeBack(requestId: string, principal: Principal, isRefused?: boolean, envelope?: RequestEnvelope): void;
+  /** Waits for what is being taken back: no other process knows of it. */
+  idle(): Promise<void>;
 }
 
 const RETRY_MS = 250;
@@ -50,6 +52,8 @@ const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missin
 
 export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
   const { line, store, clock, log, giveUpAfterMs, tellWithinMs, recentWrites, refund } = deps;
+
+  const takingBack = new Set<Promise<void>>();
 
   /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
   function noteTaken(state: string | undefined, requestId: string, principal: Principal): void {
@@ -79,17 +83,20 @@ export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
   async function untilConfirmed(write: () => Promise<string>, requestId: string): Promise<string | undefined> {
     const state = await tryUntil(clock.now() + giveUpAfterMs, write);
     if (state === undefined)
-      log.error('An admission could not be taken back in time; the sweep will end it.', { requestId });
+      log.error('An admission could not be taken back in time; if Redis has it in line, it runs.', { requestId });
     return state;
   }
 
   function takeBack(requestId: string, principal: Principal, isRefused = false, envelope?: RequestEnvelope): void {
     // LOST is for whoever reads the request's stream by its id.
-    void untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId).then(async (state) => {
+    const taking = untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId);
+    const taken = taking.then(async (state) => {
       if (!isRefused) noteTaken(state, requestId, principal);
       if (state === 'joined' && envelope !== undefined) await putInLineForOthers(envelope, principal);
       if (state === 'gone') await refund?.(requestId, principal);
     });
+    takingBack.add(taken);
+    void taken.finally(() => takingBack.delete(taken));
   }
 
   async function putInLine(envelope: RequestEnvelope, { shard }: Principal): Promise<void> {
@@ -148,5 +155,9 @@ export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
     },
 
     takeBack,
+
+    async idle() {
+      await Promise.all(takingBack);
+    },
   };
 }

@@ -1,5 +1,6 @@
 import type { ChatRoute } from '../contracts/jobs.ts';
 import type { Principal } from '../domain/keys/principal.ts';
+import { tenantCallsPerMinute } from '../domain/limits/defaults.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../errors/service-error.ts';
 import type { Admission, Verdict } from '../infra/redis/requests/admission-store.ts';
@@ -50,6 +51,12 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
   tpm: {
     code: 'tpm_exceeded',
     message: ({ limits }) => `The key's limit of ${limits.tpm} tokens per minute is reached; wait as Retry-After says.`,
+    waits: true,
+  },
+  tenant_calls: {
+    code: 'rpm_exceeded',
+    message: ({ limits }) =>
+      `The account's limit of ${tenantCallsPerMinute(limits)} requests per minute over all keys, chat apart, is reached; wait as Retry-After says.`,
     waits: true,
   },
   tenant_rpm: {

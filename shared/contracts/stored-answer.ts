@@ -25,3 +25,8 @@ export interface StoredAnswer extends EndedAnswer {
 
 /** Answers asked for with an Idempotency-Key or asynchronously are stored for a day (docs/spec/contract.md section 7). */
 export const STORED_ANSWER_MS = 24 * 3_600_000;
+
+/** Until when the answer stands for its Idempotency-Key, however long it is kept. Milliseconds since the epoch. */
+export function namedUntil({ fields }: Pick<EndedAnswer, 'fields'>): number {
+  return Number(fields['acceptedAt']) + STORED_ANSWER_MS;
+}

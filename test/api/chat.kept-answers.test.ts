@@ -53,6 +53,22 @@ describe('an answer that is kept for a day', () => {
     expect(service.provider.stats().calls).toBe(0);
   });
 
+  it('does not answer for its Idempotency-Key on the second day, however long its tenant keeps it', async () => {
+    const { key } = await service.startTenant({ tenant: { retention_seconds: 7 * 86_400 } });
+    const send = (text: string) => postChat(service.app, key, chatOf(text)).set('Idempotency-Key', KEY);
+    const id = String((await send('Monday')).body.id);
+    await kept(id);
+    await forget(id, { whole: true });
+    const yesterday = String(Date.now() - 86_400_000);
+    await service.models.answers.updateOne({ _id: id }, { $set: { 'fields.acceptedAt': yesterday } });
+    await get(key, `/chat/${id}`);
+
+    const next = await send('Tuesday');
+
+    expect([next.status, next.headers['idempotent-replayed']]).toEqual([200, undefined]);
+    expect((await get(key, `/chat/${id}`)).status).toBe(200);
+  });
+
   it('is the same stream, byte for byte, from any event', async () => {
     service.provider.change({ chunks: 12, chunk_ms: 20 });
     const { key } = await service.startTenant();

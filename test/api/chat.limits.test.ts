@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type request from 'supertest';
+import request from 'supertest';
 
-import { chatOf, postChat, postStream } from '../support/chat.ts';
+import { chatOf, errorOf, postChat, postStream } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { useService } from '../support/use-service.ts';
 import { moveUse } from '../support/use-window.ts';
@@ -84,6 +84,52 @@ describe('the requests of a minute', () => {
 
     const [answered] = await sendUntilRefused(() => postChat(service.app, key, SHORT));
     expect(answered).toBe(4);
+  });
+});
+
+describe('the calls beside chat of all keys of a tenant together', () => {
+  /** As if other keys of the tenant had made so many in this minute. */
+  async function fill(log: 'keyRpm' | 'lookups', tenantId: string, count: number): Promise<void> {
+    const key = service.keyspace.shard(0)[log](tenantId);
+    await service.redis.zadd(key, ...Array.from({ length: count }, (_, index) => [Date.now(), `req_${index}`]).flat());
+  }
+
+  it('are ten times what a key has by default, and then 429 rpm_exceeded', async () => {
+    const { key, tenantId } = await service.startTenant({ tenant: { rpm: 60 } });
+    const list = () => request(service.app).get('/platform/v1/keys').auth(key, { type: 'bearer' });
+    await fill('keyRpm', tenantId, 599);
+
+    expect((await list()).status).toBe(200);
+    const refused = await list();
+
+    expect(refused.status).toBe(429);
+    expect(errorOf(refused)).toMatchObject({
+      code: 'rpm_exceeded',
+      message:
+        "The account's limit of 600 requests per minute over all keys, chat apart, is reached; wait as Retry-After says.",
+    });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    // Chat has a ceiling of its own.
+    expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+  });
+
+  it('are as many as a key may make that has more', async () => {
+    const { key, tenantId } = await service.startTenant({ tenant: { rpm: 602 } });
+    await fill('keyRpm', tenantId, 601);
+    const list = () => request(service.app).get('/platform/v1/keys').auth(key, { type: 'bearer' });
+
+    expect([(await list()).status, (await list()).status]).toEqual([200, 429]);
+  });
+
+  it('are 6,000 look-ups', async () => {
+    const { key, tenantId } = await service.startTenant();
+    await fill('lookups', tenantId, 5_999);
+    const look = () => request(service.app).get('/platform/v1/chat/req_0').auth(key, { type: 'bearer' });
+
+    expect((await look()).status).toBe(404);
+    const refused = await look();
+    expect(refused.status).toBe(429);
+    expect(errorOf(refused)['message']).toContain('6000 look-ups per minute over all keys');
   });
 });
 

@@ -58,6 +58,28 @@ it('gives a tenant one deletion and one export at a time, and others theirs', as
   if (next !== undefined) await jobs.fail(next, 'in vain', NOW);
 });
 
+it('lets the deletions of entities that wait go with the one whose turn it is, and nothing else', async () => {
+  const [first, second, third] = [await add('ten_g'), await add('ten_g'), await add('ten_g', { mode: 'test' })];
+  await add('ten_g', { kind: 'export' });
+  await add('ten_g', { scope: 'tenant' });
+  await add('ten_h');
+  const later = await add('ten_g', { claimedUntil: LATER });
+  const taken = await claim(first);
+  if (taken === undefined) throw new Error('It is not claimed');
+
+  const beside = await jobs.claimBeside(taken, NOW, LATER);
+
+  expect(beside.map(({ _id, status }) => [_id, status])).toEqual(
+    [second, third].map(({ jobId }) => [jobId, 'in_progress']),
+  );
+  expect(await jobs.claimBeside(taken, NOW, LATER)).toEqual([]);
+  await jobs.completeDeletion(taken, undefined, NOW);
+  // Their worker has died: the next turn takes them along.
+  const next = await claim(later, LATER);
+  if (next === undefined) throw new Error('It is not claimed');
+  expect((await jobs.claimBeside(next, LATER, LATER + 1)).map(({ claim: number }) => number)).toEqual([2, 2]);
+});
+
 it('gives the turn on when a job is given up for a while', async () => {
   const [first, second] = [await add('ten_c'), await add('ten_c')];
   const taken = await claim(first);

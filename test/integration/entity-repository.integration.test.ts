@@ -9,7 +9,9 @@ import { createEntityRepository } from '../../shared/infra/mongo/entities/entity
 import type { EntityRepository } from '../../shared/infra/mongo/entities/entity-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
-import { openTestMongo, uniqueName } from '../support/stores.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { meterMongo } from '../support/store-meter.ts';
+import { mongoUri, openTestMongo, uniqueName } from '../support/stores.ts';
 
 const TENANT = 'ten_1';
 const LIVE = { tenantId: TENANT, mode: 'live' } as const;
@@ -127,6 +129,34 @@ describe('a new entity', () => {
   });
 });
 
+describe('the history of an entity', () => {
+  it('is read in parts: MongoDB sends the texts of a part and no others', async () => {
+    const meter = await meterMongo(mongoUri(mongo.name));
+    const metered = await connectMongo(meter.url);
+    const { history } = createEntityRepository(metered);
+    const entityId = newEntity();
+    const text = 'x'.repeat(10_000);
+    await models.entities.create({
+      ...{ tenantId: TENANT, entityId, createdAt: 1 },
+      messages: Array.from({ length: 50 }, (_, seq) => {
+        return { role: 'user', content: `${seq} ${text}`, requestId: `req_${seq}`, seq, attempt: 1 };
+      }),
+    });
+    await history(LIVE, entityId, () => ({ from: 0, count: 0 }));
+    const before = meter.bytesOut();
+
+    const part = await history(LIVE, entityId, ({ length }) => ({ from: length - 3, count: 2 }));
+
+    expect(part?.map(({ requestId, content }) => [requestId, content.length])).toEqual([
+      ['req_47', text.length + 3],
+      ['req_48', text.length + 3],
+    ]);
+    expect(meter.bytesOut() - before).toBeLessThan(3 * text.length);
+    await metered.close();
+    await meter.close();
+  });
+});
+
 describe('entities of one entity_id, live and test', () => {
   it('are two, each with its own fields, history, list and end', async () => {
     const entityId = newEntity();
@@ -138,8 +168,9 @@ describe('entities of one entity_id, live and test', () => {
     expect(await entities.update(LIVE, entityId, { grade: '5' })).toMatchObject({ name: 'Ada', grade: '5' });
 
     expect(await entities.find(TEST, entityId)).toMatchObject({ name: 'Nobody' });
-    expect(await entities.history(LIVE, entityId)).toEqual([]);
-    expect(await entities.history(TEST, entityId)).toHaveLength(1);
+    const all = (ids: readonly string[]) => ({ from: 0, count: ids.length });
+    expect(await entities.history(LIVE, entityId, all)).toEqual([]);
+    expect(await entities.history(TEST, entityId, all)).toHaveLength(1);
     expect(await entities.remove(TEST, entityId, moment(10))).toBe(true);
     expect(await entities.find(LIVE, entityId)).toMatchObject({ name: 'Ada' });
     expect(await entities.find(TEST, entityId)).toBeUndefined();

@@ -6,6 +6,7 @@ import type { ErasureGate } from '../../shared/compliance/erasure-gate.ts';
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
+import { createConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
 import { createErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
@@ -196,6 +197,28 @@ it('keeps no answer of such a request, nor any of a tenant whose conversations w
   expect([await keep('other', NOW), await keep(undefined, NOW), await keep(undefined, NOW + 1)]).toEqual([
     ...[false, false, true],
   ]);
+});
+
+it('leaves intent and answer of a request that was accepted after the deletion', async () => {
+  const ids = [newId('req'), newId('req')] as const;
+  const times = [NOW, NOW + 1];
+  const expiresAt = new Date(Date.now() + 60_000);
+  await models.requestIntents.insertMany(
+    ids.map((_id, index) => {
+      return { _id, tenantId, shard: 0, envelopeJson: '{}', acceptedAt: times[index] ?? 0, lookAt: NOW, expiresAt };
+    }),
+  );
+  await models.answers.insertMany(
+    ids.map((_id, index) => {
+      return { _id, tenantId, fields: { acceptedAt: String(times[index]) }, entries: [], expiresAt };
+    }),
+  );
+
+  const { answers } = createConversationEraser(mongo);
+  expect(await answers({ tenantId, mode: 'any' }, SEQ)).toEqual({ answers: 1 });
+
+  for (const rows of [models.requestIntents.find({ tenantId }), models.answers.find({ tenantId })])
+    expect((await rows.lean()).map(({ _id }) => _id)).toEqual([ids[1]]);
 });
 
 it('books what is owed under the pseudonym', async () => {

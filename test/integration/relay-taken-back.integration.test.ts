@@ -178,6 +178,28 @@ describe('a request whose caller was told 503 before Redis said whether it is in
   });
 });
 
+describe('an ingress that ends', () => {
+  it('waits until Redis has heard what it has answered 503 for', async () => {
+    const { lab } = relay;
+    const request = await lab.admit();
+    let tries = 0;
+    const enqueuer = createEnqueuer({
+      line: unansweredLine(request),
+      store: {
+        voidForGood: lab.admissions.voidForGood,
+        disown: (...call) =>
+          ++tries < 3 ? Promise.reject(new Error('Connection is closed')) : lab.admissions.disown(...call),
+      },
+      ...{ clock: systemClock, log: createRecordingLog(), giveUpAfterMs: 5_000 },
+    });
+    enqueuer.takeBack(request.requestId, request.principal);
+
+    await enqueuer.idle();
+
+    expect(await lab.redis.hget(lab.keys.record(request.requestId), 'state')).toBe('void');
+  });
+});
+
 describe('an outage of Redis that is longer than readers are missed for', () => {
   it('ends nothing, as long as their ingress may just be coming back', async () => {
     const { lab } = relay;

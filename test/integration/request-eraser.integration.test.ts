@@ -3,8 +3,11 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { createOutboxSearch } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
 import type { RequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
-import { endingOf, openRequestLab, SHARD } from '../support/request-lab.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import { endingOf, openRequestLab, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+import { meterRedis } from '../support/store-meter.ts';
+import { redisUrl } from '../support/stores.ts';
 
 const IDEMPOTENCY = { name: 'a-name', fingerprint: 'of-a-body' };
 
@@ -109,6 +112,17 @@ it('touches no request that runs, was accepted later, is another tenant’s or o
   expect(await erase(later, later.admission.seq)).toBe('erased');
 });
 
+it('leaves the tombstone of another tenant as it is: whoever has the end of its request may put it back', async () => {
+  const [mine, other] = [await lab.tenant(), await lab.tenant()];
+  await lab.admissions.void('req_lost', mine);
+  const before = await lab.redis.hgetall(lab.keys.record('req_lost'));
+
+  expect(await traces.erase(SHARD, other, { requestId: 'req_lost' }, ANY_SEQ)).toBe('foreign');
+
+  expect(before).toMatchObject({ state: 'void', untold: '1' });
+  expect(await lab.redis.hgetall(lab.keys.record('req_lost'))).toEqual(before);
+});
+
 it('frees an Idempotency-Key that only MongoDB knew, unless it stands for another request', async () => {
   const request = await lab.admit();
   await end(request);
@@ -129,20 +143,56 @@ async function idsOf(batches: AsyncIterable<string[]>): Promise<string[]> {
   return [...found].sort();
 }
 
-it('finds every request of a tenant, those of a shard that have not ended, and settlements that wait', async () => {
+it('finds what a tenant’s requests have left, its open ones, those of a shard, and settlements that wait', async () => {
   const principal = await lab.tenant();
-  const [ended, open] = await Promise.all([lab.admit({ principal }), lab.admit({ principal })]);
+  const [ended, open, cancelled, kept] = await Promise.all([
+    lab.admit({ principal }),
+    lab.admit({ principal }),
+    lab.admit({ principal }),
+    // A day, as a request that is asked for again.
+    lab.admit({ principal, retentionMs: 86_400_000 }),
+  ]);
   const foreign = await lab.admit({ principal: await lab.tenant() });
   await end(ended);
-  await lab.redis.hset(lab.keys.record('req_nobodys'), 'state', 'void');
+  await lab.run(kept, 1);
+  const endingOfKept = { ...endingOf(kept, 'lo', { prompt: 1, completion: 2 }), retentionMs: 86_400_000 };
+  await lab.requests.finish(kept.ref(1), 0, endingOfKept);
+  const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+  await records.cancel({ ...principal, shard: SHARD }, cancelled.requestId);
+  // Whose tombstone this is nobody knows, so no deletion may harden it.
+  await lab.redis.hset(lab.keys.record('req_nobodys'), 'state', 'void', 'untold', '1');
 
-  const own = [ended.requestId, open.requestId, 'req_nobodys'].sort();
-  expect(await idsOf(traces.all(SHARD, principal.tenantId))).toEqual(own);
+  const left = [ended, cancelled, kept].map(({ requestId }) => requestId);
+  expect(await idsOf(traces.left(SHARD, principal.tenantId))).toEqual(left.sort());
+  expect(await traces.openOf(SHARD, principal.tenantId)).toEqual([open.requestId]);
   expect(await idsOf(traces.open(SHARD))).toEqual([open.requestId, foreign.requestId].sort());
+  for (const list of await lab.redis.keys(`${lab.keys.left(principal.tenantId, 0).slice(0, -1)}*`))
+    expect(await lab.redis.pttl(list)).toBeGreaterThan(RETENTION_MS);
 
   const outbox = createOutboxSearch(lab.redis, lab.keyspace);
   expect(await outbox.find(SHARD, ({ requestId }) => requestId === ended.requestId)).toMatch(/^\d+-\d+$/);
   expect(await outbox.find(SHARD, ({ entityId }) => entityId !== undefined)).toBeUndefined();
+});
+
+it('looks for a tenant’s requests at the same cost, however many others have', async () => {
+  const [mine, other] = [await lab.tenant(), await lab.tenant()];
+  await end(await lab.admit({ principal: mine }));
+  const meter = await meterRedis(redisUrl());
+  const metered = createRequestEraser(await lab.connect(meter.url), lab.keyspace);
+  const costOf = async () => {
+    const before = meter.commands();
+    const found = await idsOf(metered.left(SHARD, mine.tenantId));
+    return { found: found.length, commands: meter.commands() - before };
+  };
+  // The first call opens the connection.
+  await costOf();
+  const alone = await costOf();
+
+  for (let count = 0; count < 50; count += 1) await end(await lab.admit({ principal: other }));
+
+  expect(alone.found).toBe(1);
+  expect(await costOf()).toEqual(alone);
+  await meter.close();
 });
 
 it('rewrites dead letters, be it a record or not', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
+import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createSettler } from '../../workers/settlement/settle.ts';
 import type { SettleDeps, Settler } from '../../workers/settlement/settle.ts';
@@ -39,6 +40,7 @@ function newSettler(faults: Partial<SettleDeps> = {}): Settler {
     outbox: lab.outbox,
     ledger: book.ledger,
     accounts: lab.accounts,
+    tenants: createTenantRepository(book.connection),
     leases: createLeaderLease(lab.redis, lab.keyspace, `process-${processes}`),
     clock: { now: () => time },
     events: { emit: () => undefined },
@@ -80,6 +82,21 @@ it('moves what waits into the book and the charge out of the pending ones', asyn
   expect(await newSettler().settleShard(SHARD)).toBe(3);
 
   await expectSettled(tenantId, 3);
+});
+
+it('is spent where its tenant is by now, however late its worker came back to the former shard', async () => {
+  const { tenantId } = await owing();
+  const NEXT = SHARD + 1;
+  const opened = await book.accounts.read(tenantId);
+  if (opened === undefined) throw new Error('The account is missing');
+  await lab.accounts.publishBook(NEXT, tenantId, opened);
+  // Settlement reads nothing else of a tenant.
+  await book.models.tenants.collection.insertOne({ _id: tenantId as never, shard: NEXT });
+
+  await newSettler().settleShard(SHARD);
+
+  await expectSettled(tenantId);
+  expect(await lab.accounts.read(NEXT, tenantId, '202611')).toMatchObject({ bookMicro: GRANT - COST });
 });
 
 it('never lets more be spent than there is, whatever the moment', async () => {

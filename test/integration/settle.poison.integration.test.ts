@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createSettler } from '../../workers/settlement/settle.ts';
 import type { BlockReason, SettleDeps, Settler } from '../../workers/settlement/settle.ts';
@@ -50,6 +51,7 @@ function newSettler(ledger: SettleDeps['ledger'] = book.ledger): Settler {
     outbox: lab.outbox,
     ledger,
     accounts: lab.accounts,
+    tenants: createTenantRepository(book.connection),
     leases: createLeaderLease(lab.redis, lab.keyspace, 'process'),
     clock: { now: () => time },
     events: {

@@ -86,6 +86,7 @@ async function newProcess(name: string): Promise<Settler> {
       ...accounts,
       publishBook: async (shard, tenantId, ...rest) => accounts.publishBook(shard, await mayDie(tenantId), ...rest),
     },
+    tenants: { elsewhere: () => Promise.resolve([]) },
     ledger: { settle: async (records, now) => mayDie(await ledger.settle(records, now)) },
     leases: createLeaderLease(client, lab.keyspace, name),
     // Every look goes back: in this test no time passes between a loss and its repair.

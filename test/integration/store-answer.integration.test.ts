@@ -1,15 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { Connection } from 'mongoose';
 
+import { namedUntil } from '../../shared/contracts/stored-answer.ts';
 import type { StoredAnswer } from '../../shared/contracts/stored-answer.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
 import { createStoreAnswer } from '../../workers/pipeline/store-answer.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { endingOf, FAILED, openRequestLab, REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
@@ -133,4 +135,44 @@ it('sets no time to live for a request that is run again meanwhile', async () =>
 
   expect(await lab.redis.hget(lab.keys.record(request.requestId), 'state')).toBe('accepted');
   expect(await lab.redis.pttl(lab.keys.record(request.requestId))).toBe(-1);
+});
+
+const DAY_MS = 86_400_000;
+
+describe('the answer of a tenant that keeps answers for longer than an Idempotency-Key lives', () => {
+  const idempotency = { name: 'report-42', fingerprint: 'f' };
+  async function stored(requestId: string, tenantId: string, acceptedAt: number): Promise<StoredAnswer> {
+    const answer: StoredAnswer = {
+      ...{ requestId, tenantId, mode: 'live', idempotency, entries: [] },
+      fields: { tenant: tenantId, state: 'done', acceptedAt: String(acceptedAt), finishedAt: String(acceptedAt + 5) },
+      expiresAt: acceptedAt + 30 * DAY_MS,
+    };
+    await answers.store(answer);
+    return answer;
+  }
+  const restore = (answer: StoredAnswer, now: number) =>
+    cacheOf().restore(SHARD, answer, { ttlMs: 60_000, namedMs: namedUntil(answer) - now });
+
+  it('is found by its key for 24 hours from its acceptance, and by its id until it goes', async () => {
+    const [space, acceptedAt] = [{ tenantId: newId('ten'), mode: 'live' } as const, Date.now()];
+    await stored('req_old', space.tenantId, acceptedAt);
+    const named = async (now: number) => (await answers.findNamed(space, idempotency.name, now))?.requestId;
+
+    expect(await named(acceptedAt + DAY_MS - 1)).toBe('req_old');
+    expect(await named(acceptedAt + DAY_MS)).toBeUndefined();
+    await stored('req_new', space.tenantId, acceptedAt + DAY_MS);
+    expect(await named(acceptedAt + DAY_MS)).toBe('req_new');
+    expect(await answers.find(space, 'req_old', acceptedAt + DAY_MS)).toBeDefined();
+  });
+
+  it('takes its key only while that lives when it comes back to Redis', async () => {
+    const answer = await stored(newId('req'), newId('ten'), Date.now() - DAY_MS);
+    const isNamed = () => cacheOf().isNamed(SHARD, idempotency.name);
+
+    await restore(answer, Date.now());
+    expect([await isNamed(), await lab.redis.exists(lab.keys.record(answer.requestId))]).toEqual([false, 1]);
+
+    await restore(answer, Date.now() - 1_000);
+    expect(await isNamed()).toBe(true);
+  });
 });

@@ -29,7 +29,7 @@ export type LineSendResult =
 
 export interface SendLineDeps {
   admit: ReturnType<typeof createAdmission>;
-  enqueuer: Enqueuer;
+  enqueuer: Pick<Enqueuer, 'enqueue' | 'takeBack'>;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
   /** The name under which this process holds the lease of the shard's batches. Redis admits only the leader's lines. */
   leaderId: string;

@@ -61,7 +61,8 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
   async function* requestsOf(subject: DeletedSubject, which: 'open' | 'all'): AsyncGenerator<KnownRequest[]> {
     const { tenantId, shard, entityId } = subject;
     if (entityId === undefined) {
-      for await (const ids of traces[which](shard, tenantId)) yield ids.map((requestId) => ({ requestId }));
+      if (which === 'open') yield (await traces.openOf(shard, tenantId)).map((requestId) => ({ requestId }));
+      else for await (const ids of traces.left(shard, tenantId)) yield ids.map((requestId) => ({ requestId }));
     } else {
       const ids = await traces.ofEntity(shard, tenantId, pseudonyms.of(tenantId, entityId));
       for (let from = 0; from < ids.length; from += AT_ONCE)

@@ -55,9 +55,9 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     return entityId === undefined ? text : hideName(text, entityId, pseudonyms.of(tenantId, entityId));
   }
 
-  async function eraseStores(subject: DeletedSubject, hands: JobHands): Promise<DeletionReport> {
+  async function eraseStores(subject: DeletedSubject, seq: number, hands: JobHands): Promise<DeletionReport> {
     const steps = [
-      () => conversations.answers(subject),
+      () => conversations.answers(subject, seq),
       () => conversations.entities(subject),
       () => copies.idempotency(subject, (text) => hideIn(subject, text)),
       () => copies.webhooks(subject),
@@ -89,7 +89,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     await requests.settled(subject, seq, hands);
     // Requests are erased before the other stores, whose contents are needed to find the requests in Redis.
     const streams = await requests.erase(subject, seq, hands);
-    const report = { streams, ...lines, ...(await eraseStores(subject, hands)) };
+    const report = { streams, ...lines, ...(await eraseStores(subject, seq, hands)) };
     await jobs.addToReport(job, report);
     return { found: ended + totalOf(report), seq };
   }

@@ -29,7 +29,7 @@ export class JobLost extends Error {
 export interface RunJobDeps {
   jobs: Pick<
     ComplianceWorkRepository,
-    'claim' | 'renew' | 'release' | 'fail' | 'next' | 'findUnpublished' | 'markPublished'
+    'claim' | 'claimBeside' | 'renew' | 'release' | 'fail' | 'next' | 'findUnpublished' | 'markPublished'
   >;
   queue: Pick<ComplianceQueue, 'add'>;
   kinds: Record<ComplianceJobRow['kind'], RunKind>;
@@ -69,7 +69,8 @@ function toEvent(
 
 /**
  * Runs one export or deletion, unless another worker is doing so, and publishes its end. Each tenant runs one job of
- * each kind at a time, so that a tenant with many jobs does not keep others waiting.
+ * each kind at a time, so that a tenant with many jobs does not keep others waiting. A deletion of an entity takes those
+ * along that wait: it mostly pauses, and they pause with it.
  */
 export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<void> {
   const { jobs, queue, kinds, events, clock, stopping, log } = deps;
@@ -123,21 +124,36 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     if (next !== undefined) await queue.add(next).catch(() => undefined);
   }
 
-  return async (named) => {
-    const now = clock.now();
-    const job = await jobs.claim(named, now, now + LEASE_MS);
-    if (job !== undefined) {
-      try {
-        await withHands(job, (hands) => kinds[job.kind](job, hands));
-        log.info(`The ${job.kind} ${job._id} is completed.`, { tenantId: job.tenantId, claim: job.claim });
-      } catch (error) {
-        await giveUp(job, error);
-      }
-      await wakeNext(job);
+  async function run(job: ComplianceJobRow): Promise<void> {
+    try {
+      await withHands(job, (hands) => kinds[job.kind](job, hands));
+      log.info(`The ${job.kind} ${job._id} is completed.`, { tenantId: job.tenantId, claim: job.claim });
+    } catch (error) {
+      await giveUp(job, error);
     }
+  }
+
+  async function publishEnd(named: ComplianceJob): Promise<void> {
     const ended = await jobs.findUnpublished(named);
     if (ended === undefined) return;
     await events.publish([toEvent(ended, clock.now())]);
     await jobs.markPublished(ended);
+  }
+
+  /** Runs the claimed job, and what goes with it. */
+  async function runTogether(job: ComplianceJobRow): Promise<void> {
+    const now = clock.now();
+    // If this fails, the others wait until the sweep finds them.
+    const beside = await jobs.claimBeside(job, now, now + LEASE_MS).catch(() => []);
+    await Promise.all([job, ...beside].map(run));
+    await wakeNext(job);
+    for (const { tenantId, _id: jobId } of beside) await publishEnd({ tenantId, jobId });
+  }
+
+  return async (named) => {
+    const now = clock.now();
+    const job = await jobs.claim(named, now, now + LEASE_MS);
+    if (job !== undefined) await runTogether(job);
+    await publishEnd(named);
   };
 }

@@ -8,8 +8,11 @@ import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavail
  */
 const HELD_CHARACTERS = 200;
 const HELD_MS = 500;
-/** In UTF-16 units: this much released text is checked again with what follows, for phrases that span both. */
-const OVERLAP = 100;
+/**
+ * In UTF-16 units: this much released text is checked again with what follows, for what only several sentences say. The
+ * last check reads the whole answer.
+ */
+const OVERLAP = 1_000;
 
 /**
  * The window of a remote backend: collects text, has it checked, and releases it once it has passed. Only one check
@@ -23,6 +26,8 @@ export function createHeldWindow(
   const checks = new AbortController();
   let held = '';
   let passed = '';
+  /** So much text the latest check has read, in UTF-16 units. */
+  let lastRead = 0;
   /** The held text has waited for HELD_MS. */
   let due = false;
   let ending = false;
@@ -65,7 +70,8 @@ export function createHeldWindow(
   }
 
   async function check(text: string): Promise<void> {
-    const read = passed + text;
+    const read = (ending && held === '' ? passed : tailOf(passed)) + text;
+    lastRead = read.length;
     const verdict = await moderator
       .check(read, { policy, signal: checks.signal })
       .catch((cause: unknown) =>
@@ -78,8 +84,8 @@ export function createHeldWindow(
     } else if (verdict.flagged) {
       stop(new FlaggedError(verdict));
     } else {
-      passed = tailOf(read);
-      show(text);
+      passed += text;
+      if (text !== '') show(text);
       advance();
     }
   }
@@ -110,6 +116,8 @@ export function createHeldWindow(
       ending = true;
       advance();
       while (checking !== undefined) await checking;
+      // What has been shown cannot be taken back, but the answer ends as flagged.
+      if (!over && passed.length > lastRead) await check('');
     },
     close,
   };

@@ -1,7 +1,9 @@
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { Book } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { RefusedError, UnbookableError } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { isReadable } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox, OutboxEntry, ReadableEntry } from '../../shared/infra/redis/requests/outbox.ts';
@@ -13,6 +15,7 @@ export interface BookRecordsDeps {
   outbox: Pick<Outbox, 'acknowledge' | 'deadLetter'>;
   ledger: SettlementRepository;
   accounts: AccountStore;
+  tenants: Pick<TenantRepository, 'elsewhere'>;
   lookBacks: Pick<LookBacks, 'postpone' | 'noteBooked'>;
   clock: Clock;
   /** Publishes booked records. Called before they are acknowledged, so a record may be published twice. */
@@ -40,9 +43,20 @@ interface BookOptions {
 export type BookRecords = (shard: number, entries: readonly OutboxEntry[], options: BookOptions) => Promise<void>;
 
 export function createBookRecords(deps: BookRecordsDeps): BookRecords {
-  const { outbox, ledger, accounts, lookBacks, clock, publishBooked, onBooked, log } = deps;
+  const { outbox, ledger, accounts, tenants, lookBacks, clock, publishBooked, onBooked, log } = deps;
   /** Refusals so far, by outbox entry. */
   const refusals = new Map<string, number>();
+
+  /**
+   * A request that Redis had lost, and its worker has put back on the shard that its tenant has left meanwhile, is charged
+   * here. Its tenant is served where MongoDB says, so the book goes there, too. A move that arrives later reads the book anew.
+   */
+  async function publishElsewhere(shard: number, books: ReadonlyMap<string, Book>): Promise<void> {
+    for (const { _id: tenantId, shard: own } of await tenants.elsewhere(shard, [...books.keys()])) {
+      const account = books.get(tenantId);
+      if (account !== undefined) await accounts.publishBook(own, tenantId, account);
+    }
+  }
 
   async function book(shard: number, entries: readonly ReadableEntry[]): Promise<void> {
     const books = await ledger.settle(
@@ -56,6 +70,7 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
         throw isBadKey(cause) ? new RefusedError('Redis refused the book of a tenant', { cause }) : cause;
       });
     }
+    await publishElsewhere(shard, books);
     await publishBooked(entries.map(({ record }) => record));
     await outbox.acknowledge(shard, entries);
     lookBacks.noteBooked(shard);

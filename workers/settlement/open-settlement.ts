@@ -2,6 +2,7 @@ import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
+import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { RoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
 import { createAccountAudit } from '../../shared/infra/redis/accounts/account-audit.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
@@ -59,8 +60,9 @@ export interface Settlement {
 }
 
 function openSettler(deps: OpenSettlerDeps, outbox: Outbox): Settler {
-  const { leases, ledger, publishBooked, accountStore, telemetry, clock, log } = deps;
+  const { mongo, leases, ledger, publishBooked, accountStore, telemetry, clock, log } = deps;
   return createSettler({
+    tenants: createTenantRepository(mongo),
     outbox,
     leases,
     ledger,

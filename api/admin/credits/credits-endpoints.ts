@@ -115,7 +115,7 @@ const grantCredits = defineAdminEndpoint({
   path: '/tenants/:tenantId/credits',
   tag: 'Credits',
   summary: 'Grant or adjust credits',
-  description: 'With an `Idempotency-Key` the call is safe to repeat: it books once.',
+  description: 'With an `Idempotency-Key` the call is safe to repeat: it books once, however late it is repeated.',
   headers: ['Idempotency-Key'],
   body: jsonBody('NewCredits', newCreditsSchema),
   answers: { 201: json('The transaction.', named('CreditTransaction', object(fields)), ['Idempotent-Replayed']) },

@@ -200,9 +200,16 @@ const getEntityHistory = defineEndpoint({
   answers: { 200: json('A page of messages.', entityMessageListSchema) },
   examples: { all: { query: { order: 'asc', limit: 50 }, status: 200, answer: exampleList(MESSAGE_EXAMPLE) } },
   async handle({ principal, params, query }, { entities }: EntitiesDeps) {
-    const history = found(await entities.history(principal, params.entityId), 'entityId');
-    const page = pageOf(numberMessages(history), query, ({ id }) => id);
-    return ok(toListPage(page, query.limit, toMessageResource));
+    let page: { id: string; place: number }[] = [];
+    const choose = (requestIds: readonly string[]) => {
+      const all = numberMessages(requestIds.map((requestId, place) => ({ requestId, place })));
+      page = pageOf(all, query, ({ id }) => id);
+      return { from: Math.min(...page.map(({ place }) => place)), count: page.length };
+    };
+    const part = found(await entities.history(principal, params.entityId, choose), 'entityId');
+    const inOrder = query.order === 'asc' ? part : part.toReversed();
+    const messages = inOrder.map((message, index) => ({ ...message, id: page[index]?.id ?? '' }));
+    return ok(toListPage(messages, query.limit, toMessageResource));
   },
 });
 

@@ -61,13 +61,15 @@ export const entityMessageListSchema = named(
 );
 export const deletedHistorySchema = named('DeletedEntityHistory', deletedSchema('entity.history', entityId));
 
-export type NumberedMessage = StoredMessage & { id: string };
+type Numbered<Message> = Message & { id: string };
 
 /**
  * Gives each message an id of its own: its request's, and its place in what that request has stored. The reply, the last,
  * is 0: a full history forgets the beginning of a turn first, and what stays must keep its id.
  */
-export function numberMessages(messages: readonly StoredMessage[]): NumberedMessage[] {
+export function numberMessages<Message extends Pick<StoredMessage, 'requestId'>>(
+  messages: readonly Message[],
+): Numbered<Message>[] {
   const counts = new Map<string, number>();
   const numbered = messages.toReversed().map((message) => {
     const place = counts.get(message.requestId) ?? 0;
@@ -77,7 +79,7 @@ export function numberMessages(messages: readonly StoredMessage[]): NumberedMess
   return numbered.reverse();
 }
 
-export function toMessageResource({ id, seq, role, content, requestId }: NumberedMessage) {
+export function toMessageResource({ id, seq, role, content, requestId }: Numbered<StoredMessage>) {
   return {
     id,
     object: 'entity.message',

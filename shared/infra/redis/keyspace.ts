@@ -95,6 +95,11 @@ function shardKeys(tag: string) {
     retries: (name: string) => `${tag}:tries:${name}`,
     /** The requests of an entity that left something here, by its pseudonym: no key names an entity. */
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
+    /**
+     * Ids of a tenant's ended requests, each with a space behind it, by the time at which what they left is gone: a number
+     * that rises (keep-nothing.lua).
+     */
+    left: (tenantId: string, until: number | string) => `${tag}:left:${tenantId}:${until}`,
     inflight: `${tag}:inflight`,
     /** Since when it is this server that has the shard's data. */
     incarnation: `${tag}:incarnation`,

@@ -19,6 +19,11 @@ export interface ComplianceWorkRepository {
    * tenant and kind is running.
    */
   claim(job: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined>;
+  /**
+   * The other deletions of entities of the tenant that wait, or whose worker has died, claimed as well: they go with the one
+   * that has the turn, and all of them pause at the same time. Empty for any other job.
+   */
+  claimBeside(job: ComplianceJobRow, now: number, until: number): Promise<ComplianceJobRow[]>;
   /** Extends the claim. */
   renew(job: ClaimedJob, until: number): Promise<boolean>;
   /** Gives the claim up. Nobody claims the job before `until`; other jobs of its tenant may run at once. */
@@ -73,6 +78,22 @@ export function createComplianceWorkRepository(connection: Connection): Complian
         // Another job has the turn.
         if (isDuplicateKey(error)) return undefined;
         throw error;
+      }
+    },
+
+    async claimBeside({ tenantId, kind, scope }, now, until) {
+      const beside: ComplianceJobRow[] = [];
+      if (kind !== 'deletion' || scope !== 'entity') return beside;
+      for (;;) {
+        const taken = await jobs
+          .findOneAndUpdate(
+            { tenantId, kind, scope, status: OPEN, claimedUntil: { $lte: now } },
+            { $set: { status: 'in_progress', claimedUntil: until }, $inc: { claim: 1 } },
+            { returnDocument: 'after', sort: { createdAt: 1, _id: 1 } },
+          )
+          .lean();
+        if (taken === null) return beside;
+        beside.push(taken);
       }
     },
 

@@ -3,6 +3,7 @@ import type { Connection } from 'mongoose';
 import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../../contracts/compliance.ts';
 import { hideName } from '../../../domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
+import { timeOfSeq } from '../../../domain/requests/acceptance-order.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { batchLineModel } from '../batches/batch-lines.ts';
 import type { BatchLineRow } from '../batches/batch-lines.ts';
@@ -18,8 +19,11 @@ export interface ConversationEraser {
   entities(subject: ComplianceSubject): Promise<DeletionReport>;
   /** Requests with a stored answer, or of a batch's line, erased or not; some at a time. */
   requests(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]>;
-  /** Stored answers, and the intents of requests, which Redis has as well. */
-  answers(subject: ComplianceSubject): Promise<DeletionReport>;
+  /**
+   * Stored answers, and the intents of requests, which Redis has as well: of requests that were accepted up to a place in
+   * the order. A later one is not deleted, and without its intent it would not survive a Redis that loses it.
+   */
+  answers(subject: ComplianceSubject, upToSeq: number): Promise<DeletionReport>;
   /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
   batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport>;
 }
@@ -100,10 +104,15 @@ export function createConversationEraser(connection: Connection): ConversationEr
         yield page.map(({ requestId }) => ({ requestId }));
     },
 
-    async answers(subject) {
+    async answers(subject, upToSeq) {
+      const upTo = Math.floor(timeOfSeq(upToSeq));
+      const [ofIntents, ofAnswers] = [
+        { acceptedAt: { $lte: upTo } },
+        { 'fields.acceptedAt': { $not: { $gt: `${upTo}` } } },
+      ];
       // The requests have been ended and counted (workers/compliance/erase-requests.ts).
-      await deleteInPages(intents, filterOf(subject), { _id: 1 });
-      return { answers: await deleteInPages(answers, filterOf(subject), { _id: 1 }) };
+      await deleteInPages(intents, { ...filterOf(subject), ...ofIntents }, { _id: 1 });
+      return { answers: await deleteInPages(answers, { ...filterOf(subject), ...ofAnswers }, { _id: 1 }) };
     },
 
     async batches(subject, names) {

@@ -84,6 +84,9 @@ export type Entity = EntityFields & Pick<EntityRow, 'entityId' | 'createdAt'>;
 /** What is noted of the making of an entity. */
 type Made = Pick<EntityRow, 'createdAt' | 'createdUnder'>;
 
+/** Chooses a part of a history by the ids of the requests that stored its messages, oldest first: its first place and length. */
+type ChoosePart = (requestIds: readonly string[]) => { from: number; count: number };
+
 /** When something is forgotten: the time, and its place in the order of acceptance. */
 interface Moment {
   seq: number;
@@ -108,8 +111,8 @@ export interface EntityRepository {
   list(space: Space, query: ListQuery): Promise<Entity[]>;
   /** Deletes the entity and its conversation; false: there was none, and none comes of a request in flight either. */
   remove(space: Space, entityId: string, moment: Moment): Promise<boolean>;
-  /** Oldest first; undefined: unknown. */
-  history(space: Space, entityId: string): Promise<StoredMessage[] | undefined>;
+  /** The chosen part, oldest first, and nothing else is read of the texts; undefined: unknown. */
+  history(space: Space, entityId: string, choose: ChoosePart): Promise<StoredMessage[] | undefined>;
   /** Place in the order of acceptance up to which requests store nothing any more; 0: nothing was deleted. */
   forgottenSeq(space: Space, entityId: string): Promise<number>;
   /** False: unknown. */
@@ -123,6 +126,11 @@ const WITHOUT_MESSAGES = { messages: 0 } as const;
 /** Entities, without the tombstones of deleted ones. */
 export const NOT_DELETED = { deletedAt: null } as const;
 const DELETED = { deletedAt: { $exists: true } } as const;
+
+interface HistoryPart {
+  ids: string[];
+  messages?: StoredMessage[];
+}
 
 /** Sets what is there and takes away what is not. */
 function replaceFields(fields: EntityFields): { $set: EntityFields; $unset: Record<string, 1> } {
@@ -213,9 +221,21 @@ export function createEntityRepository(connection: Connection): EntityRepository
       }
     },
 
-    async history(space, entityId) {
-      const row = await entities.findOne({ ...inSpace(space), entityId, ...NOT_DELETED }, { messages: 1 }).lean();
-      return row?.messages;
+    async history(space, entityId, choose) {
+      const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
+      const ids = { $map: { input: '$messages', as: 'message', in: '$$message.requestId' } };
+      const read = async (more: object) =>
+        (await entities.aggregate<HistoryPart>([{ $match: filter }, { $project: { ids, ...more } }])).at(0);
+      let known = await read({});
+      while (known !== undefined) {
+        const { from, count: length } = choose(known.ids);
+        if (length === 0) return [];
+        const part = await read({ messages: { $slice: ['$messages', from, length] } });
+        // A turn may have come or gone in between: then the part is chosen again.
+        if (part?.ids.join() === known.ids.join()) return part.messages ?? [];
+        known = part;
+      }
+      return undefined;
     },
 
     async forgottenSeq(space, entityId) {

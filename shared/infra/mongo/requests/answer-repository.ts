@@ -1,6 +1,7 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
+import { STORED_ANSWER_MS } from '../../../contracts/stored-answer.ts';
 import type { StoredAnswer } from '../../../contracts/stored-answer.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import { collection, count, options, required, text } from '../collection.ts';
@@ -50,7 +51,7 @@ export interface AnswerRepository {
   among(requestIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Deletes the answer of a request that is run again, if it is the one of `finishedAt` (ms since the epoch). Safe to repeat. */
   remove(space: Space, requestId: string, finishedAt: number): Promise<void>;
-  /** The answer under an Idempotency-Key, as `find`. `name`: the hash that stands for the key. */
+  /** The answer under an Idempotency-Key, as `find`, while the key lives. `name`: the hash that stands for the key. */
   findNamed(space: Space, name: string, now: number): Promise<StoredAnswer | undefined>;
 }
 
@@ -95,7 +96,7 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
           : { idempotencyName: idempotency.name, fingerprint: idempotency.fingerprint }),
       };
       const finishedAt = fields['finishedAt'] ?? '';
-      // Milliseconds as text: all have 13 digits.
+      // Milliseconds as text, here and in findNamed: all have 13 digits.
       const isOlder = finishedAt === '' ? {} : { 'fields.finishedAt': { $not: { $gt: finishedAt } } };
       const filter = { _id: requestId, ...isOlder };
       try {
@@ -122,7 +123,8 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
     },
 
     async findNamed(space, name, now) {
-      const row = await answers.findOne({ ...inSpace(space), idempotencyName: name, ...alive(now) }).lean();
+      const isNamed = { idempotencyName: name, 'fields.acceptedAt': { $gt: String(now - STORED_ANSWER_MS) } };
+      const row = await answers.findOne({ ...inSpace(space), ...isNamed, ...alive(now) }).lean();
       return row === null ? undefined : toAnswer(row);
     },
   };

@@ -104,6 +104,8 @@ export type TenantChanges = {
 export interface TenantRepository {
   insert(row: TenantRow): Promise<void>;
   find(tenantId: string): Promise<TenantRow | undefined>;
+  /** Those of the tenants that are on another shard than this one. */
+  elsewhere(shard: number, tenantIds: readonly string[]): Promise<Pick<TenantRow, '_id' | 'shard'>[]>;
   /** One row more than the limit. */
   list(query: ListQuery): Promise<TenantRow[]>;
   /** Undefined: no such tenant. */
@@ -123,6 +125,9 @@ export function createTenantRepository(connection: Connection): TenantRepository
     async find(tenantId) {
       return (await tenants.findById(tenantId).lean()) ?? undefined;
     },
+
+    elsewhere: (shard, tenantIds) =>
+      tenants.find({ _id: { $in: [...tenantIds] }, shard: { $ne: shard } }, { shard: 1 }).lean(),
 
     list: (query) => listRows(tenants, {}, query),
 

@@ -5,7 +5,8 @@ import { readMark } from '../tenants/move-marks.ts';
 /**
  * What admission decided. `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call
  * with the same Idempotency-Key made the request. `moved`: the tenant is on another shard; `moving`: on its way there.
- * `lane`: the queue is full; `lane_share`: this tenant's part of it is. Any other verdict names what refused the request.
+ * `tenant_calls`: all keys of the tenant together make too many calls beside chat. `lane`: the queue is full;
+ * `lane_share`: this tenant's part of it is. Any other verdict names what refused the request.
  */
 export type Verdict =
   | 'admitted'
@@ -25,6 +26,7 @@ export type Verdict =
   | 'budget_in_flight'
   | 'lane'
   | 'lane_share'
+  | 'tenant_calls'
   | 'tenant_rpm'
   | 'tenant_tpm'
   | 'unpaid'

@@ -1,7 +1,12 @@
 import { encodeEntry } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
-import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../../domain/limits/defaults.ts';
+import {
+  ADDRESS_FAILURES_PER_MINUTE,
+  LOOKUPS_PER_MINUTE,
+  TENANT_LOOKUPS_PER_MINUTE,
+  tenantCallsPerMinute,
+} from '../../../domain/limits/defaults.ts';
 import type { RedisClient } from '../connection.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { Keyspace } from '../keyspace.ts';
@@ -108,7 +113,9 @@ export function createAdmissionStore(
   ): Promise<Admission> {
     const { shard, keyId, tenantId, limits } = principal;
     const keys = keyspace.shard(shard);
-    const own = log === 'rpm' ? keys.keyRpm(keyId) : keys.lookups(keyId);
+    const logOf = log === 'rpm' ? keys.keyRpm : keys.lookups;
+    const own = logOf(keyId);
+    const ofTenant = log === 'rpm' ? tenantCallsPerMinute(limits) : TENANT_LOOKUPS_PER_MINUTE;
     const reply = await take(
       [
         keys.keyRpm(keyId),
@@ -117,8 +124,16 @@ export function createAdmissionStore(
         keys.blocked(tenantId),
         own,
         besides === undefined ? own : keys.throttle(besides.name, besides.of === 'tenant' ? tenantId : keyId),
+        logOf(tenantId),
       ],
-      [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0, besides?.limit ?? ''],
+      [
+        requestId,
+        log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE,
+        takeOne ? 1 : 0,
+        besides?.limit ?? '',
+        // Only chat requests are looked at without being counted, and they have ceilings of their own.
+        takeOne ? ofTenant : '',
+      ],
     );
     return toAdmission(reply);
   }
@@ -133,7 +148,7 @@ export function createAdmissionStore(
     const entry = last === undefined ? '' : encodeEntry([], last);
     const state = await takeBack(
       [...acceptedKeys(keyspace, requestId, owner), cancelled],
-      [requestId, TOMBSTONE_MS, entry, isDisowned ? 1 : 0, isRefused ? 1 : 0, isForGood ? 1 : 0],
+      [requestId, TOMBSTONE_MS, entry, isDisowned ? 1 : 0, isRefused ? 1 : 0, isForGood ? 1 : 0, owner.tenantId],
     );
     return String(state);
   }

@@ -17,7 +17,7 @@ export interface AnswerCache {
   shorten(shard: number, answer: Pick<EndedAnswer, 'requestId' | 'fields'>, ttlMs: number): Promise<void>;
   /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
   isNamed(shard: number, name: string): Promise<boolean>;
-  /** Restores an answer for `ttlMs`, and its Idempotency-Key for `namedMs`. What exists is left as it is. */
+  /** Restores an answer for `ttlMs`, and its Idempotency-Key for `namedMs`, if at all. What exists is left as it is. */
   restore(
     shard: number,
     answer: EndedAnswer & { idempotency?: IdempotencyName },
@@ -79,21 +79,22 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
 
     async restore(shard, { requestId, tenantId, fields, entries, idempotency }, { ttlMs, namedMs }) {
       const keys = keyspace.shard(shard);
-      const named = Object.entries(fields).filter(([, value]) => value !== '');
+      const known = Object.entries(fields).filter(([, value]) => value !== '');
+      const named = namedMs > 0 ? idempotency : undefined;
       await inTime(
         restore(
           [
             keys.record(requestId),
             keys.stream(requestId),
-            idempotency === undefined ? keys.record(requestId) : keys.idempotency(idempotency.name),
+            named === undefined ? keys.record(requestId) : keys.idempotency(named.name),
             keys.answer(requestId),
           ],
           [
             ttlMs,
-            idempotency === undefined ? '' : `${requestId} ${idempotency.fingerprint} ${tenantId}`,
+            named === undefined ? '' : `${requestId} ${named.fingerprint} ${tenantId}`,
             namedMs,
-            named.length,
-            ...named.flat(),
+            known.length,
+            ...known.flat(),
             ...entries.flatMap(({ lastSeq, payload }) => [lastSeq, payload]),
           ],
         ),

@@ -3,8 +3,8 @@ import type { KeyMode, SearchedSpace } from '../../../contracts/space.ts';
 import { seqAt } from '../../../domain/requests/acceptance-order.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { keyPages } from '../pages.ts';
 import { defineScript } from '../scripts.ts';
+import { serverTimeMs } from '../timing.ts';
 import { BILLED, TOMBSTONE_MS } from './record-store.ts';
 
 /** The fields of a request's record that a deletion reads. */
@@ -27,11 +27,10 @@ export interface RequestEraser {
   ofEntity(shard: number, tenantId: string, pseudonym: string): Promise<string[]>;
   /** Ids of all requests of a shard that have not ended, of all tenants, in batches. */
   open(shard: number): AsyncIterable<string[]>;
-  /**
-   * Ids of a tenant's requests that Redis knows, in batches; one may come twice. Records that name no tenant are among them.
-   * Reads a field of every record of the shard.
-   */
-  all(shard: number, tenantId: string): AsyncIterable<string[]>;
+  /** Ids of a tenant's interactive requests that have not ended. */
+  openOf(shard: number, tenantId: string): Promise<string[]>;
+  /** Ids of a tenant's requests that have ended and left something, in batches; one may come twice. */
+  left(shard: number, tenantId: string): AsyncIterable<string[]>;
   /** In the order of the ids. One that Redis does not know has the state `missing`. */
   look(shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]>;
   /**
@@ -44,10 +43,14 @@ export interface RequestEraser {
 
 const OPEN_AT_ONCE = 1_000;
 const UNLIST_AT_ONCE = 1_000;
+const LEFT_AT_ONCE = 200;
+/** Requests are listed by the quarter of an hour in which what they left expires (keep-nothing.lua): a day on at most. */
+const LEFT_MS = 900_000;
+/** Twice as many as there are in a day, because the server's clock may have been set back. */
+const LEFT_PARTS = (2 * 86_400_000) / LEFT_MS;
 
 export function createRequestEraser(client: RedisClient, keyspace: Keyspace): RequestEraser {
   const erase = defineScript(client, 'erase', ['window', 'account', 'forget', 'mode']);
-  const ofTenant = defineScript(client, 'of-tenant');
 
   async function lookAt(shard: number, requestId: string): Promise<ErasableRequest> {
     const record = keyspace.shard(shard).record(requestId);
@@ -72,13 +75,14 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace): Re
       for (let from = 0; from < ids.length; from += OPEN_AT_ONCE) yield ids.slice(from, from + OPEN_AT_ONCE);
     },
 
-    async *all(shard, tenantId) {
-      const prefix = keyspace.shard(shard).record('');
-      for await (const names of keyPages(client, prefix)) {
-        if (names.length === 0) continue;
-        const places = await ofTenant(names, [tenantId]);
-        const own = Array.isArray(places) ? places.map((place) => names[Number(place) - 1] ?? '') : [];
-        if (own.length > 0) yield own.map((name) => name.slice(prefix.length));
+    openOf: (shard, tenantId) => client.zrange(keyspace.shard(shard).open(tenantId), '0', '-1'),
+
+    async *left(shard, tenantId) {
+      const keys = keyspace.shard(shard);
+      const first = Math.floor((await serverTimeMs(client, keys.inflight)) / LEFT_MS);
+      for (let until = first; until <= first + LEFT_PARTS; until += 1) {
+        const ids = ((await client.get(keys.left(tenantId, until))) ?? '').split(' ').slice(0, -1);
+        for (let from = 0; from < ids.length; from += LEFT_AT_ONCE) yield ids.slice(from, from + LEFT_AT_ONCE);
       }
     },
 

@@ -81,18 +81,48 @@ describe('the window of a remote backend', () => {
 
   it('asks once at a time, keeps the order, and reads again only the end of what has passed', async () => {
     const { window, checks, released, decide } = openLab();
-    const parts = ['a', 'b', 'c'].map((letter) => letter.repeat(250));
+    const parts = ['a', 'b', 'c'].map((letter) => letter.repeat(1_500));
 
     for (const part of parts) window.push(part);
     expect(checks).toHaveLength(1);
     await decide();
 
     expect(checks.map(({ text }) => text)).toEqual([
-      'a'.repeat(250),
-      'a'.repeat(100) + 'b'.repeat(250) + 'c'.repeat(250),
+      'a'.repeat(1_500),
+      'a'.repeat(1_000) + 'b'.repeat(1_500) + 'c'.repeat(1_500),
     ]);
     await decide();
-    expect(released).toEqual(['a'.repeat(250), 'b'.repeat(250) + 'c'.repeat(250)]);
+    expect(released).toEqual(['a'.repeat(1_500), 'b'.repeat(1_500) + 'c'.repeat(1_500)]);
+  });
+
+  it.each([
+    ['with its last piece', 'rest'],
+    ['by itself, where nothing is left to show', ''],
+  ])('reads the whole answer at its end, %s, and flags it even then', async (_when, rest) => {
+    const { window, checks, released, stops, decide } = openLab();
+    const parts = ['a', 'b'].map((letter) => letter.repeat(1_500));
+    for (const part of parts) {
+      window.push(part);
+      await decide();
+    }
+    window.push(rest);
+    const ended = window.end();
+    await decide(FLAGGED);
+    await ended;
+
+    expect(checks.at(-1)?.text).toBe(parts.join('') + rest);
+    expect(released).toEqual(parts);
+    expect(stops).toEqual([expect.objectContaining({ name: 'FlaggedError' })]);
+  });
+
+  it('reads a short answer once', async () => {
+    const { window, checks, decide } = openLab();
+    window.push(HUNDRED + HUNDRED);
+    await decide();
+
+    await window.end();
+
+    expect(checks).toHaveLength(1);
   });
 
   it('that has waited long enough during a check is asked for right after it', async () => {

@@ -21,5 +21,5 @@ emit_whole(answer, channels, ARGV[1], ARGV[4] .. '\n' .. ARGV[3], retention == '
 if own_retention then redis.call('HDEL', KEYS[1], 'metadata') end
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'sent', ARGV[4], 'finishedAt', int(now_ms()),
   'hold', 0, 'holdTokens', 0)
-leave_end(tag, ARGV[1], KEYS[1], KEYS[6], answer, retention, own_retention, alone, now_ms())
+leave_end(tag, KEYS[4], ARGV[1], KEYS[1], KEYS[6], answer, retention, own_retention, alone, now_ms())
 return 'accepted'

@@ -159,5 +159,5 @@ else
 end
 -- Nothing was charged that could be given back (void.lua).
 if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
-leave_end(tag, id, KEYS[1], stream, KEYS[10], retention, own_retention, alone, now)
+leave_end(tag, KEYS[4], id, KEYS[1], stream, KEYS[10], retention, own_retention, alone, now)
 return ended

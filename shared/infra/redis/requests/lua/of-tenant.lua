@@ -1,5 +1,4 @@
--- Which of the given records are a tenant's, or nobody's. One call checks many: a deletion looks at all records of a
--- shard.
+-- Which of the given records are a tenant's, or nobody's. One call checks many: a move looks at all records of a shard.
 -- KEYS records; ARGV 1 tenant id
 -- Returns their positions.
 local own = {}

@@ -4,7 +4,7 @@
 -- ARGV 1 request id, 2 lifetime of the tombstone in ms, 3 last entry for whoever still reads ('': nobody does),
 --      4 1 if the caller got 503: a worker that has the request stops, and nobody pays,
 --      5 1 if no admission can still be under way: a missing record then needs no tombstone,
---      6 1 if the caller gets an error unless a worker has the request
+--      6 1 if the caller gets an error unless a worker has the request, 7 tenant id ('': unknown)
 -- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'joined': it was
 -- accepted and stays so, as another call reads it, or was promised that it ends. 'stopped': it was running, and its worker
 -- gets a signal to stop. 'gone': the request has ended and was charged, but its caller got 503,
@@ -46,6 +46,8 @@ if state then
 end
 redis.call('HDEL', KEYS[1], 'metadata')
 redis.call('HSET', KEYS[1], 'state', 'void')
+-- Whoever goes through the records of one tenant leaves the tombstones of others alone.
+if not state and ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'tenant', ARGV[7]) end
 -- Redis may have come back without the end of the request. Whoever has the end may put it back, as long as no caller
 -- got an error (restore-answer.lua).
 if not is_told then redis.call('HSET', KEYS[1], 'untold', '1') end
