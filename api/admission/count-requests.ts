@@ -25,6 +25,11 @@ async function countOnShard(count: Count, follow: FollowMove, res: Response): Pr
   }
 }
 
+/** What refuses any call, whatever its limits. */
+type Refused = 'revoked' | 'changed' | 'suspended' | 'moved' | 'moving';
+const REFUSED: ReadonlySet<string> = new Set<Refused>(['revoked', 'changed', 'suspended', 'moved', 'moving']);
+const isRefused = (verdict: string): verdict is Refused => REFUSED.has(verdict);
+
 function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Guard {
   return async (_req, res) => {
     claimCount(res);
@@ -36,8 +41,7 @@ function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Gua
     const { verdict } = admission;
     if (verdict === 'rpm' || verdict === 'throttle' || verdict === 'tenant_calls')
       throw overLimit(admission, principal);
-    if (verdict === 'revoked' || verdict === 'suspended' || verdict === 'moved' || verdict === 'moving')
-      throw toRefusal({ ...admission, verdict }, principal, 'chat');
+    if (isRefused(verdict)) throw toRefusal({ ...admission, verdict }, principal, 'chat');
   };
 }
 
@@ -107,7 +111,8 @@ export function createRefusalCounter(
     const { verdict } = admission;
     // The scope comes before the tenant's status (docs/spec/contract.md section 3).
     if (verdict === 'suspended' && error.code === 'endpoint_not_allowed') return error;
-    return verdict === 'rpm' || verdict === 'tenant_calls' || verdict === 'revoked' || verdict === 'suspended'
+    if (verdict === 'moved' || verdict === 'moving') return error;
+    return verdict === 'rpm' || verdict === 'tenant_calls' || isRefused(verdict)
       ? toRefusal({ ...admission, verdict }, principal, 'chat')
       : error;
   }

@@ -10,13 +10,15 @@ import type { PrincipalCache } from './principal-cache.ts';
  * Follows a tenant that was moved to another shard. If admission reports a move, returns the call's principal with
  * the new shard, and the caller repeats its step with that. Undefined: nothing has changed.
  *
+ * If admission says that the key has changed, the next call looks it up again, though no message said so.
+ *
  * If admission refuses a tenant as suspended that is active in MongoDB, has Redis updated from MongoDB: Redis may have
  * come back without the latest change of the suspension.
  */
 export type FollowMove = (res: Response, figures: Pick<Admission, 'verdict' | 'movedTo'>) => Principal | undefined;
 
 export interface FollowMoveDeps {
-  principals: Pick<PrincipalCache, 'relocate'>;
+  principals: Pick<PrincipalCache, 'relocate' | 'invalidate'>;
   /** Completes a move whose process has died, and corrects the suspension. Costs little while that process lives. */
   recover: (tenantId: string) => Promise<void>;
   log: Logger;
@@ -43,6 +45,7 @@ export function createFollowMove({ principals, recover, log }: FollowMoveDeps): 
     // True for nearly every call.
     if (verdict === 'admitted') return undefined;
     const principal = principalOf(res);
+    if (verdict === 'changed') principals.invalidate(principal.keyId);
     if (verdict === 'suspended' && principal.tenantStatus === 'active') recoverOnce(principal.tenantId);
     if (verdict !== 'moving' && verdict !== 'moved') return undefined;
     const context = contextOf(res);

@@ -23,6 +23,11 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
     waits: true,
   },
   revoked: { code: 'invalid_api_key', message: () => 'This API key has been revoked; use another key.', waits: false },
+  changed: {
+    code: 'model_unavailable',
+    message: () => 'This API key has just been changed; send the request again.',
+    waits: true,
+  },
   suspended: {
     code: 'account_suspended',
     message: () => 'This account is suspended; contact the administrator.',

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type request from 'supertest';
 
+import { flagOf } from '../../shared/domain/keys/principal.ts';
 import { chatOf, expectUncharged, postChat, waitFor } from '../support/chat.ts';
 import { openLiveStream } from '../support/live-stream.ts';
 import { refusalOf } from '../support/refusal.ts';
@@ -73,7 +74,7 @@ describe('with MongoDB away', () => {
     expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
     mongo.cut();
 
-    await service.redis.set(service.keyspace.shard(0).blocked(keyId), '1');
+    await service.redis.set(service.keyspace.shard(0).blocked(flagOf({ keyId })), '1');
 
     expect(refusalOf(await postChat(service.app, key, chatOf('Hi')))).toMatchObject({
       status: 401,

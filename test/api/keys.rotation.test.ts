@@ -1,5 +1,9 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 
+import { hashApiKey } from '../../shared/domain/keys/api-key.ts';
+import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
+import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
 import { waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { apiOf } from '../support/tenant-api.ts';
@@ -131,5 +135,58 @@ describe('rotating a key', () => {
     await service.models.keys.updateOne({ _id: id }, { expiresAt: Date.now() - 1 });
 
     expect(refusalOf(await api('post', `/keys/${id}/rotate`, {}))).toMatchObject({ status: 409, code: 'conflict' });
+  });
+});
+
+describe('an ingress that has missed the message of a change', () => {
+  /** As such an ingress has it, and what admission says to that, and to what is in MongoDB. */
+  async function rememberKey({ value }: KeyBody) {
+    const principals = createPrincipalRepository(service.mongo);
+    const settings = { queueLimit: 100, requestTimeoutMs: 60_000, retentionMs: 60_000 };
+    const store = createAdmissionStore(service.redis, service.keyspace, settings);
+    const remembered = await principals.findByHash(hashApiKey(value));
+    if (remembered === undefined) throw new Error('There is no such key');
+    return async () => {
+      const present = await principals.findByKey(remembered.tenantId, remembered.keyId);
+      const both = [remembered, present ?? remembered].map((who) => store.count(newId('req'), who, true));
+      return (await Promise.all(both)).map(({ verdict }) => verdict);
+    };
+  }
+
+  it.each<[string, object, string[]]>([
+    ['narrows its scopes', { scopes: ['usage'] }, ['changed', 'admitted']],
+    ['lowers a limit', { rpm: 5 }, ['changed', 'admitted']],
+    ['ends it sooner', { expires_at: 4_000_000_000 }, ['changed', 'admitted']],
+    ['takes nothing back', { name: 'Another', scopes: ['*'] }, ['admitted', 'admitted']],
+  ])('looks the key up again where the change %s', async (_what, body, verdicts) => {
+    const key = await makeKey(api);
+    const verdictsOf = await rememberKey(key);
+
+    expect((await api('patch', `/keys/${key.id}`, body)).status).toBe(200);
+
+    expect(await verdictsOf()).toEqual(verdicts);
+  });
+
+  it('takes the old value no more after a rotation without a grace, and within one it does', async () => {
+    const [ended, graced] = [await makeKey(api), await makeKey(api)];
+    const [verdictsOfEnded, verdictsOfGraced] = [await rememberKey(ended), await rememberKey(graced)];
+
+    await rotate(ended.id);
+    await rotate(graced.id, { grace_seconds: 60 });
+
+    expect(await verdictsOfEnded()).toEqual(['changed', 'admitted']);
+    expect(await verdictsOfGraced()).toEqual(['admitted', 'admitted']);
+  });
+
+  it('takes no value of a key that was revoked after such a change', async () => {
+    const key = await makeKey(api);
+    const [verdictsOf, { value }] = [await rememberKey(key), await rotate(key.id)];
+    const verdictsOfLast = await rememberKey({ ...key, value });
+
+    await api('delete', `/keys/${key.id}`);
+
+    expect(await verdictsOf()).toEqual(['changed', 'revoked']);
+    expect(await verdictsOfLast()).toEqual(['revoked', 'revoked']);
+    expect((await tryKey(service, value)).status).toBe(401);
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { flagOf } from '../../shared/domain/keys/principal.ts';
 import { LANE_LIMIT, openAdmissionLab } from '../support/admission-lab.ts';
 import type { AdmissionLab } from '../support/admission-lab.ts';
 
@@ -135,7 +136,7 @@ describe('a refusal', () => {
     async (verdict) => {
       const key = await lab.key();
       const { keyId, tenantId } = key.principal;
-      const flag = lab.keys.blocked(verdict === 'revoked' ? keyId : tenantId);
+      const flag = lab.keys.blocked(verdict === 'revoked' ? flagOf({ keyId }) : tenantId);
       await lab.redis.set(flag, '1');
 
       expect(await key.admit()).toMatchObject({ verdict, tokens: 0 });

@@ -94,7 +94,7 @@ const revokeTenantKey = defineAdminEndpoint({
   async handle({ params, actorIn }, deps: TenantKeysDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
     const key = foundKey(await deps.keys.find({ tenantId: tenant._id, mode: 'any' }, params.keyId));
-    await revokeAtOnce(deps, { tenantId: tenant._id, shard: tenant.shard }, key._id);
+    await revokeAtOnce(deps, { tenantId: tenant._id, shard: tenant.shard }, key);
     await deps.events.emit(actorIn(tenant._id), 'key.revoked', key._id, { mode: key.mode });
     return ok(revokedKey(key._id));
   },

@@ -20,7 +20,7 @@ export interface MoveStepsDeps extends ApplyStatusDeps {
   moves: Pick<TenantMoves, 'renew' | 'arrive' | 'takeAlong' | 'end'>;
   marks: MoveMarks;
   state: Pick<TenantState, 'copy' | 'clear'>;
-  keys: Pick<KeyRepository, 'ids'>;
+  keys: Pick<KeyRepository, 'ids' | 'flags'>;
   accounts: Pick<AccountRepository, 'read'>;
   accountStore: Pick<AccountStore, 'publishBook'>;
   accessFlags: Pick<AccessFlags, 'block' | 'unblock' | 'blocked' | 'announce'>;
@@ -86,7 +86,7 @@ export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
       await moves.takeAlong(tenantId, move);
       // A revocation looks up the tenant's shard after it has set its flag, so it finds the new shard, or its flag is
       // copied here.
-      for (const keyId of await accessFlags.blocked(from, keyIds)) await accessFlags.block(to, keyId);
+      for (const flag of await accessFlags.blocked(from, await keys.flags(tenantId))) await accessFlags.block(to, flag);
       const book = await accounts.read(tenantId);
       if (book !== undefined) await accountStore.publishBook(to, tenantId, book);
       const keepHold = holdOf(tenantId, move);

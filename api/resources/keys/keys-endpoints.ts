@@ -143,11 +143,12 @@ const updateKey = defineEndpoint({
     const now = deps.clock.now();
     const changes = toKeyChanges(body, now);
     const tenant = await ownTenant(deps, principal);
-    const key = await changeKey(deps, principal, keyId, now, (row) => {
-      assertMayChange(principal, tenant, row, applyKeyChanges(row, changes), now);
-      return changes;
+    const { key, announce } = await changeKey(deps, principal, keyId, now, (row) => {
+      const after = applyKeyChanges(row, changes);
+      assertMayChange(principal, tenant, row, after, now);
+      return { changes, takesBack: excessOf(grantOf(after, tenant), grantOf(row, tenant)) !== undefined };
     });
-    await deps.accessFlags.announce(keyId);
+    await announce();
     await deps.events.emit(actor, 'key.updated', keyId, { fields: changedFields(changes) });
     return ok(toKeyResource(key, tenant, now));
   },
@@ -168,7 +169,7 @@ const revokeKey = defineEndpoint({
     const { tenantId } = principal;
     const key = found(await keys.find({ tenantId, mode: 'any' }, keyId), 'keyId');
     assertMayManage(principal, key);
-    await revokeAtOnce(deps, principal, keyId);
+    await revokeAtOnce(deps, principal, key);
     await events.emit(actor, 'key.revoked', keyId, { mode: key.mode });
     return ok(revokedKey(keyId));
   },

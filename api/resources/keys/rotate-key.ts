@@ -76,21 +76,22 @@ export const rotateKey = defineEndpoint({
     const tenant = await ownTenant(deps, principal);
     const rotatedUnder = contextOf(res).run?.name;
     let value: string | undefined;
-    const key = await changeKey(deps, principal, keyId, now, (row) => {
+    const { key, announce } = await changeKey(deps, principal, keyId, now, (row) => {
       // The caller gets the key's new value, so the key must not allow more than the caller's own.
       assertGranted(principal, grantOf(row, tenant));
       if (!isActiveKey(row, now)) {
         throw new ServiceError('conflict', 'This API key has expired; set a later `expires_at` before rotating it.');
       }
       // An earlier run has already rotated it; the value it made is no longer known.
-      if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return {};
+      if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return { changes: {}, takesBack: false };
       const next = createApiKey(deps.keyPrefix, row.mode, randomBase62(26));
       ({ value } = next);
-      return { ...rotationOf(row, next, graceSeconds * 1000, now), rotatedUnder };
+      const changes = { ...rotationOf(row, next, graceSeconds * 1000, now), rotatedUnder };
+      return { changes, takesBack: graceSeconds === 0 };
     });
     // Shown even if the announcement fails, because there is no other chance: caches forget the old value by
     // themselves.
-    await deps.accessFlags.announce(keyId).catch((error: unknown) => {
+    await announce().catch((error: unknown) => {
       deps.log.warn('A rotation could not be announced; old values may be accepted a few seconds longer.', {
         keyId,
         error,

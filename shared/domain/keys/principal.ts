@@ -10,6 +10,8 @@ export interface Principal {
   mode: KeyMode;
   scopes: readonly string[];
   keyStatus: 'active' | 'revoked';
+  /** How often something that the key allowed was taken back; absent: never. */
+  revision?: number;
   tenantStatus: 'active' | 'suspended';
   /** Milliseconds since the epoch. */
   expiresAt?: number;
@@ -30,4 +32,12 @@ export interface Principal {
   /** How long answers are kept after their end; absent: as the service's settings say; 0: nothing is kept. */
   retentionSeconds?: number;
   moderation?: ModerationSettings;
+}
+
+/**
+ * The name under which Redis has the flag of a key. It changes with the revision, so that a flag stops who has an earlier
+ * one and nobody else.
+ */
+export function flagOf({ keyId, revision = 0 }: Pick<Principal, 'keyId' | 'revision'>): string {
+  return `${keyId}:${revision}`;
 }

@@ -5,6 +5,7 @@ import type { KeyMode, SearchedSpace } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import { createApiKey } from '../../../domain/keys/api-key.ts';
 import type { Scope } from '../../../domain/keys/api-key.ts';
+import { flagOf } from '../../../domain/keys/principal.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
 import { newId, randomBase62 } from '../../../lifecycle/ids.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
@@ -34,6 +35,8 @@ export interface KeyRow {
   mode: KeyMode;
   scopes: string[];
   status: 'active' | 'revoked';
+  /** How often something that it allowed was taken back; absent: never. */
+  revision?: number;
   expiresAt?: number;
   rpm?: number;
   tpm?: number;
@@ -54,6 +57,7 @@ const keySchema = new Schema<KeyRow>(
     mode: required,
     scopes: [String],
     status: required,
+    revision: number,
     expiresAt: number,
     rpm: number,
     tpm: number,
@@ -86,6 +90,8 @@ export interface KeyRepository {
   find(space: SearchedSpace, keyId: string): Promise<KeyRow | undefined>;
   /** Of all a tenant's keys, revoked ones included. */
   ids(tenantId: string): Promise<string[]>;
+  /** The names of their flags in Redis. */
+  flags(tenantId: string): Promise<string[]>;
   /** One row more than the limit. */
   list(space: SearchedSpace, query: ListQuery): Promise<KeyRow[]>;
   /**
@@ -105,7 +111,8 @@ export interface KeyRepository {
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type KeyChanges = {
-  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous' | 'rotatedUnder']?: KeyRow[Name] | undefined;
+  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous' | 'rotatedUnder' | 'revision']?:
+    KeyRow[Name] | undefined;
 } & { [Name in 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests']?: number | null | undefined };
 
 /** The row that a change makes of another. */
@@ -176,6 +183,11 @@ export function createKeyRepository(connection: Connection): KeyRepository {
     async ids(tenantId) {
       const rows = await keys.find({ tenantId }, { _id: 1 }).lean();
       return rows.map(({ _id }) => _id);
+    },
+
+    async flags(tenantId) {
+      const rows = await keys.find({ tenantId }, { revision: 1 }).lean();
+      return rows.map(({ _id: keyId, revision = 0 }) => flagOf({ keyId, revision }));
     },
 
     list: (space, query) => listRows(keys, inSpace(space), query),

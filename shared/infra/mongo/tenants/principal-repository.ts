@@ -25,6 +25,7 @@ function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
     mode: key.mode,
     scopes: key.scopes,
     keyStatus: key.status,
+    ...(key.revision === undefined ? {} : { revision: key.revision }),
     tenantStatus: tenant.status,
     limits: {
       rpm: key.rpm ?? tenant.rpm,

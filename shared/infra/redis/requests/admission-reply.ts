@@ -4,7 +4,8 @@ import { readMark } from '../tenants/move-marks.ts';
 
 /**
  * What admission decided. `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call
- * with the same Idempotency-Key made the request. `moved`: the tenant is on another shard; `moving`: on its way there.
+ * with the same Idempotency-Key made the request. `changed`: the key allows less than when it was looked up. `moved`: the
+ * tenant is on another shard; `moving`: on its way there.
  * `tenant_calls`: all keys of the tenant together make too many calls beside chat. `lane`: the queue is full;
  * `lane_share`: this tenant's part of it is. Any other verdict names what refused the request.
  */
@@ -13,6 +14,7 @@ export type Verdict =
   | 'void'
   | 'joined'
   | 'revoked'
+  | 'changed'
   | 'suspended'
   | 'rpm'
   | 'throttle'

@@ -1,5 +1,6 @@
 import { encodeEntry } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
+import { flagOf } from '../../../domain/keys/principal.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
 import {
   ADDRESS_FAILURES_PER_MINUTE,
@@ -120,7 +121,7 @@ export function createAdmissionStore(
       [
         keys.keyRpm(keyId),
         keys.keyUse(keyId),
-        keys.blocked(keyId),
+        keys.blocked(flagOf(principal)),
         keys.blocked(tenantId),
         own,
         besides === undefined ? own : keys.throttle(besides.name, besides.of === 'tenant' ? tenantId : keyId),

@@ -1,6 +1,7 @@
 import { BATCH_LIMITS } from '../../../contracts/batches.ts';
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { ChatRoute, IdempotencyName, QueueName } from '../../../contracts/jobs.ts';
+import { flagOf } from '../../../domain/keys/principal.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
 import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
 import type { Rates } from '../../../domain/routing/routing.ts';
@@ -81,7 +82,7 @@ function keysOf(keyspace: Keyspace, request: AdmissionRequest, acceptedAt: numbe
     keys.keyRpm(keyId),
     keys.keyUse(keyId),
     keys.account(tenantId),
-    keys.blocked(keyId),
+    keys.blocked(flagOf(principal)),
     keys.blocked(tenantId),
     keys.inflight,
     keys.waiting(queue),

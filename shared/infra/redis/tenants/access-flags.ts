@@ -10,21 +10,26 @@ import { defineScript } from '../scripts.ts';
  */
 const FLAG_SECONDS = 24 * 60 * 60;
 
+const BLOCKED = '1';
+const CHANGED = 'changed';
+
 /**
  * Makes revoked keys and suspended tenants count at once: admission looks at these flags
  * (docs/architecture/facts.md section 3).
  */
 export interface AccessFlags {
-  /** `id` is a key's or a tenant's; safe to repeat. */
-  block(shard: number, id: string): Promise<void>;
+  /** `flag` is a key's (flagOf), or a tenant's id; safe to repeat. */
+  block(shard: number, flag: string): Promise<void>;
+  /** Lets nobody in any more who was let in under this flag of a key: the ingress looks the key up again. Safe to repeat. */
+  outdate(shard: number, flag: string): Promise<void>;
   /**
-   * Blocks an id, lets `change` revoke it in MongoDB, and announces it: a process that dies in between leaves a key that is
+   * Blocks a flag, lets `change` revoke it in MongoDB, and announces it: a process that dies in between leaves a key that is
    * refused. If the flag cannot be set the change is made anyway, and the call rejects.
    */
-  blockAround<Result>(shard: number, id: string, change: () => Promise<Result>): Promise<Result>;
+  blockAround<Result>(shard: number, flag: string, change: () => Promise<Result>): Promise<Result>;
   unblock(shard: number, id: string): Promise<void>;
-  /** Which of some ids are blocked on a shard. */
-  blocked(shard: number, ids: readonly string[]): Promise<string[]>;
+  /** Which of some flags are blocked on a shard. */
+  blocked(shard: number, flags: readonly string[]): Promise<string[]>;
   /** Announces to every ingress that what it has cached of `id` is out of date. */
   announce(id: string): Promise<void>;
 }
@@ -36,28 +41,38 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace): Acce
     await client.publish(ACCESS_CHANNEL, id);
   }
 
-  async function block(shard: number, id: string): Promise<void> {
-    await setFlag([keyspace.shard(shard).blocked(id)], [FLAG_SECONDS]);
-    await announce(id);
+  const set = (shard: number, flag: string, seconds: number, value: string) =>
+    setFlag([keyspace.shard(shard).blocked(flag)], [seconds, value]);
+
+  /** Caches know a key by its id, and so do ingresses of versions whose flags had no revision. */
+  const ownerOf = (flag: string) => flag.replace(/:.*/, '');
+  const announceOwner = (flag: string) => announce(ownerOf(flag));
+
+  async function block(shard: number, flag: string): Promise<void> {
+    await Promise.all([...new Set([flag, ownerOf(flag)])].map((name) => set(shard, name, FLAG_SECONDS, BLOCKED)));
+    await announceOwner(flag);
   }
 
   return {
     announce,
     block,
-    async blocked(shard, ids) {
-      const found = await Promise.all(ids.map((id) => client.exists(keyspace.shard(shard).blocked(id))));
-      return ids.filter((_, index) => found[index] === 1);
+    async outdate(shard, flag) {
+      await set(shard, flag, FLAG_SECONDS, CHANGED);
     },
-    async blockAround(shard, id, change) {
-      const [flagged] = await Promise.allSettled([block(shard, id)]);
+    async blocked(shard, flags) {
+      const found = await Promise.all(flags.map((flag) => client.get(keyspace.shard(shard).blocked(flag))));
+      return flags.filter((_, index) => found[index] === BLOCKED);
+    },
+    async blockAround(shard, flag, change) {
+      const [flagged] = await Promise.allSettled([block(shard, flag)]);
       const result = await change();
       if (flagged.status === 'rejected') throw flagged.reason;
-      await announce(id);
+      await announceOwner(flag);
       return result;
     },
-    async unblock(shard, id) {
-      await setFlag([keyspace.shard(shard).blocked(id)], [0]);
-      await announce(id);
+    async unblock(shard, flag) {
+      await set(shard, flag, 0, BLOCKED);
+      await announce(flag);
     },
   };
 }

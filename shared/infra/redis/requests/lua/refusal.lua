@@ -53,7 +53,7 @@ local function refusal(known)
     and (redis.call('GET', known.lease_key) ~= known.leader or redis.call('EXISTS', known.closed_key) == 1) then
     return reply('void')
   end
-  if known.key_flag then return reply('revoked') end
+  if known.key_flag then return reply(known.key_flag == '1' and 'revoked' or 'changed') end
   -- A flag other than 1 is the mark of a tenant's move to another shard (mark-move.lua): this shard admits nothing.
   if known.tenant_flag and known.tenant_flag ~= '1' then
     local elsewhere = reply('elsewhere')
