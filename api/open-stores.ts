@@ -40,6 +40,7 @@ import type { RecentWrites } from '../shared/infra/redis/recent-writes.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
 import { createBatchQueue, createQueueStatistics } from '../shared/infra/redis/requests/queue-store.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
+import { createRequestEraser } from '../shared/infra/redis/requests/request-eraser.ts';
 import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
 import { createAcceptanceClock } from '../shared/infra/redis/requests/acceptance-clock.ts';
 import { createStreamReader } from '../shared/infra/redis/requests/stream-reader.ts';
@@ -162,6 +163,7 @@ export function openStores(connections: Connections) {
       recentWrites,
     ),
     entities: createEntityRepository(mongo),
+    entityRequests: createRequestEraser(redis, keyspace),
     idempotency: createIdempotencyRepository(mongo),
     batches: createBatchRepository(mongo, bulk),
     accounts: createAccountRepository(mongo),

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
+import { apiOf } from '../support/tenant-api.ts';
 import { useApi, useService, useTenant } from '../support/use-service.ts';
 const service = useService({ workers: 0 });
 const tenant = useTenant(service);
@@ -139,5 +140,25 @@ describe('a request in flight', () => {
     const end = await begin('kept');
     await end();
     expect(await contents('kept')).toEqual(['slow']);
+  });
+});
+
+describe('where a tenant has as many entities as it may', () => {
+  it('a new one is 409 conflict, in chat before any provider is asked; those that are there serve on', async () => {
+    const { key, tenantId } = await service.startTenant();
+    const call = apiOf(service, key);
+    await call('put', '/entities/known', { name: 'Ada' });
+    await service.models.entityCounts.updateOne({ _id: `${tenantId} live` }, { $set: { entities: 1_000_000 } });
+    const chat = (entity_id: string) => postChat(service.app, key, chatOf('Hi', { entity_id }));
+    const calls = () => service.provider.stats().calls;
+    const before = calls();
+
+    for (const refused of [await call('put', '/entities/new', {}), await chat('new')])
+      expect(refusalOf(refused)).toMatchObject({ status: 409, code: 'conflict', param: 'entity_id' });
+
+    expect(calls()).toBe(before);
+    expect((await chat('known')).status).toBe(200);
+    expect((await call('delete', '/entities/known')).status).toBe(200);
+    expect((await call('put', '/entities/new', {})).status).toBe(201);
   });
 });

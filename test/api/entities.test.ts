@@ -182,6 +182,14 @@ describe('PATCH /entities/{entity_id}', () => {
 });
 
 describe('an unknown entity', () => {
+  it('leaves nothing where no request names it', async () => {
+    const { tenantId } = tenant;
+
+    expect((await api('delete', pathOf('never-there'))).status).toBe(404);
+
+    expect(await service.models.entities.countDocuments({ tenantId, entityId: 'never-there' })).toBe(0);
+  });
+
   it('leaves nothing of what cannot be the id of one', async () => {
     const { tenantId } = tenant;
     const count = () => service.models.entities.countDocuments({ tenantId });

@@ -7,6 +7,7 @@ import { createConversationRepository } from '../../shared/infra/mongo/entities/
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { createEntityRepository } from '../../shared/infra/mongo/entities/entity-repository.ts';
 import type { EntityRepository } from '../../shared/infra/mongo/entities/entity-repository.ts';
+import { createConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
@@ -17,6 +18,8 @@ const TENANT = 'ten_1';
 const LIVE = { tenantId: TENANT, mode: 'live' } as const;
 const TEST = { tenantId: TENANT, mode: 'test' } as const;
 const moment = (seq: number) => ({ seq, now: seq });
+/** A request that names the entity is in flight. */
+const mayCome = () => Promise.resolve(true);
 
 let mongo: Connection;
 let models: Models;
@@ -55,7 +58,7 @@ describe('a deleted entity', () => {
   it.each([true, false])('hears nothing of a request accepted before (it makes unknown ones: %p)', async (create) => {
     const entityId = newEntity();
     await saveTurn(entityId, 1, true);
-    await entities.remove(LIVE, entityId, moment(10));
+    await entities.remove(LIVE, entityId, moment(10), mayCome);
 
     for (const seq of [9, 10]) await saveTurn(entityId, seq, create);
 
@@ -66,7 +69,7 @@ describe('a deleted entity', () => {
   it('comes back with a request accepted after it, which found it unknown', async () => {
     const entityId = newEntity();
     await entities.insert(LIVE, entityId, { name: 'Ada' }, { createdAt: 1 });
-    await entities.remove(LIVE, entityId, moment(10));
+    await entities.remove(LIVE, entityId, moment(10), mayCome);
 
     await saveTurn(entityId, 11, true);
     await saveTurn(entityId, 9, true);
@@ -81,7 +84,7 @@ describe('a deleted entity', () => {
     const entityId = newEntity();
     await entities.insert(LIVE, entityId, {}, { createdAt: 1 });
 
-    const removals = [1, 2, 3, 4].map((seq) => entities.remove(LIVE, entityId, moment(seq)));
+    const removals = [1, 2, 3, 4].map((seq) => entities.remove(LIVE, entityId, moment(seq), mayCome));
 
     expect((await Promise.all(removals)).filter(Boolean)).toHaveLength(1);
   });
@@ -89,17 +92,27 @@ describe('a deleted entity', () => {
   it('leaves a tombstone where it was unknown; many at once make one', async () => {
     const entityId = newEntity();
 
-    const removals = await Promise.all([1, 2, 3, 4].map((seq) => entities.remove(LIVE, entityId, moment(seq))));
+    const removals = await Promise.all(
+      [1, 2, 3, 4].map((seq) => entities.remove(LIVE, entityId, moment(seq), mayCome)),
+    );
 
     expect(removals).toEqual([false, false, false, false]);
     const rows = await models.entities.find({ tenantId: TENANT, entityId }).lean();
     expect(rows).toMatchObject([{ forgottenSeq: 4 }]);
   });
 
+  it('leaves none where no request names it', async () => {
+    const entityId = newEntity();
+
+    expect(await entities.remove(LIVE, entityId, moment(1), () => Promise.resolve(false))).toBe(false);
+
+    expect(await models.entities.countDocuments({ tenantId: TENANT, entityId })).toBe(0);
+  });
+
   it('keeps the latest deletion, whatever the order of the writes', async () => {
     const entityId = newEntity();
-    await entities.remove(LIVE, entityId, moment(20));
-    await entities.remove(LIVE, entityId, moment(10));
+    await entities.remove(LIVE, entityId, moment(20), mayCome);
+    await entities.remove(LIVE, entityId, moment(10), mayCome);
 
     await saveTurn(entityId, 15, true);
 
@@ -109,7 +122,7 @@ describe('a deleted entity', () => {
   it('a deleted entity is one of its tenant', async () => {
     const entityId = newEntity();
     await saveTurn(entityId, 1, true);
-    await entities.remove({ ...LIVE, tenantId: 'ten_2' }, entityId, moment(10));
+    await entities.remove({ ...LIVE, tenantId: 'ten_2' }, entityId, moment(10), mayCome);
     expect(await turns(entityId)).toEqual(['turn 1']);
   });
 });
@@ -118,7 +131,7 @@ describe('a new entity', () => {
   it('is made once of many at the same time, of nothing or of a tombstone', async () => {
     for (const isBuried of [false, true]) {
       const entityId = newEntity();
-      if (isBuried) await entities.remove(LIVE, entityId, moment(1));
+      if (isBuried) await entities.remove(LIVE, entityId, moment(1), mayCome);
 
       const made = await Promise.all(
         [1, 2, 3, 4, 5].map((now) => entities.insert(LIVE, entityId, {}, { createdAt: now })),
@@ -126,6 +139,43 @@ describe('a new entity', () => {
 
       expect(made.filter(Boolean)).toHaveLength(1);
     }
+  });
+});
+
+describe('the entities of a space', () => {
+  const space = (mode: 'live' | 'test') => ({ tenantId: 'ten_full', mode });
+  const countOf = async (mode: string) => {
+    const row = await models.entityCounts.findById(`ten_full ${mode}`).lean();
+    return row === null ? undefined : [row.entities, row.bytes];
+  };
+
+  it('are refused beyond their number and their bytes, until some are deleted', async () => {
+    const few = createEntityRepository(mongo, { entities: 2, bytes: 100 });
+    const full = expect.objectContaining({ code: 'conflict' });
+    const make = (entityId: string, mode: 'live' | 'test' = 'live') =>
+      few.insert(space(mode), entityId, { name: 'Ada' }, { createdAt: 1 });
+    await make('one');
+    await conversations.saveTurn(space('live'), 'two', turnOf(1), { create: true, now: 1 });
+
+    await expect(make('three')).rejects.toEqual(full);
+    await expect(few.put(space('live'), 'three', {}, 1)).rejects.toEqual(full);
+    expect(await make('three', 'test')).toBe(true);
+    await few.remove(space('live'), 'two', moment(2), mayCome);
+    expect(await make('three')).toBe(true);
+    expect(await countOf('live')).toEqual([2, 'oneAdathreeAda'.length]);
+
+    await few.remove(space('live'), 'three', moment(3), mayCome);
+    await few.update(space('live'), 'one', { metadataJson: 'x'.repeat(100) });
+    await expect(make('four')).rejects.toEqual(full);
+    await expect(few.update(space('live'), 'one', { name: 'Eve' })).rejects.toEqual(full);
+    expect(await few.update(space('live'), 'one', { metadataJson: null })).not.toHaveProperty('metadataJson');
+    expect(await make('four')).toBe(true);
+    const { entities: erase } = createConversationEraser(mongo);
+    await erase({ tenantId: 'ten_full', mode: 'any' });
+    expect([await countOf('live'), await countOf('test')]).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
   });
 });
 
@@ -171,7 +221,7 @@ describe('entities of one entity_id, live and test', () => {
     const all = (ids: readonly string[]) => ({ from: 0, count: ids.length });
     expect(await entities.history(LIVE, entityId, all)).toEqual([]);
     expect(await entities.history(TEST, entityId, all)).toHaveLength(1);
-    expect(await entities.remove(TEST, entityId, moment(10))).toBe(true);
+    expect(await entities.remove(TEST, entityId, moment(10), mayCome)).toBe(true);
     expect(await entities.find(LIVE, entityId)).toMatchObject({ name: 'Ada' });
     expect(await entities.find(TEST, entityId)).toBeUndefined();
     await conversations.saveTurn(LIVE, entityId, turnOf(5), { create: true, now: 5 });

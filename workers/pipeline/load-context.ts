@@ -7,7 +7,9 @@ import type {
 import type { Claimed, Stage, WithEntity } from './stage.ts';
 
 /** Reads the entity's memory. Without an `entity_id` the request needs no database. */
-export function createLoadContext(conversations: Pick<ConversationRepository, 'find'>): Stage<Claimed, WithEntity> {
+export function createLoadContext(
+  conversations: Pick<ConversationRepository, 'find' | 'assertRoom'>,
+): Stage<Claimed, WithEntity> {
   return async (run) => {
     const { request } = run.envelope;
     if (request.entityId === undefined) {
@@ -16,7 +18,10 @@ export function createLoadContext(conversations: Pick<ConversationRepository, 'f
     let stored: StoredEntity | undefined;
     try {
       stored = await conversations.find(run.envelope, request.entityId);
+      // Its turn would make it, after a provider was paid.
+      if (stored === undefined && run.envelope.retentionMs > 0) await conversations.assertRoom(run.envelope);
     } catch (cause) {
+      if (cause instanceof ServiceError) throw cause;
       throw new ServiceError(
         'model_unavailable',
         "The entity's conversation cannot be read at the moment; try again shortly.",

@@ -3,6 +3,8 @@ import { HISTORY_MESSAGES_MAX } from '../../../shared/domain/conversation/histor
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { EntityRepository } from '../../../shared/infra/mongo/entities/entity-repository.ts';
+import type { RequestEraser } from '../../../shared/infra/redis/requests/request-eraser.ts';
+import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
 import type { AcceptanceClock } from '../../../shared/infra/redis/requests/acceptance-clock.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
@@ -36,6 +38,8 @@ import {
 export interface EntitiesDeps {
   entities: EntityRepository;
   acceptanceClock: AcceptanceClock;
+  entityRequests: Pick<RequestEraser, 'ofEntity'>;
+  compliance: { pseudonyms: Pick<Pseudonyms, 'of'> };
   events: TenantEvents;
   clock: Clock;
 }
@@ -115,6 +119,7 @@ const putEntity = defineEndpoint({
   summary: 'Create or replace an entity',
   description: 'A field that the body omits is removed; the history stays.',
   body: jsonBody('EntityFields', entityFieldsSchema),
+  errors: ['conflict'],
   answers: {
     200: json('The replaced entity.', entitySchema),
     201: json('The created entity.', entitySchema),
@@ -156,6 +161,7 @@ const updateEntity = defineEndpoint({
   summary: 'Update an entity',
   description: '`null` removes a field; a field that the body omits stays.',
   body: jsonBody('EntityChanges', entityChangesSchema),
+  errors: ['conflict'],
   answers: { 200: json('The updated entity.', entitySchema) },
   examples: {
     next_grade: {
@@ -180,9 +186,14 @@ const deleteEntity = defineEndpoint({
   examples: { one: { status: 200, answer: { id: ENTITY_EXAMPLE.id, object: 'entity', deleted: true } } },
   async handle({ principal, params, actor }, deps: EntitiesDeps) {
     const { entityId } = params;
-    // Deleting an unknown entity leaves a tombstone for two days; text that cannot be an id must not leave one.
     found(isEntityId(entityId) || undefined, 'entityId');
-    const isRemoved = await deps.entities.remove(principal, entityId, await momentOf(deps, principal));
+    const { entities, entityRequests, compliance } = deps;
+    const { shard, tenantId } = principal;
+    // An unknown entity that a request names leaves a tombstone for two days. The list is read after the moment of the
+    // deletion: whatever was accepted before is in it.
+    const mayCome = async () =>
+      (await entityRequests.ofEntity(shard, tenantId, compliance.pseudonyms.of(tenantId, entityId))).length > 0;
+    const isRemoved = await entities.remove(principal, entityId, await momentOf(deps, principal), mayCome);
     found(isRemoved || undefined, 'entityId');
     await deps.events.emit(actor, 'entity.deleted', entityId);
     return ok({ id: entityId, object: 'entity', deleted: true });

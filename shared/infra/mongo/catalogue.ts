@@ -18,6 +18,7 @@ import { erasureModel } from './compliance/erasure-repository.ts';
 import { exportChunkModel } from './compliance/export-archive-repository.ts';
 import { codeOf, connectMongo } from './connection.ts';
 import { entityModel } from './entities/entity-repository.ts';
+import { entityCountModel } from './entities/entity-room.ts';
 import { answerModel } from './requests/answer-repository.ts';
 import { idempotencyModel } from './requests/idempotency-repository.ts';
 import { requestIntentModel } from './requests/request-intents.ts';
@@ -58,6 +59,7 @@ const COLLECTIONS = {
   idempotency: idempotencyModel,
   requestIntents: requestIntentModel,
   entities: entityModel,
+  entityCounts: entityCountModel,
   batches: batchModel,
   batchLines: batchLineModel,
   webhooks: webhookModel,

@@ -8,6 +8,7 @@ import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { batchLineModel } from '../batches/batch-lines.ts';
 import type { BatchLineRow } from '../batches/batch-lines.ts';
 import { entityModel } from '../entities/entity-repository.ts';
+import { bytesOf, createEntityRoom } from '../entities/entity-room.ts';
 import { inSpace } from '../spaces.ts';
 import { answerModel } from '../requests/answer-repository.ts';
 import { requestIntentModel } from '../requests/request-intents.ts';
@@ -38,6 +39,12 @@ function filterOf(subject: ComplianceSubject) {
 /** Of a line that may be large. */
 const LINE_FIELDS = { tenantId: 1, state: 1, entityId: 1, customId: 1 } as const;
 
+/** Of an entity whose texts may be large. */
+const ENTITY_FIELDS = {
+  ...({ mode: 1, entityId: 1, subject: 1, grade: 1, name: 1, metadataJson: 1 } as const),
+  ...({ deletedAt: 1, 'messages.requestId': 1 } as const),
+};
+
 type LineFilter = ReturnType<typeof filterOf> &
   ({ entityId: string } | { $or: ({ state: 'waiting' } | { fields: object } | { requestJson: object })[] });
 
@@ -67,6 +74,7 @@ function withoutContent(
 
 export function createConversationEraser(connection: Connection): ConversationEraser {
   const entities = entityModel(connection);
+  const room = createEntityRoom(connection);
   const answers = answerModel(connection);
   const intents = requestIntentModel(connection);
   const batchLines = batchLineModel(connection);
@@ -87,10 +95,16 @@ export function createConversationEraser(connection: Connection): ConversationEr
   return {
     async entities(subject) {
       const found = { entity: 0, history: 0 };
-      await deleteInPages(entities, filterOf(subject), { deletedAt: 1, 'messages.requestId': 1 }, (page) => {
-        found.entity += page.filter(({ deletedAt }) => deletedAt === undefined).length;
+      await deleteInPages(entities, filterOf(subject), ENTITY_FIELDS, async (page) => {
         for (const { messages } of page) found.history += messages.length;
-        return Promise.resolve();
+        const there = page.filter(({ deletedAt }) => deletedAt === undefined);
+        found.entity += there.length;
+        for (const mode of ['live', 'test'] as const) {
+          const gone = there.filter((row) => (row.mode ?? 'live') === mode);
+          const bytes = gone.reduce((sum, row) => sum + bytesOf(row), 0);
+          const space = { tenantId: subject.tenantId, mode };
+          if (gone.length > 0) await room.note(space, { entities: -gone.length, bytes: -bytes });
+        }
       });
       return found;
     },

@@ -8,6 +8,7 @@ import { isDuplicateKey } from '../connection.ts';
 import { inSpace } from '../spaces.ts';
 import { entityModel, NOT_DELETED } from './entity-repository.ts';
 import type { EntityRow, StoredMessage } from './entity-repository.ts';
+import { bytesOf, createEntityRoom } from './entity-room.ts';
 import { createRowReader, filterOf } from './entity-rows.ts';
 import { createRowChanger } from './row-changes.ts';
 
@@ -41,6 +42,8 @@ interface SaveTurnOptions {
 export interface ConversationRepository {
   /** Undefined: the entity is unknown. */
   find(space: Space, entityId: string): Promise<StoredEntity | undefined>;
+  /** Throws `conflict` if the space may have no further entity. */
+  assertRoom(space: Space): Promise<void>;
   /**
    * One atomic update: a turn written again for the same request replaces the first, and turns keep the order of
    * acceptance. Nothing is stored of a request that was accepted before the entity or its history was deleted. Safe to
@@ -94,21 +97,26 @@ export function createConversationRepository(connection: Connection): Conversati
   const rows = connection.collection<EntityRow>(entities.collection.collectionName);
   const read = createRowReader(rows);
   const change = createRowChanger(rows);
+  const room = createEntityRoom(connection);
 
   /** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
   async function make(space: Space, entityId: string, seq: number, now: number): Promise<void> {
     const fresh = { messages: [], createdAt: now };
     try {
       const made = await entities.updateOne({ ...inSpace(space), entityId }, { $setOnInsert: fresh }, { upsert: true });
-      if (made.upsertedCount === 1) return;
+      if (made.upsertedCount === 1) {
+        await room.note(space, { entities: 1, bytes: bytesOf({ entityId }) });
+        return;
+      }
     } catch (error) {
       // Two first requests of one entity at once: the other one made it.
       if (!isDuplicateKey(error)) throw error;
     }
-    await entities.updateOne(
+    const { modifiedCount } = await entities.updateOne(
       { ...inSpace(space), entityId, deletedAt: { $exists: true }, forgottenSeq: { $lt: seq } },
       { $set: fresh, $unset: { deletedAt: 1, expiresAt: 1 } },
     );
+    if (modifiedCount === 1) await room.note(space, { entities: 1, bytes: bytesOf({ entityId }) });
   }
 
   async function deleteTurn(
@@ -134,6 +142,8 @@ export function createConversationRepository(connection: Connection): Conversati
       };
     },
 
+    assertRoom: room.assertFree,
+
     async saveTurn(space, entityId, turn, { create, now, rowId }) {
       if (create) await make(space, entityId, turn.seq, now);
       const notBefore = { $not: { $gte: turn.seq } };
@@ -152,7 +162,7 @@ export function createConversationRepository(connection: Connection): Conversati
     async takeBack(space, entityId, turn, { now }) {
       await deleteTurn(space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
-      await entities.deleteOne({
+      const { deletedCount } = await entities.deleteOne({
         ...inSpace(space),
         entityId,
         messages: { $size: 0 },
@@ -160,6 +170,7 @@ export function createConversationRepository(connection: Connection): Conversati
         subject: { $exists: false },
         grade: { $exists: false },
       });
+      if (deletedCount === 1) await room.note(space, { entities: -1, bytes: -bytesOf({ entityId }) });
     },
   };
 }

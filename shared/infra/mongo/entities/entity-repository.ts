@@ -9,6 +9,7 @@ import { isDuplicateKey } from '../connection.ts';
 import { toFieldUpdate } from '../field-changes.ts';
 import { listRows } from '../list-rows.ts';
 import { inSpace, spaceFields } from '../spaces.ts';
+import { bytesOf, createEntityRoom, ENTITIES_MAX } from './entity-room.ts';
 import type { RowOfSpace } from '../spaces.ts';
 
 export interface StoredMessage {
@@ -109,8 +110,11 @@ export interface EntityRepository {
   update(space: Space, entityId: string, changes: EntityChanges): Promise<Entity | undefined>;
   /** One row more than the limit; the cursor is an entity's own id. */
   list(space: Space, query: ListQuery): Promise<Entity[]>;
-  /** Deletes the entity and its conversation; false: there was none, and none comes of a request in flight either. */
-  remove(space: Space, entityId: string, moment: Moment): Promise<boolean>;
+  /**
+   * Deletes the entity and its conversation; false: there was none, and none comes of a request in flight either. `mayCome`:
+   * whether a request that names it may be in flight; without one an unknown entity leaves no tombstone.
+   */
+  remove(space: Space, entityId: string, moment: Moment, mayCome: () => Promise<boolean>): Promise<boolean>;
   /** The chosen part, oldest first, and nothing else is read of the texts; undefined: unknown. */
   history(space: Space, entityId: string, choose: ChoosePart): Promise<StoredMessage[] | undefined>;
   /** Place in the order of acceptance up to which requests store nothing any more; 0: nothing was deleted. */
@@ -138,8 +142,9 @@ function replaceFields(fields: EntityFields): { $set: EntityFields; $unset: Reco
   return { $set: fields, $unset: Object.fromEntries(absent) };
 }
 
-export function createEntityRepository(connection: Connection): EntityRepository {
+export function createEntityRepository(connection: Connection, most = ENTITIES_MAX): EntityRepository {
   const entities = entityModel(connection);
+  const room = createEntityRoom(connection, most);
 
   /** Makes an entity of a tombstone, which keeps what it refuses. */
   async function revive(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
@@ -151,7 +156,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
     return matchedCount === 1;
   }
 
-  async function insert(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
+  async function create(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
     try {
       await entities.create({ ...spaceFields(space), entityId, ...fields, ...made, messages: [] });
       return true;
@@ -161,21 +166,55 @@ export function createEntityRepository(connection: Connection): EntityRepository
     }
   }
 
+  async function insert(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
+    await room.assertFree(space);
+    const isMade = await create(space, entityId, fields, made);
+    if (isMade) await room.note(space, { entities: 1, bytes: bytesOf({ entityId, ...fields }) });
+    return isMade;
+  }
+
+  /** Changes an entity that is there. What only takes away is never refused. Undefined: unknown. */
+  async function change(
+    space: Space,
+    entityId: string,
+    changes: EntityChanges,
+    toUpdate: () => object,
+  ): Promise<Entity | undefined> {
+    const isMore = Object.values(changes).some((value) => typeof value === 'string');
+    if (isMore) await room.assertFree(space);
+    const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
+    const before = await entities.findOneAndUpdate(filter, toUpdate(), { projection: WITHOUT_MESSAGES }).lean();
+    const after = before === null ? undefined : await find(space, entityId);
+    if (before !== null && after !== undefined)
+      await room.note(space, { entities: 0, bytes: bytesOf(after) - bytesOf(before) });
+    return after;
+  }
+
   async function find(space: Space, entityId: string): Promise<Entity | undefined> {
     return (
       (await entities.findOne({ ...inSpace(space), entityId, ...NOT_DELETED }, WITHOUT_MESSAGES).lean()) ?? undefined
     );
   }
 
-  async function remove(space: Space, entityId: string, { seq, now }: Moment): Promise<boolean> {
+  async function remove(
+    space: Space,
+    entityId: string,
+    { seq, now }: Moment,
+    mayCome: () => Promise<boolean>,
+  ): Promise<boolean> {
     const tombstone = {
       $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
       $max: { forgottenSeq: seq },
       $unset: { createdUnder: 1 as const, ...Object.fromEntries(FIELDS.map((name) => [name, 1] as const)) },
     };
-    const { modifiedCount } = await entities.updateOne({ ...inSpace(space), entityId, ...NOT_DELETED }, tombstone);
-    if (modifiedCount === 1) return true;
-    // It was deleted before, or never was: what is refused from now on is noted all the same.
+    const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
+    const before = await entities.findOneAndUpdate(filter, tombstone, { projection: WITHOUT_MESSAGES }).lean();
+    if (before !== null) {
+      await room.note(space, { entities: -1, bytes: -bytesOf(before) });
+      return true;
+    }
+    // It was deleted before, or never was: what is refused from now on is noted where something may come.
+    if (!(await mayCome())) return false;
     const update = { ...tombstone, $setOnInsert: { createdAt: now } };
     await entities.updateOne({ ...inSpace(space), entityId }, update, { upsert: true });
     return false;
@@ -192,18 +231,13 @@ export function createEntityRepository(connection: Connection): EntityRepository
 
     async put(space, entityId, fields, now) {
       for (;;) {
-        const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
-        const { matchedCount } = await entities.updateOne(filter, replaceFields(fields));
-        if (matchedCount === 1) return 'replaced';
+        if ((await change(space, entityId, fields, () => replaceFields(fields))) !== undefined) return 'replaced';
         // Another call may make it in between: then there is one to replace.
         if (await insert(space, entityId, fields, { createdAt: now })) return 'created';
       }
     },
 
-    async update(space, entityId, changes) {
-      await entities.updateOne({ ...inSpace(space), entityId, ...NOT_DELETED }, toFieldUpdate(changes));
-      return find(space, entityId);
-    },
+    update: (space, entityId, changes) => change(space, entityId, changes, () => toFieldUpdate(changes)),
 
     list: (space, query) =>
       listRows(entities, { ...inSpace(space), ...NOT_DELETED }, query, {
@@ -211,13 +245,13 @@ export function createEntityRepository(connection: Connection): EntityRepository
         projection: WITHOUT_MESSAGES,
       }),
 
-    async remove(space, entityId, moment) {
+    async remove(space, entityId, moment, mayCome) {
       try {
-        return await remove(space, entityId, moment);
+        return await remove(space, entityId, moment, mayCome);
       } catch (error) {
         // Two upserts at once: there is a row now.
         if (!isDuplicateKey(error)) throw error;
-        return remove(space, entityId, moment);
+        return remove(space, entityId, moment, mayCome);
       }
     },
 
