@@ -12,7 +12,7 @@ export const LOCK_MS = 10_000;
 
 /** For queues whose providers are never full. */
 export const BOUNDLESS: QueueRoom = {
-  look: (most) => Promise.resolve({ most, isLimited: false, closed: [] }),
+  look: (most) => Promise.resolve({ most, limiting: [], closed: [] }),
   took: () => undefined,
   placed: () => undefined,
   changed: () => new Promise(() => undefined),

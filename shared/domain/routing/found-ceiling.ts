@@ -104,6 +104,11 @@ function grown(capacity: Capacity, now: number): Capacity {
   };
 }
 
+/** Whether so much of the ceiling is in use that it may grow: only then are first tokens needed as evidence. */
+export function isInUse({ shares, found }: Pick<Capacity, 'shares' | 'found'>): boolean {
+  return sumOf(shares, 'used') >= found * GROW_USED_MIN;
+}
+
 /** The ceiling after a report. */
 export function nextCeiling(capacity: Capacity, report: CapacityReport, now: number): Capacity {
   const { shares, found } = capacity;
@@ -115,7 +120,7 @@ export function nextCeiling(capacity: Capacity, report: CapacityReport, now: num
   if (late > inFlight * SHRINK_LATE_MIN)
     return used >= found * SHRINK_USED_MIN ? afterLate(capacity, report, now) : capacity;
   const isWanted = Object.values(shares).some(({ waits }) => waits);
-  return isWanted && sumOf(shares, 'late') <= inFlight * GROW_LATE_MAX && used >= found * GROW_USED_MIN
+  return isWanted && sumOf(shares, 'late') <= inFlight * GROW_LATE_MAX && isInUse(capacity)
     ? grown(capacity, now)
     : capacity;
 }

@@ -10,8 +10,8 @@ const LEFT_MS = 500;
 interface Room {
   /** 0: for nothing. */
   most: number;
-  /** More could be run than there is room for. */
-  isLimited: boolean;
+  /** The tiers that are open and have room for less than was asked for. */
+  limiting: readonly Tier[];
   /** The tiers whose providers are full. */
   closed: readonly Tier[];
 }

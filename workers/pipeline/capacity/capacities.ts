@@ -159,11 +159,14 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
     return waiters.filter((waiter) => waiter.shares.some((share) => at.has(share))).length;
   }
 
-  /** How many requests of the tier may be taken. Infinity: none of its targets can be called, so they fail at once. */
-  function freeFor(routes: readonly Route[]): number {
+  /**
+   * How many requests of the tier may be taken. `expected`: those taken before that may still ask for a place there.
+   * Infinity: none of its targets can be called, so they fail at once.
+   */
+  function freeFor(routes: readonly Route[], expected: number): number {
     const [only] = routes;
     if (only === undefined) return Infinity;
-    if (routes.length === 1) return Math.max(0, freeOf(only) - waitingAt(routes) - unplaced);
+    if (routes.length === 1) return Math.max(0, freeOf(only) - waitingAt(routes) - expected);
     // A place at a provider counts once, however many of its models are targets.
     const byProvider = new Map<string, number>();
     for (const route of routes) {
@@ -173,7 +176,7 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
       byProvider.set(name, whole === undefined ? sum : Math.min(sum, whole.free()));
     }
     const free = [...byProvider.values()].reduce((sum, places) => sum + places, 0);
-    return Math.max(0, free - waitingAt(routes) - unplaced);
+    return Math.max(0, free - waitingAt(routes) - expected);
   }
 
   async function known(all: readonly OwnShare[]): Promise<void> {
@@ -208,7 +211,6 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
   }
 
   const mayWait = (tier: Tier) => [...inLine.values()].some((tiers) => tiers.has(tier));
-
   function roomOf(queue: QueueName): QueueRoom {
     const isBatch = queue === 'batch';
     const waiting = new Set<Tier>();
@@ -217,11 +219,16 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
       async look(most) {
         const tiers = TIERS.map((tier) => ({ tier, routes: nextRoutes(tier) }));
         await known(tiers.flatMap(({ routes }) => routes.flatMap(sharesOf)));
+        const busy = tiers.filter(({ routes }) => routes.flatMap(sharesOf).some((share) => share.isBusy()));
         let free = most;
         const closed: Tier[] = [];
+        const limiting: Tier[] = [];
         for (const { tier, routes } of tiers) {
-          const places = isBatch && mayWait(tier) ? 0 : freeFor(routes);
+          // An idle tier, whose ceiling nothing has raised, must not make the others' requests come in small numbers.
+          const isIdle = busy.length > 0 && busy.every((one) => one.tier !== tier);
+          const places = isBatch && mayWait(tier) ? 0 : freeFor(routes, isIdle ? 0 : unplaced);
           if (places > 0) {
+            if (places < most && !isIdle) limiting.push(tier);
             free = Math.min(free, places);
             continue;
           }
@@ -229,15 +236,14 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
           for (const share of routes.flatMap(sharesOf)) share.want();
         }
         if (!isBatch) for (const tier of closed) waiting.add(tier);
-        return { most: closed.length === tiers.length ? 0 : free, isLimited: free < most, closed };
+        return { most: closed.length === tiers.length ? 0 : free, limiting, closed };
       },
-      took(count, { most, isLimited, closed }) {
+      took(count, { most, limiting, closed }) {
         unplaced += count;
-        const open = TIERS.filter((tier) => !closed.includes(tier));
         const mayBeMore = count === most;
-        if (mayBeMore && isLimited) for (const share of open.flatMap(nextRoutes).flatMap(sharesOf)) share.want();
+        if (mayBeMore) for (const share of limiting.flatMap(nextRoutes).flatMap(sharesOf)) share.want();
         if (isBatch) return;
-        for (const tier of open) {
+        for (const tier of TIERS.filter((one) => !closed.includes(one))) {
           if (mayBeMore) waiting.add(tier);
           // Batches may have what is left.
           else if (waiting.delete(tier)) onChange();
@@ -259,27 +265,24 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
       if (waiters.length === 0 && own.every((share) => share.free() > 0)) return seat();
       for (const share of own) share.want();
       return new Promise((resolve, reject) => {
-        const waiter: Waiter = {
-          shares: own,
-          isBatch,
-          seat() {
-            signal.removeEventListener('abort', stop);
-            resolve(seat());
-          },
-        };
         const hunger = setInterval(() => {
           for (const share of own) share.want();
         }, FIRST_REPORT_MS / 2);
         hunger.unref();
+        const waiter: Waiter = {
+          shares: own,
+          isBatch,
+          seat() {
+            clearInterval(hunger);
+            signal.removeEventListener('abort', stop);
+            resolve(seat());
+          },
+        };
         function stop(): void {
+          clearInterval(hunger);
           waiters.splice(waiters.indexOf(waiter), 1);
           reject(signal.reason instanceof Error ? signal.reason : new Error('The wait for a place was ended'));
         }
-        const { seat: sit } = waiter;
-        waiter.seat = () => {
-          clearInterval(hunger);
-          sit();
-        };
         signal.addEventListener('abort', stop, { once: true });
         waiters.push(waiter);
         serveWaiters();

@@ -8,6 +8,7 @@ import {
   sizeOf,
 } from '../../../shared/domain/routing/capacity.ts';
 import type { Capacity, CapacityReport, Share } from '../../../shared/domain/routing/capacity.ts';
+import { isInUse } from '../../../shared/domain/routing/found-ceiling.ts';
 import type { CapacityOf, CapacityStore } from '../../../shared/infra/redis/routing/capacity-store.ts';
 import { createBriefCalls } from '../../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
@@ -36,6 +37,8 @@ export interface OwnShare {
   free(): number;
   /** Has a share that has not run out. */
   isKnown(): boolean;
+  /** Calls are in flight. */
+  isBusy(): boolean;
   /** A request waits for a place. */
   want(): void;
   /** Reports at once. */
@@ -92,6 +95,8 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
   let sentAt = -Infinity;
   let wantedAt = -Infinity;
   let usedAt = performance.now();
+  /** The most places that were in use at once since the last report: short calls are seldom in flight when one is sent. */
+  let peak = 0;
   let leaves = false;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -121,11 +126,13 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
     sent = counts.spent;
     sentAt = now();
     const state = seats.state();
+    const used = Math.max(peak, state.inFlight + deps.unplaced());
+    peak = 0;
     const report: CapacityReport = {
       ...counts,
       ...state,
       worker: workerId,
-      used: state.inFlight + deps.unplaced(),
+      used,
       waits: isWanted(),
       leaves,
       epoch: capacity?.epoch ?? 0,
@@ -178,6 +185,7 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
   return {
     free,
     isKnown,
+    isBusy: () => seats.inFlight() > 0,
     renew,
 
     want() {
@@ -189,7 +197,9 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
     take(call) {
       usedAt = now();
       schedule(BUSY_MS);
-      return seats.take(call);
+      const seat = seats.take(call);
+      peak = Math.max(peak, seats.inFlight() + deps.unplaced());
+      return seat;
     },
 
     isServing: () => seats.isAnswered(SERVING_MS) || (capacity !== undefined && isServing(capacity, redisNow())),
@@ -198,7 +208,8 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
       const ceiling = deps.ceiling();
       if (ceiling !== undefined) return false;
       const isUnknown = (capacity?.usualMs[sizeOf(promptTokens)] ?? null) === null;
-      return now() - wantedAt < SEEKING_MS || (isUnknown && seats.inFlight() > 0);
+      const mayGrow = capacity !== undefined && isInUse(capacity);
+      return (mayGrow && now() - wantedAt < SEEKING_MS) || (isUnknown && seats.inFlight() > 0);
     },
 
     async stop() {

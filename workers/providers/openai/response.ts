@@ -58,9 +58,15 @@ function toUsage(value: unknown): ReportedUsage | undefined {
 }
 
 /** The first count that is not zero of those on top, of Groq's field and of the choice (Moonshot), or else a zero. */
-function usageIn(places: readonly unknown[]): ReportedUsage | undefined {
-  const counts = places.flatMap((place) => (isRecord(place) ? (toUsage(place['usage']) ?? []) : []));
-  return counts.find(({ completionTokens }) => completionTokens > 0) ?? counts[0];
+function usageIn(...places: readonly unknown[]): ReportedUsage | undefined {
+  let zero: ReportedUsage | undefined;
+  for (const place of places) {
+    const usage = isRecord(place) ? toUsage(place['usage']) : undefined;
+    if (usage === undefined) continue;
+    if (usage.completionTokens > 0) return usage;
+    zero ??= usage;
+  }
+  return zero;
 }
 
 /** The content may be text, or a list of parts of which only those of type text count (Mistral's reasoning models). */
@@ -90,11 +96,11 @@ function readEnding(choice: Record<string, unknown>): Ending {
 export function parseCompletion(value: Record<string, unknown>, part: 'delta' | 'message'): Completion {
   const choices: unknown = value['choices'];
   // Groq puts usage, and an error inside a stream, into its own field.
-  const groq = isRecord(value['x_groq']) ? value['x_groq'] : {};
-  const error = errorOf(value, Array.isArray(choices)) ?? errorOf(groq, true);
+  const groq = isRecord(value['x_groq']) ? value['x_groq'] : undefined;
+  const error = errorOf(value, Array.isArray(choices)) ?? (groq && errorOf(groq, true));
   if (error !== undefined) throw errorInAnswer(error);
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
-  const usage = usageIn([value, groq, choice]);
+  const usage = usageIn(value, groq, choice);
   const model = modelName(value['model']);
   if (!isRecord(choice)) {
     if (part === 'message') throw new ProviderError('transient', 'The provider sent an answer without a choice');
