@@ -69,12 +69,12 @@ const OWN = ['tenantId', 'mode'];
 const KEPT_BACK: Record<Kind, string[]> = {
   tenants: ['shard', 'move', 'keysIssued', 'webhooksMade'],
   accounts: ['version', 'lastTopUp', 'lastEntryAt'],
-  keys: ['hash', 'rotatedUnder'],
+  keys: ['hash', 'rotatedUnder', 'revision'],
   batches: ['shard', 'bytes', 'startedUnder', 'openShard', 'reopened', 'removeAt'],
   webhooks: ['encryptedSecret', 'rotatedUnder', 'failures', 'slow'],
   webhookDeliveries: ['failed', 'claim', 'claimedUntil', 'expiresAt'],
   // What a payment's own ids say is with the payment.
-  checkouts: ['sessionId'],
+  checkouts: ['sessionId', 'removeAt'],
   purchases: ['paymentId', 'disputes'],
   entities: ['_id', 'createdUnder', 'forgottenSeq', 'deletedAt', 'expiresAt'],
   answers: ['idempotencyName', 'fingerprint', 'expiresAt'],
