@@ -33,6 +33,9 @@ async function weightOf({ keyId }: TestTenant): Promise<number> {
   }, 'the end');
 }
 
+/** Silence of this length counts as some tokens. */
+const COUNTED_MS = 50;
+
 async function cancelWhileRunning(tenant: TestTenant): Promise<void> {
   service.provider.change({ first_token_ms: 5_000 });
   const accepted = await postChat(service.app, tenant.key, chatOf(PROMPT)).set('Prefer', 'respond-async');
@@ -40,6 +43,8 @@ async function cancelWhileRunning(tenant: TestTenant): Promise<void> {
   const call = (method: 'get' | 'post', path: string) =>
     request(service.app)[method](path).auth(tenant.key, { type: 'bearer' });
   await waitFor(() => (service.provider.request(requestIdOf(accepted))?.calls === 1 ? true : undefined), 'the call');
+  const calledAt = performance.now();
+  await waitFor(() => (performance.now() - calledAt > COUNTED_MS ? true : undefined), 'a silence that counts');
   await call('post', `${url}/cancel`);
   await waitFor(async () => ((await call('get', url)).body.status === 'cancelled' ? true : undefined), 'the cancel');
 }
