@@ -4,7 +4,6 @@ import type { Connection } from 'mongoose';
 import type { Space } from '../../../contracts/space.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
 import { collection, count, options, required } from '../collection.ts';
-import type { EntityFields, EntityRow } from './entity-repository.ts';
 
 /** What a space has of entities, deleted ones left out. */
 export interface EntityCountRow {
@@ -23,6 +22,15 @@ const countSchema = new Schema<EntityCountRow>(
 
 export const entityCountModel = collection<EntityCountRow>('EntityCount', 'entity_counts', countSchema);
 
+/** The texts of an entity that count. */
+interface CountedTexts {
+  entityId: string;
+  subject?: string | undefined;
+  grade?: string | undefined;
+  name?: string | undefined;
+  metadataJson?: string | undefined;
+}
+
 type EntityAmount = Pick<EntityCountRow, 'entities' | 'bytes'>;
 
 /** docs/spec/contract.md section 6, Entities. */
@@ -40,7 +48,7 @@ export interface EntityRoom {
 }
 
 /** Of what an entity has besides its conversation. */
-export function bytesOf(row: Pick<EntityRow, 'entityId'> & EntityFields): number {
+export function bytesOf(row: CountedTexts): number {
   const { entityId, subject = '', grade = '', name = '', metadataJson = '' } = row;
   return Buffer.byteLength(entityId + subject + grade + name + metadataJson);
 }
