@@ -57,7 +57,6 @@ module.exports = {
     door('winston', ['shared/infra/logging']),
     door('prom-client', ['shared/infra/metrics']),
     door('@opentelemetry', ['shared/infra/tracing']),
-    door('joi-to-json', ['api/openapi']),
     door('stripe', ['api/payments/stripe']),
     door('archiver', ['workers/compliance']),
     only(

@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-import { CHAT_LIMITS, ROLES, codePoints } from '../../shared/contracts/chat-request.ts';
+import { CHAT_LIMITS, ROLES, textUpTo } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -14,10 +14,7 @@ const messageWithText = Joi.object({
     .valid(...ROLES, 'developer')
     .description('`developer` is another name for `system`.')
     .required(),
-  content: Joi.alternatives(
-    Joi.string().custom(codePoints(CHAT_LIMITS.contentMax)),
-    Joi.array().items(textPart.unknown(true)).min(1),
-  )
+  content: Joi.alternatives(textUpTo(CHAT_LIMITS.contentMax), Joi.array().items(textPart.unknown(true)).min(1))
     .description(`Text, or parts of text that together are 1 to ${String(CHAT_LIMITS.contentMax)} characters.`)
     .required(),
 }).unknown(true);

@@ -2,13 +2,13 @@ import Joi from 'joi';
 
 import {
   CHAT_LIMITS,
-  codePoints,
   contextTextSchema,
   entityIdSchema,
   messagesSchema,
   metadataSchema,
   numberBetween,
   wholeNumberBetween,
+  textUpTo,
   tierSchema,
 } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage, ChatRequest, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
@@ -51,7 +51,7 @@ const FORMAT_RULE =
 /** Maximum code points of `user` and of each `stop`. */
 const SHORT_TEXT_MAX = 256;
 
-const shortText = Joi.string().custom(codePoints(SHORT_TEXT_MAX));
+const shortText = textUpTo(SHORT_TEXT_MAX);
 const tokens = wholeNumberBetween(1, Number.MAX_SAFE_INTEGER);
 const passedOn = 'Passed on to providers that speak OpenAI’s protocol.';
 

@@ -70,20 +70,13 @@ function exceedsCodePoints(text: string, max: number): boolean {
   return count > max;
 }
 
-const codePointLimits = new WeakMap<object, number>();
-
-/** Limits a text to `max` code points, which JSON Schema counts too; joi's own `max` counts UTF-16 units. */
-export function codePoints(max: number): Joi.CustomValidator<string> {
-  const check: Joi.CustomValidator<string> = (value, helpers) =>
-    exceedsCodePoints(value, max) ? helpers.error('text.tooLong', { limit: max }) : value;
-  codePointLimits.set(check, max);
-  return check;
-}
-
-/** The limit of a rule made by `codePoints`; undefined: the rule is not one of those. */
-export function codePointLimitOf(rule: unknown): number | undefined {
-  return typeof rule === 'function' ? codePointLimits.get(rule) : undefined;
-}
+/** A text of at most `max` code points, which JSON Schema counts too; joi's own `max` counts UTF-16 units. */
+export const textUpTo = (max: number) =>
+  Joi.string()
+    .custom((value: string, helpers) =>
+      exceedsCodePoints(value, max) ? helpers.error('text.tooLong', { limit: max }) : value,
+    )
+    .meta({ maxLength: max });
 
 /**
  * For text that MongoDB keeps: in its UTF-8, every lone surrogate becomes the same replacement character. Two names
@@ -94,8 +87,7 @@ const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
 const WELL_FORMED_RULE = 'It must not have half a surrogate pair.';
 
 /** Text that is stored and later shown again. */
-export const storedText = (max: number) =>
-  Joi.string().custom(codePoints(max)).custom(wellFormed).meta({ rule: WELL_FORMED_RULE });
+export const storedText = (max: number) => textUpTo(max).custom(wellFormed).meta({ rule: WELL_FORMED_RULE });
 
 type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.infinite' | 'metadata.tooLarge' | undefined;
 
@@ -139,7 +131,7 @@ const message = Joi.object({
   role: Joi.string()
     .valid(...ROLES)
     .required(),
-  content: Joi.string().custom(codePoints(CHAT_LIMITS.contentMax)).required(),
+  content: textUpTo(CHAT_LIMITS.contentMax).required(),
 }).unknown(true);
 
 /** The default of an omitted setting. It is only documented: validation converts nothing (parse.ts). */
@@ -157,7 +149,7 @@ export const tierSchema = Joi.string()
 const maxTokensSchema = wholeNumberBetween(1, CHAT_LIMITS.maxTokensMax)
   .description('The most tokens that the answer may have.')
   .meta(unless(CHAT_LIMITS.maxTokensDefault));
-export const contextTextSchema = Joi.string().allow('').custom(codePoints(CHAT_LIMITS.contextTextMax));
+export const contextTextSchema = textUpTo(CHAT_LIMITS.contextTextMax).allow('');
 /** `subject` and `grade` of an entity or a tenant. */
 export const storedContextSchema = storedText(CHAT_LIMITS.contextTextMax).allow('', null);
 export const entityIdSchema = storedText(CHAT_LIMITS.entityIdMax).description(

@@ -55,7 +55,7 @@ export function createListQuerySchema({ charactersMax, anyCharacter }: CursorRul
   return Joi.object<ListParameters, true>({
     limit: Joi.string()
       .pattern(/^(0{0,2}[1-9]|0?[1-9]\d|100)$/)
-      .meta({ reads: Joi.number().integer().min(1).max(LIMIT_MAX), default: LIMIT_DEFAULT })
+      .meta({ reads: { type: 'integer', minimum: 1, maximum: LIMIT_MAX }, default: LIMIT_DEFAULT })
       .description('How many items a page may have.')
       .messages(sayAlways(`must be a whole number from 1 to ${String(LIMIT_MAX)}`)),
     // No id that the service makes contains NUL, and no database accepts it.

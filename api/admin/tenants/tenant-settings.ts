@@ -65,7 +65,14 @@ const settings = {
   moderation: moderationSettingsSchema
     .custom(checkCategories)
     .meta({
-      reads: Joi.object({ disabled: Joi.array().items(Joi.string()), thresholds: Joi.object().unknown() }).allow(null),
+      reads: {
+        type: ['object', 'null'],
+        properties: {
+          disabled: { type: 'array', items: { type: 'string', minLength: 1, maxLength: 64 }, maxItems: 50 },
+          thresholds: { type: 'object', additionalProperties: { type: 'number', minimum: 0, maximum: 1 } },
+        },
+        additionalProperties: false,
+      },
       rule: 'Thresholds are from 0 to 1; their categories are named in lower-case letters, digits, -, _ and /.',
     })
     .allow(null)

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import Joi from 'joi';
 
-import { codePoints } from '../../../shared/contracts/chat-request.ts';
+import { textUpTo } from '../../../shared/contracts/chat-request.ts';
 import { AMOUNT_MAX, isPayable, priceOf, toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -48,9 +48,7 @@ interface CheckoutBody {
 }
 
 const bodySchema = Joi.object<CheckoutBody, true>({
-  package_id: Joi.string()
-    .custom(codePoints(64))
-    .description('A package of `GET /billing/packages`; or name `credits`.'),
+  package_id: textUpTo(64).description('A package of `GET /billing/packages`; or name `credits`.'),
   credits: creditsSchema.min(1).description('A free amount of credits; or name `package_id`.'),
   success_url: urlSchema.description('Where the buyer goes after paying.'),
   cancel_url: urlSchema.description('Where the buyer goes without paying.'),

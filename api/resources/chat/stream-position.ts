@@ -12,7 +12,7 @@ const POSITION_RULE = '{{#label}} must be the number of an event: a whole number
 /** The number of an event as text; 0 stands for the position before the first. */
 export const positionSchema = Joi.string()
   .pattern(POSITION)
-  .meta({ reads: Joi.number().integer().min(0).max(999_999_999_999_999) })
+  .meta({ reads: { type: 'integer', minimum: 0, maximum: 999_999_999_999_999 } })
   .messages({ 'string.base': POSITION_RULE, 'string.empty': POSITION_RULE, 'string.pattern.base': POSITION_RULE });
 
 const headerSchema = Joi.object<{ 'Last-Event-ID': string }, true>({ 'Last-Event-ID': positionSchema });

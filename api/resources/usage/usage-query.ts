@@ -58,11 +58,11 @@ const endpoint = Joi.string()
   .messages({ 'string.pattern.base': '{{#label}} must be an endpoint: chat, chat.stream or batch' });
 const unixSeconds = Joi.string()
   .pattern(/^\d{1,11}$/)
-  .meta({ reads: Joi.number().integer().min(0).max(99_999_999_999) })
+  .meta({ reads: { type: 'integer', minimum: 0, maximum: 99_999_999_999 } })
   .messages({ 'string.pattern.base': '{{#label}} must be a time in Unix seconds' });
 const wholeNumber = Joi.string()
   .pattern(/^[1-9]\d{0,4}$/)
-  .meta({ reads: Joi.number().integer().min(1).max(99_999) })
+  .meta({ reads: { type: 'integer', minimum: 1, maximum: 99_999 } })
   .messages({
     'string.pattern.base': `{{#label}} must be a whole number from 1 to ${LIMITS['1d'].max} days, ${LIMITS['1h'].max} hours or ${LIMITS['1m'].max} minutes`,
   });

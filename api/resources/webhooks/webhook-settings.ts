@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-import { codePoints, storedText } from '../../../shared/contracts/chat-request.ts';
+import { storedText, textUpTo } from '../../../shared/contracts/chat-request.ts';
 import { isWebhookEventType, WEBHOOK_EVENT_TYPES } from '../../../shared/contracts/webhook-events.ts';
 import type { WebhookEventType } from '../../../shared/contracts/webhook-events.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -10,9 +10,9 @@ const URL_CHARACTERS_MAX = 2_048;
 const DESCRIPTION_CHARACTERS_MAX = 500;
 
 const fields = {
-  url: Joi.string()
-    .custom(codePoints(URL_CHARACTERS_MAX))
-    .description('Where events are posted to: https, and a host on the public Internet.'),
+  url: textUpTo(URL_CHARACTERS_MAX).description(
+    'Where events are posted to: https, and a host on the public Internet.',
+  ),
   events: Joi.array()
     .items(Joi.string())
     .min(1)

@@ -22,14 +22,14 @@ describe('a joi schema in JSON Schema', () => {
 
   it('may be null where an alternative may', () => {
     expect(fromJoi(Joi.alternatives(Joi.boolean(), Joi.string().allow('')).allow(null))).toEqual({
-      anyOf: [{ type: 'boolean' }, { type: 'string' }, { const: null }],
+      anyOf: [{ type: 'boolean' }, { type: 'string' }, { type: 'null' }],
     });
   });
 
   it('names what a text of a parameter stands for', () => {
     const limit = Joi.string()
       .pattern(/^\d+$/)
-      .meta({ reads: Joi.number().integer().min(1).max(9), default: 3 })
+      .meta({ reads: { type: 'integer', minimum: 1, maximum: 9 }, default: 3 })
       .description('How many.');
 
     expect(fromJoi(limit)).toEqual({ type: 'integer', minimum: 1, maximum: 9, default: 3, description: 'How many.' });
