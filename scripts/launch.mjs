@@ -39,6 +39,7 @@ const TASKS = {
   'test:scale': (args) => script('test/fault/main.ts', ['S1', 'S2', ...args]),
   reconcile: (args) => script('scripts/reconcile.ts', args),
   citations: (args) => script('scripts/check-citations.ts', args),
+  house: (args) => script('scripts/house.ts', args),
   drive: (args) => script('scripts/drive/main.ts', args),
   sbom: (args) => script('scripts/packages/main.ts', ['sbom', ...args]),
   audit: () => script('scripts/packages/main.ts', ['audit']),
@@ -112,12 +113,11 @@ async function check() {
       return code;
     }
   }
-  console.log('\ncheck: citations and links');
-  const code = await script('scripts/check-citations.ts', []);
-  if (code !== 0) return code;
-  console.log('\ncheck: audit');
-  const audited = await script('scripts/packages/main.ts', ['audit']);
-  if (audited !== 0) return audited;
+  for (const [name, ...args] of [['check-citations'], ['house'], ['packages/main', 'audit']]) {
+    console.log(`\ncheck: ${name}`);
+    const code = await script(`scripts/${name}.ts`, args);
+    if (code !== 0) return code;
+  }
   console.log('\ncheck: all passed');
   return 0;
 }

@@ -16,16 +16,18 @@ const USAGES = {
   build: `npm run build
   compiles to dist/`,
   check: `npm run check
-  formatting, lint, types, imports, dead code, unit tests, citations, known weaknesses`,
+  formatting, lint, types, imports, dead code, unit tests, citations, the figures of house, known weaknesses`,
   citations: `npm run citations
   follows every citation and link`,
+  house: `npm run house
+  counts files, lines and other figures, and fails above a limit`,
   sbom: `npm run sbom [-- FILE]
   writes the software bill of materials, to sbom.cdx.json where no file is named`,
   audit: `npm run audit
   asks the registry for known weaknesses of the packages`,
 };
 /** How many arguments these tasks take; they take no options. */
-const MOST = { 'start:api': 0, 'start:worker': 0, build: 0, check: 0, citations: 0, sbom: 1, audit: 0 };
+const MOST = { 'start:api': 0, 'start:worker': 0, build: 0, check: 0, citations: 0, house: 0, sbom: 1, audit: 0 };
 /** Exit code for wrong arguments, as in scripts/harness/read-arguments.ts. */
 const WRONG = 2;
 

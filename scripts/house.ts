@@ -1,0 +1,226 @@
+/**
+ * `npm run house`: counts what makes the code hard to find one's way in, and fails above a limit.
+ *
+ * A limit is only ever lowered: a change that brings a figure down takes its limit down with it, until it is the goal.
+ * Raising one needs a review of the whole table, never a larger number beside the file that did not fit.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import ts from 'typescript';
+
+import { ROOT } from './harness/program.ts';
+
+const FLOW = 'docs/architecture/request-flow.md';
+
+/** Figure → highest allowed, and where it is to go. */
+const LIMITS = {
+  'files of a chat request': { limit: 111, goal: 46 },
+  'folders of a chat request': { limit: 40, goal: 12 },
+  'further files that these import for values': { limit: 99, goal: 60 },
+  'product files': { limit: 600, goal: 440 },
+  'product folders': { limit: 99, goal: 68 },
+  'folders of one file': { limit: 20, goal: 2 },
+  'product lines': { limit: 59_200, goal: 48_000 },
+  'code lines (no blanks, comments, imports)': { limit: 42_100, goal: 34_500 },
+  'functions over 80 lines': { limit: 53, goal: 10 },
+  'functions over 50 lines': { limit: 134, goal: 70 },
+  'files under 40 lines with one importer': { limit: 16, goal: 0 },
+  'pairs of folders that import each other': { limit: 46, goal: 15 },
+  'interfaces with one factory': { limit: 180, goal: 30 },
+  'uses of Pick': { limit: 462, goal: 150 },
+  'comments that begin with What, Who, Nothing, Nobody, As': { limit: 297, goal: 40 },
+  decisions: { limit: 94, goal: 25 },
+  'words of Markdown': { limit: 141_000, goal: 45_000 },
+  'words of the README': { limit: 1_500, goal: 900 },
+  'lines of scripts': { limit: 13_700, goal: 8_000 },
+  'lines of tests': { limit: 75_100, goal: 60_000 },
+  'npm packages (without those of one platform)': { limit: 720, goal: 600 },
+};
+type Figure = keyof typeof LIMITS;
+
+interface Import {
+  to: string;
+  isType: boolean;
+}
+interface Source {
+  file: string;
+  imports: Import[];
+  importLines: number;
+  functionLengths: number[];
+  interfaces: string[];
+  /** The types that `createX`, `openX` and `watchX` return. */
+  made: string[];
+}
+
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT })
+  .toString()
+  .split('\n')
+  .filter((file) => file !== '' && existsSync(join(ROOT, file)));
+const texts = new Map<string, string>();
+
+function textOf(file: string): string {
+  const text = texts.get(file) ?? readFileSync(join(ROOT, file), 'utf8');
+  texts.set(file, text);
+  return text;
+}
+
+const countIn = (files: string[], pattern: RegExp): number =>
+  files.reduce((total, file) => total + Array.from(textOf(file).matchAll(pattern)).length, 0);
+const linesOf = (files: string[]): number => countIn(files, /\n/gu);
+const wordsOf = (files: string[]): number => countIn(files, /\S+/gu);
+const below = (folders: RegExp): string[] => tracked.filter((file) => folders.test(file));
+
+function isTypeOnly(clause: ts.ImportClause | undefined): boolean {
+  if (clause === undefined) return false;
+  if (clause.phaseModifier === ts.SyntaxKind.TypeKeyword) return true;
+  const names = clause.namedBindings;
+  return (
+    clause.name === undefined &&
+    names !== undefined &&
+    ts.isNamedImports(names) &&
+    names.elements.every((name) => name.isTypeOnly)
+  );
+}
+
+/** Lines that hold more than a comment and are not part of an import, which `skipped` counts. */
+function countCode(file: string, skipped: number): number {
+  const bare = file.endsWith('.lua')
+    ? textOf(file).replace(/^\s*--.*$/gmu, '')
+    : textOf(file).replace(/^\s*(?:\/\/.*$|\/\*[\s\S]*?\*\/)/gmu, '');
+  return bare.split('\n').filter((line) => line.trim() !== '').length - skipped;
+}
+
+function isFunction(node: ts.Node): boolean {
+  return (
+    ts.isFunctionDeclaration(node) ||
+    ts.isFunctionExpression(node) ||
+    ts.isArrowFunction(node) ||
+    ts.isMethodDeclaration(node) ||
+    ts.isConstructorDeclaration(node)
+  );
+}
+
+function readSource(file: string): Source {
+  const tree = ts.createSourceFile(file, textOf(file), ts.ScriptTarget.Latest, true);
+  const heightOf = (node: ts.Node) =>
+    tree.getLineAndCharacterOfPosition(node.end).line - tree.getLineAndCharacterOfPosition(node.getStart()).line + 1;
+  const source: Source = { file, imports: [], importLines: 0, functionLengths: [], interfaces: [], made: [] };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node) && ts.isStringLiteral(node.moduleSpecifier)) {
+      source.importLines += heightOf(node);
+      const { text } = node.moduleSpecifier;
+      const to = normalize(join(dirname(file), text));
+      if (text.startsWith('.')) source.imports.push({ to, isType: isTypeOnly(node.importClause) });
+    }
+    if (ts.isInterfaceDeclaration(node)) source.interfaces.push(node.name.text);
+    if (isFunction(node)) source.functionLengths.push(heightOf(node));
+    if (ts.isFunctionDeclaration(node) && /^(?:create|open|watch)[A-Z]/u.test(node.name?.text ?? '')) {
+      const returned = /^(?:Promise<)?(\w+)/u.exec(node.type?.getText() ?? '')?.[1];
+      if (returned !== undefined) source.made.push(returned);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(tree);
+  return source;
+}
+
+/** `api/app.ts` and `api/endpoints.ts` list every resource, so that their imports say nothing about a chat request. */
+const LISTS = ['api/app.ts', 'api/endpoints.ts'];
+
+function measureFlow(sources: Source[]): Partial<Record<Figure, number>> {
+  const listed = Array.from(textOf(FLOW).matchAll(/^- \[([^\]]+)\]/gmu), (match) => match[1] ?? '');
+  const missing = listed.filter((file) => !tracked.includes(file));
+  if (missing.length > 0) throw new Error(`${FLOW} lists files that do not exist: ${missing.join(', ')}`);
+  const stops = new Set(listed);
+  const further = sources
+    .filter(({ file }) => stops.has(file) && !LISTS.includes(file))
+    .flatMap(({ imports }) => imports.filter(({ to, isType }) => !isType && !stops.has(to)).map(({ to }) => to));
+  return {
+    'files of a chat request': stops.size,
+    'folders of a chat request': new Set(listed.map(dirname)).size,
+    'further files that these import for values': new Set(further).size,
+  };
+}
+
+function measureImports(sources: Source[]): Partial<Record<Figure, number>> {
+  const importers = new Map<string, number>();
+  const arrows = new Set<string>();
+  for (const { file, imports } of sources) {
+    for (const to of new Set(imports.map((one) => one.to))) {
+      importers.set(to, (importers.get(to) ?? 0) + 1);
+      if (dirname(file) !== dirname(to)) arrows.add(`${dirname(file)} ${dirname(to)}`);
+    }
+  }
+  const isMutual = (arrow: string) => arrows.has(arrow.split(' ').reverse().join(' '));
+  return {
+    'files under 40 lines with one importer': sources.filter(
+      ({ file }) => linesOf([file]) < 40 && importers.get(file) === 1,
+    ).length,
+    'pairs of folders that import each other': Array.from(arrows).filter(isMutual).length / 2,
+  };
+}
+
+function measureCode(product: string[], sources: Source[]): Partial<Record<Figure, number>> {
+  const inFolder = Map.groupBy(product, dirname);
+  const importLines = new Map(sources.map((source) => [source.file, source.importLines]));
+  const interfaces = new Set(sources.flatMap((source) => source.interfaces));
+  const made = Map.groupBy(
+    sources.flatMap((source) => source.made),
+    (name) => name,
+  );
+  const longerThan = (lines: number) =>
+    sources.flatMap(({ functionLengths }) => functionLengths).filter((length) => length > lines).length;
+  return {
+    'product files': product.length,
+    'product folders': inFolder.size,
+    'folders of one file': Array.from(inFolder.values()).filter((files) => files.length === 1).length,
+    'product lines': linesOf(product),
+    'code lines (no blanks, comments, imports)': product.reduce(
+      (total, file) => total + countCode(file, importLines.get(file) ?? 0),
+      0,
+    ),
+    'functions over 80 lines': longerThan(80),
+    'functions over 50 lines': longerThan(50),
+    'interfaces with one factory': Array.from(made).filter(([name, all]) => all.length === 1 && interfaces.has(name))
+      .length,
+    'uses of Pick': countIn(product, /\bPick</gu),
+    'comments that begin with What, Who, Nothing, Nobody, As': countIn(
+      product,
+      /^\s*(?:\/\*\*?|\/\/|--)\s*(?:What|Who|Nothing|Nobody|As)\b/gmu,
+    ),
+  };
+}
+
+function measureRest(): Partial<Record<Figure, number>> {
+  const lock = JSON.parse(textOf('package-lock.json')) as { packages: Record<string, { os?: unknown; cpu?: unknown }> };
+  return {
+    decisions: below(/^docs\/decisions\/\d/u).length,
+    'words of Markdown': wordsOf(below(/\.md$/u)),
+    'words of the README': wordsOf(['README.md']),
+    'lines of scripts': linesOf(below(/^scripts\/.*\.(?:ts|mjs)$/u)),
+    'lines of tests': linesOf(below(/^test\/.*\.ts$/u)),
+    'npm packages (without those of one platform)':
+      Object.values(lock.packages).filter(({ os, cpu }) => os === undefined && cpu === undefined).length - 1,
+  };
+}
+
+const product = below(/^(?:api|workers|shared)\/.*\.(?:ts|lua)$/u);
+const sources = product.filter((file) => file.endsWith('.ts')).map(readSource);
+const figures = new Map<string, number | undefined>(
+  Object.entries({
+    ...measureFlow(sources),
+    ...measureImports(sources),
+    ...measureCode(product, sources),
+    ...measureRest(),
+  }),
+);
+const show = (value: number) => value.toLocaleString('en').padStart(9);
+console.log(`${'figure'.padEnd(58)}${['now', 'limit', 'goal'].map((title) => title.padStart(9)).join('')}`);
+for (const [name, { limit, goal }] of Object.entries(LIMITS)) {
+  const figure = figures.get(name) ?? NaN;
+  const isOver = !(figure <= limit);
+  const remark = isOver ? '  OVER THE LIMIT' : figure < limit * 0.98 ? '  lower the limit' : '';
+  console.log(`${name.padEnd(58)}${[figure, limit, goal].map(show).join('')}${remark}`);
+  if (isOver) process.exitCode = 1;
+}
