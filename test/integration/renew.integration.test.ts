@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
-import { FAILED, LEASE_MS, needs, openRequestLab, RATE } from '../support/request-lab.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import { FAILED, LEASE_MS, needs, openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 import { usedOf } from '../support/use-window.ts';
 
@@ -150,4 +152,28 @@ it('tells that the request was cancelled', async () => {
   await lab.redis.hset(lab.keys.record(request.requestId), 'cancel', '1');
 
   expect(await renew(request, 100)).toBe('cancelled');
+});
+
+it.each([
+  ['cancels a request whose last reader left since Redis is back', 'cancelled', { left: -6_000 }],
+  ['waits for the readers of a request that was left before: one may have returned since', 'ok', { left: -12_000 }],
+  ['waits for a reader whose lease ran out: it could not renew', 'ok', { left: -6_000, another: -6_000 }],
+])('%s', async (_, outcome, ages) => {
+  const request = await running();
+  const record = lab.keys.record(request.requestId);
+  const [reader = ''] = (await lab.redis.hkeys(record)).filter((field) => field.startsWith('reader:'));
+  await createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS }).detach(
+    SHARD,
+    request.requestId,
+    reader.slice('reader:'.length),
+  );
+  for (const [name, ageMs] of Object.entries(ages))
+    await lab.redis.hset(record, name === 'left' ? name : `reader:${name}`, Date.now() + ageMs);
+  const backMs = 10_000;
+  const requests = createRequestStore(lab.redis, lab.keyspace, {
+    ...{ leaseMs: LEASE_MS, disconnectGraceMs: 5_000 },
+    hasReconnectedRecently: (_shard, withinMs) => backMs < withinMs,
+  });
+
+  expect(await requests.renew(request.ref(1), needs(100))).toMatchObject({ outcome });
 });

@@ -36,7 +36,10 @@ export interface RequestStoreSettings {
   loadBook?: (shard: number, tenantId: string) => Promise<void>;
 }
 
-/** Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later. */
+/**
+ * Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later.
+ * A request whose last reader has said since that it left has none.
+ */
 const READERS_BACK_MS = 20_000;
 
 /** What put-back-running.lua returns where Redis lacks the tenant's book, too. */
@@ -106,12 +109,13 @@ export function createRequestStore(
         );
         return Array.isArray(reply) ? reply : [];
       };
-      const [outcome, micro, tokens] = await writes.renew(ref, send);
+      const [outcome, micro, tokens, unreadMs] = await writes.renew(ref, send);
       const held = toHeld(micro, tokens);
       if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
       if (outcome !== 'abandoned') return { outcome: 'superseded' };
       // Asked after the answer has come: ioredis may have repeated the command after a reconnect.
-      return { outcome: hasReconnectedRecently(ref.shard, READERS_BACK_MS) ? 'ok' : 'cancelled', held };
+      const waitMs = Number(unreadMs) < 0 ? READERS_BACK_MS : Math.min(Number(unreadMs), READERS_BACK_MS);
+      return { outcome: hasReconnectedRecently(ref.shard, waitMs) ? 'ok' : 'cancelled', held };
     },
   };
 }

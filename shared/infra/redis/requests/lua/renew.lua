@@ -7,7 +7,7 @@
 --      compared)
 -- Returns 'superseded'; 'missing' (there is no record); 'accepted' (Redis came back without the claim, perhaps with an
 -- earlier one); or 'cancelled', 'abandoned' (nobody reads any more) or 'ok', with the micro-credits and tokens that are
--- held now (-1: not bounded).
+-- held now (-1: not bounded), and with for how many ms nobody has read (-1: a reader did not renew its lease).
 local state, fence, is_cancelled, owner, accepted_at, estimate, weight, hold_text, hold_tokens, month, billed, allowance,
   limit = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner', 'acceptedAt', 'estimate', 'weight',
     'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit'))
@@ -18,25 +18,28 @@ if ARGV[12] ~= '' and owner ~= ARGV[12] then return { 'superseded', 0, 0 } end
 local leased = int(now_ms() + tonumber(ARGV[3]))
 redis.call('ZADD', KEYS[2], leased, ARGV[1])
 redis.call('HSET', KEYS[1], 'leased', leased)
--- Nobody reads, and nobody came back within the grace (docs/spec/contract.md section 3, Disconnect).
-local function is_abandoned(now)
-  if redis.call('HGET', KEYS[1], 'alone') ~= 'cancel' then return false end
-  local fields, latest = redis.call('HGETALL', KEYS[1]), 0
+-- Says 'abandoned' where nobody reads, and nobody came back within the grace (docs/spec/contract.md section 3, Disconnect).
+local function look_for_readers(now)
+  if redis.call('HGET', KEYS[1], 'alone') ~= 'cancel' then return nil end
+  local fields, latest, has_lapsed = redis.call('HGETALL', KEYS[1]), 0, false
   for index = 1, #fields, 2 do
-    if string.sub(fields[index], 1, 7) == 'reader:' then
+    local is_lease = string.sub(fields[index], 1, 7) == 'reader:'
+    if is_lease or fields[index] == 'left' then
       local till = tonumber(fields[index + 1])
       -- No reader's lease is that long: it was made before the server's clock was set back. A live reader renews it.
       if till > now + MINUTE_MS then
         till = now
         redis.call('HSET', KEYS[1], fields[index], int(now))
       end
-      latest = math.max(latest, till)
+      latest, has_lapsed = math.max(latest, till), has_lapsed or is_lease
     end
   end
-  return now > latest + tonumber(ARGV[4])
+  if now <= latest + tonumber(ARGV[4]) then return nil end
+  return 'abandoned', has_lapsed and -1 or int(now - latest)
 end
 
-local verdict = is_cancelled and 'cancelled' or is_abandoned(now_ms()) and 'abandoned' or 'ok'
+local verdict, left_ms = look_for_readers(now_ms())
+if is_cancelled then verdict = 'cancelled' end
 local function pair_at(at)
   return { micro = tonumber(ARGV[at]), tokens = tonumber(ARGV[at + 1]) }
 end
@@ -60,4 +63,4 @@ if more > 0 then
   correct_tokens(KEYS[4], number_of(accepted_at), more, now_ms())
   redis.call('HSET', KEYS[1], 'weight', ARGV[5])
 end
-return { verdict, is_billed and held_micro or -1, (limit or not is_billed) and held_tokens or -1 }
+return { verdict or 'ok', is_billed and held_micro or -1, (limit or not is_billed) and held_tokens or -1, left_ms or -1 }
