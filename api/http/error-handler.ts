@@ -6,43 +6,15 @@ import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts'
 import { ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
+import { isRedisFault } from '../../shared/infra/redis/redis-faults.ts';
 import { contextOf } from './request-context.ts';
-
-/** Names that ioredis gives to a server that is away. */
-const REDIS_AWAY: ReadonlySet<string> = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError']);
-
-/**
- * ioredis throws plain errors for these; the first line is of every client, the second of connections, the others of
- * cluster and sentinels. "Command aborted": a pipeline or transaction, as BullMQ's, of which a part was answered.
- */
-const FAULT_MESSAGES = new RegExp(
-  "^(?:Connection is closed|Command timed out|Command aborted due to|Stream isn't writeable|" +
-    'connect E|read E|write E|getaddrinfo E|This socket has been ended|Socket timeout|' +
-    "Too many Cluster redirections|Cluster isn't ready|Cluster is disconnect|None of startup nodes|Node is disconnected|" +
-    'No master node is available|No sharded subscriber|No subscriber|All sentinels are unreachable)',
-);
-
-/**
- * What a Redis answers that is there and cannot serve: full, starting, failing over, stuck in a script, or not to whoever
- * asks. EXECABORT: a transaction of which a command met one of these, or a fault of our own.
- */
-const REDIS_UNABLE =
-  /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNBLOCKED|EXECABORT|NOAUTH|WRONGPASS|NOPERM|ERR max number of clients) /;
-
-function isUnable(error: Error): boolean {
-  if (!REDIS_UNABLE.test(error.message)) return false;
-  const previous: unknown = Reflect.get(error, 'previousErrors');
-  if (!Array.isArray(previous) || previous.length === 0) return true;
-  return previous.some((each: unknown) => isStoreFault(each));
-}
 
 /** Whether a store is away or cannot serve. */
 export function isStoreFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   // The caller's own, whatever is behind it: a client that leaves amid its body breaks its socket as a store does.
   if (error instanceof ServiceError && ERRORS[error.code].status < 500) return false;
-  if (error.name === 'ReplyError') return isUnable(error);
-  return isMongoAway(error) || REDIS_AWAY.has(error.name) || FAULT_MESSAGES.test(error.message);
+  return isRedisFault(error) || isMongoAway(error);
 }
 
 /** A store that is away or cannot serve is 503 (docs/spec/contract.md section 2); mount it before the handler that answers. */

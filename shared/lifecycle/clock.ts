@@ -1,13 +1,14 @@
-/** Stops waiting for `call` after `limitMs` and rejects with `sentence`; what the call does may still happen. */
+/** Stops waiting for `call` after `limitMs` and rejects with `sentence`, as a `Fault`; what the call does may still happen. */
 export function withTimeLimit<Result>(
   call: Result | Promise<Result>,
   limitMs: number,
   sentence: string,
+  Fault: new (message: string) => Error = Error,
 ): Promise<Result> {
   // Every call to a store passes through here: Promise.race would make four more promises.
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(new Error(sentence));
+      reject(new Fault(sentence));
     }, limitMs);
     const settle = () => {
       clearTimeout(timer);

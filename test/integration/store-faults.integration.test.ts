@@ -4,6 +4,8 @@ import type { Request, Response } from 'express';
 import { storeFault } from '../../api/http/error-handler.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
+import { openQueue } from '../../shared/infra/queue/open-queue.ts';
+import { createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
@@ -15,9 +17,6 @@ const ON_ITS_WAY_MS = 100;
 const pause = () => new Promise((resolve) => setTimeout(resolve, ON_ITS_WAY_MS));
 
 let proxy: StoreProxy;
-afterEach(() => {
-  proxy.restore();
-});
 
 /** Each error that `calls` ended with, by what a caller would get for it; a call that was answered has none. */
 async function faultsOf(calls: readonly Promise<unknown>[]): Promise<unknown[]> {
@@ -51,6 +50,7 @@ describe('what a Redis that is cut off makes of calls is 503', () => {
     await proxy.close();
   });
   afterEach(() => {
+    proxy.restore();
     redis.disconnect();
   });
 
@@ -82,12 +82,49 @@ describe('what a Redis that is cut off makes of calls is 503', () => {
     expectUnavailable(await faultsOf(call()));
   });
 
+  it('calls of BullMQ', async () => {
+    redis = await openTestRedis('producer', proxy.url);
+    redis.on('error', () => undefined);
+    const name = uniqueName('faults');
+    const jobs = openQueue('webhooks', { client: redis, prefix: `{${name}}`, onError: () => undefined });
+    await jobs.queue.waitUntilReady();
+    const calls = () => [
+      jobs.queue.getJobCounts(),
+      jobs.queue.getJobs(['waiting']),
+      jobs.queue.getJobState('a'),
+      jobs.queue.isPaused(),
+      jobs.queue.getWorkers(),
+    ];
+    proxy.stall();
+    const underWay = faultsOf(calls());
+    await pause();
+    proxy.cut();
+    const faults = await underWay;
+    redis.disconnect();
+    expectUnavailable([...faults, ...(await faultsOf(calls()))]);
+    await jobs.close();
+  });
+
   it('a call that gets no answer', async () => {
     redis = await openTestRedis('producer', proxy.url);
     proxy.stall();
     expectUnavailable(await faultsOf([redis.get('a'), redis.multi().get('a').exec()]));
   });
 });
+
+it.each(['redis', 'rediss', 'redis+cluster', 'redis+sentinel'])(
+  'calls of a Redis that is not there are 503: %s',
+  async (scheme) => {
+    const redis = createRedis(`${scheme}://127.0.0.1:1${scheme === 'redis+sentinel' ? '/main' : ''}`, 'producer');
+    redis.on('error', () => undefined);
+    const connecting = redis.connect().catch(() => undefined);
+    const calls = () => [redis.get('a'), redis.ping(), redis.evalsha('0'.repeat(40), 1, 'a')];
+    const faults = await faultsOf(calls());
+    redis.disconnect();
+    await connecting;
+    expectUnavailable([...faults, ...(await faultsOf(calls()))]);
+  },
+);
 
 describe('what a MongoDB that is cut off makes of calls is 503', () => {
   let mongo: MongoConnection;
@@ -98,6 +135,7 @@ describe('what a MongoDB that is cut off makes of calls is 503', () => {
     await proxy.close();
   });
   afterEach(async () => {
+    proxy.restore();
     await mongo.close();
   });
 

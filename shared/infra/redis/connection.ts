@@ -11,7 +11,7 @@ import { corkTurns } from './cork-turns.ts';
 import type { Keyspace } from './keyspace.ts';
 import { parseRedisUrl } from './redis-target.ts';
 import type { Group, SentinelAccess, TlsFiles } from './redis-target.ts';
-import { reasonOf, redisStartFault } from './start-fault.ts';
+import { reasonOf, redisStartFault, rememberRejections } from './redis-faults.ts';
 import { assertSuitable } from './suitable-server.ts';
 
 /**
@@ -119,8 +119,7 @@ function sentinelOptions(
   };
 }
 
-/** Opens nothing yet: call `connect` (see `connectRedis`). */
-export function createRedis(url: string, role: ConnectionRole): RedisClient {
+function createClient(url: string, role: ConnectionRole): RedisClient {
   const target = parseRedisUrl(url);
   const options = optionsFor(role);
   const tls = readTls(target.files);
@@ -133,6 +132,11 @@ export function createRedis(url: string, role: ConnectionRole): RedisClient {
   const common = { ...options, ...auth, ...(target.isEncrypted ? { tls } : {}) };
   if (target.kind === 'sentinel') return corkTurns(new Redis({ ...common, ...sentinelOptions(target, role, tls) }));
   return createCluster(target.nodes, role, common);
+}
+
+/** Opens nothing yet: call `connect` (see `connectRedis`). */
+export function createRedis(url: string, role: ConnectionRole): RedisClient {
+  return rememberRejections(createClient(url, role));
 }
 
 function isEncrypted(client: RedisClient): boolean {

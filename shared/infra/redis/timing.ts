@@ -1,5 +1,6 @@
 import { withTimeLimit } from '../../lifecycle/clock.ts';
 import type { RedisClient } from './connection.ts';
+import { RedisTimeoutError } from './redis-faults.ts';
 
 /**
  * The clock of the server that has `key`, by which all times of its requests go; milliseconds since the epoch. `TIME`
@@ -24,8 +25,7 @@ export const unlimited: TimeLimit = (call) => call;
  * when it is sent, so one that waits for a connection, or behind a pipeline without an answer, would wait longer.
  */
 export function inTime<Result>(call: Promise<Result>, timeoutMs = CALL_MS): Promise<Result> {
-  // The words of ioredis's own time limit.
-  return withTimeLimit(call, timeoutMs, 'Command timed out');
+  return withTimeLimit(call, timeoutMs, 'Command timed out', RedisTimeoutError);
 }
 
 /**
@@ -37,7 +37,7 @@ export function createBriefCalls(callMs = CALL_MS) {
   return {
     isWaiting: () => unanswered > 0,
     async make<T>(send: () => Promise<T>): Promise<T> {
-      if (unanswered > 0) throw new Error('Redis has not answered an earlier call');
+      if (unanswered > 0) throw new RedisTimeoutError('Redis has not answered an earlier call');
       const call = send();
       try {
         return await inTime(call, callMs);

@@ -4,6 +4,7 @@ import mongoose from 'mongoose';
 
 import { storeFault } from '../../../../api/http/error-handler.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
+import { RedisTimeoutError } from '../../../../shared/infra/redis/redis-faults.ts';
 
 function named(name: string, message = 'failed'): Error {
   return Object.assign(new Error(message), { name });
@@ -41,17 +42,7 @@ describe('a fault of a store', () => {
     named('MongoServerClosedError'),
     named('MongoStalePrimaryError'),
     named('MongoUnexpectedServerResponseError', 'Selected server does not support retryable writes'),
-    named('MaxRetriesPerRequestError'),
-    new Error('Command timed out'),
-    new Error('Connection is closed.'),
-    new Error("Stream isn't writeable and enableOfflineQueue options is false"),
-    new Error('Too many Cluster redirections. Last error: Error: Connection is closed.'),
-    new Error('Cluster is disconnecting.'),
-    new Error('Node is disconnected'),
-    new Error('All sentinels are unreachable and retry is disabled. Last error: connect ECONNREFUSED'),
-    new Error('getaddrinfo ENOTFOUND redis'),
-    named('AbortError', 'Command aborted due to connection close'),
-    new Error("Cluster isn't ready and enableOfflineQueue options is false"),
+    new RedisTimeoutError('Redis has not answered an earlier call'),
     named('ReplyError', 'NOREPLICAS Not enough good replicas to write.'),
     named('ReplyError', "OOM command not allowed when used memory > 'maxmemory'."),
     named('ReplyError', 'LOADING Redis is loading the dataset in memory'),
@@ -69,6 +60,8 @@ describe('a fault of a store', () => {
     named('ReplyError', 'WRONGTYPE Operation against a key holding the wrong kind of value'),
     named('ReplyError', 'ERR value is not an integer or out of range'),
     discarded(named('ReplyError', "ERR wrong number of arguments for 'set' command")),
+    // The words of a client are no sign: only what it rejects a call with is.
+    new Error('Connection is closed.'),
     named('AbortError', 'This operation was aborted'),
     new TypeError('x is not a function'),
     serverError(2),

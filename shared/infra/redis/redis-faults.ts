@@ -1,3 +1,45 @@
+import type { Cluster, Command, Redis } from 'ioredis';
+
+/** Rejects a call that Redis has not answered in time. */
+export class RedisTimeoutError extends Error {
+  override readonly name = 'RedisTimeoutError';
+}
+
+/** What calls were rejected with; a client's own words for it change with its versions. */
+const rejections = new WeakSet<object>();
+
+/** Remembers what the client rejects calls with, pipelines and BullMQ's included, so that `isRedisFault` knows it. */
+export function rememberRejections<Client extends Redis | Cluster>(client: Client): Client {
+  const send = client.sendCommand.bind(client);
+  client.sendCommand = (command: Command, ...rest: unknown[]) => {
+    command.promise.catch((error: unknown) => {
+      if (typeof error === 'object' && error !== null) rejections.add(error);
+    });
+    return Reflect.apply(send, client, [command, ...rest]);
+  };
+  return client;
+}
+
+/**
+ * What a Redis answers that is there and cannot serve: full, starting, failing over, stuck in a script, or not to whoever
+ * asks. EXECABORT: a transaction of which a command met one of these, or a fault of our own.
+ */
+const UNABLE =
+  /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNBLOCKED|EXECABORT|NOAUTH|WRONGPASS|NOPERM|ERR max number of clients) /;
+
+function isUnable(error: Error): boolean {
+  if (!UNABLE.test(error.message)) return false;
+  const previous: unknown = Reflect.get(error, 'previousErrors');
+  return !Array.isArray(previous) || previous.length === 0 || previous.some(isRedisFault);
+}
+
+/** Whether a call failed because Redis is away or cannot serve. Every rejection is one, except for a server's own answer. */
+export function isRedisFault(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error.name === 'ReplyError') return isUnable(error);
+  return error instanceof RedisTimeoutError || rejections.has(error);
+}
+
 /** What an attempt to reach Redis has shown. */
 export interface Tried {
   /** The latest error; a cluster has that of its latest node within. */
@@ -15,7 +57,7 @@ const CUT_OVER_TLS =
 const CUT =
   'Redis ends the connection at once; check REDIS_URL: redis reaches no port that speaks TLS, which is of rediss.';
 
-/** By what the servers and Node.js say of it; the first that fits. */
+/** By what the server replies, or the code that Node.js or OpenSSL gives; the first that fits. */
 const FAULTS: readonly (readonly [RegExp, string])[] = [
   [/\bNOAUTH\b/, 'Redis asks for a password; write it into REDIS_URL, as in redis://:PASSWORD@HOST:6379.'],
   [
@@ -31,31 +73,32 @@ const FAULTS: readonly (readonly [RegExp, string])[] = [
     'The server is no sentinel; check REDIS_URL: redis+sentinel:// names sentinels (port 26379), redis:// a single server.',
   ],
   [/\b(ENOTFOUND|EAI_AGAIN)\b/, 'The name of the Redis host is not known here; check the host in REDIS_URL.'],
-  [/before secure TLS connection|wrong version number/, NO_TLS],
+  [/\bERR_SSL_WRONG_VERSION_NUMBER\b/, NO_TLS],
   [
-    /self-signed certificate|unable to (verify the first|get (local )?issuer) certificate/,
+    /\b(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?)\b/,
     'Redis shows a certificate of an authority that is not known here; name the authority in REDIS_TLS_CA_FILE.',
   ],
   [
-    /alert (certificate required|unknown ca|bad certificate|handshake failure)/,
+    /\bERR_SSL_\S*ALERT_/,
     'Redis asks for a certificate that it knows; check REDIS_TLS_CERT_FILE and REDIS_TLS_KEY_FILE.',
   ],
   [
-    /does not match certificate's altnames/,
+    /\bERR_TLS_CERT_ALTNAME_INVALID\b/,
     'The certificate of Redis does not name the host that was called; check the host in REDIS_URL.',
   ],
-  [/certificate (has expired|is not yet valid)/, 'The certificate of Redis is not valid today. Renew it.'],
+  [/\bCERT_(HAS_EXPIRED|NOT_YET_VALID)\b/, 'The certificate of Redis is not valid today. Renew it.'],
 ];
 
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
+  const code = 'code' in error ? String(error.code) : '';
   const node = 'lastNodeError' in error ? textOf(error.lastNodeError) : '';
-  return `${error.message} ${node}`;
+  return `${code} ${error.message} ${node}`;
 }
 
 /**
  * One sentence for the operator whose Redis could not be reached, each with the setting that is to be looked at. No sentence
- * shows the address: it may have a password.
+ * shows the address: it may have a password. Of a sentinel only the message is known, which has no code of TLS.
  */
 export function redisStartFault({ error, isEncrypted }: Tried): string {
   const text = textOf(error);
