@@ -1,11 +1,12 @@
 import { PassThrough } from 'node:stream';
 import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { askForBody } from './ask-for-body.ts';
-import { assertGrowth, DECODERS, encodingOf, unreadable } from './inflate-body.ts';
+import { assertGrowth, encodingOf, unreadable } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
 import { mayTakeMs, PACE, tooSlow } from './read-body.ts';
 import type { BodyPace } from './read-body.ts';
@@ -32,6 +33,8 @@ function pipeInto(decoder: Transform, req: Request, limit: BodyLimit, onSent: (b
   });
   return req.pipe(decoder);
 }
+
+const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const;
 
 function decoderOf(encoding: Encoding): Transform {
   return encoding === undefined ? new PassThrough() : DECODERS[encoding]();

@@ -1,9 +1,9 @@
-import { createBrotliDecompress, createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
 
 /** How a body is compressed; undefined: it is not. */
 export type Encoding = 'gzip' | 'deflate' | 'br' | undefined;
@@ -51,17 +51,10 @@ export function assertGrowth(sent: number, inflated: number, limit: BodyLimit): 
   );
 }
 
-/** This much is decompressed synchronously, in less than a millisecond. */
-const SMALL_BYTES = 256 * 1024;
-/** Many bodies of this size may finish one after the other before their memory is collected. */
-const SMALL_BROTLI_BYTES = 128 * 1024;
-const SMALL_SENT_BYTES = 64 * 1024;
-
 /** Each chunk of output costs a turn of the event loop. */
 const CHUNK_BYTES = 256 * 1024;
-const SMALL_CHUNK_BYTES = 32 * 1024;
 
-export const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const;
+const INFLATE = { gzip: promisify(gunzip), deflate: promisify(inflate), br: promisify(brotliDecompress) } as const;
 
 function isTooLarge(fault: unknown): boolean {
   return fault instanceof Error && 'code' in fault && fault.code === 'ERR_BUFFER_TOO_LARGE';
@@ -73,57 +66,24 @@ export function unreadable(cause: unknown): ServiceError {
   return new ServiceError('invalid_request', sentence, { cause });
 }
 
-/** Decompresses in another thread. Undefined: the result is larger than `most`. */
-function inflate(body: Buffer, encoding: keyof typeof DECODERS, most: number, chunkSize: number) {
-  const decoder = DECODERS[encoding]({ chunkSize });
-  return new Promise<Buffer | undefined>((resolve, reject) => {
-    const parts: Buffer[] = [];
-    let length = 0;
-    decoder.on('data', (part: Buffer) => {
-      parts.push(part);
-      length += part.length;
-      if (length > most) decoder.destroy();
-    });
-    decoder.on('error', (fault) => {
-      reject(unreadable(fault));
-    });
-    decoder.on('close', () => {
-      resolve(length > most ? undefined : Buffer.concat(parts, length));
-      // The decoder no longer writes to a buffer that it has filled.
-      parts.forEach(releaseBytes);
-    });
-    decoder.end(body);
-  });
-}
-
-/** Undefined: the body is too large for this. */
-export function inflateSmall(body: Buffer, encoding: 'gzip' | 'deflate'): Buffer | undefined {
-  if (body.length > SMALL_SENT_BYTES) return undefined;
+/** Decompresses in another thread. Undefined: the result is larger than `most`. Throws if the bytes are not so encoded. */
+export async function inflateUpTo(
+  most: number,
+  body: Buffer,
+  encoding: keyof typeof INFLATE,
+): Promise<Buffer | undefined> {
   try {
-    return (encoding === 'gzip' ? gunzipSync : inflateSync)(body, { maxOutputLength: SMALL_BYTES });
+    return await INFLATE[encoding](body, { maxOutputLength: most, chunkSize: Math.min(most, CHUNK_BYTES) });
   } catch (fault) {
     if (isTooLarge(fault)) return undefined;
     throw unreadable(fault);
   }
 }
 
-/** The same in another thread, because brotli fills its window, perhaps 16 MiB, before it outputs anything. */
-export async function inflateSmallBrotli(body: Buffer): Promise<Buffer | undefined> {
-  if (body.length > SMALL_SENT_BYTES) return undefined;
-  return inflate(body, 'br', SMALL_BROTLI_BYTES, SMALL_CHUNK_BYTES);
-}
-
-/**
- * Decompresses in another thread; the caller releases the bytes once it has read them. Throws a ServiceError if the
- * body grows too large or does not match its encoding.
- */
-export async function inflateLarge(
-  body: Buffer,
-  encoding: 'gzip' | 'deflate' | 'br',
-  limit: BodyLimit,
-): Promise<Buffer> {
+/** Decompresses a body of any size. Throws a ServiceError if it grows too large or does not match its encoding. */
+export async function inflateBody(body: Buffer, encoding: keyof typeof INFLATE, limit: BodyLimit): Promise<Buffer> {
   const most = Math.min(limit.bytes, GROWTH_FREE_BYTES + GROWTH_MAX * body.length);
-  const inflated = await inflate(body, encoding, most, CHUNK_BYTES);
+  const inflated = await inflateUpTo(most, body, encoding);
   if (inflated !== undefined) return inflated;
   assertGrowth(body.length, most + 1, limit);
   throw limit.fault();

@@ -1,10 +1,8 @@
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
 import { isUnasked } from './ask-for-body.ts';
 import type { BodyShare } from './body-budget.ts';
-import { createByteBlocks } from './byte-blocks.ts';
 import type { BodyLimit } from './inflate-body.ts';
 
 /** How long a body may take: a minimum allowance, and the rate at which bytes have to come after that. */
@@ -28,13 +26,49 @@ export function mayTakeMs({ leastMs, bytesPerSecond }: BodyPace, bytes: number):
   return Math.max(leastMs, (bytes / bytesPerSecond) * 1_000);
 }
 
-/** Smaller parts cost less until they are garbage-collected than releasing them does. */
-const RELEASED_FROM_BYTES = 4_096;
+const BYTES_MIN = 1_024;
+
+/**
+ * Gathers the bytes of arriving parts as copies. The parts themselves are not kept: a client may send one byte per part,
+ * and a Buffer takes some 380 bytes of memory, so a body of 20 MiB would take 7 GB.
+ */
+export function createByteBuffer() {
+  let bytes = Buffer.alloc(0);
+  let length = 0;
+
+  function clear(): void {
+    bytes = Buffer.alloc(0);
+    length = 0;
+  }
+
+  return {
+    clear,
+    get length() {
+      return length;
+    },
+    add(part: Buffer): void {
+      const needed = length + part.length;
+      if (needed > bytes.length) {
+        const larger = Buffer.allocUnsafe(Math.max(needed, 2 * bytes.length, BYTES_MIN));
+        bytes.copy(larger, 0, 0, length);
+        bytes = larger;
+      }
+      part.copy(bytes, length);
+      length = needed;
+    },
+    /** Returns all bytes and starts over. */
+    take(): Buffer {
+      const taken = bytes.subarray(0, length);
+      clear();
+      return taken;
+    },
+  };
+}
 
 /** Gathers the bytes as they were sent. An async iterator would cost each body several turns of the event loop. */
 function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPace): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const bytes = createByteBlocks();
+    const bytes = createByteBuffer();
     const startedAt = performance.now();
     let timer: NodeJS.Timeout | undefined;
 
@@ -59,8 +93,6 @@ function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPac
         if (bytes.length + part.length > limit.bytes) throw limit.fault();
         share.hold(bytes.length + part.length);
         bytes.add(part);
-        // This buffer belongs to this body alone.
-        if (part.length >= RELEASED_FROM_BYTES) releaseBytes(part);
       } catch (fault) {
         refuse(fault);
       }

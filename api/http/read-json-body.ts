@@ -2,9 +2,8 @@ import type { Request } from 'express';
 
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
 import type { BodyBudget } from './body-budget.ts';
-import { encodingOf, inflateLarge, inflateSmall, inflateSmallBrotli } from './inflate-body.ts';
+import { encodingOf, inflateBody, inflateUpTo } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
 import { BROTLI_TURNS, createBodyTurns, LARGE_BODY_TURNS } from './body-turns.ts';
 import type { BodyTurns } from './body-turns.ts';
@@ -50,7 +49,7 @@ function assertJsonType(req: Request, { family }: BodyRules): void {
   throw new ServiceError(code, 'The Content-Type must be application/json in UTF-8.');
 }
 
-/** What reading a body takes of the process is shared by all bodies. */
+/** Memory and CPU limits shared by all request bodies. */
 export interface BodyDeps {
   budget: BodyBudget;
   large: BodyTurns;
@@ -93,6 +92,9 @@ async function parseBody(body: Buffer, rules: BodyRules): Promise<unknown> {
   return valueOf(await parseLargeJson(body, rules.valuesMax ?? Infinity), rules);
 }
 
+/** A compressed body that grows to no more is parsed at once. Its decoder may hold a window of 16 MiB with brotli. */
+const SMALL_INFLATED_BYTES = 256 * 1024;
+
 /** The body, if it is small; undefined: it waits for its turn. */
 async function smallOf(
   sent: Buffer,
@@ -102,7 +104,8 @@ async function smallOf(
 ): Promise<Buffer | undefined> {
   if (encoding === undefined) return sent.length > LARGE_BYTES ? undefined : sent;
   if (sent.length === 0) return sent;
-  return encoding === 'br' ? brotli.inTurn(tenantId, () => inflateSmallBrotli(sent)) : inflateSmall(sent, encoding);
+  const inflate = () => inflateUpTo(SMALL_INFLATED_BYTES, sent, encoding);
+  return encoding === 'br' ? brotli.inTurn(tenantId, inflate) : inflate();
 }
 
 /**
@@ -119,38 +122,24 @@ async function readJson(
   const encoding = encodingOf(req);
   const share = deps.budget.open(tenantId);
   try {
-    // What has come with the headers is handed over before the next microtask.
+    // The parser hands over the bytes that came with the headers before the next microtask.
     if (!req.complete) await Promise.resolve();
     const sent = await readBody(req, limit, share);
-    // As nearly every body is.
-    if (encoding === undefined && sent.length <= LARGE_BYTES) {
-      try {
-        return parseSmall(sent, rules);
-      } finally {
-        releaseBytes(sent);
-      }
-    }
     const small = await smallOf(sent, encoding, tenantId, deps);
     if (small !== undefined) {
       if (small.length > limit.bytes) throw limit.fault();
-      return await parseBody(small, rules);
+      return parseSmall(small, rules);
     }
     return await deps.large.inTurn(tenantId, async () => {
       if (req.socket.destroyed) throw new ServiceError('invalid_request', 'The connection ended.');
-      if (encoding === undefined) return parseBody(sent, rules);
-      const inflated = await inflateLarge(sent, encoding, limit);
-      try {
-        return await parseBody(inflated, rules);
-      } finally {
-        releaseBytes(inflated);
-      }
+      return parseBody(encoding === undefined ? sent : await inflateBody(sent, encoding, limit), rules);
     });
   } finally {
     share.close();
   }
 }
 
-/** On the chat routes every fault of a body has one code. What refuses a body without one, 429 and 503, is no fault of it. */
+/** Chat routes report every body error as `invalid_request`; 429 and 503 pass unchanged. */
 function asFaultOf(family: BodyRules['family'], cause: unknown): unknown {
   const isFault = cause instanceof ServiceError && ![429, 503].includes(ERRORS[cause.code].status);
   if (family !== 'chat' || !isFault) return cause;

@@ -1,4 +1,4 @@
-import { createByteBlocks } from '../../http/byte-blocks.ts';
+import { createByteBuffer } from '../../http/read-body.ts';
 
 /** Where in the body a request stands, in words that let its sender find it. */
 export interface Place {
@@ -38,20 +38,20 @@ export interface PartialText {
 }
 
 export function createPartialText(limitBytes: number): PartialText {
-  const blocks = createByteBlocks();
+  const buffer = createByteBuffer();
   let bytes = 0;
   return {
     add(part) {
       bytes += part.length;
-      if (bytes <= limitBytes) blocks.add(part);
-      else blocks.clear();
+      if (bytes <= limitBytes) buffer.add(part);
+      else buffer.clear();
     },
     take() {
-      const text = bytes > limitBytes ? undefined : blocks.take();
+      const text = bytes > limitBytes ? undefined : buffer.take();
       bytes = 0;
       return text;
     },
-    heldBytes: () => blocks.length,
+    heldBytes: () => buffer.length,
   };
 }
 

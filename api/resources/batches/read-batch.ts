@@ -10,9 +10,9 @@ import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { wellFormedJson } from '../../../shared/contracts/well-formed-json.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { createByteBlocks } from '../../http/byte-blocks.ts';
 import { decodeBody, decoderBytes } from '../../http/decode-body.ts';
 import { parseJson } from '../../http/parse-json.ts';
+import { createByteBuffer } from '../../http/read-body.ts';
 import { mediaTypeOf } from '../../http/read-json-body.ts';
 import type { Piece, Place } from './line-buffer.ts';
 import { createLineSplitter } from './split-lines.ts';
@@ -160,7 +160,7 @@ export async function readBatch(req: Request, { keep, hold, inTurn }: BatchReade
   const digest = createHash('sha256').update(`${type}\n`);
   const rules = createRules();
   const steps = createSteps();
-  const arrived = createByteBlocks();
+  const arrived = createByteBuffer();
 
   async function split(pieces: Iterable<Piece>): Promise<BatchLine[]> {
     const lines: BatchLine[] = [];
