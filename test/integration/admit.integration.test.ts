@@ -119,10 +119,10 @@ describe('a refusal', () => {
     const waiting = lab.keys.waiting('interactive');
     await lab.redis.rpush(waiting, ...Array.from({ length: LANE_LIMIT }, (_, index) => String(index)));
     try {
-      await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'gap:lane', '2500.000');
+      await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'gap:lane', '300.000');
       const first = await key.admit();
       expect(first).toMatchObject({ verdict: 'lane', requests: 1, tokens: 0, retryAfterMs: 3_000 });
-      // The next place is the next caller's.
+      // The next caller is told another time.
       expect((await key.admit()).retryAfterMs).toBeGreaterThan(5_000);
       await lab.redis.lpop(waiting);
       expect((await key.admit()).verdict).toBe('admitted');

@@ -143,23 +143,23 @@ describe('a failed request that is run again', () => {
     expect(await lab.redis.pttl(log)).toBeGreaterThan(0);
   });
 
-  it('is promised no place of a full line: those are for callers who come back', async () => {
+  it('leaves the times that callers of a full queue are told as they are', async () => {
     const request = await failedRequest();
     const { requestId, principal } = request;
     const settings = { queueLimit: 1, requestTimeoutMs: REQUEST_TIMEOUT_MS, retentionMs: RETENTION_MS };
     const narrow = createAdmissionStore(lab.redis, lab.keyspace, settings);
     const limits = { ...principal.limits, rpm: Number.MAX_SAFE_INTEGER };
-    const promises = [principal.tenantId, 'all'].map((whose) => lab.keys.promises('interactive', whose));
+    const told = () => lab.redis.hget(lab.keys.queueStatistics('interactive'), 'retry:lane');
     await lab.redis.zadd(lab.keys.line('interactive'), 1, 'req_other');
     await replays.reopen(SHARD, request.envelope);
 
     const answers = [await narrow.admit({ ...callOf(request), principal: { ...principal, limits } }, Date.now())];
-    const promised = await lab.redis.exists(...promises);
+    const before = await told();
     answers.push(await narrow.admit({ ...callOf(request), requestId: `${requestId}x` }, Date.now()));
     await lab.redis.del(lab.keys.line('interactive'));
 
     expect(answers.map(({ verdict }) => verdict)).toEqual(['lane', 'lane']);
-    expect([promised, await lab.redis.exists(...promises)]).toEqual([0, 2]);
+    expect([before, await told()]).toEqual([null, expect.stringMatching(/^\d+$/)]);
   });
 
   it('is left as it is while it runs, once it has text, and where it is another tenant’s', async () => {

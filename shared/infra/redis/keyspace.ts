@@ -110,15 +110,13 @@ function shardKeys(tag: string) {
     deadLetters: `${tag}:outbox:dead`,
     /** What the last reconciliation left wrong, by part. */
     drift: `${tag}:drift`,
-    /** How fast the queue drains, and what callers of a full line were promised. */
+    /** How fast the queue drains, and what callers of a full queue were told. */
     queueStatistics: (queue: string) => `${tag}:lane:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,
     /** Present once a batch is being ended: none of its lines is admitted any more. */
     closedBatch: (batchId: string) => `${tag}:closed:${batchId}`,
     /** Whether a batch runs or was refused, where its ingress may not know whether it has started. */
     batchFate: (batchId: string) => `${tag}:fate:${batchId}`,
-    /** When callers were told to come back to a full line. */
-    promises: (what: string, whose: string) => `${tag}:back:${what}:${whose}`,
     /** BullMQ's sorted set of prioritized jobs: the line in which requests wait, by their turn. */
     line: (queue: string) => `${tag}:${queue}:prioritized`,
     /** BullMQ's list of jobs that go before the line: those that were handed out before. */

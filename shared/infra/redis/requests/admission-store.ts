@@ -80,7 +80,7 @@ export function createAdmissionStore(
     'account',
     'use',
     'line',
-    'promise',
+    'pace',
     'readers',
     'keep-nothing',
     'retries',

@@ -108,7 +108,7 @@ local is_free = not is_unpaid_full and not existing and not lease_key and not ke
   and (tenant_rpm < 0 or is_batch or use.requests < tenant_rpm)
   and (tenant_tpm < 0 or use.tokens + estimate <= tenant_tpm)
   and (is_batch or open_text and open < share and (open_limit < 0 or open < open_limit))
-  and waiting < lane_limit / 2
+  and waiting < lane_limit
 -- `balance` is false if Redis lacks the account. `left` is the rest of the budget, or of the allowance, and `used` what running
 -- requests have taken of it (of the allowance: all requests of the day).
 local reserve, balance, left, used = likely, nil, nil, 0
@@ -129,7 +129,7 @@ if not is_free then
   local refused, counted = refusal({
     now = now, id = id, lane = lane, billed = billed, is_batch = is_batch, existing = existing,
     key_flag = key_flag, tenant_flag = tenant_flag, joined = joined, retries = retries, fingerprint = fingerprint,
-    tenant = tenant, channel = channel, lease_key = lease_key, closed_key = closed_key, leader = leader,
+    channel = channel, lease_key = lease_key, closed_key = closed_key, leader = leader,
     throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
     requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
     is_unpaid_full = is_unpaid_full, line = line, kept = kept, keeps = whole_tpm >= 0,

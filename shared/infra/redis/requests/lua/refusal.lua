@@ -1,5 +1,5 @@
--- The rpm limit of a request that an operator runs again (replay-request.ts). A refusal of it is not counted and
--- promises no place; if it is admitted, requeue.lua takes back what was counted.
+-- The rpm limit of a request that an operator runs again (replay-request.ts). A refusal of it is not
+-- counted; if it is admitted, requeue.lua takes back what was counted.
 local REPLAY_LIMIT = 9007199254740991
 -- At the ceiling of requests in flight, this many of the oldest are checked, because their ends may have been lost. The
 -- same number of the newest shows how much of the allowance is held.
@@ -155,34 +155,16 @@ local function refusal(known)
     if left and used > 0 and left - used < needed then return reply_counted('budget_in_flight', soon_ms(1)) end
   end
 
-  local lane_limit, waiting, share = known.lane_limit, known.waiting, known.share
-  -- For the line: when callers of the tenant should come back, and all promised places; then both for the tenant's
-  -- share.
-  local tag = tag_of(KEYS[7])
-  local back = tag .. 'back:' .. known.lane .. ':'
-  local promises, places = back .. known.tenant, back .. 'all'
-  local own_promises, own_places = tag .. 'back:share:' .. known.tenant, tag .. 'back:kept:' .. known.tenant
-  -- Returns a refusal, or nil and the promise to use. A replay takes no promised place.
-  local function place_or_refusal(verdict_name, promises, slots, taken, most, pace, field)
-    local is_let_in, due = find_place(not is_replay and promises, slots, taken, most, now)
-    if is_let_in then return nil, due end
-    if is_replay then return reply(verdict_name, 1000) end
-    use_promise(promises, slots, due)
-    return reply_counted(verdict_name, promise_place(promises, slots, pace, field, id, now))
+  local function reply_full(name, hash, whose)
+    if is_batch or is_replay then return reply(name, 1000) end
+    return reply_counted(name, retry_estimate_ms(hash, whose, now))
   end
 
-  local refused, own_due, lane_due
-  if not is_batch and open >= share then
-    local own = open - taken_of(KEYS[10], KEYS[11], open)
-    refused, own_due = place_or_refusal('lane_share', own_promises, own_places, own, share, KEYS[4], 'own')
-    if refused then return refused end
+  if not is_batch and open >= known.share and open - taken_of(KEYS[10], KEYS[11], open) >= known.share then
+    return reply_full('lane_share', KEYS[4], 'own')
   end
-  if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
-  if not is_batch then
-    refused, lane_due = place_or_refusal('lane', promises, places, waiting, lane_limit, tag .. 'lane:' .. known.lane, 'lane')
-    if refused then return refused end
+  if known.waiting >= known.lane_limit then
+    return reply_full('lane', tag_of(KEYS[7]) .. 'lane:' .. known.lane, 'lane')
   end
-  use_promise(own_promises, own_places, own_due)
-  use_promise(promises, places, lane_due)
   return nil, open
 end
