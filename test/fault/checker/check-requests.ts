@@ -112,7 +112,8 @@ function countFaults(line: LedgerLine, provider: ProviderCount | undefined): str
   const charged = `${promptTokens}+${completionTokens}`;
   const counted = `${provider.promptTokens}+${provider.completionTokens} in ${provider.calls} calls`;
   if (isEstimated) {
-    const most = provider.completionTokens * ESTIMATE_FACTOR + ESTIMATE_MARGIN;
+    const { answer } = provider;
+    const most = Math.max(provider.completionTokens * ESTIMATE_FACTOR + ESTIMATE_MARGIN, answer?.tokens ?? 0);
     return completionTokens <= most ? [] : [`estimated ${charged}, the provider counted ${counted}`];
   }
   const isSame = promptTokens === provider.promptTokens && completionTokens === provider.completionTokens;

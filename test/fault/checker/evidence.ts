@@ -86,6 +86,8 @@ export interface ProviderAnswer {
   text: string;
   /** To the last word; otherwise at least as far as the provider came. */
   isWhole: boolean;
+  /** As the service's tokenizer counts the text. The provider's count of dense text is a fraction of it. */
+  tokens: number;
 }
 
 export interface LedgerLine {

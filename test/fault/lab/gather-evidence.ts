@@ -29,6 +29,12 @@ export async function readProviderCounts(providerUrl: string): Promise<Map<strin
   );
 }
 
+/** The provider's settings for a tier's requests: its defaults, and what the tier's model says. */
+function settingsOf({ provider = '', models = {} }: LabOptions, tier: string | undefined): URLSearchParams {
+  const model = tier === 'mobius' || tier === 'oloid' ? (models[tier] ?? '') : '';
+  return new URLSearchParams(`${model.slice(model.indexOf('?') + 1)}&${provider}`);
+}
+
 async function readLogs(logDir: string) {
   const names = await readdir(logDir);
   return Promise.all(names.map(async (name) => ({ name, text: await readFile(join(logDir, name), 'utf8') })));
@@ -80,10 +86,13 @@ export function createGatherEvidence(deps: GatherEvidenceDeps): () => Promise<Ev
   return async () => {
     const rests = await until(isAtRest, { timeoutMs: REST_MS, signal, pollMs: 200 });
     if (!rests) queues = await inspector.queues();
-    const provider = await withAnswers(providerUrl, await readProviderCounts(providerUrl), options.provider ?? '');
     const accounts = await Promise.all([...tenants.granted.keys()].map(accountOf));
     const records = options.keepsRecords === false ? undefined : await inspector.records();
     const book = await inspectBook(mongoUrl);
+    const tiers = new Map(book.ledger.map(({ requestId, tier }) => [requestId, tier]));
+    const provider = await withAnswers(providerUrl, await readProviderCounts(providerUrl), (requestId) =>
+      settingsOf(options, tiers.get(requestId)),
+    );
     caller.leaveAll();
     await Promise.all(runningOf(ingresses).map((victim) => victim.stop()));
     await Promise.all(runningOf(workers).map((victim) => victim.stop()));

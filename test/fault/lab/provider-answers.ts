@@ -1,6 +1,7 @@
 import { fingerprintOf } from '../../../scripts/simulated-provider/plan-answer.ts';
 import { writeText } from '../../../scripts/simulated-provider/write-text.ts';
 import { callJson } from '../../../scripts/harness/http.ts';
+import { loadTokenizer } from '../../../workers/pipeline/prompt/tokenizer.ts';
 import { CANARY_TRACE } from '../checker/canaries.ts';
 import type { ProviderAnswer, ProviderCount } from '../checker/evidence.ts';
 
@@ -14,19 +15,23 @@ interface Message {
   content: string;
 }
 
-/** Makes the provider's answers once more, from the messages that it got. `settings`: its defaults. */
+/** Makes the provider's answers once more, from the messages that it got. `settingsOf`: those of a request. */
 export async function withAnswers(
   providerUrl: string,
   counts: ReadonlyMap<string, ProviderCount>,
-  settings: string,
+  settingsOf: (requestId: string) => URLSearchParams,
 ): Promise<Map<string, ProviderCount>> {
-  const defaults = new URLSearchParams(settings);
+  const { countText } = await loadTokenizer();
 
-  function answerTo(messages: readonly Message[], { calls, completionTokens }: ProviderCount): ProviderAnswer {
-    const given = defaults.get('text');
+  function answerTo(
+    messages: readonly Message[],
+    { calls, completionTokens }: ProviderCount,
+    settings: URLSearchParams,
+  ): Omit<ProviderAnswer, 'tokens'> {
+    const given = settings.get('text');
     if (given !== null) return { text: given, isWhole: false };
     const asked = messages.findLast(({ role }) => role === 'user')?.content ?? '';
-    if (defaults.has('echo')) return { text: asked, isWhole: true };
+    if (settings.has('echo')) return { text: asked, isWhole: true };
     const { seed } = fingerprintOf({
       messages: messages.map(({ role, content }) => ({ role, text: content })),
       seed: null,
@@ -40,7 +45,9 @@ export async function withAnswers(
     // The provider's own report (scripts/simulated-provider/stats.ts).
     const messages = (body['messages'] ?? []) as Message[];
     const isOurs = messages.some(({ content }) => typeof content === 'string' && CANARY_TRACE.test(content));
-    return [requestId, isOurs ? { ...count, answer: answerTo(messages, count) } : count];
+    if (!isOurs) return [requestId, count];
+    const answer = answerTo(messages, count, settingsOf(requestId));
+    return [requestId, { ...count, answer: { ...answer, tokens: await countText(answer.text) } }];
   }
 
   const all = [...counts];

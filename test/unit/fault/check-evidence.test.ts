@@ -178,6 +178,23 @@ describe('I3', () => {
     expect(told(60, true)).toEqual(['I3']);
   });
 
+  it('takes an estimate of dense text, of which the provider counts a fraction, for right', () => {
+    const chargeDense = (tokens: number) =>
+      brokenBy((evidence) => {
+        evidence.ledger = evidence.ledger.map((line) =>
+          line.requestId === 'req_a' ? { ...line, isEstimated: true } : line,
+        );
+        const text = soundEvidence().requests[0]?.expectedText ?? '';
+        const answer = { text, isWhole: true, tokens };
+        evidence.provider = new Map([
+          ...evidence.provider,
+          ['req_a', { calls: 1, promptTokens: 10, completionTokens: -10, answer }],
+        ]);
+      });
+    expect(chargeDense(8)).toEqual([]);
+    expect(chargeDense(7)).toEqual(['I3']);
+  });
+
   it('finds a client that was told something else', () => {
     expect(
       brokenBy((evidence) => {

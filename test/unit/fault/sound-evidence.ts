@@ -74,8 +74,8 @@ export function soundEvidence(): Spoiled {
       streamRequest('Kingfisher-river-river-letter', 'Kingfisher-river-river-letter', [refused]),
     ],
     provider: new Map([
-      ['req_a', { ...count, answer: { text: PROMPT, isWhole: true } }],
-      ['req_b', { ...count, answer: { text: OTHER, isWhole: true } }],
+      ['req_a', { ...count, answer: { text: PROMPT, isWhole: true, tokens: 12 } }],
+      ['req_b', { ...count, answer: { text: OTHER, isWhole: true, tokens: 12 } }],
     ]),
     ledger: [
       { ...usageLine(''), type: 'grant', amountMicro: 100_000_000, requestId: undefined },
