@@ -80,7 +80,7 @@ const RETRY_WITHIN_SECONDS = 120;
 
 /**
  * OpenAI's clients try 409, 429 and 5xx again by themselves, and wait for hours where `Retry-After` says so, unless
- * `X-Should-Retry` tells them not to (docs/decisions/0104).
+ * `X-Should-Retry` tells them not to (docs/decisions/0008-ambiguous-admissions.md).
  */
 function setRetryHeaders(res: Response, error: ServiceError): void {
   const retryAfter = retryAfterOf(error);

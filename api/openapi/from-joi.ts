@@ -97,7 +97,7 @@ function refineAll(drafts: unknown, nodes: readonly Description[]): Draft[] {
 
 /**
  * The JSON Schema of the values that a joi schema accepts, as strictly as `checkAgainst` applies it: nothing is
- * converted. Throws on a rule that it cannot describe (decision 0036).
+ * converted. Throws on a rule that it cannot describe (docs/decisions/0022-openapi-document.md).
  */
 export function fromJoi(schema: Joi.Schema): JsonSchema {
   const draft = schema['~standard'].jsonSchema.input({ target: 'draft-2020-12' });

@@ -31,7 +31,7 @@ export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | un
 /**
  * The error of a stream that broke off, for a caller that asks for a complete answer under its Idempotency-Key. The key
  * stands for the text that was sent, so no retry under it can end differently
- * (docs/decisions/0104-what-clients-try-again.md).
+ * (docs/decisions/0008-ambiguous-admissions.md).
  */
 export function brokenOff(error: ServiceError): ServiceError {
   const more = 'The stream under this Idempotency-Key broke off amid its answer; send a new key.';

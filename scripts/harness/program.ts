@@ -10,13 +10,13 @@ export const ROOT = join(import.meta.dirname, '..', '..');
 export const QUIET = '--disable-warning=ExperimentalWarning';
 /**
  * Node.js options for ingress and worker. By default, the young generation grows to 105 MB; with this, to 32 MB, at no
- * cost in CPU time (docs/decisions/0074). Dockerfile and launch.mjs have the same options; a test compares them.
+ * cost in CPU time (docs/benchmarks/performance-log.md). Dockerfile and launch.mjs have the same options; a test compares them.
  */
 export const SERVICE_OPTIONS = ['--max-semi-space-size=16'];
 /**
  * Settings of the C library for both, in the same places. By default, each V8 thread keeps the memory it once needed
  * for compiling; a single arena for all threads that returns free memory at its end takes 20 MB less
- * (docs/decisions/0074).
+ * (docs/benchmarks/performance-log.md).
  */
 export const SERVICE_ENV: Environment = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 const READY_TIMEOUT_MS = 60_000;

@@ -55,7 +55,7 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
     MONGODB_URI: mongodbUri,
     ADMIN_TOKEN: adminToken,
     CREDENTIALS_KEY: randomBytes(32).toString('base64'),
-    // An image has no compile cache, which takes 10 MB of a process's memory (docs/decisions/0084).
+    // An image has no compile cache, which takes 10 MB of a process's memory (docs/benchmarks/performance-log.md).
     ...(options.isBuilt === true ? { NODE_COMPILE_CACHE: undefined } : {}),
   };
   const origin = `http://127.0.0.1:${port}`;

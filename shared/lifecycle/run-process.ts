@@ -67,7 +67,7 @@ function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
  * ends it at once, unless it is an echo of the first. A failed start prints one sentence and exits with code 1.
  */
 export async function runProcess(options: ProcessOptions): Promise<void> {
-  // Sharing so short a task among threads costs more than it saves (docs/decisions/0074).
+  // Sharing so short a task among threads costs more than it saves (docs/benchmarks/performance-log.md).
   setFlagsFromString('--no-parallel-scavenge');
   const config = parseConfig(options);
   if (config === undefined) {

@@ -1,6 +1,6 @@
 /**
  * One request in a Redis that comes back without its last writes, while its workers and its reader live. Beside the
- * rules of lifecycle.ts this has what they say again (docs/decisions/0040). Nothing at run time calls it.
+ * rules of lifecycle.ts this has what they say again (docs/decisions/0007-redis-data-loss.md). Nothing at run time calls it.
  */
 const CHUNKS = 3;
 

@@ -13,7 +13,7 @@ type TriedBatch = Pick<BatchRow, '_id' | 'shard' | 'tenantId' | 'keyId'>;
 /**
  * Keeps tries of lines ended that have failed without text: the line is tried again under another id, or its result says that
  * it failed. Redis may come back without the end of such a try, and its worker, which would say it again, may have died: it
- * would run a second time and be charged beside the line's next try (docs/decisions/0125-a-failed-try-stays-ended.md).
+ * would run a second time and be charged beside the line's next try (docs/decisions/0016-batches.md).
  */
 export interface FailedTries {
   /** Has this process say again that the try has ended, whenever Redis comes back within the next seconds. */

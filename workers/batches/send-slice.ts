@@ -29,7 +29,7 @@ const LARGE = 1_000_000;
 
 /**
  * When a line has waited for its key's tokens for this long, tokens that come free are reserved for it
- * (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md).
+ * (docs/decisions/0016-batches.md).
  */
 const OVERDUE_MS = 180_000;
 

@@ -82,7 +82,7 @@ function createNames() {
 
 /**
  * Splits the array of an inline body into its items and leaves parsing them to the caller: parsed at once, a body of 50
- * MiB would stop the process for half a second, or for many seconds if it is built to do so (decision 0037).
+ * MiB would stop the process for half a second, or for many seconds if it is built to do so (docs/decisions/0016-batches.md).
  */
 export function createRequestSplitter(): Splitter {
   const scanner = createValueScanner();

@@ -24,7 +24,10 @@ export function lastEventId(header: string | undefined): number | undefined {
   return Number(header);
 }
 
-/** If Redis came back without its last second, a worker rewrites the loss with its next text (docs/decisions/0040). */
+/**
+ * If Redis came back without its last second, a worker rewrites the loss with its next text
+ * (docs/decisions/0007-redis-data-loss.md).
+ */
 const REWRITE_MS = 1_000;
 const REWRITE_POLL_MS = 50;
 

@@ -81,7 +81,10 @@ function findPackage(): { root: string; etag: string } {
   return { root: dirname(file), etag: `"${version}"` };
 }
 
-/** `GET /docs/`: an API's document, to read and to try out, without loading anything from outside (decision 0036). */
+/**
+ * `GET /docs/`: an API's document, to read and to try out, without loading anything from outside
+ * (docs/decisions/0022-openapi-document.md).
+ */
 export function createDocsRoute({ title, prepare }: { title: string; prepare: RequestHandler }): Router {
   const { root, etag } = findPackage();
   const router = Router({ strict: true });

@@ -1,6 +1,6 @@
 /**
  * How many calls a provider, or one of its models, is sent at once, as pure transitions over one state that all workers
- * share (docs/decisions/0133-provider-capacity.md). The ceiling is set by an administrator or found: it grows like TCP's
+ * share (docs/decisions/0010-circuit-breaker.md). The ceiling is set by an administrator or found: it grows like TCP's
  * slow start while calls wait for a place and first tokens come as soon as ever, and shrinks by the calls whose first
  * token is late, because those wait inside the provider. Workers hold shares of it as leases. The sum of all shares is
  * never above the ceiling, but for calls that were running when the ceiling shrank.

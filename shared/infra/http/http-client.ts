@@ -13,7 +13,10 @@ export interface HttpClient {
 
 const same = (data: unknown): unknown => data;
 
-/** Bare axios: no defaults to merge, no headers to copy and no body to transform (docs/decisions/0056). */
+/**
+ * Bare axios: no defaults to merge, no headers to copy and no body to transform
+ * (docs/decisions/0011-provider-adapters.md).
+ */
 export function createHttpClient(): HttpClient {
   const connections = createConnections();
   const client = new Axios({

@@ -61,7 +61,7 @@ function paceable(socket: Socket): PacedSocket {
 
 /**
  * Connections whose reads can wait. A read, with all that follows from it, costs as much for the text of 80 ms as for that
- * of 20 ms (docs/decisions/0081-live-streams-keep-time.md).
+ * of 20 ms (docs/decisions/0006-answer-streams.md).
  */
 export function createPacedSockets(options: buildConnector.BuildOptions): PacedSockets {
   // undici passes the option on, although its types do not have it.

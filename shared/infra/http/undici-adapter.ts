@@ -55,7 +55,7 @@ function optionsOf({ endpoint, headers, body }: HttpCall): Dispatcher.DispatchOp
 
 /**
  * Resolves with the status at the end of the body. Lets go of the call at its end: undici's own request, which knows this
- * handler, lives on until V8's next full collection (docs/decisions/0072-garbage-that-dies-young.md).
+ * handler, lives on until V8's next full collection (docs/benchmarks/performance-log.md).
  */
 function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();

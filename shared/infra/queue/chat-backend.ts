@@ -8,7 +8,7 @@ import type { MadeClaim } from '../redis/requests/running-request.ts';
 import { createTakenJobs } from './taken-jobs.ts';
 import type { QueueRoom } from './taken-jobs.ts';
 
-/** What BullMQ does for a worker of chat requests, in fewer calls (docs/decisions/0062-one-call-takes-one-call-ends.md). */
+/** What BullMQ does for a worker of chat requests, in fewer calls (docs/decisions/0005-fencing-and-leases.md). */
 export interface ChatBackend {
   /** For BullMQ's Worker. */
   factory: BackendFactory<RedisQueueBackend>;

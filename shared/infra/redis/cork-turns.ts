@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
  * Lets all commands of one turn of the event loop share a write. Each command goes to the socket by itself and in order,
  * pipelines and transactions included; the socket holds them back until the turn ends. ioredis's own auto-pipelining copies
  * every defined script onto a pipeline each turn, and lets commands wait for the answers of the turn before
- * (docs/decisions/0054-commands-of-a-turn-share-a-write.md).
+ * (docs/benchmarks/performance-log.md).
  */
 export function corkTurns(client: Redis): Redis {
   const send = client.sendCommand.bind(client);

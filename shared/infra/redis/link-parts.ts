@@ -18,7 +18,7 @@ const toPiece = (text: string): Piece => ({
 /**
  * Puts before a script what it uses of the shared parts. Each call of a script creates all its functions anew. So what only
  * a function marked `@seldom` uses is defined inside of it, and created only if it is called
- * (docs/decisions/0071-what-a-request-costs-redis.md).
+ * (docs/benchmarks/performance-log.md).
  */
 export function linkParts(parts: readonly string[], body: string): string {
   const kept = body.split(SELDOM_FUNCTION).map(toPiece);

@@ -135,7 +135,7 @@ function encode(sha: string, keys: readonly string[], args: TextArguments): stri
 
 /**
  * The call of a script as one text, which ioredis also repeats after a reconnect. By itself it would copy, convert and
- * measure each key and argument: three times the work for an admission (docs/decisions/0073-what-the-ingress-spends.md).
+ * measure each key and argument: three times the work for an admission (docs/benchmarks/performance-log.md).
  */
 class ScriptCall extends Command {
   readonly #call: string | Buffer;

@@ -36,7 +36,7 @@ export interface QueueConnection {
  * sends again what was under way.
  *
  * All keys of a queue are in one slot, so its workers need nothing of a cluster client, and over one they stand still
- * after a fail-over: a blocked fetch may never return (docs/decisions/0058-queues-on-a-cluster.md).
+ * after a fail-over: a blocked fetch may never return (docs/decisions/0002-tenant-shards.md).
  */
 export function openQueueConnection(client: RedisClient, tag: string): QueueConnection {
   if (client instanceof Redis) return { client, close: () => undefined };

@@ -18,7 +18,7 @@ const limitsWith = (more: Partial<NonNullable<Principal['limits']>>) => ({
   limits: { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000, ...more },
 });
 
-/** A Redis of its own, so that nobody else's commands are counted (docs/decisions/0063 and 0080). */
+/** A Redis of its own, so that nobody else's commands are counted (docs/decisions/0003-atomic-admission.md). */
 describe('an admission runs in Redis no more than', () => {
   let dataDir: string;
   let server: EmbeddedRedis;

@@ -1,7 +1,7 @@
 /**
  * The edges of a graph with numbered states, each with a value, in three arrays of numbers. Nearly all of the phrase
  * graph's 18,000 states have one edge: with maps and lists of their own they took 13 MB
- * (docs/decisions/0084-what-the-processes-hold.md).
+ * (docs/benchmarks/performance-log.md).
  */
 export class GraphEdges {
   /** Origin, target and value, one edge after the other. Empty once they are sorted. */

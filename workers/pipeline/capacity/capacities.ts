@@ -31,7 +31,7 @@ interface SeatRequest extends SeatCall {
 }
 
 /**
- * Where requests wait for their provider (docs/decisions/0133-provider-capacity.md). A worker takes a request out of the
+ * Where requests wait for their provider (docs/decisions/0010-circuit-breaker.md). A worker takes a request out of the
  * queue only if it has a free place at a target of the request's tier, so the others wait in line, in turn. A call for
  * which no place could be foreseen, such as a second try or one of another target, waits here.
  */

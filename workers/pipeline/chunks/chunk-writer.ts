@@ -10,13 +10,13 @@ const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
 /**
  * With more streams than this, a worker reads and sends their text on common beats, because a read or an entry costs
- * the same however little text it has (docs/decisions/0081-live-streams-keep-time.md).
+ * the same however little text it has (docs/decisions/0006-answer-streams.md).
  */
 const BUSY_STREAMS = 50;
 const BEAT_MS = 80;
 /**
  * How many streams share a beat before the next beat is used: when streams end on the same beat, the streams that
- * replace them begin together and wait for each other (docs/decisions/0098-a-beat-for-fifty-streams.md). The first two
+ * replace them begin together and wait for each other (docs/decisions/0006-answer-streams.md). The first two
  * offsets are the farthest apart.
  */
 const STREAMS_OF_A_BEAT = 50;

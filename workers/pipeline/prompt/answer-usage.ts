@@ -24,7 +24,7 @@ const REASONING_TOKENS_MAX = 1_000_000;
 /**
  * A provider's count, as far as it is plausible: no token of a prompt is shorter than a byte, no text has no tokens,
  * and no answer is longer than was asked for, apart from what was reasoned unseen. An answer is charged at most
- * `maxTokens` all the same. Undefined: the count cannot be true (docs/decisions/0095-what-a-provider-may-count.md).
+ * `maxTokens` all the same. Undefined: the count cannot be true (docs/decisions/0009-holds-and-ledger.md).
  */
 export function believedUsage(
   { promptTokens, completionTokens, reasoningTokens = 0 }: ReportedUsage,

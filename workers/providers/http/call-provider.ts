@@ -161,7 +161,7 @@ export async function callProvider(
   sink: ProviderSink,
 ): Promise<void> {
   // Not a field of an object: V8 would keep a closure in a field, and the whole call with it, until its next full
-  // collection (docs/decisions/0072-garbage-that-dies-young.md).
+  // collection (docs/benchmarks/performance-log.md).
   let end: ((isEnded: boolean) => void) | undefined;
   let hasRefused = false;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };

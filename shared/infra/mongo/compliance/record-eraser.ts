@@ -19,7 +19,7 @@ import { entitiesIn, ERASE_AT_ONCE } from './erase-pages.ts';
 export interface RecordEraser {
   ledger(subject: ComplianceSubject): Promise<DeletionReport>;
   usage(subject: ComplianceSubject): Promise<DeletionReport>;
-  /** The one change that a line of the audit log ever sees (docs/decisions/0035-*). */
+  /** The one change that a line of the audit log ever sees (docs/decisions/0014-retention-and-erasure.md). */
   audit(subject: ComplianceSubject): Promise<DeletionReport>;
 }
 

@@ -18,7 +18,7 @@ interface OpenTasks {
 
 /**
  * Moves of tenants from shard to shard. The tenant's row decides: each change asks for the token of the move, so that of
- * two processes one gets its way, whatever they do in Redis (docs/decisions/0067).
+ * two processes one gets its way, whatever they do in Redis (docs/decisions/0002-tenant-shards.md).
  */
 export interface TenantMoves {
   openTasks(tenantId: string): Promise<OpenTasks>;

@@ -13,7 +13,7 @@ export function bodyLifeMs(requestTimeoutMs: number): number {
   return requestTimeoutMs + MARGIN_MS;
 }
 
-/** The line in which the requests of a queue wait for a worker (docs/decisions/0046-tenants-take-turns.md). */
+/** The line in which the requests of a queue wait for a worker (docs/decisions/0004-fair-queueing.md). */
 export interface LineStore {
   /**
    * Puts a request into line that was admitted without its body. Returns the state in which it was found; only `accepted`

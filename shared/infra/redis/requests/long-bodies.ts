@@ -5,7 +5,7 @@ import type { RedisClient } from '../connection.ts';
 
 /**
  * From this length on, in UTF-16 units, a body goes past the scripts: a script hashes each byte of an argument and of what it
- * reads, and copies it three times (docs/decisions/0087-the-price-of-long-prompts.md).
+ * reads, and copies it three times (docs/benchmarks/performance-log.md).
  */
 const LONG = 32_768;
 

@@ -19,7 +19,7 @@ export function readMark(mark: string): number | undefined {
 
 /**
  * The marks of tenants that are moved. Admission reads them, so a process that knows only the former shard cannot admit
- * anything there (docs/decisions/0067-tenants-move-between-shards.md).
+ * anything there (docs/decisions/0002-tenant-shards.md).
  */
 export interface MoveMarks {
   /** From now on this shard admits nothing of the tenant. */

@@ -49,7 +49,7 @@ local function unpaid_in_hour(noted, now)
 end
 
 -- A request may hold more than it needs yet, but at most 1/16 of what is left, so that holds of running requests do not
--- refuse other requests (docs/decisions/0039-text-within-what-is-granted.md).
+-- refuse other requests (docs/decisions/0009-holds-and-ledger.md).
 local SHARE = 16
 local UNLIMITED = 1e15
 

@@ -1,7 +1,7 @@
 -- Admits one chat request, all or nothing (docs/architecture/facts.md section 3). A 429 takes nothing; a 402 or 503
 -- takes only the request count. With a body, the request is in line from here on; without one, enqueue.lua puts it
 -- there. Calling a command costs more than the work it does, so values that lie together are read and written together
--- (docs/decisions/0063-an-admission-in-few-commands.md). If anything could refuse the request, refusal.lua decides.
+-- (docs/decisions/0003-atomic-admission.md). If anything could refuse the request, refusal.lua decides.
 --
 -- KEYS  1 record, 2 request log of the key, 3 token use of the key, 4 account, with the tenant's use and turns,
 --       5 flag of the key, 6 flag of the tenant, 7 inflight, 8 BullMQ's list before the line, 9 mean completion of the key,

@@ -1,5 +1,5 @@
 -- The line in which requests wait for a worker: BullMQ's sorted set of prioritized jobs, taken from the lowest score.
--- Scores are start tags of start-time fair queueing (docs/decisions/0046-tenants-take-turns.md): tenants take turns by
+-- Scores are start tags of start-time fair queueing (docs/decisions/0004-fair-queueing.md): tenants take turns by
 -- weight, and the requests of one tenant go in the order of acceptance.
 -- Added to the tokens of every request, so that tiny requests are not free.
 local TURN_TOKENS = 100

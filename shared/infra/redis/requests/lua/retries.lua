@@ -1,4 +1,4 @@
--- The tries of one call that an official client makes by itself (docs/decisions/0130-a-retry-joins-its-request.md). They
+-- The tries of one call that an official client makes by itself (docs/decisions/0008-ambiguous-admissions.md). They
 -- have no key in common, so a list has the latest requests of equal calls, as ids divided by spaces, the latest first.
 -- How long an answer that nobody has read waits for its caller: clients try again within some seconds.
 local RETRY_WINDOW_MS = 60000

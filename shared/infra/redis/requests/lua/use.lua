@@ -141,7 +141,7 @@ end
 -- `line` in a key's hash: since when and until when tokens are kept for a line of a batch, how many, and its request
 -- id. The worker that sends the line asks every 2 s; if it dies, others get the tokens back soon. Once the line has
 -- been admitted, none are kept, and until the noted end for no other line
--- (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md).
+-- (docs/decisions/0016-batches.md).
 local KEPT = '^(%d+) (%d+) (%d+) (.+)$'
 local KEPT_MS = 10000
 local NEXT_LINE_MS = 180000

@@ -3,7 +3,7 @@
 -- has left, so the limit errs on the strict side. Tokens: use.lua.
 -- A server's clock may be set back, and a replica that takes over has another clock: stored times may then lie ahead of
 -- now. Such entries count as if made now, so that they leave when their window is over, not when the clock has caught
--- up (docs/decisions/0117-a-clock-that-is-set.md).
+-- up (docs/decisions/0005-fencing-and-leases.md).
 local MINUTE_MS = 60000
 local DAY_MINUTES = 1440
 
