@@ -80,7 +80,7 @@ function createAdminDocs(): Router {
   );
 }
 
-/** Served on `ADMIN_PORT` (docs/spec/contract.md sections 1 and 7): administration, board, metrics and deep health. */
+/** Served on `ADMIN_PORT` (docs/spec.md#processes): administration, board, metrics and deep health. */
 export function createAdminApp(deps: AdminDeps): Express {
   const { http, adminTokens: tokens, adminAccess: store, clock, log } = deps;
   const audit = createAdminAudit(deps);

@@ -100,7 +100,7 @@ const requireHttpsOfCalls: Step = (req, res) => {
   if (req.secure || !HEALTH_PATH.test(req.path)) requireHttps(req, res);
 };
 
-/** `GET /health/live` and `/health/ready` (docs/spec/contract.md section 1); they need no key and touch no limit. */
+/** `GET /health/live` and `/health/ready` (docs/spec.md#health); they need no key and touch no limit. */
 function createHealthRoute(readiness: Readiness): Router {
   const router = Router();
   router.use('/health', describeAddress);

@@ -1,6 +1,6 @@
 /**
- * `node scripts/check-citations.ts`: every `docs/… section N` in comments and pages, and every relative link and anchor
- * of a page, must lead somewhere. Exit code 1 if one does not.
+ * `node scripts/check-citations.ts`: every `docs/….md#anchor` in comments and pages, and every relative link and
+ * anchor of a page, must lead somewhere. Exit code 1 if one does not.
  */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

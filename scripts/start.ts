@@ -1,4 +1,4 @@
-/** `npm start`: everything on one machine (docs/spec/contract.md section 1). `--workers N` runs N workers, `--local` a model. */
+/** `npm start`: everything on one machine (docs/spec.md#demo). `--workers N` runs N workers, `--local` a model. */
 import { existsSync } from 'node:fs';
 
 const print = (line: string) => {

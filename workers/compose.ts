@@ -68,7 +68,7 @@ interface RequestTimes {
 }
 
 /**
- * A running request's lease: a worker that is silent for so long has died (docs/spec/contract.md section 7: 15 s in
+ * A running request's lease: a worker that is silent for so long has died (docs/spec.md#workers: 15 s in
  * all).
  */
 const LEASE_MS = 10_000;

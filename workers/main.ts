@@ -11,7 +11,7 @@ await runProcess({
   kind: 'worker',
   name: 'worker',
   env: environment,
-  // A worker finishes what it runs, up to the request's time limit (docs/spec/contract.md section 1).
+  // A worker finishes what it runs, up to the request's time limit (docs/spec.md#processes).
   graceMs: ({ limits }) => limits.requestTimeoutSeconds * 1000 + CLOSING_MS,
   async start(config, log, closer) {
     const { host, workerPort } = config.http;

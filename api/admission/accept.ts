@@ -22,7 +22,7 @@ import type { Recall } from './recall.ts';
 import { keepsNothing, retentionOf } from './retention.ts';
 import type { RetentionSettings } from './retention.ts';
 
-/** docs/spec/contract.md section 2. */
+/** docs/spec.md#chat-request. */
 const IGNORED_FIELDS_BYTES_MAX = 512;
 
 /** The value of `X-Ignored-Fields`: the names, percent-encoded; names that do not fit are left out. */

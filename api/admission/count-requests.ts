@@ -109,7 +109,7 @@ export function createRefusalCounter(
     const principal = principalOf(res);
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;
-    // The scope comes before the tenant's status (docs/spec/contract.md section 3).
+    // The scope comes before the tenant's status (docs/spec.md#chat-request).
     if (verdict === 'suspended' && error.code === 'endpoint_not_allowed') return error;
     if (verdict === 'moved' || verdict === 'moving') return error;
     return verdict === 'rpm' || verdict === 'tenant_calls' || isRefused(verdict)

@@ -8,7 +8,7 @@ import type { Space } from '../../shared/contracts/space.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** docs/spec/contract.md section 3. */
+/** docs/spec.md#idempotency. */
 const KEY_LENGTH_MAX = 255;
 
 /** The `Idempotency-Key` of a call, undefined where there is none. Throws `invalid_request` for a bad one. */

@@ -4,7 +4,7 @@ import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import type { WindowFigures } from '../../shared/infra/redis/requests/admission-store.ts';
 
-/** Whole seconds until the window is empty, at least 1 while it is not (docs/spec/contract.md section 2). */
+/** Whole seconds until the window is empty, at least 1 while it is not (docs/spec.md#headers). */
 function resetSeconds(resetMs: number): number {
   return Math.max(0, Math.ceil(resetMs / 1000));
 }

@@ -19,7 +19,7 @@ export interface RequestRetention {
   hasIntent: boolean;
 }
 
-/** Whether nothing of a tenant's conversations may outlive the answer (docs/spec/contract.md section 8, Retention). */
+/** Whether nothing of a tenant's conversations may outlive the answer (docs/spec.md#retention). */
 export function keepsNothing({ retentionSeconds }: Pick<Principal, 'retentionSeconds'>): boolean {
   return retentionSeconds === 0;
 }

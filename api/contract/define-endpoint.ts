@@ -69,7 +69,7 @@ export interface Endpoint<Deps = never> extends Operation {
   scopes: readonly Scope[] | 'any';
   /**
    * Which limit a call counts against: `request`: the key's rpm; `admission`: the same, but admission counts it;
-   * `lookup`: the limit of look-ups (docs/spec/contract.md section 3).
+   * `lookup`: the limit of look-ups (docs/spec.md#rate-limits).
    */
   counts: 'request' | 'admission' | 'lookup';
   /** A limit of its own on top of the key's rpm; only with `request`. */
@@ -155,7 +155,7 @@ export function isIdempotent({ method, counts }: Pick<Endpoint, 'method' | 'coun
   return method === 'POST' && counts !== 'lookup';
 }
 
-/** The first segment of a path: the scope of an `Idempotency-Key` (docs/spec/contract.md section 3). */
+/** The first segment of a path: the scope of an `Idempotency-Key` (docs/spec.md#idempotency). */
 export function familyOf({ path }: Pick<Operation, 'path'>): string {
   return path.split('/')[1] ?? '';
 }

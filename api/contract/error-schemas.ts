@@ -13,7 +13,7 @@ const codeSchema = named(
   ),
 );
 
-/** docs/spec/interface.md section 2.4. */
+/** docs/spec.md#error-object. */
 export const errorObjectSchema = named(
   'ErrorObject',
   object(

@@ -21,7 +21,7 @@ function rateLimit(what: 'Requests' | 'Tokens', limit: string, beside = { remain
   };
 }
 
-/** On every answer, whatever its status (docs/spec/contract.md section 2). */
+/** On every answer, whatever its status (docs/spec.md#headers). */
 export const UNIFORM_HEADERS: Readonly<Record<string, Header>> = {
   'X-Request-Id': {
     description: 'The id of the request; the same as `error.request_id`.',

@@ -84,7 +84,7 @@ export function time(description?: string): JsonSchema {
   return { type: 'integer', minimum: 0, description: `${description ?? 'Time of creation'}, in Unix seconds.` };
 }
 
-/** An id (docs/spec/contract.md section 2): its prefix and 24 base62 characters. */
+/** An id (docs/spec.md#conventions): its prefix and 24 base62 characters. */
 export function id(prefix: string, description?: string): JsonSchema {
   return {
     type: 'string',
@@ -105,7 +105,7 @@ export function nullable(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** A page of a list (docs/spec/contract.md section 2). */
+/** A page of a list (docs/spec.md#conventions). */
 export function pageSchema(items: JsonSchema, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
   return object({
     object: constant('list'),

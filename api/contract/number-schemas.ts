@@ -21,7 +21,7 @@ export const requestsPerDaySchema = countSchema(0, REQUESTS_PER_DAY_MAX);
 
 export const unixSecondsSchema = (min: 0 | 1) => countSchema(min, UNIX_SECONDS_MAX);
 
-/** Six decimals are whole micro-credits; a seventh would be lost (docs/spec/contract.md section 2). */
+/** Six decimals are whole micro-credits; a seventh would be lost (docs/spec.md#price). */
 export const atMostSixDecimals: Joi.CustomValidator<number> = (value, helpers) =>
   Number(value.toFixed(6)) === value ? value : helpers.message({ custom: '{{#label}} must have at most six decimals' });
 

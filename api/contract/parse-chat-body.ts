@@ -22,7 +22,7 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
 
 export interface ParsedChatBody {
   request: ChatRequest;
-  /** Names of unknown fields, for the header `X-Ignored-Fields` (docs/spec/contract.md section 2). */
+  /** Names of unknown fields, for the header `X-Ignored-Fields` (docs/spec.md#chat-request). */
   ignoredFields: string[];
   /** Absent: the answer has the form of the chat routes. */
   form?: OpenAiForm;

@@ -24,7 +24,7 @@ const ELSEWHERE = 'is read by `POST /chat/completions` only;';
 
 /**
  * Ignoring one of these would change what the answer is or means without telling the caller, so the request fails. Any
- * other unknown field is ignored and named in `X-Ignored-Fields` (docs/spec/contract.md section 3).
+ * other unknown field is ignored and named in `X-Ignored-Fields` (docs/spec.md#chat-request).
  */
 export const UNSERVED: UnservedFields = {
   tools: { accepted: emptyList, say: TOOLS },

@@ -7,7 +7,7 @@ import { putNewest } from '../admission/put-newest.ts';
 import { addressBlockOf } from './address-block.ts';
 import { contextOf } from './request-context.ts';
 
-/** docs/spec/contract.md section 8: failed tokens of an address before it is kept out. */
+/** docs/spec.md#tokens: failed tokens of an address before it is kept out. */
 export const ADMIN_FAILURES_PER_MINUTE = 10;
 const MINUTE_MS = 60_000;
 

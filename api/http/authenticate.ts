@@ -54,7 +54,7 @@ function assertUsable(principal: Principal | undefined, now: number): asserts pr
   }
 }
 
-/** Accepts or refuses the key. Scope and tenant status are checked after it (docs/spec/contract.md section 3). */
+/** Accepts or refuses the key. Scope and tenant status are checked after it (docs/spec.md#chat-request). */
 export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse }: AuthenticateDeps): Guard {
   const ownKeys = `${keyPrefix}_sk_`;
 
@@ -130,7 +130,7 @@ export function assertScope(res: Response, ...accepted: readonly Scope[]): void 
   );
 }
 
-/** Refuses keys that have none of the scopes, then suspended tenants: the order of docs/spec/contract.md section 3. */
+/** Refuses keys that have none of the scopes, then suspended tenants: the order of docs/spec.md#chat-request. */
 export function requireScope(...accepted: readonly Scope[]): Step {
   return (_req, res) => {
     assertScope(res, ...accepted);

@@ -2,7 +2,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** How much all bodies being read may hold together (docs/spec/contract.md section 8, Bodies). */
+/** How much all bodies being read may hold together (docs/spec.md#bodies). */
 const TENANT_BYTES_MAX = 64 * MEBIBYTE;
 const PROCESS_BYTES_MAX = 512 * MEBIBYTE;
 

@@ -17,7 +17,7 @@ export function isStoreFault(error: unknown): boolean {
   return isRedisFault(error) || isMongoAway(error);
 }
 
-/** A store that is away or cannot serve is 503 (docs/spec/contract.md section 2); mount it before the handler that answers. */
+/** A store that is away or cannot serve is 503 (docs/spec.md#stores-away); mount it before the handler that answers. */
 export const storeFault: ErrorRequestHandler = (error: unknown, _req, _res, next) => {
   next(
     isStoreFault(error)
@@ -70,7 +70,7 @@ function toServiceError(error: unknown, req: Request, res: Response, log: Logger
   return unexpectedError();
 }
 
-/** Every 503 says when to try again (docs/spec/contract.md section 2). */
+/** Every 503 says when to try again (docs/spec.md#retry-after). */
 function retryAfterOf(error: ServiceError): number | undefined {
   return error.retryAfterSeconds ?? (ERRORS[error.code].status === 503 ? 1 : undefined);
 }

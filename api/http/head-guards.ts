@@ -68,7 +68,7 @@ function isPlainFromHere(req: Request): boolean {
 const HSTS = 'max-age=31536000';
 
 /**
- * Refuses plain HTTP unless it comes from this machine (docs/spec/contract.md section 1). Express believes
+ * Refuses plain HTTP unless it comes from this machine (docs/spec.md#https). Express believes
  * `X-Forwarded-Proto` and `X-Forwarded-For` only from trusted proxies, so `secure` and `ip` are reliable.
  */
 export const requireHttps: Step = (req, res) => {

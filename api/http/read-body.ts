@@ -11,7 +11,7 @@ export interface BodyPace {
   bytesPerSecond: number;
 }
 
-/** docs/spec/contract.md section 8, Bodies. */
+/** docs/spec.md#bodies. */
 export const PACE: BodyPace = { leastMs: 30_000, bytesPerSecond: 64 * 1024 };
 
 export function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {

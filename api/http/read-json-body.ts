@@ -16,7 +16,7 @@ import type { Guard } from './request-context.ts';
 export interface BodyRules {
   limitBytes: number;
   /**
-   * `chat`: every refused body is `invalid_request` (docs/spec/contract.md section 2); else 413 and 415 have their own
+   * `chat`: every refused body is `invalid_request` (docs/spec.md#codes); else 413 and 415 have their own
    * codes.
    */
   family: 'chat' | 'other';

@@ -43,7 +43,7 @@ function answerTo(fault: string): string {
 }
 
 /**
- * Answers what Node's parser refuses with the uniform error object (docs/spec/interface.md section 7), and closes the
+ * Answers what Node's parser refuses with the uniform error object (docs/spec.md#error-object), and closes the
  * connection. A fault does not affect complete requests before it: the refusal follows their answers.
  */
 export function refuseMalformed(server: Server, answers: OpenAnswers): void {

@@ -54,7 +54,7 @@ function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): 
 }
 
 /**
- * `Idempotency-Key` on the routes outside chat (docs/spec/contract.md section 3): a call runs once, and its successful
+ * `Idempotency-Key` on the routes outside chat (docs/spec.md#idempotency): a call runs once, and its successful
  * answer is replayed for 24 hours. Refusals (4xx) have changed nothing and are not stored, so a retry runs. What a 5xx
  * has changed is unknown: the key stays claimed until the claim lapses; then a retry runs, and finds what the first
  * call created by the id that both derive (`idForNew`). Mount it after the body's reader and before a handler that

@@ -87,7 +87,7 @@ function route<Definition extends Operation>(
 
 /**
  * Serves the endpoints of the public API: key, scope, suspended tenant, limit, body, idempotency, in the order of
- * docs/spec/contract.md section 3, then the handler.
+ * docs/spec.md#chat-request, then the handler.
  */
 export function serveEndpoints<Deps>(
   endpoints: Readonly<Record<string, Endpoint<Deps>>>,

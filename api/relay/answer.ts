@@ -47,7 +47,7 @@ const CANCELLED: ErrorDetail = {
 
 /**
  * How the end of an answer is told. OpenAI's clients know five finish reasons, and some throw at another word; an
- * `error` beside the chunk is what they raise (docs/spec/contract.md section 3).
+ * `error` beside the chunk is what they raise (docs/spec.md#openais-client).
  */
 function endOf(
   { finishReason, error }: Terminal,
@@ -63,7 +63,7 @@ function errorFieldOf(error: ErrorDetail | undefined, { requestId }: AnswerHead)
 }
 
 /**
- * Writes the events of a stream as SSE (docs/spec/interface.md section 6.1). The text depends only on head, form,
+ * Writes the events of a stream as SSE (docs/spec.md#stream). The text depends only on head, form,
  * sequence number and entry, so every ingress writes the same bytes. `deltas` are JSON string literals and are not
  * decoded. OpenAI's API numbers no events, and readers that cut `data: ` off a block cannot read one with an `id:`.
  */
@@ -111,7 +111,7 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
   return {
     /**
      * The events of an entry from `fromSeq` on. A stream ends with the final chunk and then `[DONE]`; a failed one has
-     * no `[DONE]` (docs/spec/contract.md section 3).
+     * no `[DONE]` (docs/spec.md#stream-failure).
      */
     events(entry: StreamEntry, fromSeq: number): string {
       let seq = firstSeqOf(entry);
@@ -145,7 +145,7 @@ export function toWaitSeconds(waitMs: number): number {
 }
 
 /**
- * The JSON text of a complete answer (docs/spec/interface.md section 2.2), joined from literals without decoding them.
+ * The JSON text of a complete answer (docs/spec.md#chat-completion), joined from literals without decoding them.
  */
 export function completeAnswer(
   head: AnswerHead,

@@ -43,7 +43,7 @@ export interface Forwarder {
   /**
    * To be called once the request is admitted. Writes the stream until it ends, the client leaves or `close` is called.
    * Throws only before the status line is sent: the first event or the first ping commits to 200
-   * (docs/spec/contract.md section 3).
+   * (docs/spec.md#stream).
    */
   forward(head: AnswerHead): Promise<void>;
   close(): void;

@@ -1,7 +1,7 @@
 import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
 import { SSE_PING, ssePlace } from './answer.ts';
 
-/** docs/spec/interface.md section 8. */
+/** docs/spec.md#stream. */
 const PING_MS = 15_000;
 /** When a client whose request waits in line first gets its place; after that, it gets it with each ping. */
 const PLACE_MS = 1_000;

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** Limits on resumed streams, per ingress (docs/spec/contract.md section 8, Readers and deletions). */
+/** Limits on resumed streams, per ingress (docs/spec.md#resume, docs/spec.md#compliance). */
 const REQUEST_READERS_MAX = 4;
 const KEY_STREAMS_MAX = 200;
 /** Batch results and export archives that a tenant may download at a time. Each holds a page of itself in memory. */

@@ -38,7 +38,7 @@ async function send(system: System, mode: 'complete' | 'stream'): Promise<string
 }
 
 function choiceOf(json: string): Choice {
-  // docs/spec/interface.md sections 2.2 and 2.3; a server that sends something else makes this fail.
+  // docs/spec.md#chat-completion, docs/spec.md#stream; a server that sends something else makes this fail.
   const { choices } = JSON.parse(json) as { choices: Choice[] };
   return choices[0] ?? {};
 }

@@ -85,7 +85,7 @@ async function timeQuery({ url, headers }: Parley, name: string, query: string):
   for (let call = 0; call < CALLS; call += 1) {
     const startedAt = performance.now();
     const response = await fetch(`${url}/usage?${query}`, { headers });
-    // As docs/spec/contract.md section 6 describes it.
+    // As docs/spec.md#usage describes it.
     const page = (await response.json()) as { data?: { results: { requests: number }[] }[] };
     times.push(performance.now() - startedAt);
     if (!response.ok) throw new Error(`GET /usage?${query} answered ${response.status}.`);

@@ -14,8 +14,8 @@ export interface Tree {
 }
 
 const PAGE = /\bdocs\/[\w/.-]+\.md\b/gu;
-/** `docs/… section 2`, `sections 2.2 and 2.3`, `section 2.1 and section 8`. */
-const CITATION = /\b(docs\/[\w/.-]+\.md)\b(?: sections? (\d[\d.]*(?: (?:and|to)(?: sections?)? \d[\d.]*)*))?/gu;
+/** `docs/….md#anchor`, `docs/….md section 2`, `sections 2 and 3`. */
+const CITATION = /\b(docs\/[\w/.-]+\.md)\b(?:#([\w-]*\w))?(?: sections? (\d[\d.]*(?: (?:and|to) \d[\d.]*)*))?/gu;
 /** A page's bare name before a section does not say where the page is. */
 const BARE = /(?<![\w/.-])[\w-]+\.md sections? \d/gu;
 const LINK = /!?\[(?:[^\]\\]|\\.)*\]\(([^()\s]+(?:\([^()\s]*\))?)\)/gu;
@@ -71,11 +71,15 @@ function lineAt(text: string, index: number): number {
 function brokenCitations(file: string, text: string, { texts, exists }: Tree): Broken[] {
   const joined = text.replace(WRAP, ' ');
   const places = Array.from(text.matchAll(PAGE), (match) => match.index);
-  return Array.from(joined.matchAll(CITATION)).flatMap(([, path = '', sections = ''], nth) => {
+  return Array.from(joined.matchAll(CITATION)).flatMap(([, path = '', anchor, sections = ''], nth) => {
     const line = lineAt(text, places[nth] ?? 0);
     if (!exists(path)) return [{ file, line, problem: `${path} does not exist` }];
+    const page = texts.get(path) ?? '';
+    if (anchor !== undefined && !anchorsOf(page).has(anchor)) {
+      return [{ file, line, problem: `${path}#${anchor}: no such anchor` }];
+    }
     const cited = sections.match(/\d+(?:\.\d+)*/gu) ?? [];
-    const known = sectionsOf(texts.get(path) ?? '');
+    const known = sectionsOf(page);
     return cited
       .filter((number) => !known.has(number))
       .map((number) => ({ file, line, problem: `${path} has no section ${number}` }));

@@ -27,7 +27,7 @@ export async function openAccount(admin: AdminApi, tenantId: string | undefined)
     },
     async rates() {
       const tiers = await listOf(admin, '/admin/v1/tiers');
-      // docs/spec/contract.md section 7: every tier has both rates.
+      // docs/spec.md#price: every tier has both rates.
       return Object.fromEntries(tiers.map(({ id: tier, rates }) => [String(tier), rates])) as RatesByTier;
     },
   };
@@ -42,6 +42,6 @@ async function findOnlyTenant(admin: AdminApi): Promise<string> {
 
 async function listOf(admin: AdminApi, path: string): Promise<Record<string, unknown>[]> {
   const data = (await admin.find(path))?.['data'];
-  // Every list of the administration has this form (docs/spec/contract.md section 2).
+  // Every list of the administration has this form (docs/spec.md#conventions).
   return Array.isArray(data) ? (data as Record<string, unknown>[]) : [];
 }

@@ -45,10 +45,10 @@ export interface ChatClient {
 /** Longer than any window of the service's limits, except that of a day. */
 const WAITING_MAX_MS = 15 * 60_000;
 
-/** docs/spec/interface.md section 6.1. */
+/** docs/spec.md#stream. */
 const END_OF_STREAM = '[DONE]';
 
-/** The parts of docs/spec/interface.md sections 2.2 to 2.4 that are read here. */
+/** The parts of docs/spec.md#chat-completion, docs/spec.md#stream, docs/spec.md#error-object that are read here. */
 interface WireAnswer {
   id?: string;
   model?: string;

@@ -69,7 +69,7 @@ async function* converse(
 }
 
 /**
- * docs/spec/contract.md section 4 allows 256 characters; the position in the file keeps two lines with the same id
+ * docs/spec.md#chat-request allows 256 characters; the position in the file keeps two lines with the same id
  * apart.
  */
 function entityIdFor(runId: string, index: number, id: string): string {

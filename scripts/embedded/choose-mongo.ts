@@ -19,7 +19,7 @@ export interface ChoiceOptions {
   finders: Record<MongoKind, MongoFinder>;
 }
 
-/** docs/spec/contract.md section 1. */
+/** docs/spec.md#stores. */
 const ORDER: readonly MongoKind[] = ['mongod', 'mongodb-memory-server', 'secantus-py'];
 
 const NAMES: Record<MongoKind, string> = {

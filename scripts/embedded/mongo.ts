@@ -51,7 +51,7 @@ const DATA_FOLDERS: Record<MongoKind, string> = {
 };
 
 /**
- * Starts a MongoDB server or its stand-in, in the order of docs/spec/contract.md section 1. Rejects with an error of
+ * Starts a MongoDB server or its stand-in, in the order of docs/spec.md#stores. Rejects with an error of
  * one sentence.
  */
 export async function startMongo(options: MongoOptions): Promise<EmbeddedMongo> {
@@ -114,7 +114,7 @@ function serverArguments(kind: MongoKind, port: number, dbPath: string): string[
     return [...['--port', String(port), '--bind_ip', '127.0.0.1'], '--dbpath', dbPath, '--replSet', REPLICA_SET];
   }
   const common = ['--host', '127.0.0.1', '--port', String(port), '--storage-path', dbPath];
-  // Without this flag, the Rust build loses acknowledged writes on kill -9 (docs/spec/contract.md section 1).
+  // Without this flag, the Rust build loses acknowledged writes on kill -9.
   if (kind === 'secantus-rs') return [...common, '--sync-on-commit'];
   // In the Python build, a thread that has to evict pages holds the lock that open transactions need to end, and the
   // server hangs forever. It evicts by cache size, 1 GB by default; a large cache, filled only as needed, prevents

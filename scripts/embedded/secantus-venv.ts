@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { prepareVenv } from './python-venv.ts';
 import type { VenvCommand, VenvOptions } from './python-venv.ts';
 
-/** docs/spec/contract.md section 1. */
+/** docs/spec.md#stores. */
 const SECANTUS = {
   requirement: 'SecantusDB==0.7.0b3',
   hashes: join(import.meta.dirname, 'secantus-requirements.txt'),

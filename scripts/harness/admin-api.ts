@@ -1,7 +1,7 @@
 import { callJson } from './http.ts';
 import type { Answer } from './http.ts';
 
-/** The administration interface (docs/spec/contract.md section 7), as `npm start` uses it. */
+/** The administration interface (docs/spec.md#administration), as `npm start` uses it. */
 export interface AdminApi {
   /** The resource, or undefined if it does not exist. */
   find(path: string): Promise<Record<string, unknown> | undefined>;

@@ -2,7 +2,7 @@ import type { AdminApi } from './admin-api.ts';
 
 const PROVIDER = 'simulated';
 const TIERS = ['mobius', 'oloid'] as const;
-/** The default rates of docs/spec/contract.md section 5. */
+/** The default rates of docs/spec.md#price. */
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
 /** Routes both tiers to the simulated provider; `model` may contain its settings, as in `sim?chunks=40`. */
 export async function routeToSimulated(admin: AdminApi, providerUrl: string, model: string): Promise<void> {

@@ -7,7 +7,7 @@ const QUOTED_MAX = 200;
 const CLOSING =
   'No model has read this. To hear a real one, start Parley with --local, PROVIDER_URL or OPENAI_API_KEY; docs/guide/quick-start.md says how.';
 
-/** `Subject: "algebra". Grade level: "8".`, in the one instruction that begins like this (docs/spec/contract.md section 4). */
+/** `Subject: "algebra". Grade level: "8".`, in the one instruction that begins like this (docs/spec.md#context). */
 const INSTRUCTION = /^Context for this conversation\b/;
 const CONTEXT_VALUES = /(Subject|Grade level): "([^"]*)"/g;
 

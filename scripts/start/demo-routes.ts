@@ -6,7 +6,7 @@ import type { ServedModel } from './model-server.ts';
 import type { AnswerSettings, StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 
-/** The default rates of docs/spec/contract.md section 5, in credits per token. */
+/** The default rates of docs/spec.md#price, in credits per token. */
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
 type DemoTier = keyof typeof RATES;
 

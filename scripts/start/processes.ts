@@ -101,7 +101,7 @@ export async function startServiceProcesses(
       prefix: `worker${number}`,
       env: { ...env, WORKER_PORT: String(port) },
       ready: () => (port === 0 ? Promise.resolve() : assertReady(`http://${reachable(host)}:${port}/health/ready`)),
-      // A worker finishes what it runs, up to the request's time limit (docs/spec/contract.md section 1).
+      // A worker finishes what it runs, up to the request's time limit (docs/spec.md#processes).
       stopTimeoutMs: config.limits.requestTimeoutSeconds * 1000 + WORKER_STOP_MARGIN_MS,
       inspectPort: isWatched ? WORKER_INSPECT_PORT + index : undefined,
     };

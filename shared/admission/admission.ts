@@ -113,7 +113,7 @@ function toEnvelope(
 /** Long enough for some requests to end. A refusal costs Redis nothing, so callers may ask again soon. */
 const FULL_RETRY_SECONDS = 2;
 
-/** Redis has no room: the caller may come again when some requests have ended (docs/spec/contract.md section 8). */
+/** Redis has no room: the caller may come again when some requests have ended (docs/spec.md#stores-away). */
 function noRoom(cause?: unknown): ServiceError {
   return new ServiceError('model_unavailable', 'The service has no room for new requests; try again shortly.', {
     retryAfterSeconds: FULL_RETRY_SECONDS,

@@ -10,7 +10,7 @@ import type { Settings } from './settings-schema.ts';
 import { tracingOf } from './tracing-settings.ts';
 import type { TracingConfig } from './tracing-settings.ts';
 
-/** Settings of docs/spec/contract.md section 1, nested by subject. Times end in their unit. */
+/** Settings of docs/spec.md#settings, nested by subject. Times end in their unit. */
 export interface Config {
   http: {
     host: string;

@@ -23,7 +23,7 @@ import type { TracingSettings } from './tracing-settings.ts';
 const neededWith = (setting: string) =>
   Joi.required().messages({ 'any.required': `{{#label}} is required with ${setting}` });
 
-/** Every variable of the environment (docs/spec/contract.md section 1) with its bounds and its default. */
+/** Every variable of the environment (docs/spec.md#settings) with its bounds and its default. */
 export const settingsSchema = Joi.object({
   NODE_ENV: Joi.string().valid('development', 'production', 'test').default('development'),
   HOST: Joi.string().default('127.0.0.1'),

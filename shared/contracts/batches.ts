@@ -1,4 +1,4 @@
-/** `failed`: its lines never arrived completely. The other statuses are those of docs/spec/contract.md section 3. */
+/** `failed`: its lines never arrived completely. The other statuses are those of docs/spec.md#batches. */
 export const BATCH_STATUSES = [
   'validating',
   'in_progress',
@@ -14,7 +14,7 @@ export type BatchStatus = (typeof BATCH_STATUSES)[number];
 export type BatchWait =
   'tpm' | 'credits' | 'budget' | 'daily_requests' | 'test_tokens' | 'account' | 'queue' | 'provider';
 
-/** docs/spec/contract.md section 3. */
+/** docs/spec.md#batches. */
 export const BATCH_LIMITS = {
   linesMax: 10_000,
   bytesMax: 50 * 1024 * 1024,
@@ -35,7 +35,7 @@ export const BATCH_LIMITS = {
   lifeMs: 24 * 3_600_000,
   /** Counted from the batch's creation: 30 days after the latest moment at which it can end. */
   keptMs: 31 * 24 * 3_600_000,
-  /** For a line that its provider fails while other lines succeed; docs/spec/contract.md section 8, Batches. */
+  /** For a line that its provider fails while other lines succeed; docs/spec.md#batch-lines. */
   triesMax: 5,
   /** Share of the key's tokens per minute, so that its other requests are not locked out. */
   tpmShare: 0.8,

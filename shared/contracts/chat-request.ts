@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-/** The two model tiers of docs/spec/interface.md section 1. */
+/** The two model tiers of docs/spec.md#service. */
 export const TIERS = ['mobius', 'oloid'] as const;
 export type Tier = (typeof TIERS)[number];
 
@@ -42,7 +42,7 @@ export interface ChatRequest {
   sampling?: Sampling;
 }
 
-/** docs/spec/interface.md section 2.1 and section 8; lengths are in code points (docs/spec/contract.md section 2). */
+/** docs/spec.md#chat-request; lengths are in code points (docs/spec.md#conventions). */
 export const CHAT_LIMITS = {
   messagesMax: 100,
   contentMax: 16_000,

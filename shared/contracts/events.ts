@@ -3,7 +3,7 @@ import type { ErrorDetail } from '../errors/error-body.ts';
 import { unexpectedError } from '../errors/service-error.ts';
 import type { RequestTrace } from './request-trace.ts';
 
-/** docs/spec/contract.md section 3. */
+/** docs/spec.md#chat-completion. */
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'cancelled' | 'error';
 
 export interface Usage {
@@ -64,7 +64,7 @@ export interface StreamEntry {
   writer?: string;
 }
 
-/** A final chunk and `[DONE]`; an error ends the stream without `[DONE]` (docs/spec/contract.md section 3). */
+/** A final chunk and `[DONE]`; an error ends the stream without `[DONE]` (docs/spec.md#stream-failure). */
 export function eventsOf(terminal: Terminal): number {
   return terminal.finishReason === 'error' ? 1 : 2;
 }

@@ -58,7 +58,7 @@ export interface AnswerStorage {
   redisOnly?: true;
 }
 
-/** Payloads are ids only: queues are watched by people (docs/spec/contract.md section 7). */
+/** Payloads are ids only: queues are watched by people (docs/spec.md#retention). */
 export interface ChatJob {
   tenantId: string;
 }

@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { ServiceError } from '../errors/service-error.ts';
 import { checkAgainst } from './parse.ts';
 
-/** Uniform lists: docs/spec/contract.md section 2. */
+/** Uniform lists: docs/spec.md#conventions. */
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
 const CURSOR_CHARACTERS_MAX = 256;

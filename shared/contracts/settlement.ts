@@ -19,7 +19,7 @@ export interface SettlementRecord {
   promptTokens: number;
   completionTokens: number;
   estimated: boolean;
-  /** Micro-credits; 0 for test keys (docs/spec/interface.md section 5, rule 3). */
+  /** Micro-credits; 0 for test keys (docs/spec.md#test-keys). */
   costMicro: number;
   finishReason: FinishReason;
   /** Milliseconds since the epoch. */

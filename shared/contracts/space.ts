@@ -2,7 +2,7 @@ export const KEY_MODES = ['live', 'test'] as const;
 export type KeyMode = (typeof KEY_MODES)[number];
 
 /**
- * A tenant's live data or its test data. The two are separate (docs/spec/contract.md section 8, Test keys): every
+ * A tenant's live data or its test data. The two are separate (docs/spec.md#test-keys): every
  * look-up says in which space.
  */
 export interface Space {

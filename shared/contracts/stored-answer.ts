@@ -13,7 +13,7 @@ export interface EndedAnswer {
   entries: { lastSeq: number; payload: string }[];
 }
 
-/** An answer that may be asked for again for a day (docs/spec/contract.md section 3). */
+/** An answer that may be asked for again for a day (docs/spec.md#retention). */
 export interface StoredAnswer extends EndedAnswer {
   mode: KeyMode;
   entityId?: string;
@@ -23,7 +23,7 @@ export interface StoredAnswer extends EndedAnswer {
   expiresAt: number;
 }
 
-/** Answers asked for with an Idempotency-Key or asynchronously are stored for a day (docs/spec/contract.md section 7). */
+/** Answers asked for with an Idempotency-Key or asynchronously are stored for a day (docs/spec.md#retention). */
 export const STORED_ANSWER_MS = 24 * 3_600_000;
 
 /** Until when the answer stands for its Idempotency-Key, however long it is kept. Milliseconds since the epoch. */

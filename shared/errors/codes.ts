@@ -1,7 +1,7 @@
 import { CHAT_LIMITS } from '../contracts/chat-request.ts';
 
 /**
- * Every error a caller can see, one row each (docs/spec/interface.md section 7, docs/spec/contract.md section 2).
+ * Every error a caller can see, one row each (docs/spec.md#codes).
  * `meaning` is for the API document: when a caller sees the error.
  */
 export const ERRORS = {

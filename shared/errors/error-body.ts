@@ -1,10 +1,7 @@
 import { ERRORS } from './codes.ts';
 import type { ErrorCode } from './codes.ts';
 
-/**
- * The error object of docs/spec/interface.md section 2.4; `param` and `reason` are additions of
- * docs/spec/contract.md section 2.
- */
+/** docs/spec.md#error-object. */
 export interface ErrorObject {
   code: ErrorCode;
   message: string;

@@ -9,7 +9,7 @@ export interface ServiceErrorOptions {
   retryAfterSeconds?: number;
   /** An automatic retry would undo what somebody has asked for, or get the same error again. */
   isFinal?: boolean;
-  /** A machine-readable detail beside the code: `in_flight` (docs/spec/contract.md section 5). */
+  /** A machine-readable detail beside the code: `in_flight` (docs/spec.md#holds). */
   reason?: string;
 }
 

@@ -30,7 +30,7 @@ export function randomBase62(length: number): string {
   return text;
 }
 
-/** Prefixes of docs/spec/contract.md section 2. */
+/** Prefixes of docs/spec.md#conventions. */
 export type IdPrefix =
   | 'req'
   | 'key'

@@ -11,7 +11,7 @@ import { unzip } from '../support/zip.ts';
 
 const ENTITY = 'pupil-7';
 
-/** docs/spec/contract.md section 8, Replay: what is kept of a failed request is the entity's. */
+/** docs/spec.md#replay: what is kept of a failed request is the entity's. */
 describe('a failed request that may be replayed', () => {
   const service = useService();
   const lab = replayLab(service);

@@ -8,7 +8,7 @@ import type { TestTenant } from '../support/service.ts';
 import { useService } from '../support/use-service.ts';
 import { usedOf } from '../support/use-window.ts';
 
-/** docs/spec/contract.md section 8, Replay: what has changed since the request was accepted counts. */
+/** docs/spec.md#replay: what has changed since the request was accepted counts. */
 describe('a failed request is not replayed', () => {
   const service = useService();
   const lab = replayLab(service);

@@ -8,7 +8,7 @@ import { setRates } from '../support/set-rates.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 
-/** docs/spec/contract.md section 8, Replay. */
+/** docs/spec.md#replay. */
 describe('POST /admin/v1/requests/replay', () => {
   const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
   beforeAll(() => service.setProvider({ max_retries: 0 }));

@@ -10,7 +10,7 @@ import { useService } from '../support/use-service.ts';
 const KEY = 'order-1';
 const ASYNC = ['Prefer', 'respond-async'] as const;
 
-/** docs/spec/contract.md section 8, Accepted requests. No worker runs until a test starts one. */
+/** docs/spec.md#accepted-requests. No worker runs until a test starts one. */
 describe('a request that was accepted before Redis lost its last second', () => {
   let worker: RunningWorker | undefined;
   const service = useService({ workers: 0 });

@@ -6,7 +6,7 @@ import type { ScriptedServer } from '../support/scripted-server.ts';
 import { useService } from '../support/use-service.ts';
 import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 
-/** docs/spec/contract.md section 8, Routing: a scripted target first, a sound one behind it. */
+/** docs/spec.md#routing: a scripted target first, a sound one behind it. */
 describe('a request whose first target does not serve it', () => {
   const backup = createSimulatedProvider({ defaults: { text: 'from the backup' } });
   let primary: ScriptedServer;

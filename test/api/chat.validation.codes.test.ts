@@ -20,7 +20,7 @@ const post =
     postChat(service.app, options?.key ?? key, body);
 
 /**
- * Every code of docs/spec/interface.md section 7, by hand: status, type, what must be named, and how a caller comes to
+ * Every code of docs/spec.md#codes, by hand: status, type, what must be named, and how a caller comes to
  * it.
  */
 const CODES: [code: string, status: number, type: string, named: RegExp, provoke: Provoke, tenant?: TenantOptions][] = [

@@ -218,7 +218,7 @@ it('a server waits as long for a request as for the slowest body that is taken',
 
   await fetch(`http://127.0.0.1:${port}`);
 
-  // docs/spec/contract.md section 8, Bodies.
+  // docs/spec.md#bodies.
   expect(timeouts[0]).toBeGreaterThanOrEqual((CHAT_LIMITS.bodyBytesMax / (64 * 1024)) * 1_000);
   await closer.close();
 });

@@ -41,7 +41,7 @@ const JSON_MODE = CLIENTS.filter(({ json }) => json);
 const COUNTS_TRIES = CLIENTS.filter(({ countsTries }) => countsTries);
 
 const CONTENT = 'Rivers run to the sea, and every one of them takes the long way around the hills.';
-/** Longer than three pings, of which one comes every 15 s (docs/spec/interface.md section 8). */
+/** Longer than three pings, of which one comes every 15 s (docs/spec.md#stream). */
 const LONG_MS = 46_000;
 const LONG_MODEL = `sim?echo=1&fail=none&chunks=11&chunk_ms=${LONG_MS / 10}`;
 const START_TIMEOUT_MS = 10 * 60_000;

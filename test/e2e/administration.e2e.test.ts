@@ -44,7 +44,7 @@ async function call(url: string, method: string, token: string, body?: object, i
   });
   const answer: Answer = {
     status: response.status,
-    // Objects only, by docs/spec/contract.md section 2.
+    // Objects only, by docs/spec.md#conventions.
     body: (await response.json()) as Record<string, unknown>,
     rpm: Number(response.headers.get('x-ratelimit-limit-requests')),
   };
@@ -84,7 +84,7 @@ async function makeTenant(): Promise<Tenant> {
   return { id, status: 'active', granted: 100_000, root: await makeKey(id), keys: [await makeKey(id)] };
 }
 
-/** On every ingress; what the contract gives a second may take some more on a machine that is busy. */
+/** On every ingress; what the specification gives a second may take some more on a machine that is busy. */
 async function expectEverywhere(
   what: string,
   look: (at: ApiProcess) => Promise<unknown>,

@@ -12,7 +12,7 @@ const PATIENT = 12;
 const MORE = 4;
 const CHUNKS = 60;
 const CHUNK_MS = 100;
-/** docs/spec/contract.md section 7, Worker killed. */
+/** docs/spec.md#workers. */
 const END_WITHIN_MS = 15_000;
 
 /** E1 of docs/faults.md, in small. */

@@ -52,7 +52,7 @@ function serve(isBroken: () => boolean): { release: () => void } {
   };
 }
 
-/** docs/spec/contract.md section 8, Replay. */
+/** docs/spec.md#replay. */
 it('a line that was given up is replayed while its batch runs, once, and is final afterwards', async () => {
   const { replay } = replayLab(service);
   const tenant = await service.startTenant();

@@ -15,7 +15,7 @@ import { answersAll } from '../support/shards.ts';
 
 const START_MS = 40_000;
 const REFUSED_MS = 2_000;
-/** docs/spec/contract.md section 7, A master lost. */
+/** docs/spec.md#lost-masters. */
 const BACK_WITHIN_MS = 15_000;
 
 let dataDir: string;

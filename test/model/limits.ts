@@ -2,8 +2,8 @@ import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { WindowFigures } from '../../shared/infra/redis/requests/admission-store.ts';
 
 /**
- * The limits of keys and the ceilings of their tenants, as plain lists of requests (docs/spec/contract.md section 3, Limits,
- * and section 8, Tenant ceilings). It knows what to expect of each call; whoever drives it tells it what was admitted.
+ * The limits of keys and the ceilings of their tenants, as plain lists of requests (docs/spec.md#rate-limits,
+ * docs/spec.md#tenant-ceilings). It knows what to expect of each call; whoever drives it tells it what was admitted.
  */
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1_440;

@@ -187,7 +187,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   };
 }
 
-/** What every refusal must look like (docs/spec/interface.md section 2.4). */
+/** What every refusal must look like (docs/spec.md#error-object). */
 export function errorOf(response: request.Response): Record<string, unknown> {
   const { error } = response.body as { error: Record<string, unknown> };
   if (error['request_id'] !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');

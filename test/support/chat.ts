@@ -59,7 +59,7 @@ export function parseSse(text: string): SseEvent[] {
 
 /**
  * The error object of a response; throws where its request id is not that of the header
- * (docs/spec/interface.md section 7).
+ * (docs/spec.md#codes).
  */
 export function errorOf(response: request.Response): Record<string, unknown> {
   const { error } = response.body as { error?: Record<string, unknown> };

@@ -71,12 +71,12 @@ async function callJson(method: string, url: string, body?: object, tries = TRIE
   }
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text}`);
-  // Objects only, by docs/spec/contract.md section 2.
+  // Objects only, by docs/spec.md#conventions.
   return (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>;
 }
 
 /**
- * The settings of docs/spec/contract.md section 1 that have no default, and a worker that a test need not wait for
+ * The settings of docs/spec.md#settings that have no default, and a worker that a test need not wait for
  * long.
  */
 export function settingsFor(redisUrl: string, mongodbUri: string): Record<string, string> {

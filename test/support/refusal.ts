@@ -17,7 +17,7 @@ export interface Refusal {
 
 const RETRY_STATUS: ReadonlySet<number> = new Set([429, 503]);
 
-/** Checks the headers that every response has (docs/spec/interface.md section 8, docs/spec/contract.md section 2). */
+/** Checks the headers that every response has (docs/spec.md#headers). */
 export function expectUniformHeaders({ headers }: Pick<request.Response, 'headers'>): void {
   expect(headers['x-request-id']).toMatch(/^req_[0-9A-Za-z]{24}$/);
   for (const part of ['limit', 'remaining', 'reset']) expect(headers[`x-ratelimit-${part}-requests`]).toMatch(/^\d+$/);
@@ -27,7 +27,7 @@ export function expectUniformHeaders({ headers }: Pick<request.Response, 'header
 
 /**
  * What a refusal says, once it was checked to have the form that every refusal has
- * (docs/spec/interface.md section 2.4).
+ * (docs/spec.md#error-object).
  */
 export function refusalOf(response: request.Response): Refusal {
   const { status, headers } = response;

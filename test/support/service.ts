@@ -92,7 +92,7 @@ function configOf(database: string, env: Record<string, string>): Readonly<Confi
 const RELUCTANT = { min_attempts: 1_000_000 };
 
 export interface ServiceOptions {
-  /** Settings of docs/spec/contract.md section 1. */
+  /** Settings of docs/spec.md#settings. */
   env?: Record<string, string>;
   /** Number of workers at the start. */
   workers?: number;

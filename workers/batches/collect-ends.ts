@@ -67,7 +67,7 @@ const UNREADABLE: EndedAnswer['entries'] = [{ lastSeq: eventsOf(FAULT), payload:
 
 /**
  * Brings the answers of ended lines from Redis into the batch's results in MongoDB. A line that failed without text for a
- * passing reason is tried again later, as a request with an id of its own (docs/spec/contract.md section 8, Batches).
+ * passing reason is tried again later, as a request with an id of its own (docs/spec.md#batch-lines).
  */
 export function createCollectEnds(deps: CollectEndsDeps) {
   const { work, queue, answers, lines, failedTries, watch, retentionMs, clock, random, log } = deps;

@@ -38,7 +38,7 @@ export interface SendLineDeps {
 
 /**
  * What a line waits for after a temporary refusal; a suspension is one, because it may be lifted. After any other
- * refusal the line fails (docs/spec/contract.md section 3, Batches).
+ * refusal the line fails (docs/spec.md#batch-lines).
  */
 const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',

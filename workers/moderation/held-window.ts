@@ -3,7 +3,7 @@ import type { ModerationPolicy, Moderator } from './moderator.ts';
 import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavailable } from './moderator.ts';
 
 /**
- * docs/spec/contract.md section 4: with a remote backend, text is held back up to this length or this time, whichever
+ * docs/spec.md#moderation: with a remote backend, text is held back up to this length or this time, whichever
  * is reached first.
  */
 const HELD_CHARACTERS = 200;

@@ -3,7 +3,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /**
  * What moderation returns and how a tenant tunes it. `Moderator` has two backends: `local` and any OpenAI-compatible
- * moderation endpoint (docs/spec/contract.md section 4).
+ * moderation endpoint (docs/spec.md#moderation).
  */
 
 /** OpenAI's category names, and `test` for the operators' trigger phrase. A remote backend may report others. */
@@ -130,7 +130,7 @@ export class FlaggedError extends Error {
   }
 }
 
-/** A backend that is down fails closed (docs/spec/contract.md section 4): no verdict, no answer. */
+/** A backend that is down fails closed (docs/spec.md#moderation): no verdict, no answer. */
 export function moderationUnavailable(cause: unknown): ServiceError {
   return new ServiceError(
     'model_unavailable',

@@ -10,7 +10,7 @@ import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator
 import type { Moderator } from './moderator.ts';
 
 /**
- * In UTF-16 units: the longest possible message (docs/spec/interface.md section 8) is one piece, while an answer may
+ * In UTF-16 units: the longest possible message (docs/spec.md#chat-request) is one piece, while an answer may
  * need several.
  */
 const PIECE = 32_000;

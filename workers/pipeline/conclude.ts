@@ -59,7 +59,7 @@ async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
 
 /** The error with which a failed run ends. Unknown errors are bugs: logged, and answered as one generic error. */
 function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError {
-  // docs/spec/contract.md section 7, Worker killed.
+  // docs/spec.md#workers.
   if (error instanceof Interrupted) {
     return new ServiceError(
       'model_unavailable',

@@ -29,7 +29,7 @@ function factsOf({ envelope }: Claimed) {
 /**
  * Whether anybody pays: for text that was shown, or for an answer without any whose tokens the provider has counted,
  * because it reasoned. Failures and cancels without text, and answers of which moderation let nothing through, cost
- * nothing (docs/spec/contract.md section 5): nobody has counted a token of theirs.
+ * nothing (docs/spec.md#ledger): nobody has counted a token of theirs.
  */
 function isBilled({ answer }: Claimed, { usage }: Outcome): boolean {
   return answer.text !== '' || usage.completionTokens > 0;

@@ -18,7 +18,7 @@ const AGAIN_MS = 500;
 
 /**
  * Stores the turn before the terminal event, so that the caller's next request finds it. Only whole answers are stored
- * (docs/spec/contract.md section 4).
+ * (docs/spec.md#history).
  */
 export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Stage<Generated, Generated> {
   /** Retries while MongoDB is unavailable: saved after the answer's end, the turn could miss the next prompt. */

@@ -15,7 +15,7 @@ export class RequestFailed extends Error {
   }
 }
 
-/** What Bull Board keeps of ended requests (docs/spec/contract.md section 8). */
+/** What Bull Board keeps of ended requests (docs/spec.md#bull-board). */
 export interface JobHistory {
   /** Whether the job of a request with this outcome is kept. Ask once: a job that is kept counts as a sample. */
   keeps(run: Claimed, outcome: Outcome): boolean;

@@ -82,7 +82,7 @@ export function perProvider<T>(make: (provider: Provider) => T): (provider: Prov
  * one waits for a place (workers/pipeline/capacity). `too_long`: the prompt exceeds
  * this model's window; another target's may be larger. `filtered`: the provider's content filter refuses the prompt.
  * `caller`: our request is wrong (400, 413, 422). After the last two no other target is called, and none of the last
- * three counts against the provider. Source: docs/spec/contract.md section 8, Routing.
+ * three counts against the provider. Source: docs/spec.md#routing.
  */
 export type ProviderFault =
   'transient' | 'silent' | 'refused' | 'blocked' | 'full' | 'too_long' | 'filtered' | 'caller';
@@ -106,7 +106,7 @@ export class ProviderError extends Error {
   }
 }
 
-/** docs/spec/contract.md section 7, Routing. */
+/** docs/spec.md#routing. */
 export function faultOfStatus(status: number): ProviderFault {
   if (status === 408 || status === 409 || status === 429 || status >= 500) return 'transient';
   return status === 400 || status === 413 || status === 422 ? 'caller' : 'refused';

@@ -2,7 +2,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** The delays between attempts (docs/spec/contract.md section 6); the first attempt is made at once. */
+/** The delays between attempts (docs/spec.md#webhooks); the first attempt is made at once. */
 const RETRY_DELAYS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR] as const;
 
 export const ATTEMPTS_MAX = RETRY_DELAYS_MS.length + 1;

@@ -97,5 +97,5 @@ const listAdminAuditLog = defineAdminEndpoint({
   },
 });
 
-/** What was done through the administration, and by whom (docs/spec/contract.md section 8). */
+/** What was done through the administration, and by whom (docs/spec.md#operators-audit-log). */
 export const adminAuditEndpoints = { listAdminAuditLog };

@@ -10,7 +10,7 @@ import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { contextOf } from '../../http/request-context.ts';
 
-/** Writes the operator's audit log (docs/spec/contract.md section 8). */
+/** Writes the operator's audit log (docs/spec.md#operators-audit-log). */
 export interface AdminAudit {
   /**
    * Writes a change's line before the change is made, so that no change goes unrecorded; rejects if it cannot be

@@ -66,5 +66,5 @@ const resetBreaker = defineAdminEndpoint({
   },
 });
 
-/** The circuit breaker of every provider (docs/spec/contract.md section 7). */
+/** The circuit breaker of every provider (docs/spec.md#breaker). */
 export const breakersEndpoints = { listBreakers, listBreakerEvents, resetBreaker };

@@ -69,5 +69,5 @@ const rotateCredentials = defineAdminEndpoint({
   },
 });
 
-/** The key that encrypts stored secrets (docs/spec/contract.md section 8). */
+/** The key that encrypts stored secrets (docs/spec.md#credentials-key). */
 export const credentialsEndpoints = { getCredentials, rotateCredentials };

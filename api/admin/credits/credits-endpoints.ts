@@ -165,5 +165,5 @@ const grantCredits = defineAdminEndpoint({
   },
 });
 
-/** Credits of any tenant (docs/spec/contract.md section 7). */
+/** Credits of any tenant (docs/spec.md#administration). */
 export const creditsEndpoints = { grantCredits };

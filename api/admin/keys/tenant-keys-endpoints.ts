@@ -100,5 +100,5 @@ const revokeTenantKey = defineAdminEndpoint({
   },
 });
 
-/** The API keys of any tenant (docs/spec/contract.md section 7). */
+/** The API keys of any tenant (docs/spec.md#administration). */
 export const tenantKeysEndpoints = { listTenantKeys, createTenantKey, getTenantKey, revokeTenantKey };

@@ -165,5 +165,5 @@ const putPackages = defineAdminEndpoint({
   },
 });
 
-/** What credits cost (docs/spec/contract.md section 7). */
+/** What credits cost (docs/spec.md#administration). */
 export const packagesEndpoints = { getPackages, putPackages };

@@ -134,5 +134,5 @@ const deleteProvider = defineAdminEndpoint({
   },
 });
 
-/** Providers of models (docs/spec/contract.md section 7). */
+/** Providers of models (docs/spec.md#administration). */
 export const providersEndpoints = { listProviders, getProvider, putProvider, deleteProvider };

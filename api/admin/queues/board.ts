@@ -118,7 +118,7 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
 
 /**
  * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only except for the actions of
- * board-actions.ts (docs/spec/contract.md section 8).
+ * board-actions.ts (docs/spec.md#bull-board).
  */
 export function createQueuesBoard(
   queues: BoardQueues,

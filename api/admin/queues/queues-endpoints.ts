@@ -103,7 +103,7 @@ const EXAMPLE = {
   paused: false,
 };
 
-/** Every queue of every shard (docs/spec/contract.md section 7). */
+/** Every queue of every shard (docs/spec.md#administration). */
 export const queuesEndpoints = {
   listQueues: defineAdminEndpoint({
     method: 'GET',

@@ -12,7 +12,7 @@ import type { BullQueue } from './queues-endpoints.ts';
 
 const REDACTED = '[redacted]';
 
-/** An id as in docs/spec/contract.md section 2: `req_…`. */
+/** An id as in docs/spec.md#conventions: `req_…`. */
 const ID = /^[a-z]{2,8}_[0-9A-Za-z]{24}$/;
 
 /** BullMQ's own messages about jobs that it took back. They contain nothing that a tenant wrote. */

@@ -227,5 +227,5 @@ const replayRequests = defineAdminEndpoint({
   },
 });
 
-/** Requests of all tenants (docs/spec/contract.md section 8, Replay). */
+/** Requests of all tenants (docs/spec.md#replay). */
 export const requestsEndpoints = { replayRequests };

@@ -82,5 +82,5 @@ const requeueSettlement = defineAdminEndpoint({
   },
 });
 
-/** How far settlement is behind, and a retry for dead letters (docs/spec/contract.md section 8). */
+/** How far settlement is behind, and a retry for dead letters (docs/spec.md#settlement). */
 export const settlementEndpoints = { getSettlement, requeueSettlement };

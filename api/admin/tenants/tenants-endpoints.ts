@@ -149,5 +149,5 @@ const moveTenant = defineAdminEndpoint({
   },
 });
 
-/** Tenants (docs/spec/contract.md section 7). */
+/** Tenants (docs/spec.md#administration). */
 export const tenantsEndpoints = { listTenants, createTenant, getTenant, updateTenant, moveTenant };

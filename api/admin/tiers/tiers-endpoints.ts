@@ -233,5 +233,5 @@ const rollBackTier = defineAdminEndpoint({
   },
 });
 
-/** Tiers: their rates and targets (docs/spec/contract.md section 7). */
+/** Tiers: their rates and targets (docs/spec.md#administration). */
 export const tiersEndpoints = { listTiers, getTier, putTier, listTierVersions, rollBackTier };

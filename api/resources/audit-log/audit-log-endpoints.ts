@@ -67,5 +67,5 @@ const listAuditLog = defineEndpoint({
   },
 });
 
-/** What was done in the tenant's account, and by whom (docs/spec/contract.md section 6). */
+/** What was done in the tenant's account, and by whom (docs/spec.md#compliance). */
 export const auditLogEndpoints = { listAuditLog };

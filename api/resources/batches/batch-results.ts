@@ -62,7 +62,7 @@ function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): E
   return outcome;
 }
 
-/** One line of the results: `{custom_id, request_id, response | error}` (docs/spec/contract.md section 3). */
+/** One line of the results: `{custom_id, request_id, response | error}` (docs/spec.md#batches). */
 function toResultLine(line: BatchLineRow): string {
   const end = endOf(line);
   const outcome = 'error' in end ? `"error":${JSON.stringify(end.error)}` : `"response":${end.responseJson}`;

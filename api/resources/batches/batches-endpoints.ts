@@ -150,5 +150,5 @@ const cancelBatch = defineEndpoint({
   },
 });
 
-/** Many requests at once (docs/spec/contract.md section 3). */
+/** Many requests at once (docs/spec.md#batches). */
 export const batchesEndpoints = { createBatch, listBatches, getBatch, cancelBatch, getBatchResults };

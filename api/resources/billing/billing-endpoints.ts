@@ -136,7 +136,7 @@ const listTransactions = defineEndpoint({
   },
 });
 
-/** Credits: balance, packages, purchases and every booking (docs/spec/contract.md section 6). */
+/** Credits: balance, packages, purchases and every booking (docs/spec.md#billing). */
 export const billingEndpoints = {
   getBilling,
   listBillingPackages,

@@ -118,7 +118,7 @@ async function emitCreated({ events }: CreateCheckoutDeps, actor: Actor, checkou
   await events.emit(actor, 'checkout.created', checkoutId, { credits: toCredits(creditsMicro), amount, currency });
 }
 
-/** Purchases are always live, so test keys see none of them (docs/spec/contract.md section 8, Test keys). */
+/** Purchases are always live, so test keys see none of them (docs/spec.md#test-keys). */
 export function mayBuy({ mode }: Pick<Principal, 'mode'>): boolean {
   return mode === 'live';
 }

@@ -143,7 +143,7 @@ const streamChat = defineEndpoint({
   handle: ({ req, res, body }, { respond }: ChatDeps) => respond.stream(req, res, body),
 });
 
-/** Stands for one of the other two, as `stream` says, with its scope and limit (docs/spec/contract.md section 3). */
+/** Stands for one of the other two, as `stream` says, with its scope and limit (docs/spec.md#openais-client). */
 const createChatCompletion = defineEndpoint({
   method: 'POST',
   path: '/chat/completions',
@@ -203,5 +203,5 @@ const createChatCompletion = defineEndpoint({
   },
 });
 
-/** Chat completions (docs/spec/interface.md section 4). */
+/** Chat completions (docs/spec.md#chat). */
 export const chatEndpoints = { createChat, streamChat, createChatCompletion };

@@ -108,7 +108,7 @@ function queueOf({ state }: RequestRecord, place: QueuePlace = { position: 1, wa
   return { position: place.position, estimated_wait_seconds: toWaitSeconds(place.waitMs) };
 }
 
-/** `chat.request` (docs/spec/contract.md section 3). `entries`: the whole stream so far. */
+/** `chat.request` (docs/spec.md#look-up-and-cancelling). `entries`: the whole stream so far. */
 export function toRequestResource(
   record: RequestRecord,
   entries: readonly StreamEntry[],

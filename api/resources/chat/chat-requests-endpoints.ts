@@ -131,5 +131,5 @@ const cancelChatRequest = defineEndpoint({
   },
 });
 
-/** What became of a chat request (docs/spec/contract.md section 3). */
+/** What became of a chat request (docs/spec.md#look-up-and-cancelling). */
 export const chatRequestsEndpoints = { resumeChatStream, getChatRequest, cancelChatRequest };

@@ -95,7 +95,7 @@ const ENDS_WITHOUT_TEXT = [
   'timeout',
 ] as const;
 
-/** Sends the same bytes again, from any event, on any ingress (docs/spec/contract.md section 3). */
+/** Sends the same bytes again, from any event, on any ingress (docs/spec.md#resume). */
 export const resumeChatStream = defineEndpoint({
   method: 'GET',
   path: '/chat/stream/:requestId',

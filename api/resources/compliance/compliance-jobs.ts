@@ -106,7 +106,7 @@ export async function startedBefore(
   return createdBefore(res, () => compliance.jobs.find(principal, kind, _id));
 }
 
-/** Only one deletion of all conversations may be open (docs/spec/contract.md section 8, Deletions). */
+/** Only one deletion of all conversations may be open (docs/spec.md#compliance). */
 async function wholeTenantConflict({ jobs }: ComplianceParts, space: Space): Promise<ServiceError> {
   const open = await jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
   const first = open.find(({ scope }) => scope === 'tenant');

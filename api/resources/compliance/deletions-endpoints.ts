@@ -101,5 +101,5 @@ const getDeletion = defineEndpoint({
   },
 });
 
-/** Deletions of a tenant's data (docs/spec/contract.md section 6). */
+/** Deletions of a tenant's data (docs/spec.md#compliance). */
 export const deletionsEndpoints = { createDeletion, listDeletions, getDeletion };

@@ -77,5 +77,5 @@ const getExport = defineEndpoint({
   },
 });
 
-/** Exports of a tenant's data (docs/spec/contract.md section 6). */
+/** Exports of a tenant's data (docs/spec.md#compliance). */
 export const exportsEndpoints = { createExport, listExports, getExport, downloadExport };

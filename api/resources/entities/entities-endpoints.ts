@@ -241,7 +241,7 @@ const deleteEntityHistory = defineEndpoint({
   },
 });
 
-/** The conversation partners of a tenant (docs/spec/contract.md section 6). */
+/** The conversation partners of a tenant (docs/spec.md#entities). */
 export const entitiesEndpoints = {
   createEntity,
   listEntities,

@@ -61,7 +61,7 @@ const MESSAGES: Record<GrantPart, string> = {
     'A key cannot grant more than its own limits; send `daily_requests` no higher than that of the key you call with (0 means unlimited).',
 };
 
-/** Throws `endpoint_not_allowed` if a test key manages a live key (docs/spec/contract.md section 8, Test keys). */
+/** Throws `endpoint_not_allowed` if a test key manages a live key (docs/spec.md#test-keys). */
 export function assertMayManage({ mode }: Pick<Principal, 'mode'>, key: Pick<KeyRow, 'mode'>): void {
   if (mode === 'live' || key.mode === 'test') return;
   throw new ServiceError(
@@ -71,7 +71,7 @@ export function assertMayManage({ mode }: Pick<Principal, 'mode'>, key: Pick<Key
   );
 }
 
-/** Throws `endpoint_not_allowed` if `wanted` exceeds the caller's key (docs/spec/contract.md section 6). */
+/** Throws `endpoint_not_allowed` if `wanted` exceeds the caller's key (docs/spec.md#keys). */
 export function assertGranted({ mode, scopes, expiresAt, limits }: Principal, wanted: Grant): void {
   const { rpm, tpm, dailyRequests } = limits;
   const excess = excessOf({ mode, scopes, expiresAt, rpm, tpm, dailyRequests }, wanted);

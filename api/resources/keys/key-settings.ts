@@ -16,7 +16,7 @@ import {
 
 const NAME_CHARACTERS_MAX = 256;
 const TEN_YEARS_SECONDS = 315_360_000;
-/** docs/spec/interface.md section 5. A key that has fewer must name those that it grants (grant.ts). */
+/** docs/spec.md#scopes. A key that has fewer must name those that it grants (grant.ts). */
 const DEFAULT_SCOPES: readonly Scope[] = ['*'];
 
 const fields = {
@@ -46,7 +46,7 @@ export interface NewKeyBody {
   daily_requests?: number;
 }
 
-/** The settings of a new key, created by a tenant or by the administrator (docs/spec/contract.md section 6). */
+/** The settings of a new key, created by a tenant or by the administrator (docs/spec.md#keys). */
 export const newKeySchema = Joi.object<NewKeyBody, true>({
   ...fields,
   mode: Joi.string().valid('live', 'test').description('`live` by default.'),

@@ -175,5 +175,5 @@ const revokeKey = defineEndpoint({
   },
 });
 
-/** The tenant's API keys (docs/spec/contract.md section 6). */
+/** The tenant's API keys (docs/spec.md#keys). */
 export const keysEndpoints = { createKey, listKeys, getKey, updateKey, revokeKey, rotateKey };

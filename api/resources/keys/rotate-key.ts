@@ -16,7 +16,7 @@ import type { ChangeKeyDeps } from './change-key.ts';
 import { assertGranted, grantOf } from './grant.ts';
 import { apiKeyWithValueSchema, KEY_WITH_VALUE_EXAMPLE, toKeyResource } from './keys-resource.ts';
 
-/** A week (docs/spec/contract.md section 6). */
+/** A week (docs/spec.md#keys). */
 const GRACE_SECONDS_MAX = 604_800;
 /** Each earlier value is one more valid secret for the same key. */
 const PREVIOUS_VALUES_MAX = 10;

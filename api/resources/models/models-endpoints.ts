@@ -24,7 +24,7 @@ const toModel = (id: Tier) => ({ id, object: 'model', created: TIERS_SINCE, owne
 
 const MODELS = { object: 'list', data: TIERS.map(toModel) };
 
-/** The model tiers, in the format of OpenAI's models (docs/spec/contract.md section 3). */
+/** The model tiers, in the format of OpenAI's models (docs/spec.md#openais-client). */
 export const modelsEndpoints = {
   listModels: defineEndpoint({
     method: 'GET',

@@ -116,5 +116,5 @@ const listUsageRequests = defineEndpoint({
   },
 });
 
-/** What a tenant has used (docs/spec/contract.md section 6). */
+/** What a tenant has used (docs/spec.md#usage). */
 export const usageEndpoints = { getUsage, listUsageRequests };

@@ -180,7 +180,7 @@ const deleteWebhook = defineEndpoint({
   },
 });
 
-/** The tenant's webhooks and their deliveries (docs/spec/contract.md section 6). */
+/** The tenant's webhooks and their deliveries (docs/spec.md#webhooks). */
 export const webhooksEndpoints = {
   createWebhook,
   listWebhooks,

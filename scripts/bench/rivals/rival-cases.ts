@@ -72,7 +72,7 @@ export interface Message {
   content: string;
 }
 
-/** The longest message that docs/spec/interface.md section 2.1 allows. */
+/** The longest message that docs/spec.md#chat-request allows. */
 const MESSAGE_MAX = 16_000;
 
 /** The messages that are submitted, without history. */

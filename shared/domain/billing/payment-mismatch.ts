@@ -26,7 +26,7 @@ export interface ExpectedPayment {
   currency: string;
 }
 
-/** Why a session is not the paid one of this checkout; undefined: it is (docs/spec/contract.md section 8). */
+/** Why a session is not the paid one of this checkout; undefined: it is (docs/spec.md#payments). */
 export function mismatchOf(checkout: ExpectedPayment, session: PaidSession): PaymentMismatch | undefined {
   const { _id: checkoutId, sessionId } = checkout;
   if (checkout.payment !== 'stripe') return 'checkout';

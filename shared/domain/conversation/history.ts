@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../../contracts/chat-request.ts';
 
-/** Stored messages per entity and tenant. Source: docs/spec/interface.md section 8. */
+/** Stored messages per entity and tenant. Source: docs/spec.md#history. */
 export const HISTORY_MESSAGES_MAX = 50;
 
 export interface MergedConversation {
@@ -49,7 +49,7 @@ function overlapOf(history: readonly ChatMessage[], submitted: readonly ChatMess
 }
 
 /**
- * Joins stored history and submitted messages (docs/spec/contract.md section 4): if the submitted ones begin with a copy
+ * Joins stored history and submitted messages (docs/spec.md#history): if the submitted ones begin with a copy
  * of the end of the history, the overlap is sent and stored once.
  */
 export function mergeHistory(history: readonly ChatMessage[], submitted: readonly ChatMessage[]): MergedConversation {

@@ -4,13 +4,13 @@ import type { KeyMode } from '../../contracts/space.ts';
 
 /**
  * `<prefix>_sk_<mode>_` + 32 base62 characters, the last 6 a checksum of the first 26
- * (docs/spec/contract.md section 6).
+ * (docs/spec.md#authentication).
  */
 const RANDOM_CHARACTERS = 26;
 const CHECKSUM_CHARACTERS = 6;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** The scopes of docs/spec/interface.md section 5. */
+/** The scopes of docs/spec.md#scopes. */
 export const SCOPES = [
   '*',
   'chat',

@@ -1,5 +1,5 @@
 /**
- * docs/spec/interface.md section 8 and docs/spec/contract.md section 5: what a tenant gets unless an administrator says
+ * docs/spec.md#rate-limits and docs/spec.md#test-keys: what a tenant gets unless an administrator says
  * otherwise.
  */
 export const DEFAULT_LIMITS = {
@@ -12,7 +12,7 @@ export const DEFAULT_LIMITS = {
   testDailyTokens: 1_000_000,
 } as const;
 
-/** docs/spec/contract.md section 8, Tenant ceilings and Turns; null would be none. */
+/** docs/spec.md#tenant-ceilings, docs/spec.md#queue; null would be none. */
 export const DEFAULT_CEILINGS = { tenantRpm: 6_000, tenantTpm: 10_000_000, maxInFlight: 1_000 } as const;
 export const DEFAULT_WEIGHT = 1;
 
@@ -28,12 +28,12 @@ export function ceilingsOf(set: { [Name in keyof Ceilings]?: number | null | und
   };
 }
 
-/** Resuming, looking up and cancelling requests, per key (docs/spec/contract.md section 3). */
+/** Resuming, looking up and cancelling requests, per key (docs/spec.md#rate-limits). */
 export const LOOKUPS_PER_MINUTE = 600;
 
 /**
  * What all keys of a tenant together may ask for in a minute beside chat requests, which have the tenant's ceilings, and how
- * often they may look up (docs/spec/contract.md section 8, Tenant ceilings): a tenant may have a hundred keys.
+ * often they may look up (docs/spec.md#tenant-ceilings): a tenant may have a hundred keys.
  */
 const TENANT_KEYS = 10;
 export const TENANT_LOOKUPS_PER_MINUTE = TENANT_KEYS * LOOKUPS_PER_MINUTE;
@@ -43,5 +43,5 @@ export function tenantCallsPerMinute({ rpm }: { rpm: number }): number {
   return Math.max(TENANT_KEYS * DEFAULT_LIMITS.rpm, rpm);
 }
 
-/** Failed authentications per minute and address (docs/spec/contract.md section 2). */
+/** Failed authentications per minute and address (docs/spec.md#authentication). */
 export const ADDRESS_FAILURES_PER_MINUTE = 60;

@@ -36,7 +36,7 @@ export function refundOf(
   return Number((BigInt(creditsMicro) * part) / BigInt(amount));
 }
 
-/** 1 credit is one token at rate 1; amounts are integers of micro-credits (docs/spec/contract.md section 5). */
+/** 1 credit is one token at rate 1; amounts are integers of micro-credits (docs/spec.md#price). */
 const MICRO_PER_CREDIT = 1_000_000;
 
 /** An estimate that needs no tokenizer: a token of English text is about four bytes. */

@@ -20,7 +20,7 @@ export interface BreakerSettings {
   maxOpenMs: number;
 }
 
-/** docs/spec/contract.md section 7, Routing. */
+/** docs/spec.md#routing. */
 export const DEFAULT_BREAKER: Readonly<BreakerSettings> = {
   windowMs: 30_000,
   minAttempts: 10,

@@ -46,7 +46,7 @@ export interface TierConfig {
   targets: Target[];
 }
 
-/** docs/spec/contract.md section 5: what a tier costs before an administrator says otherwise. */
+/** docs/spec.md#price: what a tier costs before an administrator says otherwise. */
 export const DEFAULT_RATES: Readonly<Record<Tier, Rates>> = {
   mobius: { promptMicro: 1_000_000, completionMicro: 1_000_000 },
   oloid: { promptMicro: 4_000_000, completionMicro: 4_000_000 },

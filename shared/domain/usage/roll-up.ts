@@ -3,7 +3,7 @@ import type { ChatRoute } from '../../contracts/jobs.ts';
 import type { KeyMode } from '../../contracts/space.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 
-/** The bucket widths of `GET /usage` (docs/spec/contract.md section 6). */
+/** The bucket widths of `GET /usage` (docs/spec.md#usage). */
 export const BUCKET_MS = { '1m': 60_000, '1h': 3_600_000, '1d': 86_400_000 } as const;
 export type BucketWidth = keyof typeof BUCKET_MS;
 

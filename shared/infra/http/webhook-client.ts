@@ -29,7 +29,7 @@ export interface WebhookClientOptions {
   resolve?: ResolveName;
 }
 
-/** docs/spec/contract.md section 6. */
+/** docs/spec.md#webhooks. */
 const TIMEOUT_MS = 15_000;
 /** A receiver may say as much; no more of it is read, and none of it is kept (docs/architecture/facts.md section 8). */
 const REPLY_MAX_BYTES = 64 * 1024;

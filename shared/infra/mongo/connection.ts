@@ -27,7 +27,7 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
   const connection = mongoose.createConnection(uri, {
     serverSelectionTimeoutMS: SERVER_SELECTION_TIMEOUT_MS,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
-    // A database that is away is a 503, never a hang (docs/spec/contract.md section 2). The driver tries once more.
+    // A database that is away is a 503, never a hang (docs/spec.md#stores-away). The driver tries once more.
     socketTimeoutMS: callTimeoutMs,
     waitQueueTimeoutMS: callTimeoutMs,
     // MongoDB journals what a majority has, by default. A stricter setting of the URI stays.

@@ -7,7 +7,7 @@ const KEY_ID_CHARACTERS = 8;
 const FORM = /^v1:([0-9a-f]{8}):(.*)$/;
 
 /**
- * Encrypts credentials at rest with `CREDENTIALS_KEY` (docs/spec/contract.md section 1). `place` is the collection and id
+ * Encrypts credentials at rest with `CREDENTIALS_KEY` (docs/spec.md#credentials-key). `place` is the collection and id
  * of the row that holds the text, `providers/openai`: in another row the text cannot be decrypted.
  */
 export interface CredentialCipher {

@@ -9,7 +9,7 @@ import { inTime } from './timing.ts';
 export interface MemoryWatch {
   /** Memory in use as a part of `maxmemory`; 0 where Redis has no limit. */
   ratio(): number;
-  /** Nothing new may come in, so that what is under way has room to end (docs/spec/contract.md section 8). */
+  /** Nothing new may come in, so that what is under way has room to end (docs/spec.md#stores-away). */
   isFull(): boolean;
   /** Redis refuses every command that takes memory, those of the queue included. */
   isExhausted(): boolean;

@@ -56,7 +56,7 @@ export type RedisTarget = { files: TlsFiles } & (
 );
 
 /**
- * The forms of `REDIS_URL` (docs/spec/contract.md section 1). Throws on an impossible address or a missing master name.
+ * The forms of `REDIS_URL` (docs/spec.md#stores). Throws on an impossible address or a missing master name.
  */
 export function parseRedisUrl(whole: string): RedisTarget {
   const [url, query] = takeQuery(whole);

@@ -9,7 +9,7 @@ import { lackOfRights } from './user-rights.ts';
 /** The scripts say by flags what may run in a full Redis, which older servers do not read. */
 const MAJOR_VERSION_MIN = 7;
 
-/** What is wrong with a server, by its `INFO`; undefined: nothing. Source: docs/spec/contract.md section 1. */
+/** What is wrong with a server, by its `INFO`; undefined: nothing. Source: docs/spec.md#stores. */
 export function redisServerFault(info: string): string | undefined {
   const version = /redis_version:(\S+)/.exec(info)?.[1];
   if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)

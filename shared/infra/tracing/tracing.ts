@@ -49,7 +49,7 @@ export type ProviderCallOutcome =
 
 /**
  * The spans of this service. None carries text of a conversation, a key or an entity's id: they take what is named here
- * and nothing else (docs/spec/contract.md section 8, Tracing).
+ * and nothing else (docs/spec.md#tracing).
  */
 export interface Tracing {
   /** A call of a chat route; `end` takes the status of its answer, if there was one. */

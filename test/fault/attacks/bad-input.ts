@@ -13,7 +13,7 @@ export interface Attack {
 }
 
 const MEGABYTE = 1024 * 1024;
-/** docs/spec/contract.md section 2. */
+/** docs/spec.md#bodies. */
 const CHAT_BYTES = 20 * MEGABYTE;
 const OTHER_BYTES = 64 * 1024;
 const BOMB_BYTES = 256 * MEGABYTE;

@@ -60,7 +60,7 @@ export function checkLedgerEntries(evidence: Evidence, joined: readonly JoinedRe
     const found: string[] = [];
     if (ledger.length > 1) found.push(`${requestId} has ${ledger.length} ledger entries`);
     const isToldLost = evidence.forgotten?.has(requestId) === true && clients.every(hasFailed);
-    // docs/spec/contract.md section 8: what was admitted although its caller was told 503 is taken back and free, also
+    // docs/spec.md#unanswered-admissions: what was admitted although its caller was told 503 is taken back and free, also
     // where it has begun to answer, or has answered before the worker heard.
     const isTakenBack =
       clients.length > 0 && clients.every((client) => isRefused(client) && client.readings.at(-1)?.status === 503);

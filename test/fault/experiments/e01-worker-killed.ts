@@ -4,7 +4,7 @@ import { callsAtMost, expectThat, hasText, isWhole, none, range, SLACK_MS } from
 
 const CHUNKS = 40;
 const CHUNK_MS = 200;
-/** docs/spec/contract.md section 7, Worker killed. */
+/** docs/spec.md#workers. */
 const END_WITHIN_MS = 15_000;
 
 /** E1. Some streams have text when their worker dies, and some have not. */

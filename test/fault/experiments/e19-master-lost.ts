@@ -9,7 +9,7 @@ const CHUNKS = 60;
 const CHUNK_MS = 250;
 const TENANTS = 8;
 const SHARDS = 4;
-/** docs/spec/contract.md section 7, A master lost: everything works within 15 s. */
+/** docs/spec.md#lost-masters: everything works within 15 s. */
 const BACK_WITHIN_MS = 15_000;
 const ASK_EVERY_MS = 250;
 

@@ -29,7 +29,7 @@ const WARM_MS = 30_000;
 /** The two lists of a line are not read at one moment. */
 const LINE_MAX = LINE + 3;
 const SAMPLE_MS = 500;
-/** What section 2 of the contract lets a queue say, in seconds. */
+/** The bounds of a `Retry-After` for a queue, in seconds (docs/spec.md#retry-after). */
 const TOLD_MAX = 30;
 
 interface Load {

@@ -8,7 +8,7 @@ import type { RedisGroup, RedisGroupKind } from './victim-groups.ts';
 import type { Victim } from './victim.ts';
 
 export interface LabOptions {
-  /** Settings of docs/spec/contract.md section 1 for every ingress and worker. */
+  /** Settings of docs/spec.md#settings for every ingress and worker. */
   settings?: Record<string, string>;
   /** Defaults of the simulated provider (scripts/simulated-provider/settings.ts). */
   provider?: string;

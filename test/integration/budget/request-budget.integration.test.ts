@@ -22,7 +22,7 @@ import type { Budget, BudgetCase } from './budgets.ts';
 const WARM_REQUESTS = 32;
 /** How long nothing is asked, to count what the processes do by themselves. */
 const IDLE_MS = 3_000;
-/** A change of a route reaches every process within 1 s (docs/spec/contract.md section 7). */
+/** A change of a route reaches every process within 1 s (docs/spec.md#administration). */
 const ROUTE_CHANGE_MS = 1_000;
 /** This test's own commands, beside the meters. */
 const OWN_COMMANDS: ReadonlySet<string> = new Set(['info', 'xlen']);

@@ -28,7 +28,7 @@ export interface PhraseWindow {
 
 /**
  * In UTF-16 units. Together with half a character that waits for its other half this is 64, the limit of
- * docs/spec/contract.md section 4.
+ * docs/spec.md#moderation.
  */
 const HELD_MAX = 63;
 

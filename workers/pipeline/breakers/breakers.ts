@@ -35,7 +35,7 @@ export interface Breakers {
   stop(): Promise<void>;
 }
 
-/** All workers honour an open breaker within 1 s, even if the message is lost (docs/spec/contract.md section 7). */
+/** All workers honour an open breaker within 1 s, even if the message is lost (docs/spec.md#breaker). */
 const READ_MS = 900;
 /** Requests may wait for these calls. Without an answer this worker decides alone. */
 const CALL_MS = 1_000;

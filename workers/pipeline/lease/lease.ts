@@ -15,7 +15,7 @@ const FIRST_INTERVAL_TOKENS = 100;
 const LEAST_ANSWER_TOKENS = 32;
 /**
  * A positive balance always admits one request, whose prompt and first words may overrun it by this
- * (docs/spec/contract.md section 8, Bounds). Later text may overrun it, too, because the estimate of its tokens may be
+ * (docs/spec.md#holds). Later text may overrun it, too, because the estimate of its tokens may be
  * high; but that is not charged.
  */
 const OVERRUN_TOKENS = 100;

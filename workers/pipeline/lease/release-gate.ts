@@ -17,8 +17,8 @@ const LOW_PART = 8;
 const RETRY_MS = 1_000;
 
 /**
- * Keeps released text within balance, budget and allowance, however many requests run (docs/spec/contract.md section 8,
- * Bounds). Text beyond the grant waits for the next grant. If that does not cover it either, as much text as the grant
+ * Keeps released text within balance, budget and allowance, however many requests run (docs/spec.md#holds).
+ * Text beyond the grant waits for the next grant. If that does not cover it either, as much text as the grant
  * covers is released, and the lease ends as exhausted.
  */
 export function openReleaseGate(

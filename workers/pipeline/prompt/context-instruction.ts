@@ -54,7 +54,7 @@ function toLine(value: string): string {
 
 const NAMES = { subject: 'Subject', grade: 'Grade level' } as const;
 
-/** Subject and grade, each resolved on its own (docs/spec/contract.md section 4). */
+/** Subject and grade, each resolved on its own (docs/spec.md#context). */
 export function resolveContext(sources: ContextSources): ContextValue[] {
   return [resolve('subject', sources), resolve('grade', sources)].filter((value) => value !== undefined);
 }

@@ -11,7 +11,7 @@ export interface PromptParts {
   instruction: ChatMessage | undefined;
   /** Oldest first; trimmed in whole turns from the oldest. */
   history: readonly ChatMessage[];
-  /** Never trimmed (docs/spec/contract.md section 4). */
+  /** Never trimmed (docs/spec.md#trimming). */
   submitted: readonly ChatMessage[];
 }
 
@@ -68,7 +68,7 @@ export class TooLongError extends Error {
   /** `maxTokens`: what the answer must have beside the prompt; undefined: as little as there is. */
   constructor(promptTokens: number, contextWindow: number, maxTokens?: number) {
     const over = promptTokens + (maxTokens ?? 1) - contextWindow;
-    // Clients look for the words «maximum context length is N tokens» (docs/spec/contract.md section 2).
+    // Clients look for the words «maximum context length is N tokens» (docs/spec.md#codes).
     super(
       `This model's maximum context length is ${contextWindow} tokens; the messages have ${promptTokens}${maxTokens === undefined ? '' : ` and max_tokens asks for ${maxTokens}`}: ${over} too many. Send fewer or shorter messages${maxTokens === undefined ? '' : ', or a smaller max_tokens'}.`,
     );
@@ -112,7 +112,7 @@ function fitBoth(prompt: PromptParts, contextWindow: number, maxTokens: number, 
 
 /**
  * The prompt for one target: history trimmed to its window, and `maxTokens` lowered to what is left if the request
- * allows it (docs/spec/contract.md section 4, Trimming). Throws TooLongError when nothing is left to trim. Counts one
+ * allows it (docs/spec.md#trimming). Throws TooLongError when nothing is left to trim. Counts one
  * message after another, and stops as soon as everything fits with the remaining messages taken at one token per byte.
  */
 export async function promptFor(

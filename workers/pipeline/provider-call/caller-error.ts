@@ -13,7 +13,7 @@ export function withoutFence(text: string): string {
   return inside !== undefined && isJsonObject(inside) ? inside : text;
 }
 
-/** Whether text is what `json_mode` promises: one JSON object (docs/spec/contract.md section 3). */
+/** Whether text is what `json_mode` promises: one JSON object (docs/spec.md#chat-request). */
 export function isJsonObject(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text);

@@ -14,7 +14,7 @@ export function failureReason(error: unknown): string {
 /** What a failed call says about its provider. `void`: nothing, because the call was stopped or was itself wrong. */
 export type FailureClass = { kind: 'void' } | { kind: 'failed'; reason: string } | { kind: 'refused'; reason: string };
 
-/** The provider refuses everything until somebody fixes our account (docs/spec/contract.md section 7, Routing). */
+/** The provider refuses everything until somebody fixes our account (docs/spec.md#routing). */
 const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
   [401, 'authentication'],
   [402, 'payment_required'],

@@ -14,7 +14,7 @@ const LONGEST = 4;
 /**
  * The limit for the first token of a prompt, by a provider's limit for one that takes no time to read: small servers
  * read some 150 tokens a second, so 15 s become 35 s for 4,000 tokens, and one minute at most
- * (docs/spec/contract.md section 8, Complete requests).
+ * (docs/spec.md#complete-requests).
  */
 export function firstTokenLimit(limitMs: number, promptTokens: number): number {
   return Math.round(limitMs * Math.min(LONGEST, 1 + promptTokens / TOKENS_OF_A_LIMIT));

@@ -35,7 +35,7 @@ export function plainWord(word: string): string {
 
 /**
  * Why an answer ended, in one of our words. Undefined: it has not. Throws a ProviderError for an answer that was broken
- * off: half an answer is no success (docs/spec/contract.md section 7).
+ * off: half an answer is no success (docs/spec.md#routing).
  */
 export function readFinishReason(word: unknown): FinishReason | 'tool' | 'unknown' | undefined {
   if (typeof word !== 'string') return undefined;

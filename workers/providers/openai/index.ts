@@ -13,7 +13,7 @@ import type { Completion } from './response.ts';
 /** The end event of an answer, once all of it has arrived. */
 function endOf(answer: Omit<Completion, 'text'>, text: string): ProviderEvent {
   const { finishReason, usage, model, wantsTool, isRefusal, unknownReason } = answer;
-  // A stream that ends without a finish reason was cut: an error, never success (docs/spec/contract.md section 7).
+  // A stream that ends without a finish reason was cut: an error, never success (docs/spec.md#routing).
   if (finishReason === undefined)
     throw new ProviderError('transient', 'The provider ended its answer without a finish reason');
   if (wantsTool && text === '')

@@ -56,7 +56,7 @@ function toFailed({ requestId, tenantId, mode = 'live', batchId, fields, failedA
   return { kind: 'batch', requestId, tenantId, mode, batchId, acceptedAt, failedAt, code } as const;
 }
 
-/** Lines that may be tried once more (docs/spec/contract.md section 8, Replay). */
+/** Lines that may be tried once more (docs/spec.md#replay). */
 export function createFailedLines(connection: Connection): FailedLines {
   const batches = batchModel(connection);
   const lines = batchLineModel(connection);

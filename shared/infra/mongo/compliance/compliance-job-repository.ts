@@ -109,7 +109,7 @@ const jobSchema = new Schema<ComplianceJobRow>(
 
 export const complianceJobModel = collection<ComplianceJobRow>('ComplianceJob', 'compliance_jobs', jobSchema);
 
-/** How many may be open in a space: exports, and deletions of entities (docs/spec/contract.md section 8, Deletions). */
+/** How many may be open in a space: exports, and deletions of entities (docs/spec.md#compliance). */
 export const OPEN_MAX: Readonly<Record<ComplianceKind, number>> = { export: 5, deletion: 20 };
 
 /** The statuses of a job that has not ended. */

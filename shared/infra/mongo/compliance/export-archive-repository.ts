@@ -55,7 +55,7 @@ export interface ExportArchiveRepository {
 /** Far below the 16 MB of a document, and what a process holds of an archive at a time. */
 export const CHUNK_BYTES = 512 * 1024;
 
-/** docs/spec/contract.md section 6 leaves it open. */
+/** docs/spec.md#compliance. */
 export const ARCHIVE_KEPT_MS = 7 * 24 * 3_600_000;
 
 /** Archives of a tenant and mode that are kept, the latest ones: each of the whole tenant is as large as all it has. */

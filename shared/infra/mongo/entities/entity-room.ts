@@ -33,7 +33,7 @@ interface CountedTexts {
 
 type EntityAmount = Pick<EntityCountRow, 'entities' | 'bytes'>;
 
-/** docs/spec/contract.md section 6, Entities. */
+/** docs/spec.md#entities. */
 export const ENTITIES_MAX: EntityAmount = { entities: 1_000_000, bytes: 1024 ** 3 };
 
 /**

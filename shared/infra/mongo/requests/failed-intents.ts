@@ -104,7 +104,7 @@ function isAfter({ acceptedAt, requestId }: FailedPosition) {
   return { $or: [{ acceptedAt: { $gt: acceptedAt } }, { acceptedAt, _id: { $gt: requestId } }] };
 }
 
-/** Requests that may be run again (docs/spec/contract.md section 8, Replay). */
+/** Requests that may be run again (docs/spec.md#replay). */
 export function createFailedIntents(connection: Connection): FailedIntents {
   const intents = requestIntentModel(connection);
   return {

@@ -52,7 +52,7 @@ const idempotencySchema = new Schema<IdempotencyRow>(
 
 export const idempotencyModel = collection<IdempotencyRow>('Idempotency', 'idempotency', idempotencySchema);
 
-/** How long a key stands for its first request (docs/spec/contract.md section 3). */
+/** How long a key stands for its first request (docs/spec.md#idempotency). */
 const KEPT_MS = 24 * 3_600_000;
 
 /** A claim that was not renewed for this time has ended: its process has died, and the next request under its key may run. */

@@ -9,8 +9,8 @@ interface RoutingCacheTimes {
 }
 
 /**
- * A change has to reach every process within 1 s (docs/spec/contract.md section 7). All of the table is read now and then, as
- * a change may have left no mark: one by hand, or one whose process died
+ * A change has to reach every process within 1 s (docs/spec.md#administration). All of the table is read now and then,
+ * as a change may have left no mark: one by hand, or one whose process died
  * (docs/decisions/0010-circuit-breaker.md).
  */
 const TIMES: RoutingCacheTimes = { lookMs: 500, readMs: 4_500 };

@@ -75,7 +75,7 @@ const keySchema = new Schema<KeyRow>(
 
 export const keyModel = collection<KeyRow>('Key', 'keys', keySchema);
 
-/** docs/spec/contract.md section 6. A key that has expired counts no longer. */
+/** docs/spec.md#keys. A key that has expired counts no longer. */
 export const ACTIVE_KEYS_MAX = 100;
 
 /**

@@ -62,7 +62,7 @@ interface AdmitSettings {
   recordLifeMs: number;
 }
 
-/** The part of a queue's places that one tenant may fill (docs/spec/contract.md section 8, Tenant ceilings). */
+/** The part of a queue's places that one tenant may fill (docs/spec.md#tenant-ceilings). */
 const TENANT_SHARE = 0.5;
 
 /** How admit.lua reads a number that is not given. */

@@ -81,7 +81,7 @@ export interface Ending {
   overdraftMicro?: number;
   /** How long answer and record are kept. */
   retentionMs: number;
-  /** Absent: nothing is charged, no ledger entry (docs/spec/contract.md section 5). */
+  /** Absent: nothing is charged, no ledger entry (docs/spec.md#ledger). */
   settlement?: SettlementRecord;
   /** An event for webhooks, besides the booking. */
   notice?: FinishedNotice;

@@ -19,7 +19,7 @@ export interface RoutingMark {
   renew(): Promise<void>;
 }
 
-/** Half a second passes between two looks, and a change has a second (docs/spec/contract.md section 7). */
+/** Half a second passes between two looks, and a change has a second (docs/spec.md#administration). */
 const READ_MS = 200;
 /** An administrator waits. Processes that get no answer from Redis either will read MongoDB. */
 const RENEW_MS = 500;

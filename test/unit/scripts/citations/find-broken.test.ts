@@ -27,12 +27,14 @@ describe('find-broken', () => {
     '// docs/spec.md sections 2 and 2.1',
     '/**\n * As docs/spec.md\n * section 2 says.\n */',
     '-- docs/spec.md',
+    '/** A fact (docs/spec.md#how-to-run-it). */',
   ])('find-broken accepts a citation that resolves: %j', (text) => {
     expect(problemsIn('api/a.ts', text)).toEqual([]);
   });
 
   it.each([
     ['// docs/spec.md section 3', '1: docs/spec.md has no section 3'],
+    ['\n-- A fact (docs/spec.md#gone).', '2: docs/spec.md#gone: no such anchor'],
     ['\n// docs/gone.md section 2', '2: docs/gone.md does not exist'],
     ['// docs/spec.md sections 2 and 9', '1: docs/spec.md has no section 9'],
     ['// spec.md section 2', '1: cite the page by its path: spec.md section 2'],

@@ -24,7 +24,7 @@ function faultsOf(env: Record<string, string | undefined>, kind: 'api' | 'worker
 }
 
 describe('the settings', () => {
-  it('the settings have the defaults of the contract', () => {
+  it('the settings have the documented defaults', () => {
     expect(load()).toMatchObject({
       http: { port: 8080, adminPort: 8081, workerPort: 0, trustProxy: [], requireHttps: false, corsOrigins: [] },
       keyPrefix: 'svc',

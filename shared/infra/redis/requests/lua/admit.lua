@@ -43,7 +43,7 @@ local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, pro
 -- the worker may count.
 local is_billed, budget, month, channel, tenant, key_id, record_ms, tier, on_disconnect, fingerprint, lane, leader, rates,
   body_ms, job_name, own_retention, try = struct.unpack('sssssssssssssssss', ARGV[3])
--- Lines of batches do not count towards the limits on requests per minute (docs/spec/contract.md section 3, Batches).
+-- Lines of batches do not count towards the limits on requests per minute (docs/spec.md#batch-lines).
 local billed, is_batch = is_billed == '1', lane == 'batch'
 local throttle_log, day_key, allowance_key, named_key, entity_key, lease_key, closed_key
 local last_key = 15

@@ -18,7 +18,7 @@ if ARGV[12] ~= '' and owner ~= ARGV[12] then return { 'superseded', 0, 0 } end
 local leased = int(now_ms() + tonumber(ARGV[3]))
 redis.call('ZADD', KEYS[2], leased, ARGV[1])
 redis.call('HSET', KEYS[1], 'leased', leased)
--- Says 'abandoned' where nobody reads, and nobody came back within the grace (docs/spec/contract.md section 3, Disconnect).
+-- Says 'abandoned' where nobody reads, and nobody came back within the grace (docs/spec.md#disconnect).
 local function look_for_readers(now)
   if redis.call('HGET', KEYS[1], 'alone') ~= 'cancel' then return nil end
   local fields, latest, has_lapsed = redis.call('HGETALL', KEYS[1]), 0, false

@@ -1,4 +1,4 @@
--- Failed authentications of one address (docs/spec/contract.md section 2).
+-- Failed authentications of one address (docs/spec.md#authentication).
 -- KEYS 1 log; ARGV 1 request id, 2 limit
 local now = now_ms()
 local limit = tonumber(ARGV[2])

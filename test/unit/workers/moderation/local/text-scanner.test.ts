@@ -12,7 +12,7 @@ import { VIOLATING } from '../violating-texts.ts';
 
 const moderator = createLocalModerator();
 
-/** The longest message (docs/spec/interface.md section 8). */
+/** The longest message (docs/spec.md#chat-request). */
 const CODE_POINTS = 16_000;
 /** A message is scanned before its request goes on, so the longest one must not hold up a worker's event loop. */
 const LIMIT_MS = 50;
