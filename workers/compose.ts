@@ -199,14 +199,15 @@ export async function composeWorker(
   const { runPipeline } = pipeline;
   const cancelChannel = createCancelChannel(subscriber, keyspace, pipeline.hearCancel);
 
+  const queues = openQueues(connections);
   const settlement = openSettlement({
     ...common,
+    queues,
     ...requestParts,
     ledger: stores.ledger,
     runPipeline,
     publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
   });
-  const queues = openQueues(connections);
   startCompliance({ ...common, ...requestParts, queues, erasures, events });
 
   const supervisor = await startSupervisor(
@@ -225,7 +226,7 @@ export async function composeWorker(
         claims: { leaseMs: LEASE_MS, areAllowed: (shard) => !hasReconnectedRecently(shard, REPLAYED_MS) },
         onLockLost: pipeline.checkNow,
       }),
-      dispatcher: openDispatcher({ ...common, ...requestParts, isFull: memory.isFull, events }),
+      dispatcher: openDispatcher({ ...common, ...requestParts, queues, isFull: memory.isFull, events }),
       publishNotices: createPublishNotices({
         notices: createNoticeStore(redis, keyspace),
         leases,

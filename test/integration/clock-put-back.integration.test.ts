@@ -67,12 +67,13 @@ async function openClocked() {
   const clock = `${lab.keys.tag}:clock`;
   const put = (ms: number) => setClock(lab.redis, clock, { now: Date.now() + ms, passedMs: 0 }, []);
   await put(0);
-  return { put, inflight: createInflight(clockedRedis(lab.redis, clock), lab.keyspace) };
+  return { put, inflight: createInflight(clockedRedis(lab.redis, clock), lab.keyspace, lab.queues) };
 }
 
 it('takes nobody’s request while its worker could not have renewed since the clock was set ahead', async () => {
   const { inflight, put } = await openClocked();
-  const inflightOfAnother = () => createInflight(clockedRedis(lab.redis, `${lab.keys.tag}:clock`), lab.keyspace);
+  const inflightOfAnother = () =>
+    createInflight(clockedRedis(lab.redis, `${lab.keys.tag}:clock`), lab.keyspace, lab.queues);
   const next = inflightOfAnother();
   await inflight.overdue(SHARD, LOOKED_AT);
   await next.watchClock(SHARD);

@@ -196,6 +196,7 @@ it('a request that is run again is handed out three times again when its workers
   // Three runs before have failed.
   await replays.requeue(SHARD, envelope, 3);
   await lab.redis.del(lab.keys.job('interactive', requestId));
+  await lab.redis.zrem(lab.keys.line('interactive'), requestId);
   for (let fence = 4; fence <= 6; fence += 1) {
     await lab.run(request, fence);
     await lab.redis.zadd(lab.keys.inflight, 'XX', 1, requestId);

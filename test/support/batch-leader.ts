@@ -4,6 +4,7 @@ import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createRoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
+import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
@@ -60,6 +61,7 @@ export async function openLeader(
     mongo,
     redis,
     keyspace,
+    queues: createChatQueues(redis, keyspace, () => undefined),
     routing,
     leases,
     log,

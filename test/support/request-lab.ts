@@ -7,6 +7,8 @@ import type { AccountFigures, AccountStore } from '../../shared/infra/redis/acco
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createInflight } from '../../shared/infra/redis/requests/inflight.ts';
 import type { Inflight } from '../../shared/infra/redis/requests/inflight.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
@@ -63,6 +65,7 @@ export interface RequestLab {
   admissions: AdmissionStore;
   accounts: AccountStore;
   inflight: Inflight;
+  queues: ChatQueues;
   outbox: Outbox;
   /** What workers have published to the ingress that waits, in order. */
   heard: string[];
@@ -193,6 +196,7 @@ export async function openRequestLab(): Promise<RequestLab> {
   subscriber.on('message', (_channel: string, message: string) => heard.push(message));
   await subscriber.subscribe(channel);
 
+  const queues = createChatQueues(redis, keyspace, () => undefined);
   const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
   const accounts = createAccountStore(redis, keyspace);
   const storeFor = (requestTimeoutMs: number) =>
@@ -214,7 +218,8 @@ export async function openRequestLab(): Promise<RequestLab> {
     tenant,
     connect,
     admissions: storeFor(REQUEST_TIMEOUT_MS),
-    inflight: createInflight(redis, keyspace),
+    queues,
+    inflight: createInflight(redis, keyspace, queues),
     outbox: createOutbox(redis, keyspace),
     async admit(options = {}) {
       const { promptTokens = 10, maxTokens = 100, timeoutMs = REQUEST_TIMEOUT_MS, withoutBody = false } = options;

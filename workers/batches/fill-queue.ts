@@ -10,7 +10,9 @@ import { createSendSlice } from './send-slice.ts';
 import type { KeepLead, SendSliceDeps } from './send-slice.ts';
 
 export interface FillQueueDeps extends Pick<SendSliceDeps, 'work' | 'sendLine'> {
-  queue: Pick<BatchQueue, 'waiting' | 'states'>;
+  queue: Pick<BatchQueue, 'states'>;
+  /** Jobs of the shard's batches that no worker has taken yet. */
+  countWaiting: (shard: number) => Promise<number>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   lines: Pick<ReadLines, 'more'>;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
@@ -47,7 +49,16 @@ function createRest() {
  * Sends lines while the queue has room, a slice of each tenant in turn, so that a tenant's large batch does not keep other
  * tenants waiting. A tenant's batches are served oldest first; one that has to wait is passed over.
  */
-export function createFillQueue({ work, queue, principals, lines, sendLine, watch, clock }: FillQueueDeps) {
+export function createFillQueue({
+  work,
+  queue,
+  countWaiting,
+  principals,
+  lines,
+  sendLine,
+  watch,
+  clock,
+}: FillQueueDeps) {
   /** The tenant that was served last, by shard. */
   const lastServed = new Map<number, string>();
   const resting = createRest();
@@ -101,7 +112,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
   }
 
   return async (shard: number, batches: readonly OpenBatch[], keepLead: KeepLead): Promise<void> => {
-    let room = WAITING_MAX - (await queue.waiting(shard));
+    let room = WAITING_MAX - (await countWaiting(shard));
     let turns = inTurn(shard, batches);
     while (room > 0 && turns.length > 0) {
       const left: typeof turns = [];

@@ -2,6 +2,7 @@ import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batc
 import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { createBatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import type { WorkerEventBus } from '../worker-events.ts';
@@ -22,6 +23,7 @@ interface OpenWatchDeps extends Omit<ProviderWatchDeps, 'now'> {
 }
 
 export interface OpenDispatcherDeps extends OpenSendLineDeps, Omit<OpenWatchDeps, 'routing'> {
+  queues: ChatQueues;
   leases: LeaderLease;
   events: Pick<EventSink, 'publish'>;
   hasReconnectedRecently: (shard: number) => boolean;
@@ -40,7 +42,7 @@ function openProviderWatch({ routing, breakers, telemetry, log }: OpenWatchDeps)
 
 /** Puts together what runs batches: see dispatcher.ts for what it does. */
 export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
-  const { mongo, redis, keyspace, admissions, leases, events, recentWrites, hasReconnectedRecently } = deps;
+  const { mongo, redis, keyspace, queues, admissions, leases, events, recentWrites, hasReconnectedRecently } = deps;
   const { retentionMs, clock, log } = deps;
   const work = createBatchWorkRepository(mongo);
   const queue = createBatchQueue(redis, keyspace);
@@ -52,6 +54,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     fillQueue: createFillQueue({
       work,
       queue,
+      countWaiting: (shard) => queues.queue(shard, 'batch').getJobCountByTypes('waiting', 'prioritized'),
       lines,
       watch,
       clock,

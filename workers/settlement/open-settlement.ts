@@ -12,6 +12,7 @@ import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { MemoryWatch } from '../../shared/infra/redis/memory-watch.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createInflight } from '../../shared/infra/redis/requests/inflight.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
@@ -42,6 +43,7 @@ interface OpenSettlerDeps extends SharedDeps, Pick<SettleDeps, 'ledger' | 'publi
 interface OpenSweepDeps
   extends SharedDeps, Pick<SweepDeps, 'requests' | 'runPipeline' | 'retentionMs' | 'hasReconnectedRecently'> {
   admissions: AdmissionStore;
+  queues: ChatQueues;
   routing: RoutingCache;
   memory: MemoryWatch;
   pseudonyms: Pseudonyms;
@@ -75,7 +77,7 @@ function openSettler(deps: OpenSettlerDeps, outbox: Outbox): Settler {
 }
 
 function openSweep(deps: OpenSweepDeps): Sweep {
-  const { redis, keyspace, memory, admissions, requests, leases, runPipeline } = deps;
+  const { redis, keyspace, queues, memory, admissions, requests, leases, runPipeline } = deps;
   const { retentionMs, hasReconnectedRecently, log } = deps;
   return createSweep({
     admissions,
@@ -83,7 +85,7 @@ function openSweep(deps: OpenSweepDeps): Sweep {
     leases,
     runPipeline,
     recoverLost: openRecoverLost({ ...deps, store: admissions, isFull: memory.isFull }),
-    inflight: createInflight(redis, keyspace),
+    inflight: createInflight(redis, keyspace, queues),
     isExhausted: memory.isExhausted,
     retentionMs,
     hasReconnectedRecently,

@@ -5,6 +5,7 @@ import type { BackendFactory, RedisQueueBackend } from 'bullmq';
 
 import type { JobStore } from '../redis/requests/job-store.ts';
 import type { MadeClaim } from '../redis/requests/running-request.ts';
+import { MARKER } from './bullmq-layout.ts';
 import { createTakenJobs } from './taken-jobs.ts';
 import type { QueueRoom } from './taken-jobs.ts';
 
@@ -41,9 +42,6 @@ export interface ChatBackendDeps {
 
 /** While there is no room for some of what waits, the others' room is looked at again after this time, or sooner. */
 const LOOK_MS = { 'some tiers': 100, 'all tiers': 1_000 } as const;
-
-/** What BullMQ's marker says: a job waits. */
-const MARKER = { member: '0', score: 0 };
 
 /**
  * BullMQ's Worker asks for one job at a time and gets those of one call in turn (taken-jobs.ts). It stays in charge of stalled

@@ -8,7 +8,7 @@ import type { JobQueue } from './open-queue.ts';
 
 /** One BullMQ queue for each name and shard; its keys carry the shard's hash tag. */
 export interface ChatQueues {
-  /** For those who watch it. Jobs of requests are added with their admission, see chat-job.ts. */
+  /** For those who watch it. Jobs of requests are added with their admission, see bullmq-layout.ts. */
   queue(shard: number, name: QueueName): Queue<ChatJob>;
   close(): Promise<void>;
 }

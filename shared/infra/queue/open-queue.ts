@@ -42,7 +42,7 @@ export function openQueue<Name extends JobQueueName>(
     queue,
     async add(jobId, payload) {
       // One that has failed stays for people to see; what is due must not wait behind it.
-      if ((await client.zscore(`${prefix}:${name}:failed`, jobId)) !== null) await queue.remove(jobId);
+      if ((await queue.getJobState(jobId)) === 'failed') await queue.remove(jobId);
       await queue.add(job, payload, { jobId, attempts, removeOnComplete, removeOnFail });
     },
     close: () => queue.close(),

@@ -1,4 +1,5 @@
 import type { Principal } from '../../domain/keys/principal.ts';
+import { bullmqKeys } from '../queue/bullmq-layout.ts';
 
 /** The first keys, in this order, of scripts that end a request before a worker has it (drop.lua). */
 export function acceptedKeys(
@@ -62,6 +63,7 @@ function shardKeys(tag: string) {
   return {
     /** BullMQ's prefix: its queues live beside the tenant's keys. */
     tag,
+    ...bullmqKeys(tag),
     record: (requestId: string) => `${tag}:r:${requestId}`,
     body: (requestId: string) => `${tag}:b:${requestId}`,
     stream: (requestId: string) => `${tag}:s:${requestId}`,
@@ -117,24 +119,6 @@ function shardKeys(tag: string) {
     closedBatch: (batchId: string) => `${tag}:closed:${batchId}`,
     /** Whether a batch runs or was refused, where its ingress may not know whether it has started. */
     batchFate: (batchId: string) => `${tag}:fate:${batchId}`,
-    /** BullMQ's sorted set of prioritized jobs: the line in which requests wait, by their turn. */
-    line: (queue: string) => `${tag}:${queue}:prioritized`,
-    /** BullMQ's list of jobs that go before the line: those that were handed out before. */
-    waiting: (queue: string) => `${tag}:${queue}:wait`,
-    /** BullMQ's jobs in workers' hands. */
-    active: (queue: string) => `${tag}:${queue}:active`,
-    /** BullMQ's jobs whose workers may be dead. */
-    stalled: (queue: string) => `${tag}:${queue}:stalled`,
-    /** BullMQ's jobs that wait for a time. */
-    delayed: (queue: string) => `${tag}:${queue}:delayed`,
-    /** BullMQ's counter for jobs of one priority. */
-    priorityCounter: (queue: string) => `${tag}:${queue}:pc`,
-    /** BullMQ's job. */
-    job: (queue: string, requestId: string) => `${tag}:${queue}:${requestId}`,
-    /** BullMQ's sign to its workers that something waits. */
-    marker: (queue: string) => `${tag}:${queue}:marker`,
-    /** BullMQ's settings of a queue. */
-    queueMeta: (queue: string) => `${tag}:${queue}:meta`,
     /** Channel: ids of cancelled requests, for the workers that run them. */
     cancelled: `${tag}:cancelled`,
     channel: (ingressId: string) => `${tag}:in:${ingressId}`,

@@ -7,6 +7,7 @@ import type { AdmissionStore } from '../../../shared/infra/redis/requests/admiss
 import { createRecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
+import { createChatQueues } from '../../../shared/infra/queue/chat-queue.ts';
 import { createInflight } from '../../../shared/infra/redis/requests/inflight.ts';
 import { createKeyspace } from '../../../shared/infra/redis/keyspace.ts';
 import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
@@ -99,10 +100,11 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     retentionMs: RETENTION_MS,
   });
   const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
+  const queues = createChatQueues(redis, keyspace, () => undefined);
   const promised = new Set<string>();
   let taken: Delivery[] = [];
   const sweep = createSweep({
-    inflight: createInflight(redis, keyspace),
+    inflight: createInflight(redis, keyspace, queues),
     admissions,
     requests,
     recoverLost: {

@@ -5,7 +5,7 @@ import { flagOf } from '../../../domain/keys/principal.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
 import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
 import type { Rates } from '../../../domain/routing/routing.ts';
-import { storedChatJob } from '../../queue/chat-job.ts';
+import { storedChatJob } from '../../queue/bullmq-layout.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { textsOf } from '../scripts.ts';
 import type { Script } from '../scripts.ts';

@@ -1,6 +1,7 @@
 import { QUEUE_NAMES } from '../../../contracts/jobs.ts';
 import type { QueueName } from '../../../contracts/jobs.ts';
 import { CLOCKS_APART_MS } from '../../../domain/clocks.ts';
+import type { ChatQueues } from '../../queue/chat-queue.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
@@ -54,7 +55,10 @@ const NEAR_MS = 10_000;
 /** More than a renewal interval of leases (workers/pipeline/lease/lease.ts): by then every living worker has renewed. */
 const RENEWED_MS = 5_000;
 
-export function createInflight(client: RedisClient, keyspace: Keyspace): Inflight {
+/** States of jobs that BullMQ will not hand out any more. */
+const NOT_PENDING: ReadonlySet<string> = new Set(['completed', 'failed', 'unknown']);
+
+export function createInflight(client: RedisClient, keyspace: Keyspace, queues: ChatQueues): Inflight {
   const clocks = createShardClocks();
   /** By shard whose clock was set ahead: until when leases that have run out say nothing. */
   const renewedBy = new Map<number, number>();
@@ -76,11 +80,8 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     );
     const [state, tenantId, keyId, fence, sent, deadline, lane, keep, base] = values;
     const queue = queueOfRecord(lane);
-    const jobPrefix = `${keys.tag}:${queue}`;
-    const [exists, completed, failed, body] = await Promise.all([
-      client.exists(`${jobPrefix}:${requestId}`),
-      client.zscore(`${jobPrefix}:completed`, requestId),
-      client.zscore(`${jobPrefix}:failed`, requestId),
+    const [job, body] = await Promise.all([
+      queues.queue(shard, queue).getJobState(requestId),
       client.exists(keys.body(requestId)),
     ]);
     return {
@@ -96,7 +97,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
       remainingMs: Number(deadline ?? 0) - at,
       hasBody: body === 1,
       retentionMs: keep === null || keep === undefined ? undefined : Number(keep),
-      jobPending: exists === 1 && completed === null && failed === null,
+      jobPending: !NOT_PENDING.has(job),
     };
   }
 
@@ -104,7 +105,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     const keys = keyspace.shard(shard);
     await Promise.all([
       postpone([keys.inflight], [requestId, NEAR_MS]),
-      ...QUEUE_NAMES.map((queue) => client.pexpire(`${keys.job(queue, requestId)}:lock`, NEAR_MS, 'LT')),
+      ...QUEUE_NAMES.map((queue) => client.pexpire(keys.lock(queue, requestId), NEAR_MS, 'LT')),
     ]);
   }
 
@@ -113,8 +114,8 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
    * server's clock was put back: nobody would look until the clock has caught up.
    */
   async function shortenStallMarks(shard: number): Promise<void> {
-    const { tag } = keyspace.shard(shard);
-    await Promise.all(QUEUE_NAMES.map((queue) => client.pexpire(`${tag}:${queue}:stalled-check`, NEAR_MS, 'LT')));
+    const { stalledCheck } = keyspace.shard(shard);
+    await Promise.all(QUEUE_NAMES.map((queue) => client.pexpire(stalledCheck(queue), NEAR_MS, 'LT')));
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { QueueName } from '../../../contracts/jobs.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
-import { storedChatJob } from '../../queue/chat-job.ts';
+import { fieldsOfFirstStart, MARKER } from '../../queue/bullmq-layout.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
@@ -35,17 +35,6 @@ export interface ClaimSettings {
   leaseMs: number;
   /** Whether requests may be claimed while their jobs are taken. */
   areAllowed: (shard: number) => boolean;
-}
-
-/** The fields that a job has in Redis once it starts for the first time: take.lua need not read them. */
-function fieldsOfFirst(
-  queue: QueueName,
-  requestId: string,
-  { tenantId, timestamp, now }: { tenantId: string; timestamp: string; now: number },
-): string[] {
-  const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
-  const fields = { name, data, opts, timestamp, delay: '0', priority: '0', processedOn: String(now), ats: '1' };
-  return Object.entries(fields).flat();
 }
 
 /** `client`: on a cluster, a connection to the master of the shard. `claims` undefined: jobs are taken only. */
@@ -110,12 +99,17 @@ export function createJobStore(
           return { id, fields: Array.isArray(fields) ? fields.map(String) : [], lock, claim: undefined };
         const first = { tenantId: String(tenantId), timestamp: String(timestamp), now };
         // take.lua appends a claim's position to the prefix.
-        return { id, fields: fieldsOfFirst(queue, id, first), lock, claim: { owner: `${lock}${index}`, reply: claim } };
+        return {
+          id,
+          fields: fieldsOfFirstStart(queue, id, first),
+          lock,
+          claim: { owner: `${lock}${index}`, reply: claim },
+        };
       });
     },
 
     async mark() {
-      await client.zadd(keys.marker(queue), 0, '0');
+      await client.zadd(keys.marker(queue), MARKER.score, MARKER.member);
     },
 
     async giveBack(jobs) {

@@ -1,5 +1,5 @@
 import type { QueueName } from '../../../contracts/jobs.ts';
-import { storedChatJob } from '../../queue/chat-job.ts';
+import { storedChatJob } from '../../queue/bullmq-layout.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';

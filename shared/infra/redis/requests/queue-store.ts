@@ -44,10 +44,8 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace): 
 /** Whether a batch runs: it was taken up, or its caller was told that there is none. */
 export type BatchFate = 'running' | 'refused';
 
-/** Reads how many batch jobs wait and how far the sent lines have come, and keeps lines of ended batches out. */
+/** Reads how far the sent lines have come, and keeps lines of ended batches out. */
 export interface BatchQueue {
-  /** Jobs that no worker has taken yet. */
-  waiting(shard: number): Promise<number>;
   /** The state of each request's record; undefined: Redis has none. */
   states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]>;
   /** From now on no line of the batch is admitted. */
@@ -66,11 +64,6 @@ const DECIDED_MS: Record<BatchFate, number> = { running: 3_600_000, refused: CLO
 export function createBatchQueue(client: RedisClient, keyspace: Keyspace): BatchQueue {
   const takeMs = defineTimedScript(client, 'take-writing', ['window']);
   return {
-    async waiting(shard) {
-      const keys = keyspace.shard(shard);
-      const counts = await Promise.all([client.llen(keys.waiting('batch')), client.zcard(keys.line('batch'))]);
-      return counts[0] + counts[1];
-    },
     async states(shard, requestIds) {
       const { record } = keyspace.shard(shard);
       const states = await Promise.all(requestIds.map((requestId) => client.hget(record(requestId), 'state')));

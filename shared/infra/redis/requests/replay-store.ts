@@ -1,7 +1,7 @@
 import { queueOf } from '../../../contracts/jobs.ts';
 import type { RequestEnvelope } from '../../../contracts/jobs.ts';
 import { seqAt } from '../../../domain/requests/acceptance-order.ts';
-import { storedChatJob } from '../../queue/chat-job.ts';
+import { storedChatJob } from '../../queue/bullmq-layout.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';

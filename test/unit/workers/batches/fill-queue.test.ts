@@ -33,7 +33,8 @@ it('has tokens kept for the first line that has waited three minutes for them, a
       toSend: (_tenant, _batch, indexes) =>
         Promise.resolve(indexes.map((index) => ({ index, requestId: `req_${index}`, requestJson: '' }))),
     },
-    queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
+    queue: { states: () => Promise.resolve([]) },
+    countWaiting: () => Promise.resolve(0),
     principals: { findByKey: () => Promise.resolve(principalOf({})) },
     lines: { more: () => Promise.resolve() },
     sendLine: ({ requestId }, _principal, { isOverdue }) => {
@@ -71,7 +72,8 @@ it('ends no line that was refused where another process may lead: that one may h
       end: (_tenant, _batch, ends) => Promise.resolve(ended.push(...ends.map(({ index }) => index))),
       toSend: () => Promise.resolve([{ index: 0, requestId: 'req_0', requestJson: '' }]),
     },
-    queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
+    queue: { states: () => Promise.resolve([]) },
+    countWaiting: () => Promise.resolve(0),
     principals: { findByKey: () => Promise.resolve(principalOf({})) },
     lines: { more: () => Promise.resolve() },
     sendLine: () => {
@@ -102,7 +104,8 @@ it('reads few of the large requests that are refused, and rests for the time tha
         return Promise.resolve(indexes.map((index) => ({ index, requestId: `req_${index}`, requestJson })));
       },
     },
-    queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
+    queue: { states: () => Promise.resolve([]) },
+    countWaiting: () => Promise.resolve(0),
     principals: { findByKey: () => Promise.resolve(principalOf({})) },
     lines: { more: () => Promise.resolve() },
     sendLine: () => Promise.resolve({ kind: 'wait', waitFor: 'credits', ms: 2_000 }),
@@ -137,7 +140,8 @@ describe('two batches of a tenant', () => {
         toSend: (_tenant, id, indexes) =>
           Promise.resolve(indexes.map((index) => ({ index, requestId: `${id}_${index}`, requestJson }))),
       },
-      queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
+      queue: { states: () => Promise.resolve([]) },
+      countWaiting: () => Promise.resolve(0),
       principals: { findByKey: () => Promise.resolve(principalOf({})) },
       lines: { more: () => Promise.resolve() },
       sendLine: ({ requestId }) => Promise.resolve(send(requestId.split('_')[0] ?? '')),
@@ -197,7 +201,8 @@ describe('a batch of two tiers', () => {
         toSend: (_tenant, _batch, indexes) =>
           Promise.resolve(indexes.map((index) => ({ ...lineOf(index), requestJson: '{}' }))),
       },
-      queue: { waiting: () => Promise.resolve(0), states: () => Promise.resolve([]) },
+      queue: { states: () => Promise.resolve([]) },
+      countWaiting: () => Promise.resolve(0),
       principals: { findByKey: () => Promise.resolve(principalOf({})) },
       lines: createReadLines({
         work: {

@@ -7,7 +7,7 @@
 --      then the tiers of which no request may be taken, because their providers are full
 -- Returns 'other', and takes nothing, if the queue has what only BullMQ's own script can hand out. Otherwise a list for
 -- each job: id and fields; or, for a claimed request, id, '', the reply of claim.lua, the job's time and its tenant.
--- The worker knows the other fields of such a job, which are the same for all (chat-job.ts).
+-- The worker knows the other fields of such a job, which are the same for all (bullmq-layout.ts).
 local FIRST = '1'
 
 local settings = redis.call('HMGET', KEYS[4], 'paused', 'concurrency', 'max', 'duration', 'tiers')
