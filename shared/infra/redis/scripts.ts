@@ -1,9 +1,6 @@
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 
-import { Command, Redis } from 'ioredis';
-
-import { releaseBytes } from '../../lifecycle/release-bytes.ts';
 import type { RedisClient } from './connection.ts';
 import { linkParts } from './link-parts.ts';
 import { retryWhileRefused } from './refused-calls.ts';
@@ -77,100 +74,9 @@ function link(name: string, parts: readonly string[]): string {
   return text;
 }
 
-/** What precedes an argument of this many bytes in Redis's protocol. */
-function lengthOf(bytes: number): string {
-  return `\r\n$${bytes}\r\n`;
-}
-
-type TextArguments = readonly (string | number)[];
-
-/** The call of a script in Redis's protocol, up to its arguments. */
-function headOf(bytesOf: (text: string) => number, sha: string, keys: readonly string[], args: TextArguments): string {
-  const count = String(keys.length);
-  let text = `*${3 + keys.length + args.length}\r\n$7\r\nEVALSHA${lengthOf(sha.length)}${sha}`;
-  text += lengthOf(count.length) + count;
-  for (const key of keys) text += lengthOf(bytesOf(key)) + key;
-  return text;
-}
-
-function encodeWith(bytesOf: (text: string) => number, sha: string, keys: readonly string[], args: TextArguments) {
-  let text = headOf(bytesOf, sha, keys, args);
-  for (const arg of args) {
-    const value = typeof arg === 'number' ? String(arg) : arg;
-    text += lengthOf(bytesOf(value)) + value;
-  }
-  return `${text}\r\n`;
-}
-
-/** In UTF-16 units. V8 gets memory from the system for each string above 128 KB, which costs more than copying it. */
-const LONG = 32_768;
-
-/** Adds long arguments as bytes: as text each would be copied into two more long strings. */
-function encodeLong(sha: string, keys: readonly string[], args: TextArguments): Buffer {
-  const parts: Buffer[] = [];
-  let text = headOf(Buffer.byteLength, sha, keys, args);
-  for (const arg of args) {
-    const value = typeof arg === 'number' ? String(arg) : arg;
-    if (value.length <= LONG) text += lengthOf(Buffer.byteLength(value)) + value;
-    else {
-      const bytes = Buffer.from(value);
-      parts.push(Buffer.from(text + lengthOf(bytes.length)), bytes);
-      text = '';
-    }
-  }
-  parts.push(Buffer.from(`${text}\r\n`));
-  const call = Buffer.concat(parts);
-  parts.forEach(releaseBytes);
-  return call;
-}
-
-const unitsOf = (text: string) => text.length;
-
-/** Usually all arguments are ASCII: then bytes are counted once for the whole call, not for each argument. */
-function encode(sha: string, keys: readonly string[], args: TextArguments): string | Buffer {
-  if (args.some((arg) => typeof arg === 'string' && arg.length > LONG)) return encodeLong(sha, keys, args);
-  const text = encodeWith(unitsOf, sha, keys, args);
-  return Buffer.byteLength(text) === text.length ? text : encodeWith(Buffer.byteLength, sha, keys, args);
-}
-
-/**
- * The call of a script as one text, which ioredis also repeats after a reconnect. By itself it would copy, convert and
- * measure each key and argument: three times the work for an admission (docs/benchmarks/performance-log.md).
- */
-class ScriptCall extends Command {
-  readonly #call: string | Buffer;
-
-  constructor(sha: string, call: string | Buffer) {
-    super('evalsha', [sha], { replyEncoding: 'utf8' });
-    this.#call = call;
-  }
-
-  override toWritable(): string | Buffer {
-    return this.#call;
-  }
-}
-
 /** Joins short texts to one argument for `struct.unpack('ss…')`, which costs Redis a third of an argument for each. */
 export function textsOf(texts: readonly (string | number)[]): string {
   return `${texts.join('\0')}\0`;
-}
-
-function isText(args: readonly ScriptArgument[]): args is TextArguments {
-  return !args.some((arg) => typeof arg === 'object');
-}
-
-/** A cluster client needs the keys one by one, to find the server. */
-function call(client: RedisClient, sha: string, keys: readonly string[], args: readonly ScriptArgument[]) {
-  if (!(client instanceof Redis) || !isText(args)) return client.evalsha(sha, keys.length, ...keys, ...args);
-  const encoded = encode(sha, keys, args);
-  const command = new ScriptCall(sha, encoded);
-  client.sendCommand(command);
-  if (typeof encoded === 'string') return command.promise;
-  return command.promise.then((reply: unknown) => {
-    // Whatever was answered was sent whole. One that failed may wait to be sent again.
-    releaseBytes(encoded);
-    return reply;
-  });
 }
 
 /**
@@ -201,7 +107,7 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
   const run: Script = async (keys, args) => {
     try {
       // Redis has no other replies.
-      return (await call(client, sha, keys, args)) as ScriptReply;
+      return (await client.evalsha(sha, keys.length, ...keys, ...args)) as ScriptReply;
     } catch (error) {
       if (!isUnknownScript(error)) throw error;
       return (await client.eval(lua, keys.length, ...keys, ...args)) as ScriptReply;
