@@ -16,7 +16,7 @@ import { wellFormedJson } from '../../shared/contracts/well-formed-json.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
 import type { OpenAiForm } from '../relay/answer.ts';
 import { messagesWithText, plainMessage, wireMessagesSchema } from './completions-messages.ts';
-import { checkReadable, ignoredIn, isPlainChatBody } from './parse-chat-body.ts';
+import { checkReadable, ignoredIn } from './parse-chat-body.ts';
 import type { ParsedChatBody } from './parse-chat-body.ts';
 import { acceptedOf, refuseUnserved, UNSERVED } from './unserved-fields.ts';
 
@@ -170,34 +170,6 @@ function usagePlaceOf({ stream_options: options }: CompletionsBody): OpenAiForm[
   }
 }
 
-/** Fields that few bodies have: a body with one of them is checked by joi. */
-const RARE_FIELDS = [
-  'max_completion_tokens',
-  'stream_options',
-  'stop',
-  'seed',
-  'user',
-  'frequency_penalty',
-  'presence_penalty',
-  'reasoning_effort',
-  'verbosity',
-  'response_format',
-  'n',
-  'modalities',
-] as const;
-
-const isWithin = (value: unknown, most: number) => typeof value === 'number' && value >= 0 && value <= most;
-
-/**
- * Whether a body looks like most clients' bodies: a plain one of the chat routes, and perhaps `stream`, `temperature`
- * and `top_p`. joi would accept it, but takes ten times as long; all other bodies are checked by joi alone.
- */
-export function isPlainCompletionsBody(input: unknown): input is CompletionsBody {
-  if (!isRecord(input) || !isPlainChatBody(input) || RARE_FIELDS.some((name) => name in input)) return false;
-  const { stream = false, temperature = 0, top_p: topP = 0 } = input;
-  return typeof stream === 'boolean' && isWithin(temperature, 2) && isWithin(topP, 1);
-}
-
 /** Throws `invalid_request`, `message_too_long` or `too_many_messages`, like the chat routes. */
 export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream: boolean } {
   refuseUnserved(input, UNSERVED);
@@ -206,7 +178,7 @@ export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream:
   const mayMap = Array.isArray(messages) && messages.length <= CHAT_LIMITS.messagesMax;
   const plain: unknown = mayMap && isRecord(input) ? { ...input, messages: messages.map(plainMessage) } : input;
   const body = withoutNulls(plain);
-  if (!isPlainCompletionsBody(body)) checkReadable(bodySchema, body, KNOWN_FIELDS);
+  checkReadable(bodySchema, body, KNOWN_FIELDS);
   return {
     request: toRequest(body),
     // The messages as sent, including those without text; each is an object, or the body would have been refused.

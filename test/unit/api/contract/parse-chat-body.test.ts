@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { isPlainChatBody, parseChatBody, parseChatStreamBody } from '../../../../api/contract/parse-chat-body.ts';
+import { parseChatBody, parseChatStreamBody } from '../../../../api/contract/parse-chat-body.ts';
 import { UNSERVED_WITHOUT_STREAM } from '../../../../api/contract/unserved-fields.ts';
-import { chatBodySchema } from '../../../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
 const MESSAGE = { role: 'user', content: 'Hi' };
@@ -232,55 +231,5 @@ describe('a chat body', () => {
     expect(refusalOf({ messages: [{ ...MESSAGE, ...fields }] })).toBeUndefined();
 
     expect(performance.now() - start).toBeLessThan(10_000);
-  });
-});
-
-describe('a plain chat body', () => {
-  const near = (limit: number) => fc.constantFrom(0, 1, limit - 1, limit, limit + 1);
-  const text = fc.oneof(
-    fc.string(),
-    near(16_000).map((length) => 'a'.repeat(length)),
-    near(16_000).map((length) => '\u{1f600}'.repeat(length)),
-    fc.constantFrom('\ud800', '\u0000', ' '),
-  );
-  const message = fc.oneof(
-    { weight: 20, arbitrary: fc.record({ role: fc.constantFrom('user', 'system', 'assistant'), content: text }) },
-    { weight: 1, arbitrary: fc.record({ role: fc.jsonValue(), content: fc.jsonValue() }, { requiredKeys: [] }) },
-    { weight: 1, arbitrary: fc.jsonValue() },
-  );
-  const messages = fc.oneof(
-    { weight: 6, arbitrary: fc.array(message, { maxLength: 4 }) },
-    { weight: 1, arbitrary: near(100).map((length) => Array.from({ length }, () => MESSAGE)) },
-    { weight: 1, arbitrary: fc.jsonValue() },
-  );
-  const odd = fc.oneof(fc.constantFrom(0.5, -1, 1e300, '5', null, 'Mobius', ''), fc.jsonValue());
-  const body = fc.record(
-    {
-      messages,
-      model: fc.oneof({ weight: 9, arbitrary: fc.constantFrom('mobius', 'oloid') }, { weight: 1, arbitrary: odd }),
-      max_tokens: fc.oneof({ weight: 9, arbitrary: near(16_384) }, { weight: 1, arbitrary: odd }),
-      unknown: fc.jsonValue(),
-    },
-    { requiredKeys: ['messages'] },
-  );
-
-  it('is one that the schema accepts as it is', () => {
-    let plain = 0;
-    fc.assert(
-      fc.property(fc.oneof({ weight: 9, arbitrary: body }, { weight: 1, arbitrary: fc.jsonValue() }), (input) => {
-        // As it comes from the wire.
-        const sent: unknown = JSON.parse(JSON.stringify(input));
-        if (!isPlainChatBody(sent)) return;
-        plain += 1;
-        expect(chatBodySchema.validate(sent, { convert: false })).toEqual({ value: sent });
-      }),
-      { seed: 63, numRuns: 3_000 },
-    );
-    expect(plain).toBeGreaterThan(200);
-  });
-
-  it('is what most callers send', () => {
-    expect(isPlainChatBody(bodyOf())).toBe(true);
-    expect(isPlainChatBody(bodyOf({ model: 'oloid', max_tokens: 5, stream: true }))).toBe(true);
   });
 });
