@@ -169,13 +169,3 @@ it('a full queue tells times of now', async () => {
   expect(refused.retryAfterMs).toBeLessThan(5_000);
   await short.close();
 });
-
-it('tokens that were kept for a line of a batch in a time ahead are kept no more', async () => {
-  const key = await lab.key();
-  const limits = { tpm: 100 };
-  await key.admitWith(limits);
-  const until = Date.now() + BACK_MS;
-  await lab.redis.hset(lab.keys.keyUse(key.principal.keyId), 'line', `${until - 10_000} ${until} 90 req_dead`);
-
-  expect(await key.admitWith(limits)).toMatchObject({ verdict: 'admitted' });
-});

@@ -20,9 +20,6 @@ async function read(redis: RedisClient, hash: string): Promise<{ newest: Buffer 
 export async function moveUse(redis: RedisClient, hash: string, seconds: number): Promise<void> {
   const { newest, entries } = await read(redis, hash);
   if (newest === undefined || seconds === 0) return;
-  const [since, until, ...line] = ((await redis.hget(hash, 'line')) ?? '').split(' ');
-  const kept = [since, until].map((time) => Number(time) - seconds * 1_000);
-  if (line.length > 0) await redis.hset(hash, 'line', [...kept, ...line].join(' '));
   const back = (text: Buffer, at: number) => text.writeUInt32BE(text.readUInt32BE(at) - seconds, at);
   for (let at = 0; at < entries.length; at += ENTRY_BYTES) back(entries, at);
   back(newest, 0);

@@ -11,8 +11,6 @@ export interface OpenLine extends Pick<WaitingLine, 'index' | 'retry'> {
   isProbe?: boolean;
   /** Length of its request as JSON, in characters; absent until the request has been read once. */
   length?: number;
-  /** Since when it has waited for tokens of its key (`performance.now`). */
-  waitsSince?: number;
 }
 
 /** A line whose request runs or waits in the queue. */

@@ -75,7 +75,7 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
   return async (
     line: SendableLine & Pick<OpenLine, 'isProbe'>,
     principal: Principal,
-    { batchId, tokens, isOverdue }: { batchId: string; tokens: Pick<LineTokens, 'next'>; isOverdue: boolean },
+    { batchId, tokens }: { batchId: string; tokens: Pick<LineTokens, 'next'> },
   ): Promise<LineSendResult> => {
     // Admission knows of a suspension only from a flag in Redis, which Redis may have lost.
     if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
@@ -86,19 +86,16 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
       const promptTokens = estimatePromptTokens(request);
       const most = promptTokensAbove(request) + request.maxTokens;
       const counted = tokens.next(most, roomOf(principal, promptTokens), request.entityId !== undefined);
-      const countedTokens = Math.max(1, promptTokens + counted);
       const outcome = await admit({
         requestId: line.requestId,
         principal,
         endpoint: 'batch',
         stream: false,
         request,
-        countedTokens,
+        countedTokens: Math.max(1, promptTokens + counted),
         channel: '',
         idempotency: undefined,
         batch: { batchId, leaderId },
-        // A line that needs more than the share of batches would take tokens from chat.
-        isOverdue: isOverdue && countedTokens <= principal.limits.tpm * BATCH_LIMITS.tpmShare,
         onDisconnect: 'finish',
         answerStorage: undefined,
         isEnqueuedAtOnce: true,

@@ -27,12 +27,6 @@ export type KeepLead = () => Promise<void>;
 /** Requests of a slice are read together up to this length, so a longer one is read alone. In characters of JSON. */
 const LARGE = 1_000_000;
 
-/**
- * When a line has waited for its key's tokens for this long, tokens that come free are reserved for it
- * (docs/decisions/0016-batches.md).
- */
-const OVERDUE_MS = 180_000;
-
 /** A line as it was read for sending, with what the leader knows of it. */
 type ReadLine = SendableLine & OpenLine;
 
@@ -60,9 +54,8 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused }
     return unsent.map(({ index, requestId }) => ({ index, requestId, status: 'failed', error }));
   }
 
-  /** `isFirst`: the first line of the slice. Tokens are reserved for it alone. */
-  async function send(batch: OpenBatch, line: ReadLine, principal: Principal, isFirst: boolean): Promise<LineEnd[]> {
-    const { index, requestId, retry, waitsSince = performance.now() } = line;
+  async function send(batch: OpenBatch, line: ReadLine, principal: Principal): Promise<LineEnd[]> {
+    const { index, requestId, retry } = line;
     const length = line.requestJson?.length ?? 0;
     const open: OpenLine = { index, length, ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
@@ -72,8 +65,7 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused }
       batch.notBefore = performance.now() + SENDER_MS;
       return [];
     }
-    const isOverdue = isFirst && performance.now() - waitsSince >= OVERDUE_MS;
-    const sent = await sendLine(line, principal, { batchId: batch.row._id, tokens: batch.tokens, isOverdue });
+    const sent = await sendLine(line, principal, { batchId: batch.row._id, tokens: batch.tokens });
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {
       batch.inFlight.set(index, {
@@ -90,7 +82,7 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused }
       batch.held.set(sent.tier, held);
       return [];
     }
-    batch.ready.push(sent.waitFor === 'tpm' ? { ...open, waitsSince } : open);
+    batch.ready.push(open);
     onRefused(batch.row.tenantId, length);
     batch.refusedAt = performance.now();
     batch.waitingFor = sent.waitFor;
@@ -117,7 +109,7 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused }
     const ends =
       'fault' in sender
         ? await endForKey(batch, lines, sender.fault)
-        : (await Promise.all(lines.map((line, at) => send(batch, line, sender.principal, at === 0)))).flat();
+        : (await Promise.all(lines.map((line) => send(batch, line, sender.principal)))).flat();
     batch.ready.sort((one, other) => one.index - other.index);
     if (ends.length === 0) return;
     // If another process leads by now, it may have sent what was refused here.

@@ -47,8 +47,6 @@ export interface AdmissionRequest extends AdmissionTerms {
   acceptedAt?: number;
   /** The batch of a line. Unless `leaderId` leads the shard's batches and the batch is open, the verdict is `void`. */
   batch?: { batchId: string; leaderId: string };
-  /** The line has waited so long for its key's tokens that they are kept for it until it is admitted. */
-  isOverdue?: boolean;
 }
 
 /** The lease of the process that sends the lines of a shard's batches. */
@@ -126,7 +124,6 @@ function numbersOf(request: AdmissionRequest, { queueLimit, requestTimeoutMs }: 
     tenantShare: Math.max(1, Math.floor(queueLimit * TENANT_SHARE)),
     isEntity: request.entityHash === undefined ? 0 : 1,
     inWindows: request.countedTokens ?? NONE,
-    wholeTpm: request.isOverdue === true ? limits.tpm : NONE,
   });
 }
 

@@ -21,46 +21,6 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-it('has tokens kept for the first line that has waited three minutes for them, and for no other', async () => {
-  const batch = openBatch(ROW, { completed: 0, failed: 0 });
-  batch.isRead = true;
-  batch.ready = [0, 1, 2].map((index) => ({ index }));
-  let overdue: string[] = [];
-  let sent: LineSendResult = WAIT;
-  const fillQueue = createFillQueue({
-    work: {
-      end: () => Promise.resolve(0),
-      toSend: (_tenant, _batch, indexes) =>
-        Promise.resolve(indexes.map((index) => ({ index, requestId: `req_${index}`, requestJson: '' }))),
-    },
-    queue: { states: () => Promise.resolve([]) },
-    countWaiting: () => Promise.resolve(0),
-    principals: { findByKey: () => Promise.resolve(principalOf({})) },
-    lines: { more: () => Promise.resolve() },
-    sendLine: ({ requestId }, _principal, { isOverdue }) => {
-      if (isOverdue) overdue.push(requestId);
-      return Promise.resolve(sent);
-    },
-    watch: { isDown: () => false, takeProbe: () => false },
-    clock: systemClock,
-  });
-  const round = async (ms: number) => {
-    jest.advanceTimersByTime(ms);
-    overdue = [];
-    await fillQueue(3, [batch], () => Promise.resolve());
-    return overdue;
-  };
-
-  expect(await round(0)).toEqual([]);
-  expect(await round(179_000)).toEqual([]);
-  expect(await round(2_000)).toEqual(['req_0']);
-  expect(await round(2_000)).toEqual(['req_0']);
-  sent = { kind: 'wait', waitFor: 'credits', ms: 2_000 };
-  await round(2_000);
-  sent = WAIT;
-  expect(await round(2_000)).toEqual([]);
-});
-
 it('ends no line that was refused where another process may lead: that one may have sent it', async () => {
   const batch = openBatch(ROW, { completed: 0, failed: 0 });
   batch.isRead = true;

@@ -10,7 +10,7 @@ import { principalOf } from '../../../support/request-lab.ts';
 const LIMITS = { rpm: 10, tpm: 10_000, dailyRequests: 0, chatRpm: 10, streamRpm: 10 };
 
 /** How a line is admitted whose prompt has so many tokens, where nothing is known of its batch. */
-async function callOf(promptTokens: number, isOverdue = false): Promise<AdmissionCall | undefined> {
+async function callOf(promptTokens: number): Promise<AdmissionCall | undefined> {
   const calls: AdmissionCall[] = [];
   const sendLine = createSendLine({
     admit: (call) => {
@@ -26,7 +26,7 @@ async function callOf(promptTokens: number, isOverdue = false): Promise<Admissio
   await sendLine(
     { index: 0, requestId: 'req_1', requestJson: JSON.stringify({ ...request, jsonMode: false }) },
     principalOf({ limits: LIMITS }),
-    { batchId: 'batch_1', tokens: createLineTokens(), isOverdue },
+    { batchId: 'batch_1', tokens: createLineTokens() },
   );
   return calls[0];
 }
@@ -39,9 +39,4 @@ it.each([
   ['its prompt alone where that is more than lines may fill', 9_000, 9_000],
 ])('a line of which nothing is known counts %s', async (_what, promptTokens, counted) => {
   expect((await callOf(promptTokens))?.countedTokens).toBe(counted);
-});
-
-it('has tokens kept only within what lines may fill: chat has the rest at any time', async () => {
-  expect((await callOf(4_000, true))?.isOverdue).toBe(true);
-  expect((await callOf(9_000, true))?.isOverdue).toBe(false);
 });

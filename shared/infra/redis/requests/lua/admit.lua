@@ -33,10 +33,9 @@ local now_text = string.sub(seq_text, 1, -4)
 local id = ARGV[1]
 -- Limits are per minute, except for the daily one (0: none). tenant_rpm, tenant_tpm and open_limit are -1 without a
 -- ceiling; rates are micro-credits per token; share is how many requests in line the tenant may have; in_windows is how
--- many tokens the request counts in the windows (-1: its estimate); whole_tpm is the key's whole limit if tokens are
--- kept for the line (-1: none are).
+-- many tokens the request counts in the windows (-1: its estimate).
 local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, prompt_rate, completion_rate, lane_limit,
-  deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity, in_windows, whole_tpm = unpack(cjson.decode(ARGV[2]))
+  deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity, in_windows = unpack(cjson.decode(ARGV[2]))
 -- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key,
 -- unless a client says which try of a call this is: then try is 'first' or 'again', else ''. leader is '' unless this is a
 -- line of a batch, own_retention is '' for the service's own time. rates also has the most tokens and micro-credits that
@@ -58,9 +57,7 @@ if leader ~= '' then lease_key, closed_key = KEYS[last_key + 1], KEYS[last_key +
 -- Read: windows of the key, waiting requests, flags, the account.
 local requests = count_of(KEYS[2], now)
 local throttled = throttle_log and count_of(throttle_log, now)
-local key_newest, line = unpack(redis.call('HMGET', KEYS[3], 'u', 'line'))
-local key, kept = to_use(KEYS[3], key_newest, now), 0
-if line then kept, tpm_limit = kept_from(line, id, tpm_limit, whole_tpm, now) end
+local key = to_use(KEYS[3], redis.call('HGET', KEYS[3], 'u'), now)
 
 -- Usually none of the three exists: a record of this request, a job before the line, a job in it. `first` is the job with
 -- the lowest tag, and its tag.
@@ -104,7 +101,7 @@ local is_free = not is_unpaid_full and not existing and not lease_key and not ke
   and (requests < rpm_limit or is_batch)
   and (not throttled or throttled < throttle_limit)
   and (not day or day.total < daily_limit)
-  and (key.tokens + kept == 0 or key.tokens + kept + estimate <= tpm_limit)
+  and (key.tokens == 0 or key.tokens + estimate <= tpm_limit)
   and (tenant_rpm < 0 or is_batch or use.requests < tenant_rpm)
   and (tenant_tpm < 0 or use.tokens + estimate <= tenant_tpm)
   and (is_batch or open_text and open < share and (open_limit < 0 or open < open_limit))
@@ -132,7 +129,7 @@ if not is_free then
     channel = channel, lease_key = lease_key, closed_key = closed_key, leader = leader,
     throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
     requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
-    is_unpaid_full = is_unpaid_full, line = line, kept = kept, keeps = whole_tpm >= 0,
+    is_unpaid_full = is_unpaid_full,
     daily_limit = daily_limit, tenant_rpm = tenant_rpm, tenant_tpm = tenant_tpm, open_limit = open_limit, share = share,
     lane_limit = lane_limit, is_open_known = open_text, open = open, waiting = waiting, estimate = estimate, needed = needed,
     micro = micro, balance = balance, held = held, left = left, used = used,
@@ -161,8 +158,6 @@ end
 -- Once a minute the windows and logs of the key get a new time to live.
 local is_due = key.entries and math.abs(now - key.kept_at) >= MINUTE_MS
 if is_due then put(key_fields, 'kept', now_text) end
--- The line's tokens are counted now; for a while none are kept for another line.
-if whole_tpm >= 0 and kept == 0 then put(key_fields, 'line', now_text .. ' ' .. int(now + NEXT_LINE_MS) .. ' 0 ' .. id) end
 redis.call('HSET', KEYS[3], unpack(key_fields))
 if is_due then
   redis.call('PEXPIRE', KEYS[3], 3 * MINUTE_MS)
@@ -243,4 +238,4 @@ if ARGV[4] ~= '' then
   add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, job_name, ARGV[5], ARGV[6], now_text, turn)
 end
 -- The window is reset when this request leaves it: it is the newest.
-return { 'admitted', requests, MINUTE_MS, key.tokens + kept, reset_of_use(key, now, kept), 0, estimate, seq, now }
+return { 'admitted', requests, MINUTE_MS, key.tokens, reset_of_use(key, now), 0, estimate, seq, now }

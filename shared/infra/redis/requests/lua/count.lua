@@ -8,15 +8,11 @@
 local now = now_ms()
 local limit = tonumber(ARGV[2])
 local requests = count_of(KEYS[1], now)
-local newest, line = unpack(redis.call('HMGET', KEYS[2], 'u', 'line'))
-local key = to_use(KEYS[2], newest, now)
--- Tokens that are kept for a line of a batch are not available to others.
-local kept = line and kept_from(line, ARGV[1], 0, 0, now) or 0
+local key = to_use(KEYS[2], redis.call('HGET', KEYS[2], 'u'), now)
 local blocked = redis.call('MGET', KEYS[3], KEYS[4])
 
 local function reply(verdict, retry_ms)
-  return { verdict, requests, reset_of(KEYS[1], now), key.tokens + kept, reset_of_use(key, now, kept), math.ceil(retry_ms or 0), 0,
-    0, now }
+  return { verdict, requests, reset_of(KEYS[1], now), key.tokens, reset_of_use(key, now), math.ceil(retry_ms or 0), 0, 0, now }
 end
 
 if blocked[1] then return reply(blocked[1] == '1' and 'revoked' or 'changed') end

@@ -36,8 +36,8 @@ local function refusal(known)
 
   local function reply(verdict, retry_ms, estimated, place)
     return {
-      verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens + known.kept,
-      reset_of_use(key, now, known.kept), math.ceil(retry_ms or 0), estimated or 0, place or 0, now,
+      verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens,
+      reset_of_use(key, now), math.ceil(retry_ms or 0), estimated or 0, place or 0, now,
     }
   end
 
@@ -117,9 +117,8 @@ local function refusal(known)
   end
   local day = known.day
   if day and day.total >= known.daily_limit then refuse('daily', wait_for_day(day, known.daily_limit, now)) end
-  local kept = known.kept
-  if key.tokens + kept > 0 and key.tokens + kept + estimate > known.tpm_limit then
-    refuse('tpm', wait_for_use(key, 'tokens', math.max(0, known.tpm_limit - kept - estimate), now))
+  if key.tokens > 0 and key.tokens + estimate > known.tpm_limit then
+    refuse('tpm', wait_for_use(key, 'tokens', math.max(0, known.tpm_limit - estimate), now))
   end
   if is_tenant_rpm_full then refuse('tenant_rpm', wait_for_tenant_rpm()) end
   if tenant_tpm >= 0 and use.tokens > 0 and use.tokens + estimate > tenant_tpm then
@@ -144,7 +143,6 @@ local function refusal(known)
       refuse('test_tokens', 86400000 - now % 86400000)
     end
   end
-  if verdict == 'tpm' and known.keeps then keep_for(KEYS[3], known.line, id, estimate, now) end
   if verdict then return reply(verdict, retry, estimate) end
 
   if known.billed then

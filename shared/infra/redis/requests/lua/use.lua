@@ -138,40 +138,8 @@ local function count_use(use, requests, tokens)
   use.tokens, use.now_tokens = use.tokens + tokens, use.now_tokens + tokens
 end
 
--- `line` in a key's hash: since when and until when tokens are kept for a line of a batch, how many, and its request
--- id. The worker that sends the line asks every 2 s; if it dies, others get the tokens back soon. Once the line has
--- been admitted, none are kept, and until the noted end for no other line
--- (docs/decisions/0016-batches.md).
-local KEPT = '^(%d+) (%d+) (%d+) (.+)$'
-local KEPT_MS = 10000
-local NEXT_LINE_MS = 180000
-
--- @seldom
--- How many tokens are kept for another request, and how far this one may fill the window: once everything in the window
--- was admitted while tokens were kept for this request, it may have the whole limit.
-local function kept_from(kept, id, limit, whole, now)
-  local since, till, tokens, owner = string.match(kept, KEPT)
-  if not owner or till + 0 <= now or since + 0 > now then return 0, limit end
-  if owner ~= id then return tokens + 0, limit end
-  return 0, now - since > (WINDOW_SECONDS + 1) * 1000 and math.max(limit, whole) or limit
-end
-
--- @seldom
--- Keeps tokens for a line that has to wait, unless they are kept for another line, or were in the last minutes.
-local function keep_for(hash, kept, id, tokens, now)
-  local since, till, _, owner = string.match(kept or '', KEPT)
-  local is_known = owner and since + 0 <= now
-  local is_kept = is_known and till + 0 > now
-  if is_kept and owner ~= id then return end
-  -- The tokens kept before have lapsed: their line was refused for another reason, or nobody sent it again.
-  if is_known and not is_kept and now - since < NEXT_LINE_MS then return end
-  redis.call('HSET', hash, 'line', (is_kept and since or int(now)) .. ' ' .. int(now + KEPT_MS) .. ' ' .. int(tokens) .. ' ' .. id)
-end
-
--- Milliseconds until the window has no tokens left. Tokens kept for a line may be kept even longer, which nobody knows
--- yet. Seconds whose tokens were all given back do not count.
-local function reset_of_use(use, now, kept)
-  if kept > 0 then return math.max(KEPT_MS, reset_of_use(use, now, 0)) end
+-- Milliseconds until the window has no tokens left. Seconds whose tokens were all given back do not count.
+local function reset_of_use(use, now)
   if use.tokens <= 0 then return 0 end
   if use.now_tokens > 0 then return until_left(use.second, now) end
   local entries = use.entries or turn_use(use.hash, newest_of(use), now).entries
