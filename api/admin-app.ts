@@ -4,17 +4,16 @@ import type { Express, RequestHandler } from 'express';
 import type { Config } from '../shared/config/load-config.ts';
 import type { AdminToken } from '../shared/config/secret-settings.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';
-import { mayReadMetrics } from '../shared/infra/metrics/metrics-access.ts';
-import type { MetricsAccess } from '../shared/infra/metrics/metrics-access.ts';
-import type { AdminAuditRepository } from '../shared/infra/mongo/administration/admin-audit-repository.ts';
-import type { AdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
-import type { QueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
-import { createAdminFailures } from './http/admin-failures.ts';
-import { createAdminSessions } from './http/admin-session.ts';
-import { createAdminAuthentication } from './http/authenticate-admin.ts';
+import { mayReadMetrics } from '../shared/metrics/registry.ts';
+import type { MetricsAccess } from '../shared/metrics/registry.ts';
+import type { AdminAuditRepository } from '../shared/mongo/administration/admin-audit-repository.ts';
+import type { AdminAccessStore } from '../shared/redis/stores/admin-access-store.ts';
+import type { QueueHistory } from '../shared/redis/stores/queue-history.ts';
+import { createAdminFailures, createAdminAuthentication } from './admin/access/authenticate-admin.ts';
+import { createAdminSessions } from './admin/access/admin-session.ts';
 import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-handler.ts';
-import { createReplay } from './http/replay.ts';
-import type { ReplayDeps } from './http/replay.ts';
+import { createReplay } from './http/idempotent-replay.ts';
+import type { ReplayDeps } from './http/idempotent-replay.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { assignRequestId, inOneLayer } from './http/request-context.ts';
 import { wrongAdminPath } from './http/wrong-path.ts';
@@ -24,15 +23,10 @@ import { serveAdminEndpoints } from './http/serve-endpoints.ts';
 import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
 import { createAdminAudit } from './admin/audit-log/admin-audit.ts';
-import {
-  servedAdminDocument,
-  createDocsRoute,
-  createHomePage,
-  createOpenapiRoute,
-} from './resources/docs/docs-route.ts';
+import { servedAdminDocument, createDocsRoute, createHomePage, createOpenapiRoute } from './resources/docs-route.ts';
 import { BOARD_PATH, createQueuesBoard } from './admin/queues/board.ts';
 import type { BoardQueues } from './admin/queues/board-queues.ts';
-import { createAdminSignInRoute } from './admin/sign-in/sign-in-route.ts';
+import { createAdminSignInRoute } from './admin/access/sign-in-route.ts';
 
 /** The owner of the administration's Idempotency-Keys: no real tenant. */
 const ADMINISTRATION = { tenantId: 'administration', mode: 'live' } as const;

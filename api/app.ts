@@ -2,40 +2,39 @@ import cors from 'cors';
 import express, { Router } from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express';
 
-import type { IngressMetrics } from '../shared/infra/metrics/ingress-series.ts';
+import type { IngressMetrics } from '../shared/metrics/ingress-series.ts';
 import type { Config } from '../shared/config/load-config.ts';
-import type { Tracing } from '../shared/infra/tracing/tracing.ts';
+import type { Tracing } from '../shared/tracing/tracing.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
-import { setAddressHeaders } from './admission/limit-headers.ts';
+import { setAddressHeaders } from './limits/count-requests.ts';
 import { RESPONSE_HEADERS, TOKEN_HEADERS, UNIFORM_HEADERS } from './contract/headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
-import { createBodyBudget } from './http/body-budget.ts';
-import { createBodyDeps } from './http/read-json-body.ts';
+import { createBodyBudget } from './http/body/body-limits.ts';
+import { createBodyDeps } from './http/json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-handler.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
-import { createReplay } from './http/replay.ts';
-import type { ReplayDeps } from './http/replay.ts';
-import { assignRequestId, inOneLayer } from './http/request-context.ts';
+import { createReplay } from './http/idempotent-replay.ts';
+import type { ReplayDeps } from './http/idempotent-replay.ts';
+import { assignRequestId, inOneLayer, createTraceRequest } from './http/request-context.ts';
 import type { Guard, Step } from './http/request-context.ts';
 import { requireClearHead, requireHttps } from './http/head-guards.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
-import { createTraceRequest } from './http/trace-request.ts';
 import { createWrongPath } from './http/wrong-path.ts';
 import type { Guards } from './http/serve-endpoints.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
-import { createRespond } from './resources/chat/respond.ts';
-import type { RespondDeps } from './resources/chat/respond.ts';
+import { createRespond } from './chat/respond.ts';
+import type { RespondDeps } from './chat/respond.ts';
 import {
   servedDocument,
   createDocsRoute,
   createHomePage,
   createOpenapiRoute,
   DOCUMENT_CACHE,
-} from './resources/docs/docs-route.ts';
+} from './resources/docs-route.ts';
 
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;

@@ -1,48 +1,76 @@
 import type { Express } from 'express';
 
 import type { Config } from '../shared/config/load-config.ts';
-import type { Logger } from '../shared/infra/logging/logger.ts';
-import { openBoardQueues } from './admin/queues/board-queues.ts';
-import { openMoveTenant } from './admin/tenants/open-move-tenant.ts';
-import { readQueues } from './admin/queues/queues-endpoints.ts';
-import { openReplay } from './admin/requests/open-replay.ts';
-import { createIngressMetrics } from '../shared/infra/metrics/ingress-series.ts';
-import type { IngressMetrics } from '../shared/infra/metrics/ingress-series.ts';
-import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
-import { createQueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
-import { createCapacityStore } from '../shared/infra/redis/routing/capacity-store.ts';
-import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
-import { createAnswerCache } from '../shared/infra/redis/requests/answer-cache.ts';
-import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
-import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
+import { createEventBus } from '../shared/lifecycle/event-bus.ts';
+import type { EventBus } from '../shared/lifecycle/event-bus.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
-import { createAddressGuard } from './admission/address-guard.ts';
-import type { AddressGuard } from './admission/address-guard.ts';
-import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
-import { createLastUsed } from './admission/last-used.ts';
-import { createFollowMove } from './admission/follow-move.ts';
-import type { FollowMove } from './admission/follow-move.ts';
-import { openAdmission } from './admission/open-admission.ts';
-import { createPrincipalCache } from './admission/principal-cache.ts';
-import { createEarlyRefusal } from './admission/refuse-early.ts';
+import { logBreakerChange } from '../shared/logging/logger.ts';
+import type { Logger } from '../shared/logging/logger.ts';
+import { createIngressMetrics } from '../shared/metrics/ingress-series.ts';
+import type { IngressMetrics } from '../shared/metrics/ingress-series.ts';
+import { createPrincipalRepository } from '../shared/mongo/tenants/principal-repository.ts';
+import { listenForAccessChanges } from '../shared/redis/stores/access-flags.ts';
+import { createBreakerStore } from '../shared/redis/stores/breaker-store.ts';
+import type { BreakerEvents } from '../shared/redis/stores/breaker-store.ts';
+import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
+import { createQueueHistory } from '../shared/redis/stores/queue-history.ts';
+import { createAnswerCache } from '../shared/requests/answers.ts';
+import { openTracing } from '../shared/tracing/open-tracing.ts';
 import { createAdminApp } from './admin-app.ts';
+import { openBoardQueues } from './admin/queues/board-queues.ts';
+import { readQueues } from './admin/queues/queues-endpoints.ts';
+import { openReplay } from './admin/requests/open-replay.ts';
+import { openMoveTenant } from './admin/tenants/move-tenant.ts';
 import { createApp } from './app.ts';
+import type { AdmissionEvents } from './chat/accept.ts';
+import { openAdmission } from './chat/open-chat.ts';
+import { createTenantEvents } from './contract/tenant-events.ts';
 import { createAuthenticate } from './http/authenticate.ts';
 import { openRefusalWatch } from './http/refusal-watch.ts';
-import { createIngressEvents } from './ingress-events.ts';
+import { createAddressGuard } from './limits/address-guard.ts';
+import type { AddressGuard } from './limits/address-guard.ts';
+import { createCountLookup, createCountRequest, createRefusalCounter } from './limits/count-requests.ts';
+import { createEarlyRefusal } from './limits/early-refusal.ts';
+import { createFollowMove } from './limits/follow-move.ts';
+import type { FollowMove } from './limits/follow-move.ts';
+import { createLastUsed, createPrincipalCache } from './limits/principal-cache.ts';
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
 import { createPaymentRoute, openPayment } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
+import type { RelayEvents } from './relay/hub.ts';
 import { openRelay } from './relay/open-relay.ts';
 import { createReaderPlaces } from './relay/reader-places.ts';
-import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
+import { createWriteAuditLog } from './resources/audit-log-endpoints.ts';
 import { openCompliance } from './resources/compliance/compliance-jobs.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 import type { IngressWebhooks } from './resources/webhooks/open-webhooks.ts';
-import { createTenantEvents } from './tenant-events.ts';
+
+/** What an ingress reports while it works; metrics and log listen. */
+interface IngressEvents extends AdmissionEvents, BreakerEvents, RelayEvents {}
+
+/** The event bus of this process, with its metrics and its log already listening. */
+function createIngressEvents(
+  metrics: Pick<IngressMetrics, 'admissions' | 'breakerChanges' | 'relayGapsFilled'>,
+  log: Logger,
+): EventBus<IngressEvents> {
+  const events = createEventBus<IngressEvents>((name, error) => {
+    log.error(`A listener of ${name} failed.`, { error });
+  });
+  events.on('admission.decided', (verdict) => {
+    metrics.admissions.inc({ verdict });
+  });
+  events.on('relay.gap_filled', () => {
+    metrics.relayGapsFilled.inc();
+  });
+  events.on('breaker.changed', (change) => {
+    metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });
+    logBreakerChange(log, change);
+  });
+  return events;
+}
 
 export interface Ingress {
   app: Express;

@@ -1,14 +1,14 @@
-import { auditLogEndpoints } from './resources/audit-log/audit-log-endpoints.ts';
-import type { AuditLogDeps } from './resources/audit-log/audit-log-endpoints.ts';
+import { auditLogEndpoints } from './resources/audit-log-endpoints.ts';
+import type { AuditLogDeps } from './resources/audit-log-endpoints.ts';
 import { batchesEndpoints } from './resources/batches/batches-endpoints.ts';
 import type { BatchesDeps } from './resources/batches/batches-endpoints.ts';
 import { billingEndpoints } from './resources/billing/billing-endpoints.ts';
 import type { BillingDeps } from './resources/billing/billing-endpoints.ts';
-import { chatEndpoints } from './resources/chat/chat-endpoints.ts';
-import type { ChatDeps } from './resources/chat/chat-endpoints.ts';
-import { chatRequestsEndpoints } from './resources/chat/chat-requests-endpoints.ts';
-import type { ChatRequestsDeps } from './resources/chat/chat-requests-endpoints.ts';
-import type { ResumeDeps } from './resources/chat/resume-chat-stream.ts';
+import { chatEndpoints } from './chat/chat-endpoints.ts';
+import type { ChatDeps } from './chat/chat-endpoints.ts';
+import { chatRequestsEndpoints } from './chat/chat-requests-endpoints.ts';
+import type { ChatRequestsDeps } from './chat/chat-requests-endpoints.ts';
+import type { ResumeDeps } from './chat/resume.ts';
 import type { ComplianceDeps } from './resources/compliance/compliance-jobs.ts';
 import { deletionsEndpoints } from './resources/compliance/deletions-endpoints.ts';
 import { exportsEndpoints } from './resources/compliance/exports-endpoints.ts';
@@ -16,11 +16,11 @@ import { entitiesEndpoints } from './resources/entities/entities-endpoints.ts';
 import type { EntitiesDeps } from './resources/entities/entities-endpoints.ts';
 import { keysEndpoints } from './resources/keys/keys-endpoints.ts';
 import type { KeysDeps } from './resources/keys/keys-endpoints.ts';
-import { modelsEndpoints } from './resources/models/models-endpoints.ts';
+import { modelsEndpoints } from './resources/models-endpoints.ts';
 import { usageEndpoints } from './resources/usage/usage-endpoints.ts';
 import type { UsageDeps } from './resources/usage/usage-endpoints.ts';
 import { webhooksEndpoints } from './resources/webhooks/webhooks-endpoints.ts';
-import type { WebhooksDeps } from './resources/webhooks/webhooks-deps.ts';
+import type { WebhooksDeps } from './resources/webhooks/webhook-settings.ts';
 
 /** Every endpoint that takes an API key, by its operation id, in the order of the document. */
 export const ENDPOINTS = {

@@ -1,8 +1,8 @@
-import { environment } from '../shared/config/environment.ts';
+import { environment } from '../shared/config/load-config.ts';
 import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeIngress } from './compose.ts';
-import { servedDocument } from './resources/docs/docs-route.ts';
-import { serve } from './http/serve.ts';
+import { servedDocument } from './resources/docs-route.ts';
+import { serve } from './http/server/serve.ts';
 
 /** The part of the shutdown grace reserved for closing the stores, or half the grace if it is short. */
 const CLOSING_MS = 3_000;

@@ -1,58 +1,108 @@
 import type { Config } from '../shared/config/load-config.ts';
-import type { Logger } from '../shared/infra/logging/logger.ts';
-import { createAdminAuditRepository } from '../shared/infra/mongo/administration/admin-audit-repository.ts';
-import { createCredentialRotation } from '../shared/infra/mongo/administration/rotate-credentials.ts';
-import { readPseudonymKey } from '../shared/infra/mongo/administration/service-secrets.ts';
-import { createAccountRepository } from '../shared/infra/mongo/accounts/account-repository.ts';
-import { createCheckoutRepository } from '../shared/infra/mongo/accounts/checkout-repository.ts';
-import { createLedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
-import { createPriceRepository } from '../shared/infra/mongo/accounts/price-repository.ts';
-import { createPaymentBookings } from '../shared/infra/mongo/accounts/payment-bookings.ts';
-import { createPurchaseRepository } from '../shared/infra/mongo/accounts/purchase-repository.ts';
-import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repository.ts';
-import { createBatchRepository } from '../shared/infra/mongo/batches/batch-repository.ts';
-import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
-import { connectMongo } from '../shared/infra/mongo/connection.ts';
-import type { MongoConnection } from '../shared/infra/mongo/connection.ts';
-import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
-import type { CredentialCipher } from '../shared/infra/mongo/credentials.ts';
-import { createEntityRepository } from '../shared/infra/mongo/entities/entity-repository.ts';
-import { createIdempotencyRepository } from '../shared/infra/mongo/requests/idempotency-repository.ts';
-import { createProviderRepository } from '../shared/infra/mongo/routing/provider-repository.ts';
-import { createTierRepository } from '../shared/infra/mongo/routing/tier-repository.ts';
-import { createAuditRepository } from '../shared/infra/mongo/tenants/audit-repository.ts';
-import { createKeyRepository } from '../shared/infra/mongo/tenants/key-repository.ts';
-import { createShardDirectory, createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
-import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
-import type { AccountStore } from '../shared/infra/redis/accounts/account-store.ts';
-import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
-import { createAdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
-import type { AdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
-import { openRedis } from '../shared/infra/redis/connection.ts';
-import type { RedisClient } from '../shared/infra/redis/connection.ts';
-import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
-import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
-import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
-import type { MemoryWatch } from '../shared/infra/redis/memory-watch.ts';
-import { watchOutages } from '../shared/infra/redis/outages.ts';
-import { createRecentWrites } from '../shared/infra/redis/recent-writes.ts';
-import type { RecentWrites } from '../shared/infra/redis/recent-writes.ts';
-import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createBatchQueue, createQueueStatistics } from '../shared/infra/redis/requests/queue-store.ts';
-import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
-import { createRequestEraser } from '../shared/infra/redis/requests/request-eraser.ts';
-import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
-import { createAcceptanceClock } from '../shared/infra/redis/requests/acceptance-clock.ts';
-import { createStreamReader } from '../shared/infra/redis/requests/stream-reader.ts';
-import { createRoutingMark } from '../shared/infra/redis/routing/routing-mark.ts';
-import { createAccessFlags } from '../shared/infra/redis/tenants/access-flags.ts';
-import { inTime } from '../shared/infra/redis/timing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
-import { withMarkedRoutes } from './admin/mark-routes.ts';
-import { ADMIN_FAILURES_PER_MINUTE } from './http/admin-failures.ts';
+import type { Logger } from '../shared/logging/logger.ts';
+import { createAccountRepository } from '../shared/mongo/accounts/account-repository.ts';
+import { createCheckoutRepository } from '../shared/mongo/accounts/checkout-repository.ts';
+import { createLedgerRepository } from '../shared/mongo/accounts/ledger-repository.ts';
+import { createPaymentBookings } from '../shared/mongo/accounts/payment-bookings.ts';
+import { createPriceRepository } from '../shared/mongo/accounts/price-repository.ts';
+import { createPurchaseRepository } from '../shared/mongo/accounts/purchase-repository.ts';
+import { createUsageRepository } from '../shared/mongo/accounts/usage-repository.ts';
+import { createAdminAuditRepository } from '../shared/mongo/administration/admin-audit-repository.ts';
+import { createCredentialRotation } from '../shared/mongo/administration/rotate-credentials.ts';
+import type { CredentialRotation } from '../shared/mongo/administration/rotate-credentials.ts';
+import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
+import { createBatchRepository } from '../shared/mongo/batches/batch-repository.ts';
+import { prepareDatabase } from '../shared/mongo/catalogue.ts';
+import { connectMongo } from '../shared/mongo/connection.ts';
+import type { MongoConnection } from '../shared/mongo/connection.ts';
+import { createCredentialCipher } from '../shared/mongo/credentials.ts';
+import type { CredentialCipher } from '../shared/mongo/credentials.ts';
+import { createEntityRepository } from '../shared/mongo/entities/entity-repository.ts';
+import { createIdempotencyRepository } from '../shared/mongo/requests/idempotency-repository.ts';
+import { createProviderRepository } from '../shared/mongo/routing/provider-repository.ts';
+import type { ProviderRepository } from '../shared/mongo/routing/provider-repository.ts';
+import { createTierRepository } from '../shared/mongo/routing/tier-repository.ts';
+import type { TierRepository } from '../shared/mongo/routing/tier-repository.ts';
+import { createAuditRepository } from '../shared/mongo/tenants/audit-repository.ts';
+import { createKeyRepository } from '../shared/mongo/tenants/key-repository.ts';
+import { createShardDirectory, createTenantRepository } from '../shared/mongo/tenants/tenant-repository.ts';
+import { openRedis } from '../shared/redis/connection.ts';
+import type { RedisClient } from '../shared/redis/connection.ts';
+import { createKeyspace } from '../shared/redis/keyspace.ts';
+import type { Keyspace } from '../shared/redis/keyspace.ts';
+import { watchMemory } from '../shared/redis/memory-watch.ts';
+import type { MemoryWatch } from '../shared/redis/memory-watch.ts';
+import { watchOutages } from '../shared/redis/outages.ts';
+import { createRecentWrites } from '../shared/redis/replay-log.ts';
+import type { RecentWrites } from '../shared/redis/replay-log.ts';
+import { createAccessFlags } from '../shared/redis/stores/access-flags.ts';
+import { createAccountStore, createLastDrift } from '../shared/redis/stores/account-store.ts';
+import type { AccountStore } from '../shared/redis/stores/account-store.ts';
+import { createAdminAccessStore } from '../shared/redis/stores/admin-access-store.ts';
+import type { AdminAccessStore } from '../shared/redis/stores/admin-access-store.ts';
+import { createRoutingMark } from '../shared/redis/stores/breaker-store.ts';
+import type { RoutingMark } from '../shared/redis/stores/breaker-store.ts';
+import { inTime } from '../shared/redis/time-limits.ts';
+import { createAdmissionStore } from '../shared/requests/admission-store.ts';
+import { createStreamReader } from '../shared/requests/answers.ts';
+import { createOutbox } from '../shared/requests/outbox.ts';
+import { createBatchQueue, createQueueStatistics } from '../shared/requests/queue-store.ts';
+import { createAcceptanceClock, createRecordStore } from '../shared/requests/record-store.ts';
+import { createRequestEraser } from '../shared/requests/request-eraser.ts';
+import { ADMIN_FAILURES_PER_MINUTE } from './admin/access/authenticate-admin.ts';
 import { pricesUnset } from './payments/open-payment.ts';
+
+/** Everything that writes tiers and providers. */
+interface RoutingWriters {
+  providers: ProviderRepository;
+  tiers: TierRepository;
+  credentials: CredentialRotation;
+}
+
+export interface MarkDeps {
+  mark: Pick<RoutingMark, 'renew'>;
+  recentWrites: Pick<RecentWrites, 'perform'>;
+  log: Pick<Logger, 'warn'>;
+}
+
+/**
+ * Wraps the writers so that each change also renews the routes' mark, whereupon every process reads the routes again. A
+ * change does not fail if Redis cannot take the mark.
+ */
+export function withMarkedRoutes(writers: RoutingWriters, { mark, recentWrites, log }: MarkDeps): RoutingWriters {
+  async function renew(): Promise<void> {
+    try {
+      await recentWrites.perform(() => mark.renew(), { reason: 'a change of routes' });
+    } catch (error) {
+      log.warn('A change of routes could not be marked in Redis; processes that reach Redis follow within 5 s.', {
+        error,
+      });
+    }
+  }
+
+  /** The mark is also renewed after a failed change: MongoDB may have made it and only the answer was lost. */
+  async function marked<Result>(change: Promise<Result>): Promise<Result> {
+    try {
+      return await change;
+    } finally {
+      await renew();
+    }
+  }
+
+  const { providers, tiers, credentials } = writers;
+  return {
+    providers: { ...providers, put: (...call) => marked(providers.put(...call)) },
+    tiers: {
+      ...tiers,
+      put: (...call) => marked(tiers.put(...call)),
+      removeProvider: (...call) => marked(tiers.removeProvider(...call)),
+    },
+    credentials: { ...credentials, rotate: () => marked(credentials.rotate()) },
+  };
+}
 
 /** What every part of the ingress is opened with. */
 export interface Connections {

@@ -6,8 +6,7 @@
  */
 import { parseArgs } from 'node:util';
 
-import { environment } from '../shared/config/environment.ts';
-import { ConfigError, loadConfig } from '../shared/config/load-config.ts';
+import { environment, ConfigError, loadConfig } from '../shared/config/load-config.ts';
 import { readArguments } from './harness/read-arguments.ts';
 import { runReconcile } from './run-reconcile.ts';
 import type { ReconcileTask } from './run-reconcile.ts';

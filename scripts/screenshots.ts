@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-import { bucketOf } from '../shared/domain/queues/job-tally.ts';
-import { connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
-import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
-import { createQueueHistory, HOUR_MS } from '../shared/infra/redis/queues/queue-history.ts';
+import { bucketOf } from '../shared/domain/job-tally.ts';
+import { connectRedis, createRedis } from '../shared/redis/connection.ts';
+import { createKeyspace } from '../shared/redis/keyspace.ts';
+import { createQueueHistory, HOUR_MS } from '../shared/redis/stores/queue-history.ts';
 import type { AdminApi } from './harness/admin-api.ts';
 import { openChromium } from './screenshots/chromium.ts';
 import { ROOT } from './harness/program.ts';

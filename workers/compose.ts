@@ -1,53 +1,96 @@
 import type { Config } from '../shared/config/load-config.ts';
-import type { Logger } from '../shared/infra/logging/logger.ts';
-import type { CheckGauges } from '../shared/infra/metrics/check-gauge.ts';
-import { createWorkerMetrics } from '../shared/infra/metrics/worker-series.ts';
-import { createAccountRepository } from '../shared/infra/mongo/accounts/account-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
-import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
-import type { ChatQueues } from '../shared/infra/queue/chat-queue.ts';
-import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
-import { createCapacityStore } from '../shared/infra/redis/routing/capacity-store.ts';
-import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
-import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
-import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
-import { watchOutages } from '../shared/infra/redis/outages.ts';
-import { createRecentWrites } from '../shared/infra/redis/recent-writes.ts';
-import { createRequestEraser } from '../shared/infra/redis/requests/request-eraser.ts';
-import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
-import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
-import type { Tracing } from '../shared/infra/tracing/tracing.ts';
+import { withErasureGate } from '../shared/erasure-gate.ts';
+import { createHttpClient } from '../shared/http/http-client.ts';
+import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
-import { watchMongoPath } from './mongo-path.ts';
-import { openConnections } from './open-connections.ts';
-import type { WorkerConnections } from './open-connections.ts';
-import { openDispatcher } from './batches/open-dispatcher.ts';
-import { createBreakers } from './pipeline/breakers/breakers.ts';
-import { createCapacities } from './pipeline/capacity/capacities.ts';
-import { REPLAYED_MS } from './pipeline/claim.ts';
-import { createEraseDeleted } from './compliance/erase-deleted.ts';
-import { withErasureGate } from '../shared/compliance/erasure-gate.ts';
-import type { ErasureRepository } from '../shared/infra/mongo/compliance/erasure-repository.ts';
+import type { Logger } from '../shared/logging/logger.ts';
+import type { CheckGauges } from '../shared/metrics/registry.ts';
+import { createWorkerMetrics } from '../shared/metrics/worker-series.ts';
+import { createAccountRepository } from '../shared/mongo/accounts/account-repository.ts';
+import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
+import { prepareDatabase } from '../shared/mongo/catalogue.ts';
+import type { ErasureRepository } from '../shared/mongo/compliance/erasure-repository.ts';
+import { connectMongo } from '../shared/mongo/connection.ts';
+import { createCredentialCipher } from '../shared/mongo/credentials.ts';
+import { createRoutingCache } from '../shared/mongo/routing/routing-cache.ts';
+import { createRoutingRepository } from '../shared/mongo/routing/routing-repository.ts';
+import { createShardDirectory } from '../shared/mongo/tenants/tenant-repository.ts';
+import { createChatQueues } from '../shared/queue/queues.ts';
+import type { ChatQueues } from '../shared/queue/queues.ts';
+import { openRedis } from '../shared/redis/connection.ts';
+import { createKeyspace } from '../shared/redis/keyspace.ts';
+import { watchMemory } from '../shared/redis/memory-watch.ts';
+import { watchOutages } from '../shared/redis/outages.ts';
+import { createRecentWrites } from '../shared/redis/replay-log.ts';
+import { createAccountStore } from '../shared/redis/stores/account-store.ts';
+import { createBreakerStore, createRoutingMark, listenForBreakers } from '../shared/redis/stores/breaker-store.ts';
+import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
+import { createLeaderLease } from '../shared/redis/stores/leader-lease.ts';
+import { createAdmissionStore } from '../shared/requests/admission-store.ts';
+import { createCancelChannel } from '../shared/requests/channels.ts';
+import { createRequestStore } from '../shared/requests/delivery-store.ts';
+import { createNoticeStore } from '../shared/requests/outbox.ts';
+import { createRequestEraser } from '../shared/requests/request-eraser.ts';
+import { openTracing } from '../shared/tracing/open-tracing.ts';
+import type { Tracing } from '../shared/tracing/tracing.ts';
+import { openDispatcher } from './batches/dispatcher.ts';
+import { createEraseDeleted } from './compliance/erase-requests.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
+import { watchMongoPath } from './mongo-path.ts';
+import { openQueueRecorder } from './observers/queue-recorder.ts';
+import { logWorker, measureWorker } from './observers/worker-metrics.ts';
+import { traceQueue } from './observers/worker-tracing.ts';
+import { openPipeline } from './open-pipeline.ts';
+import { createBreakers } from './pipeline/breakers.ts';
+import { createCapacities } from './pipeline/capacities.ts';
+import { REPLAYED_MS } from './pipeline/claim.ts';
+import { createOpenQueueWorkers } from './queue/open-queue-workers.ts';
+import { createLoadBook } from './settlement/book-records.ts';
+import { openSettlement } from './settlement/open-settlement.ts';
+import { createFinishJournal } from './settlement/recover-lost.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import type { ShardSupervisor, ShardSupervisorDeps } from './shard-supervisor.ts';
-import { openPipeline } from './open-pipeline.ts';
-import { openQueueRecorder } from './queue-recorder.ts';
-import type { WorkerEventBus, WorkerEvents } from './worker-events.ts';
-import { logWorker, measureWorker } from './worker-metrics.ts';
-import { traceQueue } from './worker-tracing.ts';
-import { createOpenQueueWorkers } from './processors/open-queue-workers.ts';
-import { createFinishJournal } from './settlement/finish-journal.ts';
-import { createLoadBook } from './settlement/load-book.ts';
-import { openSettlement } from './settlement/open-settlement.ts';
-import { createPublishNotices } from './webhooks/publish-notices.ts';
-import { createNoticeStore } from '../shared/infra/redis/requests/notice-store.ts';
+import { createPublishNotices } from './webhooks/publish-events.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
+import type { WorkerEventBus, WorkerEvents } from './worker-events.ts';
+
+type WorkerConnections = Awaited<ReturnType<typeof openConnections>>;
+
+/**
+ * What every part of a worker needs to start: the settings, and the worker's connections to both stores, the routes in
+ * force, and the HTTP client for providers.
+ */
+async function openConnections(config: Config, namespace: string | undefined, log: Logger, closer: Closer) {
+  const keyspace = createKeyspace(namespace);
+  const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', { keyspace, log, closer });
+  const memory = watchMemory(redis, log);
+  closer.defer('memory watch', () => {
+    memory.stop();
+  });
+
+  await prepareDatabase(config.mongodbUri, log);
+  const mongo = await connectMongo(config.mongodbUri);
+  closer.defer('mongo', () => mongo.close());
+
+  const cipher = createCredentialCipher(config.credentialsKey, config.credentialsKeys);
+  const pseudonymKey = await readPseudonymKey(mongo, cipher, config.credentialsKey);
+  const routing = await createRoutingCache({
+    repository: createRoutingRepository(mongo, cipher),
+    readMark: createRoutingMark(redis, keyspace).read,
+    log,
+  });
+  closer.defer('routing', () => {
+    routing.stop();
+  });
+  const http = createHttpClient();
+  closer.defer('http', () => http.close());
+  const process = { config, clock: systemClock, closer, log };
+  return { ...process, keyspace, redis, subscriber, memory, mongo, cipher, pseudonymKey, routing, http };
+}
 
 export interface WorkerProcess {
   readiness: Readiness;

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
-import { mayReadMetrics } from '../shared/infra/metrics/metrics-access.ts';
-import type { MetricsAccess } from '../shared/infra/metrics/metrics-access.ts';
+import { mayReadMetrics } from '../shared/metrics/registry.ts';
+import type { MetricsAccess } from '../shared/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 
 export interface HealthServerDeps {

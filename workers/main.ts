@@ -1,4 +1,4 @@
-import { environment } from '../shared/config/environment.ts';
+import { environment } from '../shared/config/load-config.ts';
 import { listen, runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeWorker } from './compose.ts';
 import type { WorkerProcess } from './compose.ts';

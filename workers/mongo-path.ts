@@ -1,8 +1,8 @@
-import type { Logger } from '../shared/infra/logging/logger.ts';
-import type { RedisClient } from '../shared/infra/redis/connection.ts';
-import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
-import { inTime } from '../shared/infra/redis/timing.ts';
-import { repeat } from '../shared/lifecycle/repeat.ts';
+import type { Logger } from '../shared/logging/logger.ts';
+import type { RedisClient } from '../shared/redis/connection.ts';
+import type { Keyspace } from '../shared/redis/keyspace.ts';
+import { inTime } from '../shared/redis/time-limits.ts';
+import { repeat } from '../shared/lifecycle/clock.ts';
 
 /**
  * The way of one worker to MongoDB. A worker that alone cannot reach MongoDB is cut off: it takes no jobs and leads nothing, as

@@ -1,10 +1,10 @@
-import type { Logger } from '../shared/infra/logging/logger.ts';
-import type { ShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
-import { inTime } from '../shared/infra/redis/timing.ts';
-import { repeat } from '../shared/lifecycle/repeat.ts';
-import type { Repeating } from '../shared/lifecycle/repeat.ts';
+import type { Logger } from '../shared/logging/logger.ts';
+import type { ShardDirectory } from '../shared/mongo/tenants/tenant-repository.ts';
+import { inTime } from '../shared/redis/time-limits.ts';
+import { repeat } from '../shared/lifecycle/clock.ts';
+import type { Repeating } from '../shared/lifecycle/clock.ts';
 import type { Dispatcher } from './batches/dispatcher.ts';
-import type { InferenceWorker } from './processors/inference.ts';
+import type { InferenceWorker } from './queue/inference.ts';
 import { SETTLE_BATCH } from './settlement/settle.ts';
 import type { Settler } from './settlement/settle.ts';
 import type { Sweep } from './settlement/sweep.ts';

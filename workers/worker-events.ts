@@ -1,11 +1,11 @@
-import type { Capacity } from '../shared/domain/routing/capacity.ts';
-import type { BreakerState } from '../shared/domain/routing/breaker.ts';
-import type { BreakerEvents } from '../shared/infra/redis/routing/breaker-store.ts';
-import type { CapacityOf } from '../shared/infra/redis/routing/capacity-store.ts';
+import type { Capacity } from '../shared/domain/capacity.ts';
+import type { BreakerState } from '../shared/domain/breaker.ts';
+import type { BreakerEvents } from '../shared/redis/stores/breaker-store.ts';
+import type { CapacityOf } from '../shared/redis/stores/capacity-store.ts';
 import type { Emitter, EventBus } from '../shared/lifecycle/event-bus.ts';
 import type { Claimed, Outcome } from './pipeline/stage.ts';
 import type { ProviderFault } from './providers/provider.ts';
-import type { Backlog } from '../shared/infra/redis/requests/outbox.ts';
+import type { Backlog } from '../shared/requests/outbox.ts';
 import type { ReconcileEvents } from './settlement/reconcile.ts';
 import type { SettleEvents } from './settlement/settle.ts';
 

@@ -1,20 +1,20 @@
 import type { Request, RequestHandler, Response } from 'express';
 
-import type { Principal } from '../../shared/domain/keys/principal.ts';
+import type { Principal } from '../../shared/domain/principal.ts';
 import {
   allowsScope,
   API_KEY_LENGTH_MAX,
   hashApiKey,
   isApiKey,
   looksLikeApiKey,
-} from '../../shared/domain/keys/api-key.ts';
-import type { Scope } from '../../shared/domain/keys/api-key.ts';
-import { bearerTokenOf } from '../../shared/domain/keys/bearer-token.ts';
+  bearerTokenOf,
+} from '../../shared/domain/api-key.ts';
+import type { Scope } from '../../shared/domain/api-key.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { AddressGuard } from '../admission/address-guard.ts';
-import type { PrincipalCache } from '../admission/principal-cache.ts';
-import { addressBlockOf } from './address-block.ts';
+import type { AddressGuard } from '../limits/address-guard.ts';
+import type { PrincipalCache } from '../limits/principal-cache.ts';
+import { addressBlockOf } from './head-guards.ts';
 import { contextOf, principalOf } from './request-context.ts';
 import type { Guard, Step } from './request-context.ts';
 

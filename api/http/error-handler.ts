@@ -4,9 +4,9 @@ import { ERRORS } from '../../shared/errors/codes.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts';
 import { ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
-import { isRedisFault } from '../../shared/infra/redis/redis-faults.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import { isMongoAway } from '../../shared/mongo/faults.ts';
+import { isRedisFault } from '../../shared/redis/redis-faults.ts';
 import { contextOf } from './request-context.ts';
 
 /** Whether a store is away or cannot serve. */

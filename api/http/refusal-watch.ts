@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../shared/errors/codes.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { IngressMetrics } from '../../shared/infra/metrics/ingress-series.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { IngressMetrics } from '../../shared/metrics/ingress-series.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 
 /** The error codes for callers that are unknown, or that ask for more than they may. */

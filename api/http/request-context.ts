@@ -1,10 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express';
 
 import type { AdminToken } from '../../shared/config/secret-settings.ts';
-import type { Principal } from '../../shared/domain/keys/principal.ts';
+import type { Principal } from '../../shared/domain/principal.ts';
 import { derivedId, newId } from '../../shared/lifecycle/ids.ts';
 import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
-import type { BodyLimit } from './inflate-body.ts';
+import type { Tracing } from '../../shared/tracing/tracing.ts';
+import type { BodyLimit } from './body/inflate-body.ts';
 
 /** A run under an `Idempotency-Key`; one that fails or dies may be followed by another. */
 interface KeyedRun {
@@ -118,4 +119,22 @@ export async function createdBefore<Row>(
   find: () => Promise<Row | undefined>,
 ): Promise<Row | undefined> {
   return contextOf(res).run?.isRepeat === true ? find() : undefined;
+}
+
+/**
+ * Opens the span of a chat call and ends it with the response. Stands behind authentication, so that a flood of strangers
+ * fills no queue of spans. `route` is a constant, so that no part of a span's name comes from a caller.
+ */
+export function createTraceRequest(tracing: Tracing): (route: string) => Step {
+  return (route) => (req, res) => {
+    const context = contextOf(res);
+    const { requestId } = context;
+    const caller = req.get('traceparent');
+    const span = tracing.receive({ requestId, caller, route, method: req.method, scheme: req.protocol });
+    context.traceparent = span.traceparent;
+    res.once('close', () => {
+      // A caller who left before the status line was sent received no status.
+      span.end(res.headersSent ? res.statusCode : undefined);
+    });
+  };
 }

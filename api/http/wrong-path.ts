@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express';
 
-import type { Operation } from '../contract/operation.ts';
+import type { Operation } from '../contract/endpoint.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 const BASE = '/platform/v1';

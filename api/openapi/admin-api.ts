@@ -1,5 +1,5 @@
 import { ADMIN_ENDPOINTS } from '../admin/admin-endpoints.ts';
-import type { AdminEndpoint } from '../contract/define-endpoint.ts';
+import type { AdminEndpoint } from '../contract/endpoint.ts';
 import { RESPONSE_HEADERS, UNIFORM_HEADERS } from '../contract/headers.ts';
 import type { Api } from './describe-operation.ts';
 import type { OpenApiDocument } from './document.ts';

@@ -3,7 +3,7 @@ import { headersOf, REQUEST_HEADERS } from '../contract/headers.ts';
 import type { Header, RequestHeaderName } from '../contract/headers.ts';
 import { named } from '../contract/json-schema.ts';
 import type { JsonSchema } from '../contract/json-schema.ts';
-import type { Answer, Example, Operation } from '../contract/operation.ts';
+import type { Answer, Example, Operation } from '../contract/endpoint.ts';
 import { paramsOf } from '../contract/path-parameters.ts';
 import { describeErrorGroup, groupByStatus, nameOfGroup } from './error-responses.ts';
 import { fromJoi } from './from-joi.ts';

@@ -2,7 +2,7 @@ import { WEBHOOK_EVENT_TYPES } from '../../shared/contracts/webhook-events.ts';
 import type { WebhookEventType } from '../../shared/contracts/webhook-events.ts';
 import { constant, id, object } from '../contract/json-schema.ts';
 import type { JsonSchema } from '../contract/json-schema.ts';
-import { WEBHOOK_EVENTS } from '../resources/webhooks/webhook-event-examples.ts';
+import { WEBHOOK_EVENTS } from './webhook-event-examples.ts';
 
 const SIGNED_HEADERS: Readonly<Record<string, string>> = {
   'webhook-id': "The event's id; the same id means that the event is sent again.",

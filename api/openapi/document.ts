@@ -1,7 +1,6 @@
-import type { Operation } from '../contract/operation.ts';
-import { errorSchema } from '../contract/error-schemas.ts';
+import type { Operation } from '../contract/endpoint.ts';
+import { errorSchema, namedSchemasIn } from '../contract/json-schema.ts';
 import { REQUEST_HEADERS } from '../contract/headers.ts';
-import { namedSchemasIn } from '../contract/json-schema.ts';
 import { PATH_PARAMETERS, templateOf, wireName } from '../contract/path-parameters.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';

@@ -1,7 +1,6 @@
-import { isIdempotent } from '../contract/define-endpoint.ts';
-import type { Endpoint } from '../contract/define-endpoint.ts';
-import { ERROR_CODES, errorSchema } from '../contract/error-schemas.ts';
-import type { Operation } from '../contract/operation.ts';
+import { isIdempotent } from '../contract/endpoint.ts';
+import type { Endpoint, Operation } from '../contract/endpoint.ts';
+import { ERROR_CODES, errorSchema } from '../contract/json-schema.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { headersOf } from '../contract/headers.ts';

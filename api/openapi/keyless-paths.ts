@@ -25,7 +25,7 @@ const checks: JsonSchema = {
   additionalProperties: text(),
 };
 
-/** Paths that need no key and are not endpoints; test/api/openapi.test.ts compares them with the app. */
+/** Paths that need no key and are not endpoints; test/api/http/openapi.test.ts compares them with the app. */
 const KEYLESS: Readonly<Record<string, KeylessOperation>> = {
   '/health/live': {
     operationId: 'getLiveness',

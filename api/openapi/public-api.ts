@@ -1,8 +1,8 @@
-import { isIdempotent } from '../contract/define-endpoint.ts';
-import type { Endpoint } from '../contract/define-endpoint.ts';
+import { isIdempotent } from '../contract/endpoint.ts';
+import type { Endpoint } from '../contract/endpoint.ts';
 import { RESPONSE_HEADERS, TOKEN_HEADERS, UNIFORM_HEADERS } from '../contract/headers.ts';
 import { ENDPOINTS } from '../endpoints.ts';
-import { SCOPES } from '../../shared/domain/keys/api-key.ts';
+import { SCOPES } from '../../shared/domain/api-key.ts';
 import type { Api } from './describe-operation.ts';
 import type { OpenApiDocument } from './document.ts';
 import { describeApi } from './document.ts';

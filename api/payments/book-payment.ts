@@ -1,25 +1,20 @@
-import type { PaymentMismatch } from '../../shared/domain/billing/payment-mismatch.ts';
-import type { Reversal } from '../../shared/domain/billing/reversal.ts';
-import { toCredits } from '../../shared/domain/pricing/pricing.ts';
+import type { PaymentMismatch } from '../../shared/domain/payment-mismatch.ts';
+import type { Reversal } from '../../shared/domain/reversal.ts';
+import { toCredits } from '../../shared/domain/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { Book } from '../../shared/infra/mongo/accounts/account-repository.ts';
-import type {
-  PaidCheckout,
-  PaymentBookings,
-  ReversalOutcome,
-} from '../../shared/infra/mongo/accounts/payment-bookings.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { Book } from '../../shared/mongo/accounts/account-repository.ts';
+import type { PaidCheckout, PaymentBookings, ReversalOutcome } from '../../shared/mongo/accounts/payment-bookings.ts';
 import type {
   PurchaseRow,
   PurchaseReference,
   PurchaseRepository,
-} from '../../shared/infra/mongo/accounts/purchase-repository.ts';
-import type { PaymentNotice } from '../../shared/infra/mongo/accounts/payment-notices.ts';
-import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+} from '../../shared/mongo/accounts/purchase-repository.ts';
+import type { PaymentNotice } from '../../shared/mongo/accounts/payment-notices.ts';
+import type { TenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
+import type { AccountStore } from '../../shared/redis/stores/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { WatchAccount } from '../../shared/webhooks/account-watch.ts';
-import type { EventSink } from '../../shared/webhooks/event-sink.ts';
+import type { WatchAccount, EventSink } from '../../shared/webhooks/publish.ts';
 
 export interface BookPaymentDeps {
   purchases: Pick<PurchaseRepository, 'find'>;

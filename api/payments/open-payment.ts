@@ -1,12 +1,12 @@
 import type { Router } from 'express';
 
 import type { Config } from '../../shared/config/load-config.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { PriceList } from '../../shared/infra/mongo/accounts/price-repository.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { PriceList } from '../../shared/mongo/accounts/price-repository.ts';
 import type { Payment } from './payment.ts';
 import type { StripePayment } from './stripe/stripe-payment.ts';
 import { createTestPayment, createTestPaymentRoute } from './test-payment.ts';
-import type { CheckoutRepository } from '../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type { CheckoutRepository } from '../../shared/mongo/accounts/checkout-repository.ts';
 import { createStripeWebhookRoute } from './stripe/route.ts';
 import { createBookPayment } from './book-payment.ts';
 import type { BookPaymentDeps } from './book-payment.ts';

@@ -1,4 +1,4 @@
-import type { CheckoutRow, PaymentName } from '../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type { CheckoutRow, PaymentName } from '../../shared/mongo/accounts/checkout-repository.ts';
 
 /** A checkout that is ready to be paid. */
 interface OpenedCheckout {

@@ -1,18 +1,18 @@
 import { Router } from 'express';
 import type { Request, Response } from 'express';
 
-import { toCredits } from '../../shared/domain/pricing/pricing.ts';
+import { toCredits } from '../../shared/domain/pricing.ts';
 import type {
   CheckoutRow,
   CheckoutStatus,
   CheckoutRepository,
-} from '../../shared/infra/mongo/accounts/checkout-repository.ts';
+} from '../../shared/mongo/accounts/checkout-repository.ts';
 import type { Payment } from './payment.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { setAddressHeaders } from '../admission/limit-headers.ts';
+import { setAddressHeaders } from '../limits/count-requests.ts';
 import { methodNotAllowed } from '../http/error-handler.ts';
-import { readForm } from '../http/read-form.ts';
+import { readForm } from '../admin/access/admin-session.ts';
 import { contextOf } from '../http/request-context.ts';
 import type { BookPayment } from './book-payment.ts';
 import { checkoutStatus } from '../resources/billing/billing-resource.ts';

@@ -2,10 +2,9 @@ import type { Response } from 'express';
 
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import { outOfTime, ServiceError } from '../../shared/errors/service-error.ts';
-import { completeAnswer } from './answer.ts';
-import type { AnswerHead, OpenAiForm } from './answer.ts';
+import { completeAnswer, brokenOff, DEADLINE_MARGIN_MS, errorOf } from './sse.ts';
+import type { AnswerHead, OpenAiForm } from './sse.ts';
 import type { RelayHub } from './hub.ts';
-import { brokenOff, DEADLINE_MARGIN_MS, errorOf } from './outcome.ts';
 
 interface Collected {
   literals: string[];

@@ -1,17 +1,67 @@
 import { decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
-import type { ChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
-import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import { createCatchUp } from './catch-up.ts';
-import type { CatchUp } from './catch-up.ts';
-import { createHandOn } from './hand-on.ts';
-import type { HandOn } from './hand-on.ts';
-import { newGroup, newReader } from './open-reader.ts';
-import type { OpenReader, ReaderGroup } from './open-reader.ts';
-import { createRenewReaders } from './renew-readers.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { StreamReader } from '../../shared/requests/answers.ts';
+import type { ChunkChannel } from '../../shared/requests/channels.ts';
+import type { RecordStore } from '../../shared/requests/record-store.ts';
+import { createCatchUp, createHandOn } from './deliver.ts';
+import type { CatchUp, HandOn } from './deliver.ts';
+import { isOpen, newGroup, newReader } from './readers.ts';
+import type { OpenReader, ReaderGroup } from './readers.ts';
+
+interface RenewReadersDeps {
+  groups: ReadonlyMap<string, ReaderGroup>;
+  channel: Pick<ChunkChannel, 'nameOf'>;
+  records: Pick<RecordStore, 'renewReader'>;
+  readRest: CatchUp['readRest'];
+  lose: HandOn['lose'];
+  log: Logger;
+}
+
+const ignoreFailure = () => undefined;
+
+/**
+ * After Redis has come back without a request, the request's worker restores it as soon as the worker is connected; an
+ * attempt to connect that hangs takes five seconds (shared/redis/connection.ts).
+ */
+const UNKNOWN_MS = 6_000;
+
+/** Renews the leases of all readers, and finds readers that wait for a request which Redis does not have. */
+function createRenewReaders({ groups, channel, records, readRest, lose, log }: RenewReadersDeps): () => void {
+  /** Whether a worker may still restore a request that Redis does not know. If so, Redis is asked again later. */
+  function mayComeBack(group: ReaderGroup): boolean {
+    if (group.unknownSince !== undefined) return performance.now() - group.unknownSince < UNKNOWN_MS;
+    group.unknownSince = performance.now();
+    setTimeout(() => void renew(group).catch(ignoreFailure), UNKNOWN_MS).unref();
+    return true;
+  }
+
+  /** A reader that has read everything and still waits for more would wait in vain. */
+  async function renew(group: ReaderGroup): Promise<void> {
+    const { shard, requestId, readers } = group;
+    const waitingOf = () => [...readers].filter(({ ended, isAwaited }) => !ended && !isAwaited);
+    if (waitingOf().length === 0) return;
+    const state = await records.renewReader(shard, requestId, channel.nameOf(shard));
+    // An answer may be read for longer than its record is kept.
+    if (state !== 'unknown') group.unknownSince = undefined;
+    if (state === 'open' || !(await readRest(group))) return;
+    if (state === 'unknown' && mayComeBack(group)) return;
+    const lost = waitingOf().filter(isOpen);
+    if (lost.length === 0) return;
+    log.warn('Redis has no end of a request that a client waits for; the client is told.', { requestId });
+    for (const reader of lost) lose(reader);
+    if (state === 'unknown' && [...readers].every(({ ended }) => ended)) {
+      group.onLost?.();
+      group.onLost = undefined;
+    }
+  }
+
+  return () => {
+    // A lease that is not renewed ends, and the disconnect grace follows, so failures need no handling.
+    for (const group of groups.values()) renew(group).catch(ignoreFailure);
+  };
+}
 
 export interface RelayEvents {
   /** A read of the stream has found text that no message brought. */
@@ -65,7 +115,7 @@ export interface Reader {
 
 /** A reader without an entry for this long reads the stream. */
 const POLL_MS = 1_000;
-/** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/requests/record-store.ts. */
+/** A third of a reader's lease, see READER_LEASE_MS in shared/requests/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
 
 const ignore = () => undefined;

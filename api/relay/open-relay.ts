@@ -1,9 +1,9 @@
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
-import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
-import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { createChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keyspace } from '../../shared/redis/keyspace.ts';
+import type { RecordStore } from '../../shared/requests/record-store.ts';
+import { createChunkChannel } from '../../shared/requests/channels.ts';
+import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';

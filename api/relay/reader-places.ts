@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-import type { Principal } from '../../shared/domain/keys/principal.ts';
+import type { Principal } from '../../shared/domain/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /** Limits on resumed streams, per ingress (docs/spec.md#resume, docs/spec.md#compliance). */

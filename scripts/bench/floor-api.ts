@@ -10,7 +10,7 @@ import express from 'express';
 import type { Request } from 'express';
 import { Redis } from 'ioredis';
 
-import { corkTurns } from '../../shared/infra/redis/cork-turns.ts';
+import { corkTurns } from '../../shared/redis/connection.ts';
 import { FLOOR_QUEUE } from './floor-message.ts';
 import type { FloorJob, FloorMessage } from './floor-message.ts';
 

@@ -4,7 +4,7 @@ import { createParser } from 'eventsource-parser';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 
-import { corkTurns } from '../../shared/infra/redis/cork-turns.ts';
+import { corkTurns } from '../../shared/redis/connection.ts';
 import { FLOOR_QUEUE } from './floor-message.ts';
 import type { FloorJob, FloorMessage } from './floor-message.ts';
 

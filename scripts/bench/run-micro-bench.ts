@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events';
 
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { createHttpClient } from '../../shared/infra/http/http-client.ts';
+import { createHttpClient } from '../../shared/http/http-client.ts';
 import { createLocalModerator } from '../../workers/moderation/local/local-moderator.ts';
 import { openLocalWindow } from '../../workers/moderation/local/phrase-window.ts';
 import { createAdapters } from '../../workers/open-pipeline.ts';
-import { estimatePrompt } from '../../workers/pipeline/lease/estimate-tokens.ts';
-import { runProviderCall } from '../../workers/pipeline/provider-call/run-provider-call.ts';
-import type { ProviderCallInput } from '../../workers/pipeline/provider-call/run-provider-call.ts';
+import { estimatePrompt } from '../../workers/pipeline/spending.ts';
+import { runProviderCall } from '../../workers/pipeline/run-provider-call.ts';
+import type { ProviderCallInput } from '../../workers/pipeline/run-provider-call.ts';
 import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { superviseProvider } from '../harness/supervise-provider.ts';
 import { median } from './cases.ts';

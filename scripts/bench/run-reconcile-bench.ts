@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { monthOf } from '../../shared/domain/pricing/pricing.ts';
-import { BUCKET_MS, rollUp, rollUpIdOf } from '../../shared/domain/usage/roll-up.ts';
-import type { RollUp } from '../../shared/domain/usage/roll-up.ts';
-import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
-import { ledgerIdOf } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels, prepareDatabase } from '../../shared/infra/mongo/catalogue.ts';
-import type { Models } from '../../shared/infra/mongo/catalogue.ts';
+import { monthOf } from '../../shared/domain/pricing.ts';
+import { BUCKET_MS, rollUp, rollUpIdOf } from '../../shared/domain/roll-up.ts';
+import type { RollUp } from '../../shared/domain/roll-up.ts';
+import { createReconciliationRepository } from '../../shared/mongo/accounts/reconciliation-repository.ts';
+import { createSettlementRepository } from '../../shared/mongo/accounts/settlement-repository.ts';
+import { ledgerIdOf } from '../../shared/mongo/accounts/ledger-repository.ts';
+import { connectMongo } from '../../shared/mongo/connection.ts';
+import { createModels, prepareDatabase } from '../../shared/mongo/catalogue.ts';
+import type { Models } from '../../shared/mongo/catalogue.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { superviseMongo } from '../harness/stores.ts';

@@ -1,9 +1,9 @@
 import { newId } from '../../shared/lifecycle/ids.ts';
-import { BUCKET_MS, rollUp, rollUpIdOf } from '../../shared/domain/usage/roll-up.ts';
-import type { BookedRequest, RollUp } from '../../shared/domain/usage/roll-up.ts';
+import { BUCKET_MS, rollUp, rollUpIdOf } from '../../shared/domain/roll-up.ts';
+import type { BookedRequest, RollUp } from '../../shared/domain/roll-up.ts';
 import { monthStart } from '../../api/resources/usage/usage-query.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/catalogue.ts';
+import { connectMongo } from '../../shared/mongo/connection.ts';
+import { createModels } from '../../shared/mongo/catalogue.ts';
 import { superviseProvider } from '../harness/supervise-provider.ts';
 import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { figure, formatTable } from './format-table.ts';

@@ -4,10 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { freePort } from '../embedded/ports.ts';
 import type { Log } from '../embedded/run-step.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
-import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
+import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { createKeyspace } from '../../shared/redis/keyspace.ts';
+import { createOutbox } from '../../shared/requests/outbox.ts';
 import { superviseProgram } from '../harness/program.ts';
 import type { AdminApi } from '../harness/admin-api.ts';
 import { openTenant } from '../harness/open-tenant.ts';

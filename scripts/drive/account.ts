@@ -1,5 +1,5 @@
-import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
-import { toCredits } from '../../shared/domain/pricing/pricing.ts';
+import { DEFAULT_RATES } from '../../shared/domain/routing.ts';
+import { toCredits } from '../../shared/domain/pricing.ts';
 import type { AdminApi } from '../harness/admin-api.ts';
 import type { RatesByTier } from './summary.ts';
 

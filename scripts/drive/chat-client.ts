@@ -4,7 +4,7 @@ import { createParser } from 'eventsource-parser';
 import { Agent, request } from 'undici';
 import type { Dispatcher } from 'undici';
 
-import { errorCodeOf } from '../../shared/infra/http/resolve-name.ts';
+import { errorCodeOf } from '../../shared/http/resolve-name.ts';
 import type { Message } from './read-conversations.ts';
 
 interface ChatCall {

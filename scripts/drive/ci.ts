@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { toMicro } from '../../shared/domain/pricing/pricing.ts';
+import { toMicro } from '../../shared/domain/pricing.ts';
 import { drive } from './drive-and-verify.ts';
 import type { DriveReport } from './drive-and-verify.ts';
 import { parseConversations } from './read-conversations.ts';

@@ -1,7 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
 import { findProgram } from './find-program.ts';
 import type { Environment } from './find-program.ts';
 import { onFreePort } from './ports.ts';

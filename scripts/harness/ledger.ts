@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/catalogue.ts';
+import { connectMongo } from '../../shared/mongo/connection.ts';
+import { createModels } from '../../shared/mongo/catalogue.ts';
 
 /** What the ledger has booked for a tenant's requests. */
 interface LedgerSum {

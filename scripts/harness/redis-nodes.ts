@@ -2,8 +2,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
 import { freePort } from '../embedded/ports.ts';
 import { findRedisServer, ping, serverArguments } from '../embedded/redis.ts';
 import { startServer } from '../embedded/server-process.ts';

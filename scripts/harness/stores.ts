@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { connectMongo } from '../../shared/mongo/connection.ts';
 import { startMongo } from '../embedded/mongo.ts';
 import type { EmbeddedMongo } from '../embedded/mongo.ts';
 import { startRedis } from '../embedded/redis.ts';

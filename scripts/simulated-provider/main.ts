@@ -3,7 +3,7 @@
  * every call as `--defaults 'first_token_ms=200&chunk_ms=20'` (scripts/simulated-provider/settings.ts).
  */
 import { parseArgs } from 'node:util';
-import { errorCodeOf } from '../../shared/infra/http/resolve-name.ts';
+import { errorCodeOf } from '../../shared/http/resolve-name.ts';
 import { readArguments } from '../harness/read-arguments.ts';
 import { parseSettingsQuery } from './settings.ts';
 import { createSimulatedProvider } from './simulated-provider.ts';

@@ -1,4 +1,4 @@
-import { errorCodeOf } from '../../shared/infra/http/resolve-name.ts';
+import { errorCodeOf } from '../../shared/http/resolve-name.ts';
 
 /** Where Ollama listens unless told otherwise. */
 export const OLLAMA_URL = 'http://127.0.0.1:11434/v1';

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 
 import { ConfigError, loadConfig } from '../../shared/config/load-config.ts';
 import type { Config } from '../../shared/config/load-config.ts';
-import { looksLikeApiKey } from '../../shared/domain/keys/api-key.ts';
+import { looksLikeApiKey } from '../../shared/domain/api-key.ts';
 import type { Environment } from '../embedded/find-program.ts';
 import type { WantedPort } from '../embedded/ports.ts';
 import { OLLAMA_URL } from './model-server.ts';

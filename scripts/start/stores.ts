@@ -1,10 +1,10 @@
 import { startMongo } from '../embedded/mongo.ts';
 import { startRedis } from '../embedded/redis.ts';
 import type { Log } from '../embedded/run-step.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
-import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { assertSuitable } from '../../shared/infra/redis/suitable-server.ts';
+import { connectMongo } from '../../shared/mongo/connection.ts';
+import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
+import { createKeyspace } from '../../shared/redis/keyspace.ts';
+import { assertSuitable } from '../../shared/redis/server-check.ts';
 import type { StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 import type { Supervisor } from '../harness/supervisor.ts';

@@ -1,14 +1,10 @@
 import type { ValidationResult } from 'joi';
 
-import { moderationOf } from './moderation-backend-settings.ts';
-import type { ModerationConfig } from './moderation-backend-settings.ts';
 import { adminTokensOf } from './secret-settings.ts';
 import type { AdminToken } from './secret-settings.ts';
 import { redisUrlOf } from './setting-rules.ts';
-import { settingsSchema } from './settings-schema.ts';
-import type { Settings } from './settings-schema.ts';
-import { tracingOf } from './tracing-settings.ts';
-import type { TracingConfig } from './tracing-settings.ts';
+import { moderationOf, settingsSchema, tracingOf } from './settings-schema.ts';
+import type { ModerationConfig, Settings, TracingConfig } from './settings-schema.ts';
 
 /** Settings of docs/spec.md#settings, nested by subject. Times end in their unit. */
 export interface Config {
@@ -165,3 +161,6 @@ function nest(settings: Settings): Config {
   }
   return config;
 }
+
+/** The environment of this process; the only place that reads it. */
+export const environment: Record<string, string | undefined> = process.env;

@@ -1,9 +1,9 @@
 import Joi from 'joi';
 
-import type { ModerationBackendSettings } from './moderation-backend-settings.ts';
-import { adminTokenList, base64Key, base64Keys, SECRET_MESSAGES, strongToken } from './secret-settings.ts';
+import { SECRET_MESSAGES, adminTokenList, base64Key, base64Keys, strongToken } from './secret-settings.ts';
 import type { AdminToken } from './secret-settings.ts';
 import {
+  RULE_MESSAGES,
   baseUrl,
   isOrigin,
   isProxy,
@@ -11,14 +11,73 @@ import {
   mongoUri,
   port,
   redisUrl,
-  RULE_MESSAGES,
   seconds,
   withRedisTls,
   withSentinel,
 } from './setting-rules.ts';
 import type { RedisSettings } from './setting-rules.ts';
-import { sampler } from './tracing-settings.ts';
-import type { TracingSettings } from './tracing-settings.ts';
+
+/** The settings of moderation, checked. */
+export interface ModerationBackendSettings {
+  MODERATION_BACKEND: 'local' | 'openai';
+  MODERATION_BASE_URL?: string;
+  MODERATION_API_KEY?: string;
+  MODERATION_MODEL?: string;
+  MODERATION_TIMEOUT_MS: number;
+}
+
+/** Who reads what goes in and comes out: the word lists of this service, or an endpoint that speaks OpenAI's protocol. */
+export type ModerationConfig =
+  { backend: 'local' } | { backend: 'openai'; baseUrl: string; apiKey?: string; model?: string; timeoutMs: number };
+
+/** The schema has made sure that `openai` has its endpoint. */
+export function moderationOf(settings: ModerationBackendSettings): ModerationConfig {
+  const { MODERATION_BASE_URL: url, MODERATION_API_KEY: apiKey, MODERATION_MODEL: model } = settings;
+  if (settings.MODERATION_BACKEND === 'local' || url === undefined) return { backend: 'local' };
+  return {
+    backend: 'openai',
+    baseUrl: url,
+    timeoutMs: settings.MODERATION_TIMEOUT_MS,
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(model === undefined ? {} : { model }),
+  };
+}
+
+const ROOTS = ['always_on', 'always_off', 'traceidratio'];
+
+/** Those of OpenTelemetry's samplers that need no other service. */
+const sampler = Joi.string()
+  .valid(...ROOTS, ...ROOTS.map((root) => `parentbased_${root}`))
+  .default('parentbased_always_on');
+
+/** OpenTelemetry's own variables, as far as they are read here. */
+export interface TracingSettings {
+  OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  OTEL_SERVICE_NAME?: string;
+  OTEL_TRACES_SAMPLER: string;
+  OTEL_TRACES_SAMPLER_ARG: number;
+}
+
+export interface TracingConfig {
+  /** `/v1/traces` is appended to it. */
+  endpoint: string;
+  serviceName?: string;
+  sampler: string;
+  /** The share of traces that `traceidratio` takes, 0 to 1. */
+  samplerArg: number;
+}
+
+/** Undefined: there is no collector, so nothing is traced. */
+export function tracingOf(settings: TracingSettings): TracingConfig | undefined {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = settings;
+  if (endpoint === undefined) return undefined;
+  return {
+    endpoint,
+    sampler: settings.OTEL_TRACES_SAMPLER,
+    samplerArg: settings.OTEL_TRACES_SAMPLER_ARG,
+    ...(serviceName === undefined ? {} : { serviceName }),
+  };
+}
 
 const neededWith = (setting: string) =>
   Joi.required().messages({ 'any.required': `{{#label}} is required with ${setting}` });

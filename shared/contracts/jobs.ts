@@ -2,15 +2,14 @@ import Joi from 'joi';
 
 import type { ChatRequest, Tier } from './chat-request.ts';
 import type { FinishReason } from './events.ts';
-import type { ModerationSettings } from './moderation-settings.ts';
-import type { KeyMode } from './space.ts';
+import type { ModerationSettings, KeyMode } from './space.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 
 /** Which public route a request came through; its throttle, its queue and its row in the ledger follow from it. */
 export const CHAT_ROUTES = ['chat', 'chat.stream', 'batch'] as const;
 export type ChatRoute = (typeof CHAT_ROUTES)[number];
 
-/** What stands for an Idempotency-Key and the body it came with; see api/admission/idempotency.ts. */
+/** What stands for an Idempotency-Key and the body it came with; see api/limits/request-terms.ts. */
 export interface IdempotencyName {
   name: string;
   fingerprint: string;
@@ -119,7 +118,7 @@ const CHAT = {
   payload: payload<ChatJob>('tenantId'),
   /** Retries are the pipeline's own, inside one delivery. */
   attempts: 1,
-  /** Keeping a job adds a third to its cost, so a worker keeps only a sample (workers/processors/job-history.ts). */
+  /** Keeping a job adds a third to its cost, so a worker keeps only a sample (workers/queue/job-history.ts). */
   removeOnComplete: true,
   removeOnFail: FAILED_KEPT,
 } as const;
@@ -128,7 +127,7 @@ const CHAT = {
 const NOTICE = { attempts: 1, removeOnComplete: true, removeOnFail: FAILED_KEPT } as const;
 const DELIVERY = { job: 'deliver', payload: payload<WebhookJob>('tenantId', 'webhookId'), ...NOTICE } as const;
 
-/** Every queue: its payload and its options. workers/processors/processors.ts has the processor of each. */
+/** Every queue: its payload and its options. workers/queue/open-queue-workers.ts has the processor of each. */
 export const JOBS = {
   interactive: CHAT,
   /** Lines of batches: nobody waits for them, so they yield to the other queue. */

@@ -1,7 +1,7 @@
 import type Joi from 'joi';
 
-import { ServiceError } from '../errors/service-error.ts';
 import type { ErrorCode } from '../errors/codes.ts';
+import { ServiceError } from '../errors/service-error.ts';
 import { CHAT_MESSAGES } from './chat-request.ts';
 
 /** Whether a parsed value is an object with fields. */
@@ -58,4 +58,19 @@ export function checkAgainst<T>(schema: Joi.ObjectSchema<T>, input: unknown): as
   if (detail === undefined) return;
   const param = formatPath(detail.path);
   throw new ServiceError(codeOf(detail), sentenceOf(detail, param), param === '' ? {} : { param });
+}
+
+/** An escape of JSON.stringify, and perhaps that of half a surrogate pair: it escapes surrogates only if they stand alone. */
+const ESCAPE = /\\(?:ud[0-9a-f]{3}|.)/g;
+const HALF_LENGTH = String.raw`\ud83d`.length;
+
+/**
+ * JSON in which each half of a surrogate pair, in names too, is replaced by U+FFFD. UTF-8 cannot represent one alone:
+ * strict readers refuse the whole text, and providers that keep one answer with an error of their own, such as 500,
+ * which would count against them.
+ */
+export function wellFormedJson(value: object): string {
+  const json = JSON.stringify(value);
+  if (!json.includes(String.raw`\ud`)) return json;
+  return json.replace(ESCAPE, (escape) => (escape.length === HALF_LENGTH ? '\ufffd' : escape));
 }

@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 
 import { ConfigError, loadConfig } from '../config/load-config.ts';
 import type { Config, ProcessKind } from '../config/load-config.ts';
-import { createLogger } from '../infra/logging/logger.ts';
-import type { Logger } from '../infra/logging/logger.ts';
+import { createLogger } from '../logging/logger.ts';
+import type { Logger } from '../logging/logger.ts';
 import { createCloser } from './closer.ts';
 import type { Closer } from './closer.ts';
 import type { Server } from 'node:http';

@@ -1,6 +1,6 @@
 import type { SearchedSpace } from '../contracts/space.ts';
 import type { WebhookEventType } from '../contracts/webhook-events.ts';
-import type { Subscriber, WebhookRepository } from '../infra/mongo/webhooks/webhook-repository.ts';
+import type { Subscriber, WebhookRepository } from '../mongo/webhooks/webhook-repository.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 /** What each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */

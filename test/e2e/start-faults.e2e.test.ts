@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort } from '../../scripts/embedded/ports.ts';
 import { startRedis } from '../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
 import { settingsFor } from '../support/fleet.ts';
 import { spawnProcess } from '../support/processes.ts';
 import type { TestProcess } from '../support/processes.ts';

@@ -1,5 +1,5 @@
 /**
- * The life of a request and its money as pure transitions: the rules that the Lua scripts of shared/infra/redis carry
+ * The life of a request and its money as pure transitions: the rules that the Lua scripts of shared/redis carry
  * out. Nothing at run time calls this module; tests explore it under every interleaving of crashes, lost answers
  * and double deliveries, and compare the scripts with it step by step.
  */

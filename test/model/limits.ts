@@ -1,5 +1,5 @@
-import type { Principal } from '../../shared/domain/keys/principal.ts';
-import type { WindowFigures } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { Principal } from '../../shared/domain/principal.ts';
+import type { WindowFigures } from '../../shared/requests/admission-store.ts';
 
 /**
  * The limits of keys and the ceilings of their tenants, as plain lists of requests (docs/spec.md#rate-limits,

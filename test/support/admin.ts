@@ -5,41 +5,38 @@ import request from 'supertest';
 
 import { createAdminApp } from '../../api/admin-app.ts';
 import type { AdminDeps } from '../../api/admin-app.ts';
-import { ADMIN_FAILURES_PER_MINUTE } from '../../api/http/admin-failures.ts';
-import { openMoveTenant } from '../../api/admin/tenants/open-move-tenant.ts';
-import { createWriteAuditLog } from '../../api/resources/audit-log/write-audit-log.ts';
-import { createTenantEvents } from '../../api/tenant-events.ts';
-import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
-import { createAdminAuditRepository } from '../../shared/infra/mongo/administration/admin-audit-repository.ts';
-import { createCredentialRotation } from '../../shared/infra/mongo/administration/rotate-credentials.ts';
-import { createAdminAccessStore } from '../../shared/infra/redis/administration/admin-access-store.ts';
-import { createAuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
-import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
-import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import { createKeyRepository } from '../../shared/infra/mongo/tenants/key-repository.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
-import type { Models } from '../../shared/infra/mongo/catalogue.ts';
-import { createPriceRepository } from '../../shared/infra/mongo/accounts/price-repository.ts';
-import { createProviderRepository } from '../../shared/infra/mongo/routing/provider-repository.ts';
-import { createIdempotencyRepository } from '../../shared/infra/mongo/requests/idempotency-repository.ts';
-import { createTenantRepository, createShardDirectory } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
-import { createTierRepository } from '../../shared/infra/mongo/routing/tier-repository.ts';
-import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import { openQueue } from '../../shared/infra/queue/open-queue.ts';
-import type { JobQueue } from '../../shared/infra/queue/open-queue.ts';
-import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
-import { createCapacityStore } from '../../shared/infra/redis/routing/capacity-store.ts';
-import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
-import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
-import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
-import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
-import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { createQueueHistory } from '../../shared/infra/redis/queues/queue-history.ts';
-import { createQueueStatistics } from '../../shared/infra/redis/requests/queue-store.ts';
-import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { ADMIN_FAILURES_PER_MINUTE } from '../../api/admin/access/authenticate-admin.ts';
+import { openMoveTenant } from '../../api/admin/tenants/move-tenant.ts';
+import { createWriteAuditLog } from '../../api/resources/audit-log-endpoints.ts';
+import { createTenantEvents } from '../../api/contract/tenant-events.ts';
+import { createAccountRepository } from '../../shared/mongo/accounts/account-repository.ts';
+import { createAdminAuditRepository } from '../../shared/mongo/administration/admin-audit-repository.ts';
+import { createCredentialRotation } from '../../shared/mongo/administration/rotate-credentials.ts';
+import { createAdminAccessStore } from '../../shared/redis/stores/admin-access-store.ts';
+import { createAuditRepository } from '../../shared/mongo/tenants/audit-repository.ts';
+import type { MongoConnection } from '../../shared/mongo/connection.ts';
+import { createCredentialCipher } from '../../shared/mongo/credentials.ts';
+import { createKeyRepository } from '../../shared/mongo/tenants/key-repository.ts';
+import { createModels, ensureIndexes } from '../../shared/mongo/catalogue.ts';
+import type { Models } from '../../shared/mongo/catalogue.ts';
+import { createPriceRepository } from '../../shared/mongo/accounts/price-repository.ts';
+import { createProviderRepository } from '../../shared/mongo/routing/provider-repository.ts';
+import { createIdempotencyRepository } from '../../shared/mongo/requests/idempotency-repository.ts';
+import { createTenantRepository, createShardDirectory } from '../../shared/mongo/tenants/tenant-repository.ts';
+import { createTierRepository } from '../../shared/mongo/routing/tier-repository.ts';
+import { createChatQueues, openQueue } from '../../shared/queue/queues.ts';
+import type { ChatQueues, JobQueue } from '../../shared/queue/queues.ts';
+import { createAccessFlags } from '../../shared/redis/stores/access-flags.ts';
+import { createCapacityStore } from '../../shared/redis/stores/capacity-store.ts';
+import { createBreakerStore } from '../../shared/redis/stores/breaker-store.ts';
+import { createLastDrift, createAccountStore } from '../../shared/redis/stores/account-store.ts';
+import { createOutbox } from '../../shared/requests/outbox.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { createKeyspace } from '../../shared/redis/keyspace.ts';
+import { createQueueHistory } from '../../shared/redis/stores/queue-history.ts';
+import { createQueueStatistics } from '../../shared/requests/queue-store.ts';
+import type { Keyspace } from '../../shared/redis/keyspace.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
 import { listen } from './listen.ts';
 import { openTestMongo, openTestRedis, uniqueName } from './stores.ts';
 
@@ -134,7 +131,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     refusals: { note: () => undefined },
     keyPrefix: 'svc',
     idempotency: createIdempotencyRepository(mongo),
-    // Replays need workers: test/api/admin-replay.test.ts.
+    // Replays need workers: test/api/admin/admin-replay.test.ts.
     replayFailed: () => Promise.resolve({ matched: 0, requests: [], next: undefined }),
     prices: createPriceRepository(mongo, { currency: 'usd', pricePerMillion: null, packages: [] }),
     providers: createProviderRepository(mongo, createCredentialCipher(CREDENTIALS_KEY)),

@@ -1,11 +1,11 @@
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { decodeEntry } from '../../shared/contracts/events.ts';
-import { batchLineId } from '../../shared/infra/mongo/batches/batch-lines.ts';
-import { createBatchRepository } from '../../shared/infra/mongo/batches/batch-repository.ts';
-import { spaceFields } from '../../shared/infra/mongo/spaces.ts';
-import type { BatchLineRow } from '../../shared/infra/mongo/batches/batch-lines.ts';
-import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import { batchLineId } from '../../shared/mongo/batches/batch-lines.ts';
+import { createBatchRepository } from '../../shared/mongo/batches/batch-repository.ts';
+import { spaceFields } from '../../shared/mongo/collection.ts';
+import type { BatchLineRow } from '../../shared/mongo/batches/batch-lines.ts';
+import type { BatchRow } from '../../shared/mongo/batches/batch-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { TestService, TestTenant } from './service.ts';
 import { waitFor } from './wait-for.ts';

@@ -1,20 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
-import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import { createRoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
-import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
-import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
-import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
-import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
-import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import { createRoutingMark } from '../../shared/infra/redis/routing/routing-mark.ts';
+import { createPseudonyms } from '../../shared/domain/pseudonyms.ts';
+import { createCredentialCipher } from '../../shared/mongo/credentials.ts';
+import { createRoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
+import { createRoutingRepository } from '../../shared/mongo/routing/routing-repository.ts';
+import { createChatQueues } from '../../shared/queue/queues.ts';
+import { createAccountStore } from '../../shared/redis/stores/account-store.ts';
+import { createLeaderLease } from '../../shared/redis/stores/leader-lease.ts';
+import { createRecentWrites } from '../../shared/redis/replay-log.ts';
+import { createAdmissionStore } from '../../shared/requests/admission-store.ts';
+import { createRequestStore } from '../../shared/requests/delivery-store.ts';
+import { createRoutingMark } from '../../shared/redis/stores/breaker-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
-import { openDispatcher } from '../../workers/batches/open-dispatcher.ts';
+import { openDispatcher } from '../../workers/batches/dispatcher.ts';
 import type { WorkerEvents } from '../../workers/worker-events.ts';
 import type { TestService } from './service.ts';
 

@@ -1,16 +1,16 @@
 import type { Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
-import type { AccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels, prepareDatabase } from '../../shared/infra/mongo/catalogue.ts';
-import type { Models } from '../../shared/infra/mongo/catalogue.ts';
-import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import type { LedgerRow } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
-import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
-import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import { createAccountRepository } from '../../shared/mongo/accounts/account-repository.ts';
+import type { AccountRepository } from '../../shared/mongo/accounts/account-repository.ts';
+import { connectMongo } from '../../shared/mongo/connection.ts';
+import { createModels, prepareDatabase } from '../../shared/mongo/catalogue.ts';
+import type { Models } from '../../shared/mongo/catalogue.ts';
+import { createReconciliationRepository } from '../../shared/mongo/accounts/reconciliation-repository.ts';
+import type { ReconciliationRepository } from '../../shared/mongo/accounts/reconciliation-repository.ts';
+import type { LedgerRow } from '../../shared/mongo/accounts/ledger-repository.ts';
+import { createSettlementRepository } from '../../shared/mongo/accounts/settlement-repository.ts';
+import type { SettlementRepository } from '../../shared/mongo/accounts/settlement-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { createRecordingLog } from './recording-log.ts';
 import { mongoUri, openTestMongo, uniqueName } from './stores.ts';

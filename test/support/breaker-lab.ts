@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto';
 
-import type { Breaker, BreakerChange, BreakerSettings } from '../../shared/domain/routing/breaker.ts';
-import { DEFAULT_BREAKER, NEW_BREAKER } from '../../shared/domain/routing/breaker.ts';
-import type { Provider } from '../../shared/domain/routing/routing.ts';
-import { createBreakerStore, listenForBreakers } from '../../shared/infra/redis/routing/breaker-store.ts';
-import type { BreakerEvents, BreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
-import type { ConnectionRole } from '../../shared/infra/redis/cluster-client.ts';
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
-import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { Breaker, BreakerChange, BreakerSettings } from '../../shared/domain/breaker.ts';
+import { DEFAULT_BREAKER, NEW_BREAKER } from '../../shared/domain/breaker.ts';
+import type { Provider } from '../../shared/domain/routing.ts';
+import { createBreakerStore, listenForBreakers } from '../../shared/redis/stores/breaker-store.ts';
+import type { BreakerEvents, BreakerStore } from '../../shared/redis/stores/breaker-store.ts';
+import type { ConnectionRole, RedisClient } from '../../shared/redis/connection.ts';
+import { createKeyspace } from '../../shared/redis/keyspace.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
-import { BreakerOpenError } from '../../workers/pipeline/breakers/circuit.ts';
-import { createBreakers } from '../../workers/pipeline/breakers/breakers.ts';
-import type { Breakers } from '../../workers/pipeline/breakers/breakers.ts';
+import { BreakerOpenError } from '../../workers/pipeline/circuit.ts';
+import { createBreakers } from '../../workers/pipeline/breakers.ts';
+import type { Breakers } from '../../workers/pipeline/breakers.ts';
 import { ProviderError } from '../../workers/providers/provider.ts';
 import { createRecordingLog } from './recording-log.ts';
 import { openTestRedis, uniqueName } from './stores.ts';

@@ -1,5 +1,5 @@
-import { SIZE_COUNT } from '../../shared/domain/routing/capacity.ts';
-import type { CapacityReport } from '../../shared/domain/routing/capacity.ts';
+import { SIZE_COUNT } from '../../shared/domain/capacity.ts';
+import type { CapacityReport } from '../../shared/domain/capacity.ts';
 
 /** A report of a worker that has nothing to say but `more`. */
 export const quiet = (worker: string, more: Partial<CapacityReport> = {}): CapacityReport => ({

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
 
 type Send = (text: string, ...call: (string | number)[]) => Promise<unknown>;
 

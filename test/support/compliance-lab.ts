@@ -1,5 +1,5 @@
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
+import { createPseudonyms } from '../../shared/domain/pseudonyms.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { createBatchLab } from './batch-lab.ts';
 import type { BatchLab } from './batch-lab.ts';

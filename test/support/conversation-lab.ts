@@ -1,6 +1,6 @@
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
-import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import type { Turn } from '../../shared/infra/mongo/entities/conversation-repository.ts';
+import { createModels, ensureIndexes } from '../../shared/mongo/catalogue.ts';
+import { createConversationRepository } from '../../shared/mongo/entities/conversation-repository.ts';
+import type { Turn } from '../../shared/mongo/entities/conversation-repository.ts';
 import { openTestMongo, uniqueName } from './stores.ts';
 import { useStarted } from './use-service.ts';
 

@@ -1,7 +1,7 @@
 import { encodeEntry } from '../../shared/contracts/events.ts';
 import type { Terminal } from '../../shared/contracts/events.ts';
-import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import type { LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import { createBatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
+import type { LineEnd } from '../../shared/mongo/batches/batch-work-repository.ts';
 import type { TestService } from './service.ts';
 
 export const STOP: Terminal = { finishReason: 'stop', usage: { promptTokens: 3, completionTokens: 2 } };

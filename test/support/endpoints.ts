@@ -1,7 +1,6 @@
 import request from 'supertest';
 
-import type { Endpoint } from '../../api/contract/define-endpoint.ts';
-import type { Method, Operation } from '../../api/contract/operation.ts';
+import type { Endpoint, Method, Operation } from '../../api/contract/endpoint.ts';
 import type { PathParam as AnyPathParam } from '../../api/contract/path-parameters.ts';
 import { ENDPOINTS } from '../../api/endpoints.ts';
 import type { EndpointName } from '../../api/endpoints.ts';

@@ -1,4 +1,4 @@
-import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
+import type { DeliveryRef } from '../../shared/requests/delivery.ts';
 import type { Lease } from '../../workers/pipeline/stage.ts';
 
 /** The first delivery of a request, for a stage without stores. */

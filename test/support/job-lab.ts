@@ -1,10 +1,9 @@
-import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import type { QueueRoom } from '../../shared/infra/queue/taken-jobs.ts';
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
-import { createJobStore } from '../../shared/infra/redis/requests/job-store.ts';
-import type { JobStore, TakenJob } from '../../shared/infra/redis/requests/job-store.ts';
-import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
+import { createChatQueues } from '../../shared/queue/queues.ts';
+import type { ChatQueues } from '../../shared/queue/queues.ts';
+import type { QueueRoom, JobStore, TakenJob } from '../../workers/queue/job-source.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { createJobStore } from '../../workers/queue/job-source.ts';
+import { createLineStore } from '../../shared/requests/body-store.ts';
 import { LEASE_MS, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from './request-lab.ts';
 import type { LabRequest, RequestLab } from './request-lab.ts';
 

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompress
 
 import type { ServerResponse } from 'node:http';
 
-import type { ProviderKind } from '../../shared/domain/routing/routing.ts';
+import type { ProviderKind } from '../../shared/domain/routing.ts';
 
 /** Both protocols say this, unless an answer is deformed. */
 export const WHOLE_TEXT = 'hello odd world';

@@ -1,4 +1,4 @@
-import type { Provider, ProviderKind } from '../../shared/domain/routing/routing.ts';
+import type { Provider, ProviderKind } from '../../shared/domain/routing.ts';
 import type { ProviderCall, ProviderEvent, ProviderSink } from '../../workers/providers/provider.ts';
 
 export function providerOf(kind: ProviderKind, baseUrl: string, apiKey = 'sk-secret'): Provider {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
 
-import type { Principal } from '../../shared/domain/keys/principal.ts';
-import type { DeliveryRef, Ending, RecordFacts } from '../../shared/infra/redis/requests/running-request.ts';
-import { createStreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
+import type { Principal } from '../../shared/domain/principal.ts';
+import type { DeliveryRef, Ending, RecordFacts } from '../../shared/requests/delivery.ts';
+import { createStreamReader } from '../../shared/requests/answers.ts';
 import { lazily } from './lazily.ts';
 import type { Started } from './lazily.ts';
 import { endingOf, openRequestLab, SHARD } from './request-lab.ts';

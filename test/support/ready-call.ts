@@ -1,6 +1,6 @@
 import { createLocalModerator } from '../../workers/moderation/local/local-moderator.ts';
 import { openLocalWindow } from '../../workers/moderation/local/phrase-window.ts';
-import type { ProviderCallInput } from '../../workers/pipeline/provider-call/run-provider-call.ts';
+import type { ProviderCallInput } from '../../workers/pipeline/run-provider-call.ts';
 import { plainEnvelope } from './plain-envelope.ts';
 
 const moderator = createLocalModerator();

@@ -1,4 +1,4 @@
-import type { LogFields, Logger } from '../../shared/infra/logging/logger.ts';
+import type { LogFields, Logger } from '../../shared/logging/logger.ts';
 
 interface LogLine {
   level: 'error' | 'warn' | 'info' | 'debug';

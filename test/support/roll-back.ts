@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { LossyProxy } from './lossy-proxy.ts';
 
 /** All keys of a shard, by its tag, with what they hold. */

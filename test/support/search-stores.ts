@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { TestService } from './service.ts';
 
 /** Everything that one Redis key holds, as text, whatever its type. */

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
-import type { ConnectionRole } from '../../shared/infra/redis/cluster-client.ts';
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { connectMongo } from '../../shared/mongo/connection.ts';
+import type { MongoConnection } from '../../shared/mongo/connection.ts';
+import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
+import type { ConnectionRole, RedisClient } from '../../shared/redis/connection.ts';
 
 function setting(name: 'TEST_REDIS_URL' | 'TEST_MONGODB_URI'): string {
   const value = process.env[name];

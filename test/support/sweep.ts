@@ -1,4 +1,4 @@
-import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { createLeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import { createSweep } from '../../workers/settlement/sweep.ts';
 import type { Sweep, SweepDeps } from '../../workers/settlement/sweep.ts';
 import { createRecordingLog } from './recording-log.ts';

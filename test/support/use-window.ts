@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
 
 /** What a key or a tenant takes, as use.lua keeps it: an entry of each second, and the newest second by itself. */
 const ENTRY_BYTES = 14;

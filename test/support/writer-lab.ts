@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 
-import type { WriteOutcome } from '../../shared/infra/redis/requests/running-request.ts';
-import { createChunkWriters } from '../../workers/pipeline/chunks/chunk-writer.ts';
+import type { WriteOutcome } from '../../shared/requests/delivery.ts';
+import { createChunkWriters } from '../../workers/pipeline/chunk-writer.ts';
 import { FIRST_DELIVERY, idleLease } from './idle-lease.ts';
 
 interface Append {

@@ -2,17 +2,16 @@ import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { BatchStatus } from '../../shared/contracts/batches.ts';
 import { LOST } from '../../shared/contracts/events.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
-import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { BatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
+import type { RecentWrites } from '../../shared/redis/replay-log.ts';
+import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
+import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { EventSink } from '../../shared/webhooks/event-sink.ts';
-import type { KeepLead } from './send-slice.ts';
+import type { EventSink } from '../../shared/webhooks/publish.ts';
+import type { KeepLead, ReadLines } from './send-slice.ts';
 import { hasUnsent, isAtRest, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
-import type { ReadLines } from './read-lines.ts';
 
 export interface CloseBatchDeps {
   work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'reopened' | 'finish' | 'close'>;

@@ -1,19 +1,19 @@
 import { encodeEntry, eventsOf, FAULT } from '../../shared/contracts/events.ts';
 import type { Terminal } from '../../shared/contracts/events.ts';
-import type { EndedAnswer } from '../../shared/contracts/stored-answer.ts';
-import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
-import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
-import type { LineRetry } from '../../shared/infra/mongo/batches/batch-lines.ts';
-import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import { endOf, outageOf } from '../../shared/domain/requests/outage.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
+import type { AnswerCache } from '../../shared/requests/answers.ts';
+import type { BatchQueue } from '../../shared/requests/queue-store.ts';
+import type { LineRetry } from '../../shared/mongo/batches/batch-lines.ts';
+import type { BatchWorkRepository, LineEnd } from '../../shared/mongo/batches/batch-work-repository.ts';
+import { endOf, outageOf } from '../../shared/domain/request-times.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
-import type { FailedTries } from './failed-tries.ts';
-import { answeredAt, nextRetry } from './line-retry.ts';
+import type { FailedTries } from './line-state.ts';
+import { answeredAt, nextRetry } from './line-state.ts';
 import type { OpenBatch, SentLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
-import type { ReadLines } from './read-lines.ts';
+import type { ReadLines } from './send-slice.ts';
 
 export interface CollectEndsDeps {
   work: Pick<BatchWorkRepository, 'end' | 'renumber' | 'count'>;

@@ -1,19 +1,64 @@
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { BATCH_LEASE } from '../../shared/infra/redis/requests/admit-call.ts';
-import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import { createBatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
+import type { BatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
+import { createPrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
+import type { ChatQueues } from '../../shared/queue/queues.ts';
+import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
+import { BATCH_LEASE } from '../../shared/requests/admit-arguments.ts';
+import { createAnswerCache } from '../../shared/requests/answers.ts';
+import { createBatchQueue } from '../../shared/requests/queue-store.ts';
+import type { BatchQueue } from '../../shared/requests/queue-store.ts';
+import type { EventSink } from '../../shared/webhooks/publish.ts';
+import type { WorkerEventBus } from '../worker-events.ts';
+import { createCloseBatch } from './close-batch.ts';
 import type { CloseBatch } from './close-batch.ts';
+import { createCollectEnds } from './collect-ends.ts';
 import type { CollectEnds } from './collect-ends.ts';
+import { createFillQueue } from './fill-queue.ts';
 import type { FillQueue } from './fill-queue.ts';
-import { createNoteProgress } from './note-progress.ts';
+import { createFailedTries } from './line-state.ts';
 import { rewind } from './open-batch.ts';
-import type { ProviderWatch } from './provider-watch.ts';
-import { createRefreshShard } from './refresh-shard.ts';
+import type { OpenBatch } from './open-batch.ts';
+import { createProviderWatch } from './provider-watch.ts';
+import type { ProviderWatch, ProviderWatchDeps } from './provider-watch.ts';
+import { openSendLine } from './send-line.ts';
+import type { OpenSendLineDeps } from './send-line.ts';
+import { createReadLines } from './send-slice.ts';
 import type { KeepLead } from './send-slice.ts';
-import { createDoForBatch, emptyShard, isResting, NEVER } from './shard-batches.ts';
+import { NEVER, createDoForBatch, createRefreshShard, emptyShard, isResting } from './shard-batches.ts';
 import type { ShardBatches } from './shard-batches.ts';
+
+interface NoteProgressDeps {
+  work: Pick<BatchWorkRepository, 'noteProgress'>;
+  watch: Pick<ProviderWatch, 'isDown'>;
+  clock: Clock;
+}
+
+/** Writes to a batch's row what its tenant sees of its progress, if that has changed. */
+type NoteProgress = (batch: OpenBatch, keepLead: KeepLead) => Promise<void>;
+
+function createNoteProgress({ work, watch, clock }: NoteProgressDeps): NoteProgress {
+  /** Whether lines wait because their tier is down, or all lines that are left wait for their next try. */
+  function waitsForProvider({ ready, later, held, inFlight }: OpenBatch): boolean {
+    const isHeld = [...held.keys()].some(watch.isDown);
+    return isHeld || (later.length > 0 && ready.length === 0 && inFlight.size === 0);
+  }
+
+  return async (batch, keepLead) => {
+    const { row, counts, inFlight } = batch;
+    const waitingFor = batch.waitingFor ?? (waitsForProvider(batch) ? 'provider' : null);
+    const hasBegun = inFlight.size > 0 || counts.completed > 0;
+    const startedAt = row.startedAt ?? (hasBegun ? clock.now() : undefined);
+    const state = { ...counts, waitingFor, ...(startedAt === undefined ? {} : { startedAt }) };
+    const text = JSON.stringify({ ...counts, waitingFor, hasBegun });
+    if (text === batch.noted) return;
+    // A state written by a former leader would stay wrong: the present one writes changes only.
+    await keepLead();
+    await work.noteProgress(row.tenantId, row._id, state);
+    batch.noted = text;
+  };
+}
 
 export interface DispatcherDeps {
   work: Pick<BatchWorkRepository, 'open' | 'count' | 'noteProgress' | 'removeUnstarted'>;
@@ -114,4 +159,69 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     },
     release: (shard) => leases.release(shard, BATCH_LEASE),
   };
+}
+
+interface OpenWatchDeps extends Omit<ProviderWatchDeps, 'now'> {
+  telemetry: Pick<WorkerEventBus, 'on'>;
+}
+
+export interface OpenDispatcherDeps extends OpenSendLineDeps, Omit<OpenWatchDeps, 'routing'> {
+  queues: ChatQueues;
+  leases: LeaderLease;
+  events: Pick<EventSink, 'publish'>;
+  hasReconnectedRecently: (shard: number) => boolean;
+  /** How long an answer is kept for its reader. */
+  retentionMs: number;
+}
+
+function openProviderWatch({ routing, breakers, telemetry, log }: OpenWatchDeps): ProviderWatch {
+  const watch = createProviderWatch({ routing, breakers, now: () => performance.now(), log });
+  // What anybody's request finds out about a provider counts for lines, too.
+  telemetry.on('request.finished', ({ envelope, answer }) => {
+    watch.noteEnd(envelope.tier, answer.trace, false);
+  });
+  return watch;
+}
+
+/** Puts together what runs batches: see dispatcher.ts for what it does. */
+export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
+  const { mongo, redis, keyspace, queues, admissions, leases, events, recentWrites, hasReconnectedRecently } = deps;
+  const { retentionMs, clock, log } = deps;
+  const work = createBatchWorkRepository(mongo);
+  const queue = createBatchQueue(redis, keyspace);
+  const failedTries = createFailedTries({ admissions, recentWrites });
+  const lines = createReadLines({ work, queue, failedTries });
+  const watch = openProviderWatch(deps);
+  return createDispatcher({
+    work,
+    fillQueue: createFillQueue({
+      work,
+      queue,
+      countWaiting: (shard) => queues.queue(shard, 'batch').getJobCountByTypes('waiting', 'prioritized'),
+      lines,
+      watch,
+      clock,
+      principals: createPrincipalRepository(mongo),
+      sendLine: openSendLine(deps, watch),
+    }),
+    collectEnds: createCollectEnds({
+      work,
+      queue,
+      lines,
+      failedTries,
+      watch,
+      answers: createAnswerCache(redis, keyspace),
+      retentionMs,
+      clock,
+      random: Math.random,
+      log,
+    }),
+    queue,
+    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock, log }),
+    watch,
+    leases,
+    hasReconnectedRecently,
+    clock,
+    log,
+  });
 }

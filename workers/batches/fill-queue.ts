@@ -1,13 +1,12 @@
-import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
-import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
+import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
+import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { isDue } from './line-retry.ts';
-import { createFindSender } from './line-sender.ts';
+import { isDue } from './line-state.ts';
+import { createFindSender } from './send-line.ts';
 import type { OpenBatch, OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
-import type { ReadLines } from './read-lines.ts';
+import type { ReadLines, KeepLead, SendSliceDeps } from './send-slice.ts';
 import { createSendSlice } from './send-slice.ts';
-import type { KeepLead, SendSliceDeps } from './send-slice.ts';
 
 export interface FillQueueDeps extends Pick<SendSliceDeps, 'work' | 'sendLine'> {
   queue: Pick<BatchQueue, 'states'>;

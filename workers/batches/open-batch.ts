@@ -1,9 +1,9 @@
 import type { BatchWait } from '../../shared/contracts/batches.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
-import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchCounts, WaitingLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import { createLineTokens } from './line-tokens.ts';
-import type { LineTokens } from './line-tokens.ts';
+import type { BatchRow } from '../../shared/mongo/batches/batch-repository.ts';
+import type { BatchCounts, WaitingLine } from '../../shared/mongo/batches/batch-work-repository.ts';
+import { createLineTokens } from './line-state.ts';
+import type { LineTokens } from './line-state.ts';
 
 /** A line that has yet to be sent, and what the leader knows of it beside its row, which is read when it is sent. */
 export interface OpenLine extends Pick<WaitingLine, 'index' | 'retry'> {

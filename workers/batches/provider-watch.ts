@@ -1,9 +1,9 @@
 import type { Tier } from '../../shared/contracts/chat-request.ts';
-import type { RequestTrace } from '../../shared/contracts/request-trace.ts';
-import type { RoutingTable } from '../../shared/domain/routing/routing.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { Breakers } from '../pipeline/breakers/breakers.ts';
-import { answeredAt } from './line-retry.ts';
+import type { RequestTrace } from '../../shared/contracts/events.ts';
+import type { RoutingTable } from '../../shared/domain/routing.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { Breakers } from '../pipeline/breakers.ts';
+import { answeredAt } from './line-state.ts';
 
 /** What the batch leader knows about the providers behind each tier. */
 export interface ProviderWatch {

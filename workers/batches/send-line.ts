@@ -1,21 +1,31 @@
-import { estimatePromptTokens, promptTokensAbove } from '../../shared/admission/admission.ts';
-import type { createAdmission } from '../../shared/admission/admission.ts';
-import type { Enqueuer } from '../../shared/admission/enqueue.ts';
-import { toRefusal } from '../../shared/admission/refusals.ts';
-import type { Refusal } from '../../shared/admission/refusals.ts';
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { BatchWait } from '../../shared/contracts/batches.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
-import { parseStoredRequest, UnreadableError } from '../../shared/contracts/stored-request.ts';
-import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
-import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { STORED_ANSWER_MS, UnreadableError, parseStoredRequest } from '../../shared/contracts/request-envelope.ts';
+import { allowsScope } from '../../shared/domain/api-key.ts';
+import type { Principal } from '../../shared/domain/principal.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { SendableLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import type { LineTokens } from './line-tokens.ts';
-import type { OpenLine } from './open-batch.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import { createAccountRepository } from '../../shared/mongo/accounts/account-repository.ts';
+import type { SendableLine } from '../../shared/mongo/batches/batch-work-repository.ts';
+import type { MongoConnection } from '../../shared/mongo/connection.ts';
+import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keyspace } from '../../shared/redis/keyspace.ts';
+import type { RecentWrites } from '../../shared/redis/replay-log.ts';
+import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
+import { createAdmission, estimatePromptTokens, promptTokensAbove } from '../../shared/requests/admission.ts';
+import type { AdmissionDeps } from '../../shared/requests/admission.ts';
+import { createLineStore } from '../../shared/requests/body-store.ts';
+import { createEnqueuer } from '../../shared/requests/enqueue.ts';
+import type { Enqueuer } from '../../shared/requests/enqueue.ts';
+import { toRefusal } from '../../shared/requests/refusals.ts';
+import type { Refusal } from '../../shared/requests/refusals.ts';
+import type { LineTokens } from './line-state.ts';
+import type { OpenBatch, OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 
 export type LineSendResult =
@@ -126,3 +136,78 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
 }
 
 export type SendLine = ReturnType<typeof createSendLine>;
+
+/** Who sends a batch's lines, or why its key may no longer send. */
+export type LineSender = { principal: Principal } | { fault: ErrorDetail };
+
+/** For how many milliseconds a key's permissions are cached; admission sees revocations and suspensions at once. */
+export const SENDER_MS = 2_000;
+
+const REVOKED: ErrorDetail = { code: 'invalid_api_key', message: 'The API key of this batch has been revoked.' };
+const NOT_ALLOWED: ErrorDetail = {
+  code: 'endpoint_not_allowed',
+  message: 'The API key of this batch has no scope for chat any more.',
+};
+const EXPIRED: ErrorDetail = { code: 'expired_api_key', message: 'The API key of this batch has expired.' };
+
+export function createFindSender(principals: Pick<PrincipalRepository, 'findByKey'>, clock: Clock) {
+  const known = new WeakMap<OpenBatch, { sender: LineSender; until: number }>();
+
+  async function lookUp({ row }: OpenBatch): Promise<LineSender> {
+    const principal = await principals.findByKey(row.tenantId, row.keyId);
+    if (principal === undefined || principal.keyStatus === 'revoked') return { fault: REVOKED };
+    if (principal.expiresAt !== undefined && principal.expiresAt <= clock.now()) return { fault: EXPIRED };
+    if (!allowsScope(principal.scopes, 'chat')) return { fault: NOT_ALLOWED };
+    return { principal };
+  }
+
+  return async (batch: OpenBatch): Promise<LineSender> => {
+    const last = known.get(batch);
+    if (last !== undefined && last.until > performance.now()) return last.sender;
+    const sender = await lookUp(batch);
+    known.set(batch, { sender, until: performance.now() + SENDER_MS });
+    return sender;
+  };
+}
+
+export type FindSender = ReturnType<typeof createFindSender>;
+
+/** What is needed to admit and enqueue a line, as for any request. */
+export interface OpenSendLineDeps extends Pick<
+  AdmissionDeps,
+  'accountStore' | 'routing' | 'isFull' | 'pseudonyms' | 'clock' | 'log'
+> {
+  mongo: MongoConnection;
+  redis: RedisClient;
+  keyspace: Keyspace;
+  admissions: AdmissionStore;
+  /** Replayed whenever Redis is back. */
+  recentWrites: Pick<RecentWrites, 'note'>;
+  requestTimeoutMs: number;
+  /** The name under which the shard's lease is held. */
+  workerId: string;
+}
+
+/** Opens the parts that admit and enqueue lines. */
+export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): SendLine {
+  const { mongo, redis, keyspace, admissions, recentWrites, requestTimeoutMs, clock, log } = deps;
+  const enqueuer = createEnqueuer({
+    line: createLineStore(redis, keyspace, requestTimeoutMs),
+    // No caller got an error for the line, so if a worker already has it, it runs on and is later found as sent.
+    store: { voidForGood: admissions.void, disown: admissions.void },
+    giveUpAfterMs: requestTimeoutMs,
+    recentWrites,
+    clock,
+    log,
+  });
+  const admit = createAdmission({
+    ...deps,
+    store: admissions,
+    accounts: createAccountRepository(mongo),
+    takeBack: (requestId, principal, isRefused) => {
+      // A line refused by a full Redis is sent again under the same id; if it was admitted before, it is found.
+      if (!isRefused) enqueuer.takeBack(requestId, principal);
+    },
+  });
+  return createSendLine({ admit, enqueuer, watch, leaderId: deps.workerId, log });
+}

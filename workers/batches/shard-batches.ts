@@ -1,7 +1,13 @@
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { isBadDocument } from '../../shared/infra/mongo/mongo-faults.ts';
-import { isBadKey } from '../../shared/infra/redis/scripts.ts';
-import { rewind } from './open-batch.ts';
+import { isEndedBatch } from '../../shared/contracts/batches.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { BatchRow } from '../../shared/mongo/batches/batch-repository.ts';
+import type { BatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
+import { isBadDocument } from '../../shared/mongo/faults.ts';
+import { isBadKey } from '../../shared/redis/scripts.ts';
+import type { BatchFate, BatchQueue } from '../../shared/requests/queue-store.ts';
+import type { CloseBatch } from './close-batch.ts';
+import { openBatch, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 
 /** What a leader knows about its shard. Times come from `performance.now`, which is never set back. */
@@ -48,5 +54,88 @@ export function createDoForBatch(log: Logger): DoForBatch {
       const batch = shard.open.get(batchId);
       if (batch !== undefined) rewind(batch);
     }
+  };
+}
+
+export interface RefreshShardDeps {
+  work: Pick<BatchWorkRepository, 'open' | 'count' | 'removeUnstarted'>;
+  queue: Pick<BatchQueue, 'decide'>;
+  closeBatch: Pick<CloseBatch, 'publish'>;
+  doForBatch: DoForBatch;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Brings the knowledge of a shard up to date: new batches, cancelled ones, ended ones whose event is unpublished. */
+export type RefreshShard = (shard: number, known: ShardBatches) => Promise<void>;
+
+/** How often the shard's batch rows are read, which is also the delay of a cancellation. */
+const ROWS_MS = 500;
+/** An upload older than this has lost its ingress: a request has five minutes to arrive. */
+const UPLOAD_MAX_MS = 600_000;
+
+function forgetOthers({ open, resting }: ShardBatches, rows: readonly BatchRow[]): void {
+  const ids = new Set(rows.map(({ _id }) => _id));
+  for (const known of [open, resting]) for (const batchId of known.keys()) if (!ids.has(batchId)) known.delete(batchId);
+}
+
+/** Does nothing if the rows were read less than ROWS_MS ago. */
+export function createRefreshShard({
+  work,
+  queue,
+  closeBatch,
+  doForBatch,
+  clock,
+  log,
+}: RefreshShardDeps): RefreshShard {
+  function removeUnstarted({ tenantId, _id, status }: BatchRow): Promise<void> {
+    return work.removeUnstarted(tenantId, _id, status, clock.now());
+  }
+
+  /** Undefined: Redis is full or unavailable. Other batches continue; this one is tried again at the next read. */
+  async function decide({ shard, _id: batchId }: BatchRow): Promise<BatchFate | undefined> {
+    return queue.decide(shard, batchId, 'running').catch((error: unknown) => {
+      log.warn('A batch cannot be taken up yet.', { batchId, error });
+      return undefined;
+    });
+  }
+
+  async function takeUp({ open }: ShardBatches, row: BatchRow): Promise<void> {
+    const { _id: batchId, tenantId } = row;
+    // A started batch needs no new decision: a full Redis would not give one, and the lines have to end.
+    const fate = row.startedAt === undefined ? await decide(row) : 'running';
+    if (fate === 'refused') {
+      // MongoDB became unavailable as the batch started, and its caller got an error.
+      log.info('A batch that was refused is removed.', { batchId, tenantId });
+      await removeUnstarted(row);
+    } else if (fate === 'running') {
+      log.info('A batch is taken up.', { batchId, tenantId, count: row.total });
+      open.set(batchId, openBatch(row, await work.count(tenantId, batchId)));
+    }
+  }
+
+  async function goOnWith(batch: OpenBatch, row: BatchRow): Promise<void> {
+    // A line that had failed waits again. Counted as failed as well as by its next end, it would be one too many.
+    if (row.reopened !== batch.row.reopened) batch.counts = await work.count(row.tenantId, row._id);
+    batch.row = row;
+  }
+
+  async function look(known: ShardBatches, row: BatchRow): Promise<void> {
+    const batch = known.open.get(row._id);
+    if (row.status === 'validating') {
+      if (clock.now() - row.createdAt > UPLOAD_MAX_MS) await removeUnstarted(row);
+    } else if (isEndedBatch(row.status)) {
+      known.open.delete(row._id);
+      await doForBatch(known, row._id, () => closeBatch.publish({ row }));
+    } else if (batch === undefined) await takeUp(known, row);
+    else await goOnWith(batch, row);
+  }
+
+  return async (shard, known) => {
+    if (performance.now() - known.readAt < ROWS_MS) return;
+    const rows = await work.open(shard);
+    known.readAt = performance.now();
+    forgetOthers(known, rows);
+    for (const row of rows) await look(known, row);
   };
 }

@@ -1,13 +1,66 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { ComplianceSubject, KnownRequest } from '../../shared/contracts/compliance.ts';
-import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
-import type { ConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
-import type { OutboxSearch } from '../../shared/infra/redis/requests/outbox.ts';
-import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import type { ErasableRequest, RequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
+import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
+import type { KeyMode, SearchedSpace } from '../../shared/contracts/space.ts';
+import type { Pseudonyms } from '../../shared/domain/pseudonyms.ts';
+import { seqAt } from '../../shared/domain/request-times.ts';
+import type { ConversationEraser } from '../../shared/mongo/compliance/conversation-eraser.ts';
+import type { ErasureRepository } from '../../shared/mongo/compliance/erasure-repository.ts';
+import type { DeliveryRef } from '../../shared/requests/delivery.ts';
+import type { OutboxSearch } from '../../shared/requests/outbox.ts';
+import type { RecordStore } from '../../shared/requests/record-store.ts';
+import type { ErasableRequest, RequestEraser } from '../../shared/requests/request-eraser.ts';
 import type { JobHands } from './run-job.ts';
-import { isRecordOf, isWithin, withoutSubject } from './subject-records.ts';
+
+/** Where a settlement record names its entity. */
+const ENTITY_FIELD = /("entityId"\s*:\s*)("(?:[^"\\]|\\.)*")/g;
+
+const isWithin = ({ tenantId, mode }: SearchedSpace, row: { tenantId: string; mode: KeyMode }) =>
+  row.tenantId === tenantId && (mode === 'any' || row.mode === mode);
+
+/** Undefined: not a valid JSON string. */
+function textOf(quoted: string): string | undefined {
+  try {
+    // If quoted text parses at all, it is a string.
+    return JSON.parse(quoted) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a record names the subject and was accepted up to `seq`; a pseudonym names nobody. */
+function isRecordOf(subject: ComplianceSubject, seq: number, pseudonyms: Pseudonyms) {
+  const { tenantId, entityId } = subject;
+  return (record: SettlementRecord): boolean =>
+    isWithin(subject, record) &&
+    seqAt(record.acceptedAt) <= seq &&
+    (entityId === undefined
+      ? record.entityId !== undefined && !pseudonyms.isOne(tenantId, record.entityId)
+      : record.entityId === entityId);
+}
+
+/**
+ * A dead letter with the subject's names replaced by pseudonyms; undefined: it contains none of them, so it stays
+ * unchanged. It may not be a valid record, so it is treated as plain text. The entity is replaced only in its own
+ * field: an entity may be called `chat` or `live`, and the rest is somebody's money.
+ */
+function withoutSubject(
+  raw: string,
+  { tenantId, mode, entityId }: ComplianceSubject,
+  pseudonyms: Pseudonyms,
+): string | undefined {
+  const isOwn = raw.includes(JSON.stringify(tenantId)) && (mode === 'any' || raw.includes(`"mode":"${mode}"`));
+  if (!isOwn) return undefined;
+  const text = raw.replaceAll(ENTITY_FIELD, (field, before: string, quoted: string) => {
+    // The expression may match a JSON string that is not valid.
+    const plain = textOf(quoted);
+    const isMeant = entityId === undefined ? plain !== undefined : plain === entityId;
+    if (plain === undefined || !isMeant || pseudonyms.isOne(tenantId, plain)) return field;
+    return before + JSON.stringify(pseudonyms.of(tenantId, plain));
+  });
+  return text === raw ? undefined : text;
+}
 
 /** Whose requests are deleted: one entity's, or all of the tenant's. */
 export interface DeletedSubject extends ComplianceSubject {
@@ -28,7 +81,7 @@ export interface EraseRequestsDeps {
 export interface EraseRequests {
   /** Cancels open requests accepted up to `seq`, and waits for them to end. Returns how many there were. */
   end(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
-  /** Waits until their charges are booked; settlement names no erased entity (shared/compliance/erasure-gate.ts). */
+  /** Waits until their charges are booked; settlement names no erased entity (shared/erasure-gate.ts). */
   settled(subject: DeletedSubject, seq: number, hands: JobHands): Promise<void>;
   /** Erases what they left. Returns how many requests had left something. */
   erase(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
@@ -140,5 +193,24 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
         .map(({ requestId }) => requestId);
       await traces.unlist(shard, tenantId, pseudonym, gone);
     },
+  };
+}
+
+export interface EraseDeletedDeps {
+  erasures: Pick<ErasureRepository, 'latest'>;
+  eraser: Pick<RequestEraser, 'erase'>;
+}
+
+/**
+ * Erases what is left of an ended request whose entity or whole tenant was deleted after the request was accepted: a
+ * finished deletion does not come back for it. The charge stays. Safe to repeat.
+ */
+export function createEraseDeleted({ erasures, eraser }: EraseDeletedDeps) {
+  return async ({ shard, requestId, tenantId, facts }: DeliveryRef): Promise<void> => {
+    if (facts === undefined) return;
+    const { mode, seq, entityHash, idempotency } = facts;
+    const space = { tenantId, mode };
+    const upTo = await erasures.latest(space, entityHash);
+    if (seq <= upTo) await eraser.erase(shard, space, { requestId, name: idempotency?.name }, upTo);
   };
 }

@@ -1,15 +1,15 @@
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { decodeEntry } from '../../shared/contracts/events.ts';
-import type { EndedAnswer } from '../../shared/contracts/stored-answer.ts';
-import { parseEnvelope } from '../../shared/contracts/stored-request.ts';
-import { ceilingsOf, DEFAULT_WEIGHT } from '../../shared/domain/limits/defaults.ts';
-import { timeOfSeq } from '../../shared/domain/requests/acceptance-order.ts';
+import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
+import { parseEnvelope } from '../../shared/contracts/request-envelope.ts';
+import { ceilingsOf, DEFAULT_WEIGHT } from '../../shared/domain/limit-defaults.ts';
+import { timeOfSeq } from '../../shared/domain/request-times.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
-import type { ExportRows } from '../../shared/infra/mongo/compliance/export-rows.ts';
-import type { AnswerRow } from '../../shared/infra/mongo/requests/answer-repository.ts';
-import type { RequestIntentRow } from '../../shared/infra/mongo/requests/request-intents.ts';
-import type { EntityRow } from '../../shared/infra/mongo/entities/entity-repository.ts';
-import type { BatchLineRow } from '../../shared/infra/mongo/batches/batch-lines.ts';
+import type { ExportRows } from '../../shared/mongo/compliance/export-rows.ts';
+import type { AnswerRow } from '../../shared/mongo/requests/answer-repository.ts';
+import type { RequestIntentRow } from '../../shared/mongo/requests/request-intents.ts';
+import type { EntityRow } from '../../shared/mongo/entities/entity-repository.ts';
+import type { BatchLineRow } from '../../shared/mongo/batches/batch-lines.ts';
 
 /** One file of an export: its name without the ending, and its lines as objects. */
 export interface ExportFile {

@@ -1,11 +1,11 @@
 import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import type { ComplianceWorkRepository } from '../../shared/infra/mongo/compliance/compliance-work-repository.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { ComplianceJobRow } from '../../shared/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceWorkRepository } from '../../shared/mongo/compliance/compliance-work-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { ComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
-import { repeat } from '../../shared/lifecycle/repeat.ts';
-import type { EventSink, WebhookEvent } from '../../shared/webhooks/event-sink.ts';
+import type { ComplianceQueue } from '../../shared/queue/queues.ts';
+import { repeat } from '../../shared/lifecycle/clock.ts';
+import type { EventSink, WebhookEvent } from '../../shared/webhooks/publish.ts';
 
 /** A running job's hold on its claim. */
 export interface JobHands {

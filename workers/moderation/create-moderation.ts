@@ -1,5 +1,5 @@
-import type { ModerationConfig } from '../../shared/config/moderation-backend-settings.ts';
-import type { HttpClient } from '../../shared/infra/http/http-client.ts';
+import type { ModerationConfig } from '../../shared/config/settings-schema.ts';
+import type { HttpClient } from '../../shared/http/http-client.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import { createHeldWindow } from './held-window.ts';
 import { createLocalModerator } from './local/local-moderator.ts';

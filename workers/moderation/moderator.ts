@@ -1,4 +1,4 @@
-import type { ModerationSettings } from '../../shared/contracts/moderation-settings.ts';
+import type { ModerationSettings } from '../../shared/contracts/space.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /**

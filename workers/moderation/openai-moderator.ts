@@ -1,10 +1,9 @@
-import { isRecord } from '../../shared/contracts/parse.ts';
-import { createEndpoint } from '../../shared/infra/http/http-call.ts';
-import type { HttpClient } from '../../shared/infra/http/http-client.ts';
-import { withRetries } from '../../shared/infra/http/retry.ts';
-import { wellFormedJson } from '../../shared/contracts/well-formed-json.ts';
-import { parseObject } from '../providers/http/parse-json.ts';
-import { endpointUrl, postToProvider, readDocument } from '../providers/http/post-to-provider.ts';
+import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
+import { createEndpoint } from '../../shared/http/http-call.ts';
+import type { HttpClient } from '../../shared/http/http-client.ts';
+import { withRetries } from '../../shared/http/retry.ts';
+import { parseObject } from '../providers/call-provider.ts';
+import { endpointUrl, postToProvider, readDocument } from '../providers/post-to-provider.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator.ts';
 import type { Moderator } from './moderator.ts';

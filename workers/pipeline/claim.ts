@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
-import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
-import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
+import type { Pseudonyms } from '../../shared/domain/pseudonyms.ts';
+import { DEFAULT_RATES } from '../../shared/domain/routing.ts';
+import type { Rates, RoutingTable } from '../../shared/domain/routing.ts';
 import { FAULT } from '../../shared/contracts/events.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
 import type {
   ClaimedRequest,
   DeliveryRef,
@@ -14,9 +14,9 @@ import type {
   Held,
   RecordFacts,
   Unreadable,
-} from '../../shared/infra/redis/requests/running-request.ts';
-import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
+} from '../../shared/requests/delivery.ts';
+import type { RequestStore } from '../../shared/requests/delivery-store.ts';
+import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import type { AnswerSoFar, Claimed, Delivery, Lease } from './stage.ts';
 

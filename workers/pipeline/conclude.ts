@@ -1,10 +1,10 @@
 import { outOfTime, ServiceError, toRetrySeconds, unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { ConversationRepository } from '../../shared/mongo/entities/conversation-repository.ts';
 import { withTimeLimit } from '../../shared/lifecycle/clock.ts';
-import { estimateUsage } from './prompt/answer-usage.ts';
+import { estimateUsage } from './spending.ts';
 import { Interrupted, Stopped } from './stage.ts';
 import type { Bound, Claimed, Outcome } from './stage.ts';
 

@@ -1,14 +1,14 @@
 import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { statusOf } from '../../shared/infra/redis/requests/running-request.ts';
+import { priceUsage } from '../../shared/domain/pricing.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { ConversationRepository } from '../../shared/mongo/entities/conversation-repository.ts';
+import { statusOf } from '../../shared/requests/delivery.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { FinishJournal } from '../settlement/finish-journal.ts';
+import type { FinishJournal } from '../settlement/recover-lost.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
-import { askedTokens } from './prompt/answer-usage.ts';
+import { askedTokens } from './spending.ts';
 import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {

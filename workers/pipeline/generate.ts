@@ -1,19 +1,67 @@
+import { orderTargets } from '../../shared/domain/routing.ts';
+import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
-import { withRetries } from '../../shared/infra/http/retry.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import { withRetries } from '../../shared/http/retry.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
 import { ProviderError } from '../providers/provider.ts';
-import type { Capacities } from './capacity/capacities.ts';
-import { BreakerOpenError } from './breakers/circuit.ts';
-import type { ChunkWriter } from './chunks/chunk-writer.ts';
-import { estimatePrompt } from './lease/estimate-tokens.ts';
-import { promptFor } from './prompt/fit-window.ts';
-import { createCallTarget, hasOtherTarget } from './provider-call/call-target.ts';
-import type { CallTargetDeps, Route } from './provider-call/call-target.ts';
-import { NotJsonError, noJson, toCallerError } from './provider-call/caller-error.ts';
-import { addFailure, noFailures, worstOf } from './provider-call/target-failures.ts';
-import type { TargetFailures } from './provider-call/target-failures.ts';
-import { traceSkipped } from './provider-call/trace-provider-call.ts';
+import { createCallTarget, hasOtherTarget, traceSkipped } from './call-target.ts';
+import type { CallTargetDeps, Route } from './call-target.ts';
+import { NotJsonError, noJson, toCallerError } from './caller-error.ts';
+import type { Capacities } from './capacities.ts';
+import type { ChunkWriter } from './chunk-writer.ts';
+import { BreakerOpenError } from './circuit.ts';
+import { TooLongError, promptFor } from './fit-window.ts';
+import { estimatePrompt } from './spending.ts';
 import { Stopped } from './stage.ts';
-import type { Generated, Outcome, Routed, Stage } from './stage.ts';
+import type { Assembled, Generated, Outcome, Routed, Stage } from './stage.ts';
+
+/** How the targets of a request have failed so far. */
+export interface TargetFailures {
+  /** The failure of the target that was called last. */
+  called: unknown;
+  /** Among the skipped targets, the failure of the one whose circuit breaker lets a call through first. */
+  open: BreakerOpenError | undefined;
+  /** The failure of the target whose window was too small by the fewest tokens. */
+  tooLong: TooLongError | undefined;
+  /** Targets with a smaller context window need not be called. */
+  windowTokensMin: number;
+  /** Milliseconds until the first target may be called again; Infinity: no target has said when. */
+  waitMs: number;
+}
+
+export function noFailures(): TargetFailures {
+  return { called: undefined, open: undefined, tooLong: undefined, windowTokensMin: 0, waitMs: Infinity };
+}
+
+/** The failure to report to the caller: a failed call before an open breaker, and that before a prompt's length. */
+export function worstOf({ called, open, tooLong }: TargetFailures): unknown {
+  return called ?? open ?? tooLong;
+}
+
+function addCall(failures: TargetFailures, error: unknown, { target }: Route): boolean {
+  failures.called = error;
+  if (!(error instanceof ProviderError)) return false;
+  failures.waitMs = Math.min(failures.waitMs, error.retryAfterMs);
+  // Models count tokens differently, so a target with a window of the same size is worth a try.
+  if (error.fault === 'too_long') failures.windowTokensMin = Math.max(failures.windowTokensMin, target.contextWindow);
+  return error.fault !== 'caller' && error.fault !== 'filtered';
+}
+
+/** Records why a target gave no answer. False: no other target can help. */
+export function addFailure(failures: TargetFailures, error: unknown, route: Route): boolean {
+  const { tooLong, open } = failures;
+  if (error instanceof TooLongError) {
+    if (tooLong === undefined || error.overTokens < tooLong.overTokens) failures.tooLong = error;
+    return true;
+  }
+  if (error instanceof BreakerOpenError) {
+    if (open === undefined || error.retryInMs < open.retryInMs) failures.open = error;
+    failures.waitMs = Math.min(failures.waitMs, error.retryInMs);
+    return true;
+  }
+  return addCall(failures, error, route);
+}
 
 export interface GenerateDeps extends CallTargetDeps {
   openWriter: (run: Routed) => ChunkWriter;
@@ -145,5 +193,33 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       // Saving an entity's turn takes long if MongoDB is unavailable; text must not wait for that.
       await writer?.settle(run.entity !== undefined);
     }
+  };
+}
+
+export interface SelectRouteDeps {
+  routing: { current(): RoutingTable };
+  random: () => number;
+  log: Logger;
+}
+
+/** The tier's targets in the order in which this request tries them. */
+export function createSelectRoute({ routing, random, log }: SelectRouteDeps): Stage<Assembled, Routed> {
+  return (run) => {
+    const { tier, requestId } = run.envelope;
+    const table = routing.current();
+    const targets = orderTargets(table.tiers[tier]?.targets ?? [], random).flatMap((target) => {
+      const provider = table.providers.get(target.provider);
+      return provider === undefined ? [] : [{ target, provider }];
+    });
+    if (targets.length > 0) return Promise.resolve({ ...run, targets });
+    log.warn('No provider is routed for the tier; an administrator sets it with PUT /admin/v1/tiers/{tier}.', {
+      requestId,
+      tier,
+    });
+    return Promise.reject(
+      new ServiceError('model_unavailable', `The model \`${tier}\` has no provider at the moment; try again later.`, {
+        retryAfterSeconds: 30,
+      }),
+    );
   };
 }

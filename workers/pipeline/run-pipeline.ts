@@ -3,7 +3,7 @@ import type { createConclude } from './conclude.ts';
 import type { createFinish } from './finish.ts';
 import { whileOwned } from './stage.ts';
 import type { Assembled, Claimed, Delivery, Ended, Generated, Outcome, Routed, Stage, WithEntity } from './stage.ts';
-import type { createStoreAnswer } from './store-answer.ts';
+import type { createStoreAnswer } from './save-answer.ts';
 
 export interface Stages {
   claim: ReturnType<typeof createClaim>;

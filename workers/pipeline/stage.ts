@@ -1,13 +1,12 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import type { FinishReason, Usage } from '../../shared/contracts/events.ts';
+import type { FinishReason, Usage, RequestTrace } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
-import type { RequestTrace } from '../../shared/contracts/request-trace.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ReportedUsage } from '../providers/provider.ts';
-import type { ContextSource, ContextValue } from './prompt/context-instruction.ts';
-import type { PromptParts } from './prompt/fit-window.ts';
-import type { Provider, Rates, Target } from '../../shared/domain/routing/routing.ts';
-import type { DeliveryRef, MadeClaim } from '../../shared/infra/redis/requests/running-request.ts';
+import type { ContextSource, ContextValue } from './context-instruction.ts';
+import type { PromptParts } from './fit-window.ts';
+import type { Provider, Rates, Target } from '../../shared/domain/routing.ts';
+import type { DeliveryRef, MadeClaim } from '../../shared/requests/delivery.ts';
 
 /** One step of the pipeline. Its input contains what the earlier stages added. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;

@@ -1,7 +1,7 @@
 import type { ChatMessage, Sampling } from '../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
-import type { HttpHead, ReadLater } from '../../shared/infra/http/http-call.ts';
-import type { Provider } from '../../shared/domain/routing/routing.ts';
+import type { HttpHead, ReadLater } from '../../shared/http/http-call.ts';
+import type { Provider } from '../../shared/domain/routing.ts';
 
 export interface ProviderCall {
   /** Sent as a header, so that the provider's log can be joined with ours. */

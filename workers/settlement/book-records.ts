@@ -1,15 +1,53 @@
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { Book } from '../../shared/infra/mongo/accounts/account-repository.ts';
-import { RefusedError, UnbookableError } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
-import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
-import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
-import { isReadable } from '../../shared/infra/redis/requests/outbox.ts';
-import type { Outbox, OutboxEntry, ReadableEntry } from '../../shared/infra/redis/requests/outbox.ts';
-import { isBadKey } from '../../shared/infra/redis/scripts.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { LookBacks } from './look-backs.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { AccountRepository, Book } from '../../shared/mongo/accounts/account-repository.ts';
+import { RefusedError, UnbookableError } from '../../shared/mongo/accounts/settlement-repository.ts';
+import type { SettlementRepository } from '../../shared/mongo/accounts/settlement-repository.ts';
+import type { TenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
+import { isBadKey } from '../../shared/redis/scripts.ts';
+import type { AccountStore } from '../../shared/redis/stores/account-store.ts';
+import { inTime } from '../../shared/redis/time-limits.ts';
+import { isReadable } from '../../shared/requests/outbox.ts';
+import type { Outbox, OutboxEntry, ReadableEntry } from '../../shared/requests/outbox.ts';
+
+/** How often a shard's unacknowledged entries are read again. */
+const LOOK_BACK_MS = 5_000;
+
+/**
+ * When the settlement leader rereads a shard's unacknowledged outbox entries (a look back): those that this process or
+ * an earlier leader has read, but whose booking failed or was interrupted. Between look backs it reads only new
+ * entries, so that a record that cannot be booked does not hold up the others.
+ */
+export interface LookBacks {
+  isDue(shard: number): boolean;
+  /** The next look back is due after LOOK_BACK_MS: no entry is left, or one that is left was just refused. */
+  postpone(shard: number): void;
+  /** The next round begins with a look back: a booking was interrupted, or another process may have led meanwhile. */
+  makeDue(shard: number): void;
+  noteBooked(shard: number): void;
+  /** Whether a record was booked since the last call; called at each look back that finds entries. */
+  takeBooked(shard: number): boolean;
+}
+
+export function createLookBacks(clock: Clock): LookBacks {
+  /** By shard; a shard without an entry is due at once. */
+  const lookedBackAt = new Map<number, number>();
+  const shardsWithBooked = new Set<number>();
+  return {
+    isDue: (shard) => clock.now() - (lookedBackAt.get(shard) ?? -Infinity) >= LOOK_BACK_MS,
+    postpone(shard) {
+      lookedBackAt.set(shard, clock.now());
+    },
+    makeDue(shard) {
+      lookedBackAt.delete(shard);
+    },
+    noteBooked(shard) {
+      shardsWithBooked.add(shard);
+    },
+    takeBooked: (shard) => shardsWithBooked.delete(shard),
+  };
+}
 
 export interface BookRecordsDeps {
   outbox: Pick<Outbox, 'acknowledge' | 'deadLetter'>;
@@ -141,5 +179,39 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
       });
       await bookOneByOne(shard, readable, options);
     }
+  };
+}
+
+export interface LoadBookDeps {
+  accounts: Pick<AccountRepository, 'read'>;
+  accountStore: Pick<AccountStore, 'publishBook'>;
+  log: Logger;
+}
+
+/**
+ * Brings a tenant's book to a Redis that has lost it, before a request that runs is granted more (request-store.ts). Never
+ * rejects: while MongoDB is away the request goes on, and the tenant's next admission or settlement brings the book.
+ */
+export function createLoadBook({ accounts, accountStore, log }: LoadBookDeps) {
+  /** All that a tenant runs is put back at once. */
+  const underWay = new Map<string, Promise<void>>();
+
+  async function load(shard: number, tenantId: string): Promise<void> {
+    const book = await accounts.read(tenantId);
+    if (book !== undefined) await accountStore.publishBook(shard, tenantId, book);
+  }
+
+  return (shard: number, tenantId: string): Promise<void> => {
+    let loading = underWay.get(tenantId);
+    if (loading === undefined) {
+      // Not longer: the lease that waits for it is renewed every three seconds.
+      loading = inTime(load(shard, tenantId))
+        .catch((error: unknown) => {
+          log.warn('The book of a tenant could not be brought to a Redis that had lost it.', { tenantId, error });
+        })
+        .finally(() => underWay.delete(tenantId));
+      underWay.set(tenantId, loading);
+    }
+    return loading;
   };
 }

@@ -1,13 +1,11 @@
-import type { OnDrift } from '../../shared/domain/usage/compare-book.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import type { AccountAudit, AuditedAccount } from '../../shared/infra/redis/accounts/account-audit.ts';
-import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import type { OnDrift } from '../../shared/domain/compare-book.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { ReconciliationRepository } from '../../shared/mongo/accounts/reconciliation-repository.ts';
+import type { AccountAudit, AuditedAccount, AccountStore, LastDrift } from '../../shared/redis/stores/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import type { LastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
-import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import type { Outbox } from '../../shared/requests/outbox.ts';
+import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 
 export interface ReconcileDeps {
   books: ReconciliationRepository;

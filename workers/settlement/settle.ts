@@ -1,10 +1,9 @@
-import { RefusedError } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
-import type { Outbox, OutboxEntry } from '../../shared/infra/redis/requests/outbox.ts';
+import { RefusedError } from '../../shared/mongo/accounts/settlement-repository.ts';
+import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
+import type { Outbox, OutboxEntry } from '../../shared/requests/outbox.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import { createBookRecords } from './book-records.ts';
+import { createBookRecords, createLookBacks } from './book-records.ts';
 import type { BookRecordsDeps } from './book-records.ts';
-import { createLookBacks } from './look-backs.ts';
 
 export interface SettleEvents {
   'settlement.booked': [records: number];

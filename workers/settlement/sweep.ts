@@ -1,10 +1,10 @@
 import { LOST } from '../../shared/contracts/events.ts';
-import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import type { Inflight, Overdue } from '../../shared/infra/redis/requests/inflight.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
-import { inTime } from '../../shared/infra/redis/timing.ts';
-import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
+import type { Inflight, Overdue } from '../../shared/requests/overdue.ts';
+import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
+import { inTime } from '../../shared/redis/time-limits.ts';
+import type { RequestStore } from '../../shared/requests/delivery-store.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
 import type { Delivery } from '../pipeline/stage.ts';
 import type { RecoverLost } from './recover-lost.ts';
 

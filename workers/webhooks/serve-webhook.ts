@@ -1,6 +1,6 @@
 import type { WebhookJob, WebhookQueueName } from '../../shared/contracts/jobs.ts';
-import type { WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
+import type { WebhookRepository } from '../../shared/mongo/webhooks/webhook-repository.ts';
+import type { WebhookQueue } from '../../shared/queue/queues.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { isSlow } from './deliver.ts';
 import type { DeliverNext } from './deliver.ts';

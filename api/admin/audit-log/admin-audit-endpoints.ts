@@ -1,10 +1,10 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import { ADMIN_ACTIONS } from '../../../shared/infra/mongo/administration/admin-audit-repository.ts';
+import { ADMIN_ACTIONS } from '../../../shared/mongo/administration/admin-audit-repository.ts';
 import type {
   AdminAuditRepository,
   AdminAuditRow,
-} from '../../../shared/infra/mongo/administration/admin-audit-repository.ts';
-import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
+} from '../../../shared/mongo/administration/admin-audit-repository.ts';
+import { defineAdminEndpoint, ok, exampleList, json, listQuery } from '../../contract/endpoint.ts';
 import {
   constant,
   integer,
@@ -18,7 +18,6 @@ import {
   toSeconds,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
-import { exampleList, json, listQuery } from '../../contract/operation.ts';
 
 const fields = {
   id: text(),

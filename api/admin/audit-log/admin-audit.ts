@@ -5,8 +5,8 @@ import type {
   AdminAuditEntry,
   AdminAuditRepository,
   AdminOutcome,
-} from '../../../shared/infra/mongo/administration/admin-audit-repository.ts';
-import type { Logger } from '../../../shared/infra/logging/logger.ts';
+} from '../../../shared/mongo/administration/admin-audit-repository.ts';
+import type { Logger } from '../../../shared/logging/logger.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { contextOf } from '../../http/request-context.ts';
 

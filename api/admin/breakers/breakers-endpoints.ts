@@ -1,9 +1,8 @@
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
-import { afterReset } from '../../../shared/domain/routing/breaker.ts';
-import type { ProviderRepository } from '../../../shared/infra/mongo/routing/provider-repository.ts';
-import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
-import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, listQuery } from '../../contract/operation.ts';
+import { afterReset } from '../../../shared/domain/breaker.ts';
+import type { ProviderRepository } from '../../../shared/mongo/routing/provider-repository.ts';
+import type { BreakerStore } from '../../../shared/redis/stores/breaker-store.ts';
+import { defineAdminEndpoint, ok, exampleList, json, listQuery } from '../../contract/endpoint.ts';
 import { findProvider } from '../providers/provider-settings.ts';
 import {
   BREAKER_EVENT_EXAMPLE,

@@ -1,8 +1,7 @@
-import { totalsOf } from '../../../shared/domain/routing/attempt-window.ts';
-import { DEFAULT_BREAKER, NEW_BREAKER } from '../../../shared/domain/routing/breaker.ts';
-import type { Breaker } from '../../../shared/domain/routing/breaker.ts';
-import type { ProviderRow } from '../../../shared/infra/mongo/routing/provider-repository.ts';
-import type { BreakerEvent } from '../../../shared/infra/redis/routing/breaker-store.ts';
+import { totalsOf, DEFAULT_BREAKER, NEW_BREAKER } from '../../../shared/domain/breaker.ts';
+import type { Breaker } from '../../../shared/domain/breaker.ts';
+import type { ProviderRow } from '../../../shared/mongo/routing/provider-repository.ts';
+import type { BreakerEvent } from '../../../shared/redis/stores/breaker-store.ts';
 import {
   boolean,
   constant,

@@ -1,19 +1,19 @@
 import Joi from 'joi';
 
-import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
-import type { BreakerSettings } from '../../../shared/domain/routing/breaker.ts';
-import { looksLikeApiKey } from '../../../shared/domain/keys/api-key.ts';
-import { CEILING_MAX } from '../../../shared/domain/routing/capacity.ts';
-import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
-import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
+import { DEFAULT_BREAKER } from '../../../shared/domain/breaker.ts';
+import type { BreakerSettings } from '../../../shared/domain/breaker.ts';
+import { looksLikeApiKey } from '../../../shared/domain/api-key.ts';
+import { CEILING_MAX } from '../../../shared/domain/capacity.ts';
+import { PROVIDER_KINDS } from '../../../shared/domain/routing.ts';
+import type { ProviderKind } from '../../../shared/domain/routing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { isPrivateHost } from '../../../shared/infra/http/public-address.ts';
+import { isPrivateHost } from '../../../shared/http/public-address.ts';
 import type {
   ProviderRepository,
   ProviderRow,
   ProviderSettings,
-} from '../../../shared/infra/mongo/routing/provider-repository.ts';
-import { countSchema } from '../../contract/number-schemas.ts';
+} from '../../../shared/mongo/routing/provider-repository.ts';
+import { countSchema } from '../../contract/json-schema.ts';
 import { found } from '../../contract/path-parameters.ts';
 
 const TIMEOUT_DEFAULT_MS = 600_000;

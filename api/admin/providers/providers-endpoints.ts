@@ -1,13 +1,12 @@
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { ProviderRepository } from '../../../shared/infra/mongo/routing/provider-repository.ts';
-import type { TierRepository } from '../../../shared/infra/mongo/routing/tier-repository.ts';
-import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
-import type { CapacityStore } from '../../../shared/infra/redis/routing/capacity-store.ts';
+import type { ProviderRepository } from '../../../shared/mongo/routing/provider-repository.ts';
+import type { TierRepository } from '../../../shared/mongo/routing/tier-repository.ts';
+import type { BreakerStore } from '../../../shared/redis/stores/breaker-store.ts';
+import type { CapacityStore } from '../../../shared/redis/stores/capacity-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
-import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { assertProviderName, findProvider, providerSchema, toProviderSettings } from './provider-settings.ts';
 import type { ProviderRules } from './provider-settings.ts';

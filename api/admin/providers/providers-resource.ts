@@ -1,9 +1,9 @@
-import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
-import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
-import type { ProviderRow } from '../../../shared/infra/mongo/routing/provider-repository.ts';
-import { sumOf } from '../../../shared/domain/routing/capacity.ts';
-import type { BreakerSnapshot } from '../../../shared/infra/redis/routing/breaker-store.ts';
-import type { CapacitySnapshot } from '../../../shared/infra/redis/routing/capacity-store.ts';
+import { DEFAULT_BREAKER } from '../../../shared/domain/breaker.ts';
+import { PROVIDER_KINDS } from '../../../shared/domain/routing.ts';
+import type { ProviderRow } from '../../../shared/mongo/routing/provider-repository.ts';
+import { sumOf } from '../../../shared/domain/capacity.ts';
+import type { BreakerSnapshot } from '../../../shared/redis/stores/breaker-store.ts';
+import type { CapacitySnapshot } from '../../../shared/redis/stores/capacity-store.ts';
 import {
   boolean,
   constant,

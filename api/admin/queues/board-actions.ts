@@ -6,9 +6,9 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { contextOf } from '../../http/request-context.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import type { RecordChanges } from '../../http/serve-endpoints.ts';
-import type { FailedFilter } from '../../../shared/infra/mongo/requests/failed-intents.ts';
+import type { FailedFilter } from '../../../shared/mongo/requests/failed-intents.ts';
 import type { ReplayFailed, ReplayReport } from '../requests/replay-failed.ts';
-import { SKIP_REASONS } from '../requests/replay-outcome.ts';
+import { SKIP_REASONS } from '../requests/replay-rules.ts';
 
 /** What an operator may do on the board. Bull Board's other actions (add, edit, empty, delete) are refused. */
 const ACTIONS = [

@@ -1,10 +1,10 @@
 import type { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import type { MetricsHistoryProvider } from '@bull-board/api/typings/app';
 
-import { countOf, percentileMs, sumTallies } from '../../../shared/domain/queues/job-tally.ts';
-import type { JobTally } from '../../../shared/domain/queues/job-tally.ts';
-import { DAY_MS, DAYS_KEPT, HOUR_MS, MINUTE_MS } from '../../../shared/infra/redis/queues/queue-history.ts';
-import type { HistoryKey, QueueHistory } from '../../../shared/infra/redis/queues/queue-history.ts';
+import { countOf, percentileMs, sumTallies } from '../../../shared/domain/job-tally.ts';
+import type { JobTally } from '../../../shared/domain/job-tally.ts';
+import { DAY_MS, DAYS_KEPT, HOUR_MS, MINUTE_MS } from '../../../shared/redis/stores/queue-history.ts';
+import type { HistoryKey, QueueHistory } from '../../../shared/redis/stores/queue-history.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 
 type Provider = Required<Pick<MetricsHistoryProvider, 'getHistory' | 'getLatency'>>;

@@ -1,10 +1,9 @@
 import { QUEUE_NAMES, WEBHOOK_QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
-import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import { createChatQueues } from '../../../shared/infra/queue/chat-queue.ts';
-import { openQueue } from '../../../shared/infra/queue/open-queue.ts';
-import type { ShardDirectory } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
-import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
+import type { Logger } from '../../../shared/logging/logger.ts';
+import { createChatQueues, openQueue } from '../../../shared/queue/queues.ts';
+import type { ShardDirectory } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import type { Keyspace } from '../../../shared/redis/keyspace.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import type { BullQueue } from './queues-endpoints.ts';

@@ -5,7 +5,7 @@ import type { Express, RequestHandler } from 'express';
 
 import type { AdminRole } from '../../../shared/config/secret-settings.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
+import { SIGN_IN_PATH } from '../access/authenticate-admin.ts';
 import { isStoreFault } from '../../http/error-handler.ts';
 import { contextOf } from '../../http/request-context.ts';
 import { guardBoard } from './board-actions.ts';

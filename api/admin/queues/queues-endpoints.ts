@@ -2,9 +2,9 @@ import type { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 
 import { QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
-import type { QueueStatistics } from '../../../shared/infra/redis/requests/queue-store.ts';
+import type { QueueStatistics } from '../../../shared/requests/queue-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { defineAdminEndpoint, ok, exampleList, json, listQuery } from '../../contract/endpoint.ts';
 import {
   boolean,
   constant,
@@ -20,12 +20,11 @@ import {
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { exampleList, json, listQuery } from '../../contract/operation.ts';
 
-/** A BullMQ queue, named without importing bullmq, which only shared/infra/queue may do. */
+/** A BullMQ queue, named without importing bullmq, which only shared/queue may do. */
 export type BullQueue = ConstructorParameters<typeof BullMQAdapter>[0];
 
-/** The shard of a queue, taken from the hash tag of its prefix (see shared/infra/redis/keyspace.ts), if it has one. */
+/** The shard of a queue, taken from the hash tag of its prefix (see shared/redis/keyspace.ts), if it has one. */
 export function shardOfQueue(queue: BullQueue): number | undefined {
   const [, shard] = /-(\d+)\}$/.exec(queue.opts.prefix ?? '') ?? [];
   return shard === undefined ? undefined : Number(shard);

@@ -4,7 +4,7 @@ import { TIERS } from '../../../shared/contracts/chat-request.ts';
 import { CHAT_ROUTES } from '../../../shared/contracts/jobs.ts';
 import type { JobFacts } from '../../../shared/contracts/jobs.ts';
 import { isErrorCode } from '../../../shared/errors/codes.ts';
-import type { HistoryKey, QueueHistory } from '../../../shared/infra/redis/queues/queue-history.ts';
+import type { HistoryKey, QueueHistory } from '../../../shared/redis/stores/queue-history.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { readMinutes } from './board-history.ts';
 import { shardOfQueue } from './queues-endpoints.ts';
@@ -114,7 +114,7 @@ export class RedactedQueue extends BullMQAdapter {
     return jobs;
   }
 
-  /** Uses the service's own counts instead of BullMQ's (workers/queue-recorder.ts). */
+  /** Uses the service's own counts instead of BullMQ's (workers/observers/queue-recorder.ts). */
   override getMetrics(type: 'completed' | 'failed') {
     const { history, clock } = this.#watch;
     return readMinutes(history, this.place, type, clock.now());

@@ -1,11 +1,10 @@
-import type { ConcludeIntent } from '../../../shared/admission/conclude-intent.ts';
-import type { FailedLine, FailedLines } from '../../../shared/infra/mongo/batches/failed-lines.ts';
-import type { FailedFilter, FailedIntent, FailedIntents } from '../../../shared/infra/mongo/requests/failed-intents.ts';
-import type { RequestPresence } from '../../../shared/infra/redis/requests/request-presence.ts';
+import type { ConcludeIntent } from '../../../shared/requests/recovery.ts';
+import type { FailedLine, FailedLines } from '../../../shared/mongo/batches/failed-lines.ts';
+import type { FailedFilter, FailedIntent, FailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
+import type { RequestPresence } from '../../../shared/requests/rollback.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { skip } from './replay-outcome.ts';
-import type { ReplayLine } from './replay-line.ts';
-import type { ReplayOutcome } from './replay-outcome.ts';
+import { skip } from './replay-rules.ts';
+import type { ReplayLine, ReplayOutcome } from './replay-rules.ts';
 import type { ReplayRequest } from './replay-request.ts';
 
 type FailedRequest = FailedIntent | FailedLine;

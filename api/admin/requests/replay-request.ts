@@ -1,22 +1,20 @@
-import type { createAdmission } from '../../../shared/admission/admission.ts';
-import { FENCE_UNKNOWN } from '../../../shared/admission/recover-request.ts';
-import type { Refusal } from '../../../shared/admission/refusals.ts';
+import type { createAdmission } from '../../../shared/requests/admission.ts';
+import { FENCE_UNKNOWN } from '../../../shared/requests/recovery.ts';
+import type { Refusal } from '../../../shared/requests/refusals.ts';
 import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
-import { STORED_ANSWER_MS } from '../../../shared/contracts/stored-answer.ts';
-import type { EndedAnswer } from '../../../shared/contracts/stored-answer.ts';
-import { parseEnvelope, UnreadableError } from '../../../shared/contracts/stored-request.ts';
-import type { Principal } from '../../../shared/domain/keys/principal.ts';
-import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import type { AnswerRepository } from '../../../shared/infra/mongo/requests/answer-repository.ts';
-import type { FailedIntent, FailedIntents } from '../../../shared/infra/mongo/requests/failed-intents.ts';
-import type { PrincipalRepository } from '../../../shared/infra/mongo/tenants/principal-repository.ts';
-import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
-import type { ReplayStore } from '../../../shared/infra/redis/requests/replay-store.ts';
-import type { AnswerCache } from '../../../shared/infra/redis/requests/answer-cache.ts';
+import { STORED_ANSWER_MS, parseEnvelope, UnreadableError } from '../../../shared/contracts/request-envelope.ts';
+import type { EndedAnswer } from '../../../shared/contracts/request-envelope.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
+import type { Logger } from '../../../shared/logging/logger.ts';
+import type { AnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
+import type { FailedIntent, FailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
+import type { PrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
+import type { RecordStore } from '../../../shared/requests/record-store.ts';
+import type { ReplayStore } from '../../../shared/requests/replay-store.ts';
+import type { AnswerCache } from '../../../shared/requests/answers.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import type { ReplayChecks } from './replay-checks.ts';
-import { REPLAYED, skip } from './replay-outcome.ts';
-import type { ReplayOutcome, SkipReason } from './replay-outcome.ts';
+import type { ReplayChecks, ReplayOutcome, SkipReason } from './replay-rules.ts';
+import { REPLAYED, skip } from './replay-rules.ts';
 
 const REASON_OF: Partial<Record<Refusal, SkipReason>> = {
   revoked: 'key_revoked',

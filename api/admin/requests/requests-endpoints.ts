@@ -1,11 +1,11 @@
 import Joi from 'joi';
 
-import { OUTAGE_CODES } from '../../../shared/domain/requests/outage.ts';
-import type { OutageCode } from '../../../shared/domain/requests/outage.ts';
+import { OUTAGE_CODES } from '../../../shared/domain/request-times.ts';
+import type { OutageCode } from '../../../shared/domain/request-times.ts';
 import { toRetrySeconds, ServiceError } from '../../../shared/errors/service-error.ts';
-import { REPLAY_KINDS } from '../../../shared/infra/mongo/requests/failed-intents.ts';
-import type { FailedFilter, ReplayKind } from '../../../shared/infra/mongo/requests/failed-intents.ts';
-import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { REPLAY_KINDS } from '../../../shared/mongo/requests/failed-intents.ts';
+import type { FailedFilter, ReplayKind } from '../../../shared/mongo/requests/failed-intents.ts';
+import { defineAdminEndpoint, ok, json, jsonBody } from '../../contract/endpoint.ts';
 import {
   boolean,
   constant,
@@ -19,13 +19,13 @@ import {
   text,
   time,
   toSecondsOrNull,
+  countSchema,
+  unixSecondsSchema,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
-import { countSchema, unixSecondsSchema } from '../../contract/number-schemas.ts';
-import { json, jsonBody } from '../../contract/operation.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import type { FailedPosition, ReplayedOne, ReplayFailed, ReplayReport } from './replay-failed.ts';
-import { SKIP_REASONS } from './replay-outcome.ts';
+import { SKIP_REASONS } from './replay-rules.ts';
 
 const LIMIT_MAX = 500;
 const LIMIT = 100;

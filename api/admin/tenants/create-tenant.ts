@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 
-import { ceilingsOf, DEFAULT_LIMITS, DEFAULT_WEIGHT } from '../../../shared/domain/limits/defaults.ts';
-import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
-import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
+import { ceilingsOf, DEFAULT_LIMITS, DEFAULT_WEIGHT } from '../../../shared/domain/limit-defaults.ts';
+import { toMicro } from '../../../shared/domain/pricing.ts';
+import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
 import type {
   ShardDirectory,
   TenantChanges,
   TenantRepository,
   TenantRow,
-} from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
+} from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 
 /**

@@ -1,18 +1,16 @@
-import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
-import type { KeyRepository } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { TenantMoves } from '../../../shared/infra/mongo/tenants/tenant-moves.ts';
-import type { TenantMove, TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
-import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
-import { movedMark, movingMark } from '../../../shared/infra/redis/tenants/move-marks.ts';
-import type { MoveMarks } from '../../../shared/infra/redis/tenants/move-marks.ts';
-import { Overtaken } from '../../../shared/infra/redis/tenants/tenant-state.ts';
-import type { TenantState } from '../../../shared/infra/redis/tenants/tenant-state.ts';
+import type { Logger } from '../../../shared/logging/logger.ts';
+import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
+import type { KeyRepository } from '../../../shared/mongo/tenants/key-repository.ts';
+import type { TenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
+import type { TenantMove, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
+import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
+import { movedMark, movingMark, Overtaken } from '../../../shared/redis/stores/tenant-move.ts';
+import type { MoveMarks, TenantState } from '../../../shared/redis/stores/tenant-move.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { findTenant } from '../../resources/keys/change-key.ts';
-import { applyStatus } from './apply-status.ts';
-import type { ApplyStatusDeps } from './apply-status.ts';
+import { findTenant } from '../../resources/keys/key-changes.ts';
+import { applyStatus } from './tenant-settings.ts';
+import type { ApplyStatusDeps } from './tenant-settings.ts';
 import type { MoveChecks } from './move-checks.ts';
 
 export interface MoveStepsDeps extends ApplyStatusDeps {

@@ -1,15 +1,20 @@
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { TenantMoves } from '../../../shared/infra/mongo/tenants/tenant-moves.ts';
-import type { TenantMove, TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
-import { Overtaken } from '../../../shared/infra/redis/tenants/tenant-state.ts';
-import type { TenantState } from '../../../shared/infra/redis/tenants/tenant-state.ts';
 import { randomBase62 } from '../../../shared/lifecycle/ids.ts';
-import { findTenant } from '../../resources/keys/change-key.ts';
-import { applyStatus } from './apply-status.ts';
+import type { MongoConnection } from '../../../shared/mongo/connection.ts';
+import { createTenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
+import type { TenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
+import type { TenantMove, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import type { Keyspace } from '../../../shared/redis/keyspace.ts';
+import { Overtaken, createMoveMarks, createTenantState } from '../../../shared/redis/stores/tenant-move.ts';
+import type { TenantState } from '../../../shared/redis/stores/tenant-move.ts';
+import { createAcceptanceClock } from '../../../shared/requests/record-store.ts';
+import { findTenant } from '../../resources/keys/key-changes.ts';
 import { createMoveChecks } from './move-checks.ts';
 import type { MoveChecksDeps } from './move-checks.ts';
 import { createMoveSteps } from './move-steps.ts';
 import type { MoveStepsDeps } from './move-steps.ts';
+import { applyStatus } from './tenant-settings.ts';
 
 export interface MoveTenantDeps extends Omit<MoveStepsDeps, 'checks'>, Pick<MoveChecksDeps, 'acceptanceClock'> {
   moves: TenantMoves;
@@ -39,7 +44,7 @@ function overtaken(cause?: unknown): ServiceError {
   });
 }
 
-export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
+function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
   const { tenants, moves, marks, clock, log } = deps;
   const checks = createMoveChecks(deps);
   const steps = createMoveSteps({ ...deps, checks });
@@ -95,4 +100,26 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
       else if (clock.now() - tenant.move.renewedAt >= STALE_MS) await settle(tenantId, tenant.move);
     },
   };
+}
+
+/** What a move writes to: both stores. */
+export interface MoveStores {
+  mongo: MongoConnection;
+  redis: RedisClient;
+  keyspace: Keyspace;
+}
+
+type Opened = 'moves' | 'marks' | 'state' | 'acceptanceClock';
+
+export function openMoveTenant(
+  { mongo, redis, keyspace }: MoveStores,
+  deps: Omit<MoveTenantDeps, Opened> & Partial<Pick<MoveTenantDeps, Opened>>,
+): MoveTenant {
+  return createMoveTenant({
+    moves: createTenantMoves(mongo),
+    marks: createMoveMarks(redis, keyspace),
+    state: createTenantState(redis, keyspace),
+    acceptanceClock: createAcceptanceClock(redis, keyspace),
+    ...deps,
+  });
 }

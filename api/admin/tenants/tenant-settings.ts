@@ -2,16 +2,17 @@ import Joi from 'joi';
 
 import { storedContextSchema, storedText, tierSchema } from '../../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
-import { moderationSettingsSchema } from '../../../shared/contracts/moderation-settings.ts';
-import type { ModerationSettings } from '../../../shared/contracts/moderation-settings.ts';
-import type { TenantChanges } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import { moderationSettingsSchema } from '../../../shared/contracts/space.ts';
+import type { ModerationSettings } from '../../../shared/contracts/space.ts';
+import type { TenantChanges, TenantRepository, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import {
   countSchema,
   creditsSchema,
   requestsPerDaySchema,
   requestsPerMinuteSchema,
   tokensPerMinuteSchema,
-} from '../../contract/number-schemas.ts';
+} from '../../contract/json-schema.ts';
 
 const NAME_CHARACTERS_MAX = 256;
 const TOKENS_PER_MONTH_MAX = 1_000_000_000_000_000;
@@ -141,4 +142,25 @@ export function toTenantChanges(body: TenantSettingsBody & { status?: 'active' |
     testDailyTokens: body.test_daily_tokens,
     status: body.status,
   };
+}
+
+export interface ApplyStatusDeps {
+  tenants: Pick<TenantRepository, 'find'>;
+  accessFlags: Pick<AccessFlags, 'block' | 'unblock'>;
+}
+
+/**
+ * Copies the status of the tenant's row to Redis. Reads the row again after each write, so that when several
+ * administrators suspend, reactivate or move a tenant at the same time, all end with the flag of the final row, on its
+ * shard.
+ */
+export async function applyStatus({ tenants, accessFlags }: ApplyStatusDeps, tenant: TenantRow): Promise<TenantRow> {
+  let applied = tenant;
+  for (;;) {
+    if (applied.status === 'suspended') await accessFlags.block(applied.shard, applied._id);
+    else await accessFlags.unblock(applied.shard, applied._id);
+    const latest = (await tenants.find(applied._id)) ?? applied;
+    if (latest.status === applied.status && latest.shard === applied.shard) return latest;
+    applied = latest;
+  }
 }

@@ -1,23 +1,23 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type {
-  ShardDirectory,
-  TenantChanges,
-  TenantRow,
-} from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
+import type { ShardDirectory, TenantChanges, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { readBalance } from '../../resources/billing/billing-status.ts';
-import { findTenant } from '../../resources/keys/change-key.ts';
-import type { Actor, TenantEvents } from '../../tenant-events.ts';
-import { applyStatus } from './apply-status.ts';
+import { findTenant } from '../../resources/keys/key-changes.ts';
+import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
+import {
+  applyStatus,
+  newTenantSchema,
+  tenantChangesSchema,
+  tenantMoveSchema,
+  toTenantChanges,
+} from './tenant-settings.ts';
 import { createTenant as insertTenant } from './create-tenant.ts';
 import type { CreateTenantDeps } from './create-tenant.ts';
 import type { MoveTenant } from './move-tenant.ts';
-import { newTenantSchema, tenantChangesSchema, tenantMoveSchema, toTenantChanges } from './tenant-settings.ts';
 import { TENANT_EXAMPLE, tenantListSchema, tenantSchema, toTenantResource } from './tenants-resource.ts';
 
 export interface TenantsDeps extends CreateTenantDeps {

@@ -1,7 +1,7 @@
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
-import { ceilingsOf, DEFAULT_WEIGHT } from '../../../shared/domain/limits/defaults.ts';
-import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import { ceilingsOf, DEFAULT_WEIGHT } from '../../../shared/domain/limit-defaults.ts';
+import { toCredits } from '../../../shared/domain/pricing.ts';
+import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import {
   constant,
   id,

@@ -1,16 +1,15 @@
 import Joi from 'joi';
 
-import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
-import type { TierContent, TierRepository, TierRow } from '../../../shared/infra/mongo/routing/tier-repository.ts';
-import { atMostSixDecimals, countSchema, SIX_DECIMALS_RULE } from '../../contract/number-schemas.ts';
+import { toMicro } from '../../../shared/domain/pricing.ts';
+import type { TierContent, TierRepository, TierRow } from '../../../shared/mongo/routing/tier-repository.ts';
+import { atMostSixDecimals, countSchema, SIX_DECIMALS_RULE } from '../../contract/json-schema.ts';
 import { numberBetween, TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { ProviderRepository } from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import type { ProviderRepository } from '../../../shared/mongo/routing/provider-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { INVISIBLE, maxInFlightSchema } from '../providers/provider-settings.ts';
 import {
   TIER_EXAMPLE,

@@ -1,8 +1,8 @@
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
-import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import { DEFAULT_RATES } from '../../../shared/domain/routing/routing.ts';
-import type { TierContent, TierRow, TierVersionRow } from '../../../shared/infra/mongo/routing/tier-repository.ts';
+import { toCredits } from '../../../shared/domain/pricing.ts';
+import { DEFAULT_RATES } from '../../../shared/domain/routing.ts';
+import type { TierContent, TierRow, TierVersionRow } from '../../../shared/mongo/routing/tier-repository.ts';
 import {
   constant,
   integer,

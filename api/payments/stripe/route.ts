@@ -2,18 +2,18 @@ import { Router } from 'express';
 import type { RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { PaymentBookings } from '../../../shared/infra/mongo/accounts/payment-bookings.ts';
-import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment-notices.ts';
+import type { PaymentBookings } from '../../../shared/mongo/accounts/payment-bookings.ts';
+import type { PaymentNotice } from '../../../shared/mongo/accounts/payment-notices.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { setAddressHeaders } from '../../admission/limit-headers.ts';
-import { addressBlockOf } from '../../http/address-block.ts';
-import { createBodyBudget } from '../../http/body-budget.ts';
+import { setAddressHeaders } from '../../limits/count-requests.ts';
+import { addressBlockOf } from '../../http/head-guards.ts';
+import { createBodyBudget } from '../../http/body/body-limits.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
-import { readBody } from '../../http/read-body.ts';
+import { readBody } from '../../http/body/read-body.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { BookPayment } from '../book-payment.ts';
 import type { StripePayment } from './stripe-payment.ts';
-import type { StripeNotice } from './to-notice.ts';
+import type { StripeNotice } from './events.ts';
 
 export interface StripeWebhookDeps {
   stripe: Pick<StripePayment, 'readCallback' | 'checkoutOf'>;

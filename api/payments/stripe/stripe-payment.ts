@@ -1,12 +1,11 @@
 import Stripe from 'stripe';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
-import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { CheckoutRow } from '../../../shared/mongo/accounts/checkout-repository.ts';
+import type { Logger } from '../../../shared/logging/logger.ts';
 import type { Payment } from '../payment.ts';
-import { isSnapshotEvent } from './snapshot-event.ts';
-import { ownId, toNotice } from './to-notice.ts';
-import type { StripeNotice } from './to-notice.ts';
+import { isSnapshotEvent, ownId, toNotice } from './events.ts';
+import type { StripeNotice } from './events.ts';
 
 export interface StripeSettings {
   secretKey: string;

@@ -3,20 +3,18 @@ import type { Response } from 'express';
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { decodeEntry } from '../../../shared/contracts/events.ts';
 import { toErrorObject } from '../../../shared/errors/error-body.ts';
-import type { BatchLineRow } from '../../../shared/infra/mongo/batches/batch-lines.ts';
-import type { BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
-import { errorObjectSchema } from '../../contract/error-schemas.ts';
-import { id, named, nullable, object, text } from '../../contract/json-schema.ts';
+import type { BatchLineRow } from '../../../shared/mongo/batches/batch-lines.ts';
+import type { BatchRepository, BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
+import { defineEndpoint, SENT } from '../../contract/endpoint.ts';
+import { errorObjectSchema, id, named, nullable, object, text } from '../../contract/json-schema.ts';
 import { found, PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { answerHead } from '../../relay/answer.ts';
+import { answerHead, outcomeOf } from '../../relay/sse.ts';
 import { dropUnread, untilDrained } from '../../relay/paced-writer.ts';
 import { DRAIN_MS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { ReaderPlaces } from '../../relay/reader-places.ts';
-import { outcomeOf } from '../../relay/outcome.ts';
-import type { EndedAs } from '../../relay/outcome.ts';
-import { completionSchema } from '../chat/completion-schemas.ts';
+import type { EndedAs } from '../../relay/sse.ts';
+import { completionSchema } from '../../chat/completion-schemas.ts';
 
 const resultSchema = named(
   'BatchResult',

@@ -1,6 +1,6 @@
 import { isEndedBatch } from '../../../shared/contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../shared/contracts/batches.ts';
-import type { BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
 import {
   constant,
   id,

@@ -6,17 +6,13 @@ import Joi from 'joi';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { metadataSchema } from '../../../shared/contracts/chat-request.ts';
-import { checkAgainst } from '../../../shared/contracts/parse.ts';
-import { wellFormedJson } from '../../../shared/contracts/well-formed-json.ts';
+import { checkAgainst, wellFormedJson } from '../../../shared/contracts/parse.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { decodeBody, decoderBytes } from '../../http/decode-body.ts';
-import { parseJson } from '../../http/parse-json.ts';
-import { createByteBuffer } from '../../http/read-body.ts';
-import { mediaTypeOf } from '../../http/read-json-body.ts';
-import type { Piece, Place } from './line-buffer.ts';
-import { createLineSplitter } from './split-lines.ts';
-import { createRequestSplitter } from './split-requests.ts';
+import { decodeBody, decoderBytes, createByteBuffer } from '../../http/body/read-body.ts';
+import { parseJson, mediaTypeOf } from '../../http/json-body.ts';
+import type { Piece, Place } from './scan-value.ts';
+import { createLineSplitter, createRequestSplitter } from './split-requests.ts';
 import { toLine } from './to-line.ts';
 import type { BatchLine } from './to-line.ts';
 

@@ -1,13 +1,12 @@
 import type { RequestHandler, Response } from 'express';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
-import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError, toRetrySeconds } from '../../../shared/errors/service-error.ts';
-import type { BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import { idempotencyKeyOf } from '../../admission/idempotency.ts';
-import { keepsNothing } from '../../admission/retention.ts';
-import { createBodyBudget } from '../../http/body-budget.ts';
-import type { BodyDeps } from '../../http/read-json-body.ts';
+import type { BatchRepository, BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
+import { idempotencyKeyOf, keepsNothing } from '../../limits/request-terms.ts';
+import { createBodyBudget } from '../../http/body/body-limits.ts';
+import type { BodyDeps } from '../../http/json-body.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';
 import { openUpload } from './upload.ts';

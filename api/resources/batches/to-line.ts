@@ -2,15 +2,15 @@ import Joi from 'joi';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { CHAT_LIMITS, entityIdSchema, storedText } from '../../../shared/contracts/chat-request.ts';
-import { parseChatBody } from '../../contract/parse-chat-body.ts';
-import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
-import { parseCompletionsBody } from '../../contract/parse-completions-body.ts';
+import { parseChatBody } from '../../chat/chat-body.ts';
+import type { ParsedChatBody } from '../../chat/chat-body.ts';
+import { parseCompletionsBody } from '../../chat/completions-body.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { toErrorDetail } from '../../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { JSON_DEPTH_MAX, parseJson } from '../../http/parse-json.ts';
-import type { Piece, Place } from './line-buffer.ts';
+import { JSON_DEPTH_MAX, parseJson } from '../../http/json-body.ts';
+import type { Piece, Place } from './scan-value.ts';
 
 /** A request of a batch may be as large as a body of the chat route. */
 const { bodyBytesMax, bodyValuesMax } = CHAT_LIMITS;

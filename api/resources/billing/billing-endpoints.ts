@@ -2,14 +2,13 @@ import Joi from 'joi';
 
 import { listQuerySchema, pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import type { ListQuery } from '../../../shared/contracts/list-page.ts';
-import { isPayable } from '../../../shared/domain/pricing/pricing.ts';
+import { isPayable } from '../../../shared/domain/pricing.ts';
 import { overseenBy } from '../../../shared/contracts/space.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
-import type { LedgerRepository, LedgerType } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
-import type { PurchaseRepository } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
-import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, listQuery } from '../../contract/operation.ts';
-import type { QueryRule } from '../../contract/operation.ts';
+import type { LedgerRepository, LedgerType } from '../../../shared/mongo/accounts/ledger-repository.ts';
+import type { PurchaseRepository } from '../../../shared/mongo/accounts/purchase-repository.ts';
+import { defineEndpoint, ok, exampleList, json, listQuery } from '../../contract/endpoint.ts';
+import type { QueryRule } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import {
   CHECKOUT_EXAMPLE,

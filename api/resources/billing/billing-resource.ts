@@ -1,8 +1,8 @@
-import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import type { CheckoutRow, CheckoutStatus } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
-import type { PackageRow } from '../../../shared/infra/mongo/accounts/price-repository.ts';
-import type { PurchaseRow } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
-import type { LedgerRow, LedgerType } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
+import { toCredits } from '../../../shared/domain/pricing.ts';
+import type { CheckoutRow, CheckoutStatus } from '../../../shared/mongo/accounts/checkout-repository.ts';
+import type { PackageRow } from '../../../shared/mongo/accounts/price-repository.ts';
+import type { PurchaseRow } from '../../../shared/mongo/accounts/purchase-repository.ts';
+import type { LedgerRow, LedgerType } from '../../../shared/mongo/accounts/ledger-repository.ts';
 import {
   constant,
   id,

@@ -1,13 +1,12 @@
-import { monthOf, toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
-import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { monthOf, toCredits } from '../../../shared/domain/pricing.ts';
+import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
+import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { defineEndpoint, ok, json } from '../../contract/endpoint.ts';
 import { constant, integer, named, nullable, number, object, time } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
-import { json } from '../../contract/operation.ts';
 
 /** Numbers of micro-credits are exact up to 2^53; the rest up to there is left for usage. */
 export const BALANCE_MICRO_MAX = 8_000_000_000_000_000;

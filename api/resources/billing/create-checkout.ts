@@ -2,21 +2,16 @@ import type { Request } from 'express';
 import Joi from 'joi';
 
 import { textUpTo } from '../../../shared/contracts/chat-request.ts';
-import { AMOUNT_MAX, isPayable, priceOf, toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
-import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { AMOUNT_MAX, isPayable, priceOf, toCredits, toMicro } from '../../../shared/domain/pricing.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type {
-  CheckoutRepository,
-  CheckoutRow,
-  Order,
-} from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
-import type { PriceList, PriceRepository } from '../../../shared/infra/mongo/accounts/price-repository.ts';
+import type { CheckoutRepository, CheckoutRow, Order } from '../../../shared/mongo/accounts/checkout-repository.ts';
+import type { PriceList, PriceRepository } from '../../../shared/mongo/accounts/price-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { created, defineEndpoint } from '../../contract/define-endpoint.ts';
-import { creditsSchema } from '../../contract/number-schemas.ts';
-import { json, jsonBody } from '../../contract/operation.ts';
+import { created, defineEndpoint, json, jsonBody } from '../../contract/endpoint.ts';
+import { creditsSchema } from '../../contract/json-schema.ts';
 import type { Payment } from '../../payments/payment.ts';
-import type { Actor, TenantEvents } from '../../tenant-events.ts';
+import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
 import { CHECKOUT_EXAMPLE, checkoutSchema, ORDER_EXAMPLE, toCheckoutResource } from './billing-resource.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
 import { assertRoomFor, letPay, openCheckout } from './open-checkout.ts';

@@ -1,10 +1,6 @@
-import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
+import { toCredits } from '../../../shared/domain/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type {
-  CheckoutRepository,
-  CheckoutRow,
-  Order,
-} from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type { CheckoutRepository, CheckoutRow, Order } from '../../../shared/mongo/accounts/checkout-repository.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { BALANCE_MICRO_MAX } from './billing-status.ts';
 

@@ -2,35 +2,32 @@ import Joi from 'joi';
 
 import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
 import type { ComplianceKind, ComplianceScope } from '../../../shared/contracts/compliance.ts';
-import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
+import type { Pseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import type { Space } from '../../../shared/contracts/space.ts';
-import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type {
   ComplianceJobRepository,
   ComplianceJobRow,
-} from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
-import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
-import type { ComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
+} from '../../../shared/mongo/compliance/compliance-job-repository.ts';
+import { spaceFields } from '../../../shared/mongo/collection.ts';
+import type { ExportArchiveRepository } from '../../../shared/mongo/compliance/export-archive-repository.ts';
+import type { ComplianceQueue } from '../../../shared/queue/queues.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import type { RawKeyCall } from '../../contract/define-endpoint.ts';
+import type { RawKeyCall } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { ReaderPlaces } from '../../relay/reader-places.ts';
-import type { Actor, TenantEvents } from '../../tenant-events.ts';
-import { createPseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
-import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import type { MongoConnection } from '../../../shared/infra/mongo/connection.ts';
-import {
-  createComplianceJobRepository,
-  OPEN_MAX,
-} from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import { createExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
-import { createComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
-import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
-import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
+import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
+import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
+import type { Logger } from '../../../shared/logging/logger.ts';
+import type { MongoConnection } from '../../../shared/mongo/connection.ts';
+import { createComplianceJobRepository, OPEN_MAX } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
+import { createExportArchiveRepository } from '../../../shared/mongo/compliance/export-archive-repository.ts';
+import { createComplianceQueue } from '../../../shared/queue/queues.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import type { Keyspace } from '../../../shared/redis/keyspace.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 
 /** What the endpoints for exports and deletions use. */

@@ -1,6 +1,6 @@
 import { DELETION_STORES } from '../../../shared/contracts/compliance.ts';
 import type { ComplianceScope, ComplianceStatus } from '../../../shared/contracts/compliance.ts';
-import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceJobRow } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
 import {
   constant,
   id,

@@ -3,10 +3,9 @@ import Joi from 'joi';
 import { storedText } from '../../../shared/contracts/chat-request.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import type { Space } from '../../../shared/contracts/space.ts';
-import { OPEN_MAX } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { OPEN_MAX } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceJobRow } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
+import { accepted, defineEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { OPEN_LISTED_MAX, findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
 import type { ComplianceDeps, SubjectBody } from './compliance-jobs.ts';
 import {

@@ -4,13 +4,10 @@ import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type {
-  ComplianceJobRow,
-  ExportArchive,
-} from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import { archiveNameOf } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
-import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
-import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
+import type { ComplianceJobRow, ExportArchive } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
+import { archiveNameOf } from '../../../shared/mongo/compliance/export-archive-repository.ts';
+import type { ExportArchiveRepository } from '../../../shared/mongo/compliance/export-archive-repository.ts';
+import { defineEndpoint, SENT } from '../../contract/endpoint.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
 import { DRAIN_MS } from '../../relay/forward.ts';
 import { findJob } from './compliance-jobs.ts';

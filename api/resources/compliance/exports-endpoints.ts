@@ -1,10 +1,9 @@
 import Joi from 'joi';
 
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import { OPEN_MAX } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import { ARCHIVES_KEPT } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
-import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { OPEN_MAX } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
+import { ARCHIVES_KEPT } from '../../../shared/mongo/compliance/export-archive-repository.ts';
+import { accepted, defineEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
 import type { ComplianceDeps, SubjectBody } from './compliance-jobs.ts';
 import {

@@ -1,17 +1,16 @@
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
-import { HISTORY_MESSAGES_MAX } from '../../../shared/domain/conversation/history.ts';
-import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { HISTORY_MESSAGES_MAX } from '../../../shared/domain/history.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { EntityRepository } from '../../../shared/infra/mongo/entities/entity-repository.ts';
-import type { RequestEraser } from '../../../shared/infra/redis/requests/request-eraser.ts';
-import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
-import type { AcceptanceClock } from '../../../shared/infra/redis/requests/acceptance-clock.ts';
+import type { EntityRepository } from '../../../shared/mongo/entities/entity-repository.ts';
+import type { RequestEraser } from '../../../shared/requests/request-eraser.ts';
+import type { Pseudonyms } from '../../../shared/domain/pseudonyms.ts';
+import type { AcceptanceClock } from '../../../shared/requests/record-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { created, defineEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { contextOf, createdBefore } from '../../http/request-context.ts';
-import type { TenantEvents } from '../../tenant-events.ts';
+import type { TenantEvents } from '../../contract/tenant-events.ts';
 import {
   deletedEntitySchema,
   deletedHistorySchema,

@@ -1,6 +1,6 @@
 import { ROLES } from '../../../shared/contracts/chat-request.ts';
-import { timeOfSeq } from '../../../shared/domain/requests/acceptance-order.ts';
-import type { Entity, StoredMessage } from '../../../shared/infra/mongo/entities/entity-repository.ts';
+import { timeOfSeq } from '../../../shared/domain/request-times.ts';
+import type { Entity, StoredMessage } from '../../../shared/mongo/entities/entity-repository.ts';
 import {
   constant,
   deletedSchema,

@@ -9,11 +9,10 @@ import {
 } from '../../../shared/contracts/chat-request.ts';
 import { createListQueryReader, createListQuerySchema } from '../../../shared/contracts/list-page.ts';
 import type { ListQuery } from '../../../shared/contracts/list-page.ts';
-import { checkAgainst } from '../../../shared/contracts/parse.ts';
-import { wellFormedJson } from '../../../shared/contracts/well-formed-json.ts';
+import { checkAgainst, wellFormedJson } from '../../../shared/contracts/parse.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { EntityChanges, EntityFields } from '../../../shared/infra/mongo/entities/entity-repository.ts';
-import type { QueryRule } from '../../contract/operation.ts';
+import type { EntityChanges, EntityFields } from '../../../shared/mongo/entities/entity-repository.ts';
+import type { QueryRule } from '../../contract/endpoint.ts';
 
 const NAME_CHARACTERS_MAX = 256;
 

@@ -1,8 +1,8 @@
 import type { KeyMode } from '../../../shared/contracts/space.ts';
-import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { KeyRow, KeySettings } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { KeyRow, KeySettings } from '../../../shared/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 
 /** What an API key allows, resolved to final numbers. */
 export interface Grant {

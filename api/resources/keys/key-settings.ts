@@ -2,17 +2,17 @@ import Joi from 'joi';
 
 import { storedText } from '../../../shared/contracts/chat-request.ts';
 import type { KeyMode } from '../../../shared/contracts/space.ts';
-import { SCOPES } from '../../../shared/domain/keys/api-key.ts';
-import type { Scope } from '../../../shared/domain/keys/api-key.ts';
+import { SCOPES } from '../../../shared/domain/api-key.ts';
+import type { Scope } from '../../../shared/domain/api-key.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { KeyChanges, KeySettings } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import type { KeyChanges, KeySettings } from '../../../shared/mongo/tenants/key-repository.ts';
 import {
   countSchema,
   requestsPerDaySchema,
   requestsPerMinuteSchema,
   tokensPerMinuteSchema,
   unixSecondsSchema,
-} from '../../contract/number-schemas.ts';
+} from '../../contract/json-schema.ts';
 
 const NAME_CHARACTERS_MAX = 256;
 const TEN_YEARS_SECONDS = 315_360_000;

@@ -1,21 +1,20 @@
-import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { overseenBy } from '../../../shared/contracts/space.ts';
-import type { KeyChanges, KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { KeyChanges, KeyRow } from '../../../shared/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import {
   ACTIVE_KEYS_MAX,
   applyKeyChanges,
   createKey as insertKey,
   isActiveKey,
   KEYS_MADE_PER_MINUTE,
-} from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+} from '../../../shared/mongo/tenants/key-repository.ts';
+import { created, defineEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
-import { changeKey, ownTenant, revokeAtOnce } from './change-key.ts';
-import type { ChangeKeyDeps } from './change-key.ts';
+import { changeKey, ownTenant, revokeAtOnce, rotateKey } from './key-changes.ts';
+import type { ChangeKeyDeps, RotateKeyDeps } from './key-changes.ts';
 import { assertGranted, assertMayManage, excessOf, grantOf } from './grant.ts';
 import { keyChangesSchema, newKeySchema, toKeyChanges, toKeySettings } from './key-settings.ts';
 import {
@@ -28,8 +27,6 @@ import {
   revokedKey,
   toKeyResource,
 } from './keys-resource.ts';
-import { rotateKey } from './rotate-key.ts';
-import type { RotateKeyDeps } from './rotate-key.ts';
 
 export type KeysDeps = ChangeKeyDeps & RotateKeyDeps;
 

@@ -1,6 +1,6 @@
-import { SCOPES } from '../../../shared/domain/keys/api-key.ts';
-import type { KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import { SCOPES } from '../../../shared/domain/api-key.ts';
+import type { KeyRow } from '../../../shared/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import {
   constant,
   deletedSchema,

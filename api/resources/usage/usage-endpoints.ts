@@ -1,10 +1,9 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { overseenBy } from '../../../shared/contracts/space.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { UsageRepository } from '../../../shared/infra/mongo/accounts/usage-repository.ts';
+import type { UsageRepository } from '../../../shared/mongo/accounts/usage-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json } from '../../contract/operation.ts';
+import { defineEndpoint, ok, exampleList, json } from '../../contract/endpoint.ts';
 import { DIMENSIONS, toUsagePage, usageQuery, usageRequestsQuery } from './usage-query.ts';
 import {
   REQUEST_EXAMPLE,

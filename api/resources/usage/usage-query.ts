@@ -1,14 +1,14 @@
 import Joi from 'joi';
 
-import { BUCKET_MS, MINUTES_KEPT_MS } from '../../../shared/domain/usage/roll-up.ts';
-import type { BucketWidth } from '../../../shared/domain/usage/roll-up.ts';
+import { BUCKET_MS, MINUTES_KEPT_MS } from '../../../shared/domain/roll-up.ts';
+import type { BucketWidth } from '../../../shared/domain/roll-up.ts';
 import type { ListParameters, ListQuery } from '../../../shared/contracts/list-page.ts';
 import { TIERS, entityIdSchema } from '../../../shared/contracts/chat-request.ts';
 import { listQuerySchema, parseListQuery } from '../../../shared/contracts/list-page.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { UsageDimension, UsageFilter } from '../../../shared/infra/mongo/accounts/usage-repository.ts';
-import type { QueryRule } from '../../contract/operation.ts';
+import type { UsageDimension, UsageFilter } from '../../../shared/mongo/accounts/usage-repository.ts';
+import type { QueryRule } from '../../contract/endpoint.ts';
 
 /** Buckets per page: as in OpenAI's API, except that a page of days holds a whole month, the default range. */
 const LIMITS: Record<BucketWidth, { usual: number; max: number }> = {

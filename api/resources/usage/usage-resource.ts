@@ -1,8 +1,8 @@
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
-import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import { BUCKET_MS } from '../../../shared/domain/usage/roll-up.ts';
-import type { UsageSum } from '../../../shared/infra/mongo/accounts/usage-repository.ts';
-import type { LedgerRow } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
+import { toCredits } from '../../../shared/domain/pricing.ts';
+import { BUCKET_MS } from '../../../shared/domain/roll-up.ts';
+import type { UsageSum } from '../../../shared/mongo/accounts/usage-repository.ts';
+import type { LedgerRow } from '../../../shared/mongo/accounts/ledger-repository.ts';
 import {
   boolean,
   constant,

@@ -1,14 +1,12 @@
 import { overseersOf } from '../../../shared/contracts/space.ts';
-import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { Logger } from '../../../shared/logging/logger.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import type { WatchAccount } from '../../../shared/webhooks/account-watch.ts';
-import type { EventSink, WebhookEvent } from '../../../shared/webhooks/event-sink.ts';
-import type { TenantEvent, TenantEventListener } from '../../tenant-events.ts';
+import type { WatchAccount, EventSink, WebhookEvent, OpenPublishingDeps } from '../../../shared/webhooks/publish.ts';
+import type { TenantEvent, TenantEventListener } from '../../contract/tenant-events.ts';
 import type { Config } from '../../../shared/config/load-config.ts';
-import type { CredentialCipher } from '../../../shared/infra/mongo/credentials.ts';
-import { openPublishing } from '../../../shared/webhooks/open-publishing.ts';
-import type { OpenPublishingDeps } from '../../../shared/webhooks/open-publishing.ts';
-import type { WebhookParts } from './webhooks-deps.ts';
+import type { CredentialCipher } from '../../../shared/mongo/credentials.ts';
+import { openPublishing } from '../../../shared/webhooks/publish.ts';
+import type { WebhookParts } from './webhook-settings.ts';
 
 interface PublishTenantEventsDeps {
   events: Pick<EventSink, 'tryPublish'>;

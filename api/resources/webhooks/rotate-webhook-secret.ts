@@ -1,14 +1,13 @@
 import Joi from 'joi';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { WebhookChanges, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import type { WebhookChanges, WebhookRow } from '../../../shared/mongo/webhooks/webhook-repository.ts';
 import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
-import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { countSchema } from '../../contract/number-schemas.ts';
-import { json, optionalJsonBody } from '../../contract/operation.ts';
+import { defineEndpoint, ok, json, optionalJsonBody } from '../../contract/endpoint.ts';
+import { countSchema } from '../../contract/json-schema.ts';
 import { contextOf } from '../../http/request-context.ts';
-import { findWebhook } from './webhooks-deps.ts';
-import type { WebhooksDeps } from './webhooks-deps.ts';
+import { findWebhook } from './webhook-settings.ts';
+import type { WebhooksDeps } from './webhook-settings.ts';
 import { toWebhookResource, WEBHOOK_WITH_SECRET_EXAMPLE, webhookWithSecretSchema } from './webhooks-resource.ts';
 
 const DAY_SECONDS = 86_400;

@@ -1,14 +1,13 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { DELIVERY_KEPT_DAYS } from '../../../shared/webhooks/event-sink.ts';
-import type { WebhookDeliveryRow } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, listQuery } from '../../contract/operation.ts';
+import { DELIVERY_KEPT_DAYS } from '../../../shared/webhooks/publish.ts';
+import type { WebhookDeliveryRow } from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../../shared/mongo/webhooks/webhook-repository.ts';
+import { accepted, defineEndpoint, ok, exampleList, json, listQuery } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { idForNew } from '../../http/request-context.ts';
-import { assertActive, findWebhook } from './webhooks-deps.ts';
-import type { WebhooksDeps } from './webhooks-deps.ts';
+import { assertActive, findWebhook } from './webhook-settings.ts';
+import type { WebhooksDeps } from './webhook-settings.ts';
 import {
   ATTEMPTED_DELIVERY_EXAMPLE,
   DELIVERY_EXAMPLE,

@@ -1,10 +1,20 @@
 import Joi from 'joi';
 
 import { storedText, textUpTo } from '../../../shared/contracts/chat-request.ts';
-import { isWebhookEventType, WEBHOOK_EVENT_TYPES } from '../../../shared/contracts/webhook-events.ts';
+import { WEBHOOK_EVENT_TYPES, isWebhookEventType } from '../../../shared/contracts/webhook-events.ts';
 import type { WebhookEventType } from '../../../shared/contracts/webhook-events.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { readWebhookUrl } from '../../../shared/infra/http/webhook-url.ts';
+import { readWebhookUrl } from '../../../shared/http/public-address.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { CredentialCipher } from '../../../shared/mongo/credentials.ts';
+import type { WebhookDeliveryRepository } from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRepository, WebhookRow } from '../../../shared/mongo/webhooks/webhook-repository.ts';
+import type { WebhookQueue } from '../../../shared/queue/queues.ts';
+import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
+import type { EventSink } from '../../../shared/webhooks/publish.ts';
+import { found } from '../../contract/path-parameters.ts';
+import type { TenantEvents } from '../../contract/tenant-events.ts';
 
 const URL_CHARACTERS_MAX = 2_048;
 const DESCRIPTION_CHARACTERS_MAX = 500;
@@ -68,4 +78,36 @@ export function assertReceiverUrl(text: string, allowPrivate: boolean): void {
     ? '; for development, an administrator may allow private addresses and plain HTTP with WEBHOOK_ALLOW_PRIVATE=true'
     : '';
   throw new ServiceError('invalid_request', `\`url\` ${read.fault}${advice}.`, { param: 'url' });
+}
+
+/** The ingress's parts that webhooks need, opened in open-webhooks.ts. */
+export interface WebhookParts {
+  repository: WebhookRepository;
+  deliveries: WebhookDeliveryRepository;
+  queue: Pick<WebhookQueue, 'add'>;
+  events: Pick<EventSink, 'ping'>;
+  cipher: CredentialCipher;
+  allowPrivate: boolean;
+}
+
+export interface WebhooksDeps {
+  webhooks: WebhookParts;
+  accessFlags: Pick<AccessFlags, 'announce'>;
+  events: TenantEvents;
+  clock: Clock;
+}
+
+/** Throws `not_found`. */
+export async function findWebhook(
+  { webhooks }: Pick<WebhooksDeps, 'webhooks'>,
+  principal: Principal,
+  webhookId: string,
+): Promise<WebhookRow> {
+  return found(await webhooks.repository.find(principal, webhookId), 'webhookId');
+}
+
+/** Throws `conflict`. */
+export function assertActive({ status }: WebhookRow): void {
+  if (status === 'active') return;
+  throw new ServiceError('conflict', 'This webhook is disabled; set its `status` to active first.');
 }

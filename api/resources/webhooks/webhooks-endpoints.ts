@@ -1,18 +1,21 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import { WEBHOOKS_MAX } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookChanges, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
+import { WEBHOOKS_MAX } from '../../../shared/mongo/webhooks/webhook-repository.ts';
+import type { WebhookChanges, WebhookRow } from '../../../shared/mongo/webhooks/webhook-repository.ts';
+import { spaceFields } from '../../../shared/mongo/collection.ts';
 import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
-import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { created, defineEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
 import { rotateWebhookSecret } from './rotate-webhook-secret.ts';
 import { getDelivery, listDeliveries, redeliver, testWebhook } from './webhook-deliveries.ts';
-import { assertReceiverUrl, knownEvents, newWebhookSchema, webhookChangesSchema } from './webhook-settings.ts';
-import type { WebhookChangesBody } from './webhook-settings.ts';
-import { findWebhook } from './webhooks-deps.ts';
-import type { WebhooksDeps } from './webhooks-deps.ts';
+import {
+  assertReceiverUrl,
+  knownEvents,
+  newWebhookSchema,
+  webhookChangesSchema,
+  findWebhook,
+} from './webhook-settings.ts';
+import type { WebhookChangesBody, WebhooksDeps } from './webhook-settings.ts';
 import {
   deletedWebhookSchema,
   toWebhookResource,

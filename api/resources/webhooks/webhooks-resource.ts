@@ -1,7 +1,7 @@
 import { WEBHOOK_EVENT_TYPES } from '../../../shared/contracts/webhook-events.ts';
-import { ATTEMPTS_KEPT } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookDeliveryRow } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import { ATTEMPTS_KEPT } from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookDeliveryRow } from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../../shared/mongo/webhooks/webhook-repository.ts';
 import {
   constant,
   deletedSchema,

@@ -1,4 +1,4 @@
-import { SCOPES } from '../../../shared/domain/keys/api-key.ts';
+import { SCOPES } from '../../../shared/domain/api-key.ts';
 import { runFuzz } from '../../fuzz/fuzz/run-fuzz.ts';
 import { endpointsOf } from '../../fuzz/read-document.ts';
 import { callJson } from '../../../scripts/harness/http.ts';

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 
-import { EVENT_LOOP_LOOK_MS } from '../../../shared/infra/metrics/registry.ts';
+import { EVENT_LOOP_LOOK_MS } from '../../../shared/metrics/registry.ts';
 import { createAnswerChecker } from '../../fuzz/check-answer.ts';
 import { send } from '../../fuzz/fuzz/send.ts';
 import { badInput } from '../attacks/bad-input.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { connectRedis, createRedis } from '../../../shared/infra/redis/connection.ts';
+import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
 import type { SentRequest } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
 import { hasText, isWhole, nameOf, none, range, SLACK_MS } from './findings.ts';

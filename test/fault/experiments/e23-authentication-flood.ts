@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { randomBase62 } from '../../../shared/lifecycle/ids.ts';
-import { createApiKey } from '../../../shared/domain/keys/api-key.ts';
+import { createApiKey } from '../../../shared/domain/api-key.ts';
 import type { Experiment } from '../experiment.ts';
 import { expectThat, none, range } from './findings.ts';
 import { expectSamePace, paceOf } from './neighbour.ts';

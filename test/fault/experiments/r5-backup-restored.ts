@@ -1,7 +1,7 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { connectMongo } from '../../../shared/infra/mongo/connection.ts';
+import { connectMongo } from '../../../shared/mongo/connection.ts';
 import type { SentRequest, Tenant } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';

@@ -2,10 +2,10 @@ import { decodeEntry } from '../../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../../shared/contracts/events.ts';
 import { QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
 import type { QueueName } from '../../../shared/contracts/jobs.ts';
-import { connectRedis, createRedis } from '../../../shared/infra/redis/connection.ts';
-import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
-import { createKeyspace } from '../../../shared/infra/redis/keyspace.ts';
-import type { ShardKeys } from '../../../shared/infra/redis/keyspace.ts';
+import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import { createKeyspace } from '../../../shared/redis/keyspace.ts';
+import type { ShardKeys } from '../../../shared/redis/keyspace.ts';
 import { textOfEntries } from './text-of-entries.ts';
 import type { AccountState, RequestState } from '../checker/evidence.ts';
 

@@ -1,5 +1,5 @@
 import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
-import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { toMicro } from '../../../shared/domain/pricing.ts';
 import type { Tenant } from '../client/caller.ts';
 import type { Lab, LabOptions } from './lab.ts';
 

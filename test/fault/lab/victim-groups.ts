@@ -1,4 +1,4 @@
-import { createKeyspace } from '../../../shared/infra/redis/keyspace.ts';
+import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 import { startRedisCluster } from '../../../scripts/harness/redis-cluster.ts';
 import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
 import { startSentinels } from '../../../scripts/harness/redis-sentinel.ts';

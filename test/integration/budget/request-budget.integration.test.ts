@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { startRedis } from '../../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../../scripts/embedded/redis.ts';
-import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { chatOf } from '../../support/chat.ts';
 import { startService } from '../../support/service.ts';
 import type { TestService, TestTenant } from '../../support/service.ts';

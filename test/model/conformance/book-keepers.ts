@@ -1,7 +1,7 @@
 import { ALL_GUARDS, publish, settle } from '../lifecycle.ts';
 import type { Book } from '../lifecycle.ts';
-import { isReadable } from '../../../shared/infra/redis/requests/outbox.ts';
-import type { OutboxEntry } from '../../../shared/infra/redis/requests/outbox.ts';
+import { isReadable } from '../../../shared/requests/outbox.ts';
+import type { OutboxEntry } from '../../../shared/requests/outbox.ts';
 import type { Fault, TwoWorlds } from './two-worlds.ts';
 
 const GRANTED_LATER = 500;

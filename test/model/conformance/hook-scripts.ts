@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 
 import { Cluster, Command } from 'ioredis';
 
-import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
 
 export interface ScriptHooks {
   /** The next call of a script is sent twice, as by a client that lost the first answer; the caller hears the second. */

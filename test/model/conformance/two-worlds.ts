@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { NO_REQUEST } from '../lifecycle.ts';
 import type { Account, Book, Request, World } from '../lifecycle.ts';
-import type { Admission } from '../../../shared/infra/redis/requests/admission-store.ts';
-import type { ShardKeys } from '../../../shared/infra/redis/keyspace.ts';
+import type { Admission } from '../../../shared/requests/admission-store.ts';
+import type { ShardKeys } from '../../../shared/redis/keyspace.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { labRequest, principalOf } from '../../support/request-lab.ts';
 import type { LabRequest } from '../../support/request-lab.ts';

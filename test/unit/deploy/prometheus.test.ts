@@ -5,9 +5,9 @@ import { expect, it } from '@jest/globals';
 import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
 
-import { PAYMENT_MISMATCHES } from '../../../shared/domain/billing/payment-mismatch.ts';
-import { createIngressMetrics } from '../../../shared/infra/metrics/ingress-series.ts';
-import { createWorkerMetrics } from '../../../shared/infra/metrics/worker-series.ts';
+import { PAYMENT_MISMATCHES } from '../../../shared/domain/payment-mismatch.ts';
+import { createIngressMetrics } from '../../../shared/metrics/ingress-series.ts';
+import { createWorkerMetrics } from '../../../shared/metrics/worker-series.ts';
 import { ROOT } from '../../../scripts/harness/program.ts';
 
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { DEFAULT_CEILINGS, DEFAULT_LIMITS } from '../../../shared/domain/limits/defaults.ts';
+import { DEFAULT_CEILINGS, DEFAULT_LIMITS } from '../../../shared/domain/limit-defaults.ts';
 import { ERRORS } from '../../../shared/errors/codes.ts';
 
 const GUIDE = join(import.meta.dirname, '..', '..', '..', 'docs', 'guide');

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { createConnection } from 'mongoose';
 
-import { createModels } from '../../../shared/infra/mongo/catalogue.ts';
-import { createKeyspace } from '../../../shared/infra/redis/keyspace.ts';
+import { createModels } from '../../../shared/mongo/catalogue.ts';
+import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const page = (name: string) => readFileSync(join(ROOT, 'docs', 'architecture', name), 'utf8');
@@ -27,7 +27,7 @@ function shardKeyNames(): string[] {
 
 /** The names that `defineScript` and `defineTimedScript` are called with. */
 function scriptNames(): string[] {
-  const folder = join(ROOT, 'shared', 'infra', 'redis');
+  const folder = join(ROOT, 'shared', 'redis');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   const calls = files.flatMap((file) => [
     ...readFileSync(join(folder, file), 'utf8').matchAll(/\bdefine(?:Timed)?Script\(\w+, '([a-z-]+)'/g),

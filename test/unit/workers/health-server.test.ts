@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 import { afterEach, expect, it } from '@jest/globals';
 
-import type { MetricsAccess } from '../../../shared/infra/metrics/metrics-access.ts';
+import type { MetricsAccess } from '../../../shared/metrics/registry.ts';
 import { createHealthServer } from '../../../workers/health-server.ts';
 
 const TOKEN = 'scrape-0123456789abcdef0123456789abcdef';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import Joi from 'joi';
 
-import { countSchema, creditsSchema } from '../../../../api/contract/number-schemas.ts';
+import { countSchema, creditsSchema } from '../../../../api/contract/json-schema.ts';
 import { checkAgainst } from '../../../../shared/contracts/parse.ts';
-import { toCredits, toMicro } from '../../../../shared/domain/pricing/pricing.ts';
+import { toCredits, toMicro } from '../../../../shared/domain/pricing.ts';
 
 const isAccepted = (credits: unknown) => creditsSchema.validate(credits, { convert: false }).error === undefined;
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { addressBlockOf } from '../../../../api/http/address-block.ts';
+import { addressBlockOf } from '../../../../api/http/head-guards.ts';
 
 it.each([
   ['198.51.100.1', '198.51.100.1'],

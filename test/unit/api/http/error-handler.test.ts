@@ -4,7 +4,7 @@ import mongoose from 'mongoose';
 
 import { storeFault } from '../../../../api/http/error-handler.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
-import { RedisTimeoutError } from '../../../../shared/infra/redis/redis-faults.ts';
+import { RedisTimeoutError } from '../../../../shared/redis/redis-faults.ts';
 
 function named(name: string, message = 'failed'): Error {
   return Object.assign(new Error(message), { name });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { parseJson } from '../../../../api/http/parse-json.ts';
+import { parseJson } from '../../../../api/http/json-body.ts';
 
 const nested = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth));
 

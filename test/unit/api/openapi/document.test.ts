@@ -8,7 +8,7 @@ import { createAnswerChecker } from '../../../fuzz/check-answer.ts';
 import type { AnswerChecker } from '../../../fuzz/check-answer.ts';
 import { endpointsOf, follow, pointerOf } from '../../../fuzz/read-document.ts';
 import type { ServedContent, ServedDocument } from '../../../fuzz/read-document.ts';
-import type { Endpoint } from '../../../../api/contract/define-endpoint.ts';
+import type { Endpoint } from '../../../../api/contract/endpoint.ts';
 import { ENDPOINTS } from '../../../../api/endpoints.ts';
 import { isRecord } from '../../../../shared/contracts/parse.ts';
 import { WEBHOOK_EVENT_TYPES } from '../../../../shared/contracts/webhook-events.ts';

@@ -3,15 +3,15 @@ import Joi from 'joi';
 
 import { fromJoi } from '../../../../api/openapi/from-joi.ts';
 import { createDocument } from '../../../../api/openapi/public-api.ts';
-import type { Endpoint } from '../../../../api/contract/define-endpoint.ts';
+import type { Endpoint } from '../../../../api/contract/endpoint.ts';
 import { ENDPOINTS } from '../../../../api/endpoints.ts';
 import { createAnswerChecker } from '../../../fuzz/check-answer.ts';
 import { createChance } from '../../../../scripts/harness/chance.ts';
 import { createValueMaker } from '../../../fuzz/make-value.ts';
 import { pointerOf } from '../../../fuzz/read-document.ts';
 import type { ServedDocument } from '../../../fuzz/read-document.ts';
-import { parseChatBody, parseChatStreamBody } from '../../../../api/contract/parse-chat-body.ts';
-import { parseCompletionsBody } from '../../../../api/contract/parse-completions-body.ts';
+import { parseChatBody, parseChatStreamBody } from '../../../../api/chat/chat-body.ts';
+import { parseCompletionsBody } from '../../../../api/chat/completions-body.ts';
 import { checkAgainst } from '../../../../shared/contracts/parse.ts';
 
 describe('a joi schema in JSON Schema', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { SSE_PING, answerHead, completeAnswer, createSseWriter } from '../../../../api/relay/answer.ts';
+import { SSE_PING, answerHead, completeAnswer, createSseWriter } from '../../../../api/relay/sse.ts';
 import { decodeEntry, encodeEntry, eventsOf, firstSeqOf } from '../../../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal } from '../../../../shared/contracts/events.ts';
 

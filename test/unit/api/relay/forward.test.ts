@@ -8,7 +8,7 @@ import type { ForwardOptions } from '../../../../api/relay/forward.ts';
 import type { RelayHub } from '../../../../api/relay/hub.ts';
 import { LOST } from '../../../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal } from '../../../../shared/contracts/events.ts';
-import type { QueuePlace } from '../../../../shared/infra/redis/requests/record-store.ts';
+import type { QueuePlace } from '../../../../shared/requests/record-store.ts';
 
 const HEAD = { requestId: 'req_1', created: 1, model: 'mobius' };
 const STOP: Terminal = { finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 1 } };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { errorOf } from '../../../../api/relay/outcome.ts';
+import { errorOf } from '../../../../api/relay/sse.ts';
 
 const usage = { promptTokens: 0, completionTokens: 0 };
 

@@ -3,7 +3,7 @@ import { fingerprintOf, planAnswer } from '../../../../scripts/simulated-provide
 import type { Answer } from '../../../../scripts/simulated-provider/plan-answer.ts';
 import type { SettingsInput } from '../../../../scripts/simulated-provider/settings.ts';
 import { mergeSettings, toSettings } from '../../../../scripts/simulated-provider/settings.ts';
-import { contextInstruction, resolveContext } from '../../../../workers/pipeline/prompt/context-instruction.ts';
+import { contextInstruction, resolveContext } from '../../../../workers/pipeline/context-instruction.ts';
 import { splitTokens } from '../../../../scripts/simulated-provider/tokens.ts';
 
 const messages = [

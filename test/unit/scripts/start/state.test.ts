@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { createCredentialCipher } from '../../../../shared/infra/mongo/credentials.ts';
+import { createCredentialCipher } from '../../../../shared/mongo/credentials.ts';
 import { loadConfig } from '../../../../shared/config/load-config.ts';
 import { credentialsSettings } from '../../../../scripts/start/state.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { ConfigError, loadConfig } from '../../../../shared/config/load-config.ts';
-import { parseRedisUrl } from '../../../../shared/infra/redis/redis-target.ts';
+import { parseRedisUrl } from '../../../../shared/redis/redis-target.ts';
 
 const TOKEN = '0123456789abcdef0123456789abcdef';
 const REQUIRED = {

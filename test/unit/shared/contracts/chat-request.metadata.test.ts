@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { parseChatBody } from '../../../../api/contract/parse-chat-body.ts';
+import { parseChatBody } from '../../../../api/chat/chat-body.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
 /** What becomes of metadata that was sent as this JSON text: the text that is echoed, or the message of the refusal. */

@@ -6,7 +6,7 @@ import {
   isPlainEnvelope,
   parseEnvelope,
   UnreadableError,
-} from '../../../../shared/contracts/stored-request.ts';
+} from '../../../../shared/contracts/request-envelope.ts';
 
 const REQUEST = {
   messages: [{ role: 'user', content: 'Hi' }],

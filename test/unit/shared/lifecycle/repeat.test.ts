@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 
-import { repeat } from '../../../../shared/lifecycle/repeat.ts';
+import { repeat } from '../../../../shared/lifecycle/clock.ts';
 
 beforeEach(() => {
   jest.useFakeTimers();

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 
 import { encodeEntry, FAULT } from '../../../../shared/contracts/events.ts';
-import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
-import type { LineEnd } from '../../../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { BatchRow } from '../../../../shared/mongo/batches/batch-repository.ts';
+import type { LineEnd } from '../../../../shared/mongo/batches/batch-work-repository.ts';
 import { createCollectEnds } from '../../../../workers/batches/collect-ends.ts';
 import { openBatch } from '../../../../workers/batches/open-batch.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';

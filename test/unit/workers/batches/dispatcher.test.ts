@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 
 import { systemClock } from '../../../../shared/lifecycle/clock.ts';
-import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchRow } from '../../../../shared/mongo/batches/batch-repository.ts';
 import { createDispatcher } from '../../../../workers/batches/dispatcher.ts';
 import type { DispatcherDeps } from '../../../../workers/batches/dispatcher.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
 import { systemClock } from '../../../../shared/lifecycle/clock.ts';
-import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchRow } from '../../../../shared/mongo/batches/batch-repository.ts';
 import { createFillQueue } from '../../../../workers/batches/fill-queue.ts';
 import { isAtRest, openBatch } from '../../../../workers/batches/open-batch.ts';
-import { createReadLines } from '../../../../workers/batches/read-lines.ts';
+import { createReadLines } from '../../../../workers/batches/send-slice.ts';
 import type { LineSendResult } from '../../../../workers/batches/send-line.ts';
 import { principalOf } from '../../../support/request-lab.ts';
 

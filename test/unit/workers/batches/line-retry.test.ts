@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { LineRetry } from '../../../../shared/infra/mongo/batches/batch-lines.ts';
-import { answeredAt, isDue, nextRetry } from '../../../../workers/batches/line-retry.ts';
+import type { LineRetry } from '../../../../shared/mongo/batches/batch-lines.ts';
+import { answeredAt, isDue, nextRetry } from '../../../../workers/batches/line-state.ts';
 
 const NOW = 1_700_000_000_000;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { createChance } from '../../../../scripts/harness/chance.ts';
-import { createLineTokens } from '../../../../workers/batches/line-tokens.ts';
+import { createLineTokens } from '../../../../workers/batches/line-state.ts';
 
 const MOST = 4_196;
 

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 
-import type { RequestTrace } from '../../../../shared/contracts/request-trace.ts';
-import type { RoutingTable } from '../../../../shared/domain/routing/routing.ts';
+import type { RequestTrace } from '../../../../shared/contracts/events.ts';
+import type { RoutingTable } from '../../../../shared/domain/routing.ts';
 import { createProviderWatch } from '../../../../workers/batches/provider-watch.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 
-import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchRow } from '../../../../shared/mongo/batches/batch-repository.ts';
 import { systemClock } from '../../../../shared/lifecycle/clock.ts';
-import { createRefreshShard } from '../../../../workers/batches/refresh-shard.ts';
-import { emptyShard } from '../../../../workers/batches/shard-batches.ts';
+import { createRefreshShard, emptyShard } from '../../../../workers/batches/shard-batches.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 
 const ROW: BatchRow = {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 
-import type { AdmissionCall, AdmissionOutcome } from '../../../../shared/admission/admission.ts';
-import { createLineTokens } from '../../../../workers/batches/line-tokens.ts';
+import type { AdmissionCall, AdmissionOutcome } from '../../../../shared/requests/admission.ts';
+import { createLineTokens } from '../../../../workers/batches/line-state.ts';
 import { createSendLine } from '../../../../workers/batches/send-line.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 import { principalOf } from '../../../support/request-lab.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { createPseudonyms } from '../../../../shared/domain/compliance/pseudonyms.ts';
+import { createPseudonyms } from '../../../../shared/domain/pseudonyms.ts';
 import { parseSettlement } from '../../../../shared/contracts/settlement.ts';
 import { createEraseRequests } from '../../../../workers/compliance/erase-requests.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { writeArchive } from '../../../../workers/compliance/write-archive.ts';
+import { writeArchive } from '../../../../workers/compliance/run-export.ts';
 import { unzip } from '../../../support/zip.ts';
 
 it('has the text of an archive well-formed, names and values, and nothing else changed', async () => {

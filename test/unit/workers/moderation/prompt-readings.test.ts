@@ -6,9 +6,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { ChatMessage, Role } from '../../../../shared/contracts/chat-request.ts';
 import { createLocalModerator } from '../../../../workers/moderation/local/local-moderator.ts';
 import { readingsOf } from '../../../../workers/moderation/prompt-readings.ts';
-import { contextInstruction, resolveContext } from '../../../../workers/pipeline/prompt/context-instruction.ts';
-import type { ContextSource } from '../../../../workers/pipeline/prompt/context-instruction.ts';
-import { toMessagesBody } from '../../../../workers/providers/anthropic/request.ts';
+import { contextInstruction, resolveContext } from '../../../../workers/pipeline/context-instruction.ts';
+import type { ContextSource } from '../../../../workers/pipeline/context-instruction.ts';
+import { toMessagesBody } from '../../../../workers/providers/anthropic.ts';
 import { HARMLESS } from './harmless-texts.ts';
 import { MORE_HARMLESS } from './more-harmless-texts.ts';
 

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 
 import type { FinishedNotice } from '../../../../shared/contracts/finished-notice.ts';
-import type { WebhookEvent } from '../../../../shared/webhooks/event-sink.ts';
-import { createChatEvents } from '../../../../workers/webhooks/chat-events.ts';
+import type { WebhookEvent } from '../../../../shared/webhooks/publish.ts';
+import { createChatEvents } from '../../../../workers/webhooks/publish-events.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 
 const noticeOf = (requestId: string, finishedAt: number): FinishedNotice => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { ATTEMPTS_MAX, isGivenUp, nextAttemptAt } from '../../../../workers/webhooks/retry-schedule.ts';
+import { ATTEMPTS_MAX, isGivenUp, nextAttemptAt } from '../../../../workers/webhooks/deliver.ts';
 
 const NOW = 1_800_000_000_000;
 const HOUR = 3_600_000;

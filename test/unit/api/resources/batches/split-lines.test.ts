@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 
-import { createLineSplitter } from '../../../../../api/resources/batches/split-lines.ts';
+import { createLineSplitter } from '../../../../../api/resources/batches/split-requests.ts';
 import { CHAT_LIMITS } from '../../../../../shared/contracts/chat-request.ts';
 
 function split(body: Buffer, size = Infinity): [string, string | undefined][] {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 
 import { numberMessages } from '../../../../../api/resources/entities/entities-resource.ts';
-import type { StoredMessage } from '../../../../../shared/infra/mongo/entities/entity-repository.ts';
+import type { StoredMessage } from '../../../../../shared/mongo/entities/entity-repository.ts';
 
 const message = (requestId: string, content: string): StoredMessage => ({
   role: 'user',

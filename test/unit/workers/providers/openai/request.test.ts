@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { Provider } from '../../../../../shared/domain/routing/routing.ts';
-import { openAiHeaders, toChatCompletionBody } from '../../../../../workers/providers/openai/request.ts';
+import type { Provider } from '../../../../../shared/domain/routing.ts';
+import { openAiHeaders, toChatCompletionBody } from '../../../../../workers/providers/openai.ts';
 import type { ProviderCall } from '../../../../../workers/providers/provider.ts';
 
 const OPEN: Provider = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { parseObject } from '../../../../../workers/providers/http/parse-json.ts';
-import { parseCompletion } from '../../../../../workers/providers/openai/response.ts';
+import { parseObject } from '../../../../../workers/providers/call-provider.ts';
+import { parseCompletion } from '../../../../../workers/providers/openai.ts';
 import { ProviderError } from '../../../../../workers/providers/provider.ts';
 
 const parse = (json: string, part: 'delta' | 'message') => parseCompletion(parseObject(json), part);

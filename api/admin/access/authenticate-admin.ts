@@ -1,0 +1,183 @@
+import type { Request, RequestHandler, Response } from 'express';
+
+import type { AdminToken } from '../../../shared/config/secret-settings.ts';
+import { bearerTokenOf, isSameSecret } from '../../../shared/domain/api-key.ts';
+import { ServiceError, toRetrySeconds } from '../../../shared/errors/service-error.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { AdminAccessStore } from '../../../shared/redis/stores/admin-access-store.ts';
+import { addressBlockOf } from '../../http/head-guards.ts';
+import { contextOf } from '../../http/request-context.ts';
+import { putNewest } from '../../limits/bounded-map.ts';
+import type { AdminSessions } from './admin-session.ts';
+
+/** docs/spec.md#tokens: failed tokens of an address before it is kept out. */
+export const ADMIN_FAILURES_PER_MINUTE = 10;
+const MINUTE_MS = 60_000;
+
+/** Keeps out addresses that guess administration tokens. */
+export interface AdminFailures {
+  /** Throws `rpm_exceeded` while the address is kept out, before its token is checked. */
+  assertMayTry(req: Request): void;
+  /** Counts a wrong token; throws `rpm_exceeded` if it was one too many. */
+  count(req: Request, res: Response): Promise<void>;
+}
+
+export interface AdminFailuresDeps {
+  store: Pick<AdminAccessStore, 'countFailure'>;
+  clock: Clock;
+  /** Called once each time an address gets kept out. */
+  onKeptOut: (req: Request, res: Response) => Promise<void>;
+}
+
+/** More addresses than this at once are a flood, and Redis still counts them. */
+const ADDRESSES_MAX = 10_000;
+
+/**
+ * All ingresses count together in Redis. Each one remembers the addresses that are kept out, so that a valid token
+ * costs no look-up and works while Redis is unavailable; wrong tokens are then counted by each ingress for itself.
+ */
+export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDeps): AdminFailures {
+  const keptOut = new Map<string, number>();
+  /** Counted here while Redis is unavailable: when each failed, within the last minute. */
+  const failedAt = new Map<string, number[]>();
+  const addressOf = (req: Request) => addressBlockOf(req.ip);
+
+  function refusal(waitMs: number): ServiceError {
+    return new ServiceError(
+      'rpm_exceeded',
+      `More than ${ADMIN_FAILURES_PER_MINUTE} wrong administrator tokens per minute came from this address; wait as Retry-After says.`,
+      { retryAfterSeconds: toRetrySeconds(waitMs) },
+    );
+  }
+
+  /** Undefined: the address may try again; else the time until it may, as the store has it. */
+  function countHere(address: string): number | undefined {
+    const now = clock.now();
+    const recent = (failedAt.get(address) ?? []).filter((at) => at > now - MINUTE_MS);
+    const [oldest = now] = recent;
+    if (recent.length >= ADMIN_FAILURES_PER_MINUTE) return oldest + MINUTE_MS - now;
+    putNewest(failedAt, address, [...recent, now], ADDRESSES_MAX);
+    return undefined;
+  }
+
+  return {
+    assertMayTry(req) {
+      const address = addressOf(req);
+      const waitMs = (keptOut.get(address) ?? 0) - clock.now();
+      if (waitMs > 0) throw refusal(waitMs);
+      keptOut.delete(address);
+    },
+
+    async count(req, res) {
+      const address = addressOf(req);
+      const waitMs = await store.countFailure(contextOf(res).requestId, address).catch(() => countHere(address));
+      if (waitMs === undefined) return;
+      if (keptOut.size >= ADDRESSES_MAX) keptOut.clear();
+      keptOut.set(address, clock.now() + waitMs);
+      await onKeptOut(req, res);
+      throw refusal(waitMs);
+    },
+  };
+}
+
+export const SIGN_IN_PATH = '/admin/sign-in';
+
+/** The sign-in form that leads to the page `to` of the administration. */
+export const signInFor = (to: string) => `${SIGN_IN_PATH}?to=${encodeURIComponent(to)}`;
+
+export interface AdminAuthentication {
+  /** Undefined: the token is wrong. Throws `rpm_exceeded` if the address has sent too many wrong ones. */
+  findToken: (req: Request, res: Response, given: string) => Promise<AdminToken | undefined>;
+  /**
+   * For the JSON interface: accepts only the token as a Bearer credential, so that no other site can use a session. A
+   * read-only token is refused for every method but GET and HEAD.
+   */
+  requireToken: RequestHandler;
+  /** For pages: accepts the token or a session; a browser without either is redirected to the sign-in form. */
+  requirePageAccess: RequestHandler;
+}
+
+export interface AdminAuthenticationDeps {
+  tokens: readonly AdminToken[];
+  failures: AdminFailures;
+  sessions: Pick<AdminSessions, 'find'>;
+}
+
+const READING = new Set(['GET', 'HEAD']);
+
+/**
+ * Throws for a call that a page of another origin has made its browser send. `SameSite=Strict` keeps other sites from
+ * using a session, but counts every port and every subdomain of this host as the same site. Clients other than browsers
+ * send neither header.
+ */
+export function assertSameOrigin({ headers, host }: Pick<Request, 'headers' | 'host'>): void {
+  const { origin, 'sec-fetch-site': site } = headers;
+  const isOwn = site === undefined ? origin === undefined || URL.parse(origin)?.host === host : site === 'same-origin';
+  if (isOwn) return;
+  throw new ServiceError('endpoint_not_allowed', 'A session changes things from the pages of this address only.');
+}
+
+export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminAuthentication {
+  const { tokens, failures, sessions } = deps;
+
+  /** Compares with every token, so that the time taken says nothing about their order. */
+  async function findToken(req: Request, res: Response, given: string): Promise<AdminToken | undefined> {
+    failures.assertMayTry(req);
+    const [token] = tokens.filter((one) => isSameSecret(given, one.token));
+    if (token === undefined) await failures.count(req, res);
+    return token;
+  }
+
+  /** Throws `missing_api_key`, `invalid_api_key` or `rpm_exceeded`. */
+  async function authenticate(req: Request, res: Response): Promise<AdminToken> {
+    const given = bearerTokenOf(req.headers.authorization);
+    if (given === '') {
+      throw new ServiceError(
+        'missing_api_key',
+        'No administrator token was sent; add the header `Authorization: Bearer <ADMIN_TOKEN>`.',
+      );
+    }
+    const token = await findToken(req, res, given ?? '');
+    if (token === undefined) {
+      throw new ServiceError(
+        'invalid_api_key',
+        'The administrator token is neither ADMIN_TOKEN nor one of ADMIN_TOKENS.',
+      );
+    }
+    return token;
+  }
+
+  return {
+    findToken,
+
+    async requireToken(req, res, next) {
+      const token = await authenticate(req, res);
+      if (token.role === 'read' && !READING.has(req.method)) {
+        throw new ServiceError(
+          'endpoint_not_allowed',
+          `The administrator token \`${token.name}\` may only read; use one with the role \`write\`.`,
+        );
+      }
+      contextOf(res).administrator = token;
+      next();
+    },
+
+    async requirePageAccess(req, res, next) {
+      if (req.headers.authorization === undefined) {
+        const token = await sessions.find(req);
+        if (token !== undefined) {
+          if (!READING.has(req.method)) assertSameOrigin(req);
+          contextOf(res).administrator = token;
+          next();
+          return;
+        }
+        if (req.method === 'GET' && req.accepts('json', 'html') === 'html') {
+          res.redirect(303, signInFor(req.originalUrl));
+          return;
+        }
+      }
+      contextOf(res).administrator = await authenticate(req, res);
+      next();
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
+import type { Pseudonyms } from '../../../shared/domain/pseudonyms.ts';
+import { seqAt } from '../../../shared/domain/request-times.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { LedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
+import type { FailedLine, FailedLines } from '../../../shared/mongo/batches/failed-lines.ts';
+import type { ErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
+import type { EntityRepository } from '../../../shared/mongo/entities/entity-repository.ts';
+import type { AnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
+import type { PrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
+import { keepsNothing } from '../../limits/request-terms.ts';
+
+/** Why a request is not run again. */
+export const SKIP_REASONS = {
+  account_suspended: 'The account is suspended.',
+  budget_exceeded: 'The monthly token budget is used up.',
+  entity_deleted: 'Its entity, or the entity’s history, has been deleted since.',
+  idempotency_key_reused: 'Its `Idempotency-Key` stands for a later request.',
+  insufficient_credits: 'The credits are used up or held.',
+  key_expired: 'Its API key has expired.',
+  key_revoked: 'Its API key is revoked or gone.',
+  limit_reached: 'A limit or the queue has no room now; replay it later.',
+  not_replayable: 'It is unknown, has not failed in an outage, has text, has been replayed, or its day is over.',
+  nothing_is_kept: 'The tenant keeps nothing of its conversations (`retention_seconds` is 0).',
+} as const;
+export type SkipReason = keyof typeof SKIP_REASONS;
+
+export type ReplayOutcome = { kind: 'replayed' } | { kind: 'skipped'; reason: SkipReason; retryAfterMs: number };
+
+export const REPLAYED: ReplayOutcome = { kind: 'replayed' };
+export const skip = (reason: SkipReason, retryAfterMs = 0): ReplayOutcome => ({
+  kind: 'skipped',
+  reason,
+  retryAfterMs,
+});
+
+export interface ReplayChecksDeps {
+  answers: Pick<AnswerRepository, 'findNamed'>;
+  ledger: Pick<LedgerRepository, 'settledAt'>;
+  entities: Pick<EntityRepository, 'forgottenSeq'>;
+  erasures: Pick<ErasureRepository, 'latest'>;
+  pseudonyms: Pick<Pseudonyms, 'of'>;
+  clock: Clock;
+}
+
+/** What MongoDB knows that may forbid a replay of a failed request. */
+export interface ReplayChecks {
+  /** The request's entity, or that entity's history, has been deleted since the request was accepted. */
+  isErased(envelope: RequestEnvelope): Promise<boolean>;
+  /** Undefined: nothing forbids a replay. `principal`: the principal of the request's key, if the key still exists. */
+  whyNot(envelope: RequestEnvelope, principal: Principal | undefined): Promise<SkipReason | undefined>;
+}
+
+/** Why nothing of this key may run now. */
+function refusalOf(principal: Principal | undefined, now: number): SkipReason | undefined {
+  if (principal?.keyStatus !== 'active') return 'key_revoked';
+  if ((principal.expiresAt ?? Infinity) <= now) return 'key_expired';
+  if (principal.tenantStatus === 'suspended') return 'account_suspended';
+  return keepsNothing(principal) ? 'nothing_is_kept' : undefined;
+}
+
+export function createReplayChecks(deps: ReplayChecksDeps): ReplayChecks {
+  const { answers, ledger, entities, erasures, pseudonyms, clock } = deps;
+
+  async function isErased({ tenantId, mode, acceptedAt, request }: RequestEnvelope): Promise<boolean> {
+    const { entityId } = request;
+    const space = { tenantId, mode };
+    const [erased, forgotten] = await Promise.all([
+      erasures.latest(space, entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId)),
+      entityId === undefined ? 0 : entities.forgottenSeq(space, entityId),
+    ]);
+    return seqAt(acceptedAt) <= Math.max(erased, forgotten);
+  }
+
+  async function whyNot(envelope: RequestEnvelope, principal: Principal | undefined): Promise<SkipReason | undefined> {
+    const { tenantId, mode, requestId, kept } = envelope;
+    const now = clock.now();
+    const refused = refusalOf(principal, now);
+    if (refused !== undefined) return refused;
+    if (await isErased(envelope)) return 'entity_deleted';
+    const name = kept?.idempotency?.name;
+    if (name !== undefined && (await answers.findNamed({ tenantId, mode }, name, now)) !== undefined)
+      return 'idempotency_key_reused';
+    const charged = await ledger.settledAt({ tenantId, mode: 'any' }, requestId);
+    return charged === undefined ? undefined : 'not_replayable';
+  }
+
+  return { isErased, whyNot };
+}
+
+export interface ReplayLineDeps {
+  lines: Pick<FailedLines, 'keyOf' | 'reopen'>;
+  principals: Pick<PrincipalRepository, 'findByKey'>;
+  clock: Clock;
+}
+
+export type ReplayLine = (line: FailedLine) => Promise<ReplayOutcome>;
+
+/**
+ * Puts a line that was given up back into waiting, as long as its batch runs: the dispatcher sends it after all others,
+ * as a request with a new id. Like every line, it waits for credits and limits.
+ */
+export function createReplayLine({ lines, principals, clock }: ReplayLineDeps): ReplayLine {
+  return async (line) => {
+    const keyId = await lines.keyOf(line);
+    if (keyId === undefined) return skip('not_replayable');
+    const reason = refusalOf(await principals.findByKey(line.tenantId, keyId), clock.now());
+    if (reason !== undefined) return skip(reason);
+    return (await lines.reopen(line)) ? { kind: 'replayed' } : skip('not_replayable');
+  };
+}

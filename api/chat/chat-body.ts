@@ -1,0 +1,203 @@
+import Joi from 'joi';
+
+import { CHAT_LIMITS, chatBodySchema } from '../../shared/contracts/chat-request.ts';
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import { checkAgainst, wellFormedJson } from '../../shared/contracts/parse.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { OpenAiForm } from '../relay/sse.ts';
+
+/** A field that asks for something this service cannot do. */
+interface Unserved {
+  /** The values that ask for nothing: frameworks send them although their user has set nothing. */
+  accepted: Joi.Schema;
+  /** The rest of the sentence that begins with the field's name: why not, and what to do instead. */
+  say: string;
+}
+export type UnservedFields = Readonly<Record<string, Unserved>>;
+
+const nothing = Joi.valid(null);
+const emptyList = Joi.array().max(0).allow(null);
+const noChoice = Joi.valid('none', 'auto', null);
+
+const TOOLS = 'is not supported: this service answers with text only; leave `tools` and `tool_choice` out';
+const FUNCTIONS = 'is not supported: this service answers with text only; leave `functions` and `function_call` out';
+const LOGPROBS = 'is not supported: answers come without the probabilities of their tokens; leave it out';
+const SAMPLING = 'is not supported, because not every provider knows it; leave it out';
+const GRAMMAR = 'is not supported; ask for a JSON object instead, and say in a message what it holds';
+const ELSEWHERE = 'is read by `POST /chat/completions` only;';
+
+/**
+ * Ignoring one of these would change what the answer is or means without telling the caller, so the request fails. Any
+ * other unknown field is ignored and named in `X-Ignored-Fields` (docs/spec.md#chat-request).
+ */
+export const UNSERVED: UnservedFields = {
+  tools: { accepted: emptyList, say: TOOLS },
+  tool_choice: { accepted: noChoice, say: TOOLS },
+  functions: { accepted: emptyList, say: FUNCTIONS },
+  function_call: { accepted: noChoice, say: FUNCTIONS },
+  audio: { accepted: nothing, say: 'is not supported: this service answers with text only; leave it out' },
+  n: {
+    accepted: Joi.valid(1, null),
+    say: 'must be 1: a request has one answer; send it again for another',
+  },
+  logprobs: { accepted: Joi.valid(false, null), say: LOGPROBS },
+  top_logprobs: { accepted: Joi.valid(0, null), say: LOGPROBS },
+  logit_bias: {
+    accepted: Joi.object().max(0).allow(null),
+    say: 'is not supported: the models behind a tier number their tokens differently; leave it out',
+  },
+  prediction: { accepted: nothing, say: 'is not supported; leave it out' },
+  web_search_options: { accepted: nothing, say: 'is not supported: the models search nothing; leave it out' },
+  top_k: { accepted: Joi.valid(0, -1, null), say: SAMPLING },
+  min_p: { accepted: Joi.valid(0, null), say: SAMPLING },
+  repetition_penalty: { accepted: Joi.valid(1, null), say: SAMPLING },
+  structured_outputs: { accepted: nothing, say: GRAMMAR },
+  guided_json: { accepted: nothing, say: GRAMMAR },
+  guided_regex: { accepted: nothing, say: GRAMMAR },
+  guided_choice: { accepted: nothing, say: GRAMMAR },
+  guided_grammar: { accepted: nothing, say: GRAMMAR },
+  grammar: { accepted: nothing, say: GRAMMAR },
+};
+
+/** On the chat routes, which do not know OpenAI's names. */
+const UNSERVED_ON_CHAT: UnservedFields = {
+  ...UNSERVED,
+  max_completion_tokens: { accepted: nothing, say: `${ELSEWHERE} here it is \`max_tokens\`` },
+  response_format: {
+    accepted: Joi.object({ type: Joi.valid('text', null) })
+      .unknown(true)
+      .allow(null),
+    say: `${ELSEWHERE} here \`json_mode\` asks for a JSON object`,
+  },
+  stop: {
+    accepted: Joi.alternatives(Joi.valid('', null), Joi.array().items(Joi.valid('', null))),
+    say: `${ELSEWHERE} send the request there, or leave it out`,
+  },
+};
+
+/** On those whose answer is complete. */
+export const UNSERVED_WITHOUT_STREAM: UnservedFields = {
+  ...UNSERVED_ON_CHAT,
+  stream: {
+    accepted: Joi.valid(false, null),
+    say: 'is not read here: the answer is complete; for a stream use `POST /chat/stream` or `POST /chat/completions`',
+  },
+};
+
+/** The fields for the document. */
+export function acceptedOf(fields: UnservedFields): Joi.SchemaMap {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, { accepted, say }]) => [name, accepted.description(`\`${name}\` ${say}.`)]),
+  );
+}
+
+/** Throws `invalid_request` for a field whose value asks for something. */
+export function refuseUnserved(body: unknown, fields: UnservedFields): void {
+  if (typeof body !== 'object' || body === null) return;
+  for (const name in fields) {
+    if (!(name in body)) continue;
+    const { accepted, say } = fields[name] as Unserved;
+    const value = (body as Readonly<Record<string, unknown>>)[name];
+    if (value === undefined || accepted.validate(value, { convert: false }).error === undefined) continue;
+    throw new ServiceError('invalid_request', `\`${name}\` ${say}.`, { param: name });
+  }
+}
+
+const BODY_FIELDS: ReadonlySet<string> = new Set([
+  'messages',
+  'model',
+  'max_tokens',
+  'entity_id',
+  'subject',
+  'grade',
+  'metadata',
+  'json_mode',
+]);
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
+
+export interface ParsedChatBody {
+  request: ChatRequest;
+  /** Names of unknown fields, for the header `X-Ignored-Fields` (docs/spec.md#chat-request). */
+  ignoredFields: string[];
+  /** Absent: the answer has the form of the chat routes. */
+  form?: OpenAiForm;
+}
+
+/** More names than fit into the header `X-Ignored-Fields`. */
+const IGNORED_NAMES_MAX = 200;
+
+/** The unknown field names of the body and of its messages, which the service does not read. */
+export function ignoredIn(body: object, messages: readonly object[], known: ReadonlySet<string>): string[] {
+  const ignored = new Set<string>();
+  const note = (value: object, read: ReadonlySet<string>, prefix: string) => {
+    for (const name of Object.keys(value)) {
+      if (ignored.size >= IGNORED_NAMES_MAX) return;
+      if (!read.has(name)) ignored.add(prefix + name);
+    }
+  };
+  note(body, known, '');
+  for (const message of messages) note(message, MESSAGE_FIELDS, 'messages[].');
+  return [...ignored];
+}
+
+/** The named own fields of a JSON object; any other value is returned as it is. */
+function pick(value: unknown, names: ReadonlySet<string>): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  // The object's other fields, perhaps very many, are not visited.
+  const fields = value as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    [...names].filter((name) => Object.hasOwn(fields, name)).map((name) => [name, fields[name]]),
+  );
+}
+
+/**
+ * The part of a body that the schema checks: the known fields, and at most one message more than is allowed. joi spends
+ * microseconds on every message and every unknown field, and a body may have very many of both.
+ */
+function readableOf(input: unknown, known: ReadonlySet<string>): unknown {
+  const body = pick(input, known);
+  if (typeof body !== 'object' || body === null || !('messages' in body) || !Array.isArray(body.messages)) return body;
+  const messages = body.messages.slice(0, CHAT_LIMITS.messagesMax + 1);
+  return { ...body, messages: messages.map((message) => pick(message, MESSAGE_FIELDS)) };
+}
+
+/** Checks a body against its schema. The result has the schema's type, and may still have unknown fields. */
+export function checkReadable<T>(
+  schema: Joi.ObjectSchema<T>,
+  input: unknown,
+  known: ReadonlySet<string>,
+): asserts input is T {
+  checkAgainst(schema, readableOf(input, known));
+}
+
+/** The bodies as they may come over the wire, for the document. */
+export const chatWireSchema = chatBodySchema.keys(acceptedOf(UNSERVED_WITHOUT_STREAM));
+export const chatStreamWireSchema = chatBodySchema.keys(acceptedOf(UNSERVED_ON_CHAT));
+
+/** The body of `POST /chat` and of a batch's line. Throws `invalid_request`, `message_too_long` or `too_many_messages`. */
+export function parseChatBody(input: unknown): ParsedChatBody {
+  return parseOwnBody(input, UNSERVED_WITHOUT_STREAM);
+}
+
+/** The body of `POST /chat/stream`; throws like `parseChatBody`. */
+export function parseChatStreamBody(input: unknown): ParsedChatBody {
+  return parseOwnBody(input, UNSERVED_ON_CHAT);
+}
+
+function parseOwnBody(input: unknown, unserved: UnservedFields): ParsedChatBody {
+  refuseUnserved(input, unserved);
+  checkReadable(chatBodySchema, input, BODY_FIELDS);
+  const body = input;
+  const request: ChatRequest = {
+    messages: body.messages.map(({ role, content }) => ({ role, content })),
+    maxTokens: body.max_tokens ?? CHAT_LIMITS.maxTokensDefault,
+    ...(body.max_tokens === undefined ? { fitsTokens: true } : {}),
+    jsonMode: body.json_mode ?? false,
+    ...(body.model === undefined ? {} : { model: body.model }),
+    ...(body.entity_id === undefined ? {} : { entityId: body.entity_id }),
+    ...(body.subject === undefined ? {} : { subject: body.subject }),
+    ...(body.grade === undefined ? {} : { grade: body.grade }),
+    ...(body.metadata === undefined ? {} : { metadataJson: wellFormedJson(body.metadata) }),
+  };
+  return { request, ignoredFields: ignoredIn(body, body.messages, BODY_FIELDS) };
+}

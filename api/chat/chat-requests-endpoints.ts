@@ -1,0 +1,132 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { Response } from 'express';
+
+import type { Principal } from '../../shared/domain/principal.ts';
+import type { StreamEntry } from '../../shared/contracts/events.ts';
+import type { LedgerRepository } from '../../shared/mongo/accounts/ledger-repository.ts';
+import type { RecordStore, RequestRecord } from '../../shared/requests/record-store.ts';
+import type { StreamReader } from '../../shared/requests/answers.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { idempotencyKeyOf } from '../limits/request-terms.ts';
+import type { IntentKeeper, Recall } from './durable-requests.ts';
+import { defineEndpoint, SENT, json } from '../contract/endpoint.ts';
+import type { Sent } from '../contract/endpoint.ts';
+import { dropUnread } from '../relay/paced-writer.ts';
+import { DRAIN_MS } from '../relay/forward.ts';
+import type { RelayTimes } from '../relay/forward.ts';
+import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
+import { answerGone, findRequest, LOOKUP_TEXT, resumeChatStream } from './resume.ts';
+
+export interface ChatRequestsDeps {
+  records: Pick<RecordStore, 'find' | 'place' | 'cancel'>;
+  streams: StreamReader;
+  ledger: Pick<LedgerRepository, 'settledAt'>;
+  recall: Pick<Recall, 'byId'>;
+  intentKeeper: Pick<IntentKeeper, 'conclude'>;
+  clock: Clock;
+  relayTimes: RelayTimes;
+}
+
+/** A worker learns of a cancellation at once, or when it next renews its lease; the answer waits that long. */
+const CANCEL_WAIT_MS = 4_000;
+const CANCEL_POLL_MS = 50;
+
+/** Sends a request as it is. With the answer in it, the resource may be as large as the answer. */
+async function sendRequest(
+  res: Response,
+  principal: Principal,
+  { record, entries }: { record: RequestRecord; entries: readonly StreamEntry[] },
+  { records, ledger, relayTimes }: ChatRequestsDeps,
+): Promise<Sent> {
+  const { requestId, state } = record;
+  const settledAt = state === 'done' ? await ledger.settledAt(principal, requestId).catch(() => undefined) : undefined;
+  const place = state === 'accepted' ? await records.place(principal, requestId) : undefined;
+  res.json(toRequestResource(record, entries, { settledAt, place }));
+  dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
+  return SENT;
+}
+
+/** Whether a request has ended between the reading of its record and that of its events: the record is an old one then. */
+function hasEndedMeanwhile({ state }: RequestRecord, entries: readonly StreamEntry[]): boolean {
+  return state !== 'done' && entries.at(-1)?.terminal !== undefined;
+}
+
+async function untilDone(
+  { records, clock }: ChatRequestsDeps,
+  principal: Principal,
+  requestId: string,
+): Promise<RequestRecord | undefined> {
+  const until = clock.now() + CANCEL_WAIT_MS;
+  for (;;) {
+    const record = await records.find(principal, requestId);
+    if (record === undefined || record.state === 'done' || clock.now() > until) return record;
+    await pause(CANCEL_POLL_MS);
+  }
+}
+
+const getChatRequest = defineEndpoint({
+  method: 'GET',
+  path: '/chat/:requestId',
+  scopes: ['chat', 'chat.stream'],
+  counts: 'lookup',
+  tag: 'Chat',
+  summary: 'Retrieve a chat request',
+  description: `With its answer, ${LOOKUP_TEXT}`,
+  answers: { 200: json('The request.', requestSchema) },
+  errors: ['gone'],
+  examples: { ended: { status: 200, answer: REQUEST_EXAMPLE } },
+  async handle({ res, principal, params }, deps: ChatRequestsDeps) {
+    const { requestId } = params;
+    const find = () => findRequest(deps, principal, requestId, () => deps.records.find(principal, requestId));
+    let record = await find();
+    const read = () => deps.streams.readFrom(principal.shard, requestId, 1);
+    let entries = await read();
+    if (hasEndedMeanwhile(record, entries)) record = await find();
+    if (record.state === 'done' && entries.length === 0) {
+      // Redis has let them go since their record was read, or before it.
+      if (await deps.recall.byId(principal, requestId)) entries = await read();
+      if (entries.length === 0) throw answerGone();
+    }
+    return sendRequest(res, principal, { record, entries }, deps);
+  },
+});
+
+const cancelChatRequest = defineEndpoint({
+  method: 'POST',
+  path: '/chat/:requestId/cancel',
+  scopes: ['chat', 'chat.stream'],
+  counts: 'lookup',
+  tag: 'Chat',
+  summary: 'Cancel a chat request',
+  description:
+    'A request that has ended stays as it is. One that has text ends with `finish_reason: "cancelled"` and is charged for what was generated; one without text is not charged, and a caller who waits for it gets 409 `conflict`.',
+  answers: { 200: json('The request.', requestSchema) },
+  errors: ['gone'],
+  examples: { ended: { summary: 'A request that has ended', status: 200, answer: REQUEST_EXAMPLE } },
+  async handle({ req, res, principal, params }, deps: ChatRequestsDeps) {
+    const { requestId } = params;
+    // Cancelling can be repeated without a key. A malformed one is the caller's fault here as on any POST.
+    idempotencyKeyOf(req);
+    let record = await findRequest(deps, principal, requestId, async () => {
+      const known = await deps.records.cancel(principal, requestId);
+      const ended = known ? await untilDone(deps, principal, requestId) : undefined;
+      // Who cancels hears that it has ended, even where nothing else of it is kept.
+      return ended === undefined ? undefined : { ...ended, isGone: false };
+    });
+    // A Redis that comes back without the cancelling would else bring the request back, and run it.
+    const concludeCancelled = () => {
+      if (record.status === 'cancelled') deps.intentKeeper.conclude(principal, requestId);
+    };
+    concludeCancelled();
+    const entries = await deps.streams.readFrom(principal.shard, requestId, 1);
+    if (hasEndedMeanwhile(record, entries)) {
+      record = (await deps.records.find(principal, requestId)) ?? record;
+      concludeCancelled();
+    }
+    return sendRequest(res, principal, { record, entries }, deps);
+  },
+});
+
+/** What became of a chat request (docs/spec.md#look-up-and-cancelling). */
+export const chatRequestsEndpoints = { resumeChatStream, getChatRequest, cancelChatRequest };

@@ -1,0 +1,196 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import { namedUntil } from '../../shared/contracts/request-envelope.ts';
+import type { StoredAnswer } from '../../shared/contracts/request-envelope.ts';
+import type { Space } from '../../shared/contracts/space.ts';
+import type { Principal } from '../../shared/domain/principal.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import { createAnswerRepository } from '../../shared/mongo/requests/answer-repository.ts';
+import type { AnswerRepository } from '../../shared/mongo/requests/answer-repository.ts';
+import { createRequestIntents } from '../../shared/mongo/requests/request-intents.ts';
+import type { RequestIntent, RequestIntents } from '../../shared/mongo/requests/request-intents.ts';
+import { inTime } from '../../shared/redis/time-limits.ts';
+import { createAnswerCache } from '../../shared/requests/answers.ts';
+import type { AnswerCache } from '../../shared/requests/answers.ts';
+import { openRecovery } from '../../shared/requests/recovery.ts';
+import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest, Recovery } from '../../shared/requests/recovery.ts';
+
+interface IntentKeeperDeps {
+  intents: Pick<RequestIntents, 'keep' | 'find'>;
+  conclude: ConcludeIntent;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Keeps accepted requests in MongoDB until they end, in case Redis comes back without its last second. */
+export interface IntentKeeper {
+  /** To be called before the caller gets 202. Throws `model_unavailable` if the request cannot be kept. */
+  storeBeforeAnswer(shard: number, envelope: RequestEnvelope): Promise<void>;
+  /**
+   * To be called before 202 for a request that another call made: waits until that call has stored it, because until
+   * then it may void the request. `isOver`: whether the request has ended and its answer is kept.
+   */
+  waitUntilStored(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
+  /** For a caller that waits for the answer. Nothing waits for the write, so it delays no first token. */
+  storeInBackground(shard: number, envelope: RequestEnvelope): void;
+  /** To be called when the request was cancelled: MongoDB has its end from then on, and recovery does not run it again. */
+  conclude(space: Space, requestId: string): void;
+}
+
+/** How long the other call may take to store it. */
+const OTHER_MS = 1_500;
+const OTHER_POLL_MS = 50;
+
+function noPromise(cause: unknown): ServiceError {
+  return new ServiceError(
+    'model_unavailable',
+    'The service cannot promise to keep the request at the moment; try again shortly.',
+    { cause, retryAfterSeconds: 1 },
+  );
+}
+
+function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps): IntentKeeper {
+  const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
+
+  return {
+    async storeBeforeAnswer(shard, envelope) {
+      try {
+        await keep(shard, envelope);
+      } catch (cause) {
+        throw noPromise(cause);
+      }
+    },
+
+    async waitUntilStored(space, requestId, isOver) {
+      const until = clock.now() + OTHER_MS;
+      try {
+        while ((await intents.find(space, requestId, clock.now())) === undefined && !(await isOver())) {
+          if (clock.now() > until) throw new Error('The request is not kept beside Redis');
+          await pause(OTHER_POLL_MS);
+        }
+      } catch (cause) {
+        throw noPromise(cause);
+      }
+    },
+
+    storeInBackground(shard, envelope) {
+      keep(shard, envelope).catch((error: unknown) => {
+        log.warn('A request under an Idempotency-Key is not kept beside Redis.', {
+          requestId: envelope.requestId,
+          error,
+        });
+      });
+    },
+
+    conclude(space, requestId) {
+      const concluding = intents.find(space, requestId, clock.now()).then((intent) => intent && conclude(intent));
+      // If this fails, the next recovery round concludes the intent.
+      concluding.catch((error: unknown) => {
+        log.warn('The intent of a request that was cancelled could not be concluded.', { requestId, error });
+      });
+    },
+  };
+}
+
+/**
+ * Brings back to Redis what MongoDB keeps and Redis has expired or lost: answers, and requests that have not ended. So
+ * readers need to read only from Redis.
+ */
+export interface Recall {
+  /** True: the request is in Redis again. */
+  byId(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, requestId: string): Promise<boolean>;
+  /** Called before admission: a request must not run again just because Redis has forgotten its Idempotency-Key. */
+  byName(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, name: string): Promise<void>;
+}
+
+interface RecallDeps {
+  answers: Pick<AnswerRepository, 'find' | 'findNamed'>;
+  cache: Pick<AnswerCache, 'isNamed' | 'restore'>;
+  intents: Pick<RequestIntents, 'find' | 'findNamed'>;
+  recover: RecoverRequest;
+  retentionMs: number;
+  clock: Clock;
+  log: Logger;
+}
+
+function createRecall({ answers, cache, intents, recover, retentionMs, clock, log }: RecallDeps): Recall {
+  /** If MongoDB is unavailable, what Redis knows has to do. */
+  async function orNothing<Kept>(look: Promise<Kept | undefined>): Promise<Kept | undefined> {
+    return look.catch((error: unknown) => {
+      log.warn('Stored answers and requests cannot be read.', { error });
+      return undefined;
+    });
+  }
+
+  async function restore(shard: number, answer: StoredAnswer, now: number): Promise<void> {
+    const keptMs = Math.max(1, answer.expiresAt - now);
+    const namedMs = Math.min(keptMs, namedUntil(answer) - now);
+    await cache.restore(shard, answer, { ttlMs: Math.min(retentionMs, keptMs), namedMs });
+  }
+
+  /** Until a lost request is back, no other request may run under its Idempotency-Key. */
+  async function bringBack(intent: RequestIntent): Promise<'open' | 'ended'> {
+    const recovery = await recover(intent);
+    if (recovery.kind !== 'later') return recovery.kind;
+    throw new ServiceError('model_unavailable', 'The request is being brought back; try again shortly.', {
+      retryAfterSeconds: toRetrySeconds(recovery.waitMs),
+    });
+  }
+
+  async function restoreById(space: Space, shard: number, requestId: string): Promise<boolean> {
+    const now = clock.now();
+    const answer = await orNothing(answers.find(space, requestId, now));
+    if (answer !== undefined) await restore(shard, answer, now);
+    return answer !== undefined;
+  }
+
+  return {
+    async byId(principal, requestId) {
+      const { shard } = principal;
+      if (await restoreById(principal, shard, requestId)) return true;
+      const intent = await orNothing(intents.find(principal, requestId, clock.now()));
+      if (intent === undefined) return false;
+      return (await bringBack(intent)) === 'open' || restoreById(principal, shard, requestId);
+    },
+
+    async byName(principal, name) {
+      const { shard } = principal;
+      if (await cache.isNamed(shard, name)) return;
+      const now = clock.now();
+      const [answer, intent] = await Promise.all([
+        orNothing(answers.findNamed(principal, name, now)),
+        orNothing(intents.findNamed(principal, name, now)),
+      ]);
+      if (answer !== undefined) {
+        await restore(shard, answer, now);
+      } else if (intent !== undefined && (await bringBack(intent)) === 'ended') {
+        // The answer was stored after the look-up above.
+        await restoreById(principal, shard, intent.requestId);
+      }
+    },
+  };
+}
+
+interface OpenRecallDeps extends Omit<OpenRecoveryDeps, 'limit'> {
+  retentionMs: number;
+}
+
+/** Composes the parts that keep requests in MongoDB, and those that bring them back. */
+export function openRecall(deps: OpenRecallDeps): { recall: Recall; intentKeeper: IntentKeeper; recovery: Recovery } {
+  const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
+  const intents = createRequestIntents(mongo);
+  const recovery = openRecovery({ ...deps, limit: inTime });
+  const recall = createRecall({
+    intents,
+    recover: recovery.recover,
+    retentionMs,
+    clock,
+    log,
+    answers: createAnswerRepository(mongo),
+    cache: createAnswerCache(redis, keyspace),
+  });
+  return { recall, intentKeeper: createIntentKeeper({ intents, conclude: recovery.conclude, clock, log }), recovery };
+}

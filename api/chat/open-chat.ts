@@ -1,0 +1,99 @@
+import { createAdmission } from '../../shared/requests/admission.ts';
+import { createEnqueuer } from '../../shared/requests/enqueue.ts';
+import { STORED_ANSWER_MS } from '../../shared/contracts/request-envelope.ts';
+import type { Pseudonyms } from '../../shared/domain/pseudonyms.ts';
+import { createLedgerRepository } from '../../shared/mongo/accounts/ledger-repository.ts';
+import { createRoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
+import { createRoutingRepository } from '../../shared/mongo/routing/routing-repository.ts';
+import { createLineStore } from '../../shared/requests/body-store.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { Connections, Stores } from '../open-stores.ts';
+import type { RelayHub } from '../relay/hub.ts';
+import { createAccept } from './accept.ts';
+import type { AdmissionEvents } from './accept.ts';
+import type { FollowMove } from '../limits/follow-move.ts';
+import { openRecall } from './durable-requests.ts';
+import { createRefund } from './refund.ts';
+
+interface AdmissionParts {
+  hub: RelayHub;
+  pseudonyms: Pseudonyms;
+  follow: FollowMove;
+  events: Emitter<AdmissionEvents>;
+}
+
+/** With Redis away a caller is told 503 within 2 s (docs/architecture/facts.md section 3), of which its admission took some. */
+const TELL_MS = 1_800;
+
+/** How long an ingress that ends still tries to take back what it has answered 503 for. */
+const TAKE_BACK_MS = 5_000;
+
+/** Opens the path of a chat request into the queue, or to the answer of an earlier call. */
+export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
+  const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
+  const { accounts, accountStore, admissionStore, records, routingMark, tenants } = stores;
+  const { hub, pseudonyms, follow, events } = parts;
+  const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
+  const retentionMs = config.limits.streamRetentionSeconds * 1000;
+
+  const routing = await createRoutingCache({
+    repository: createRoutingRepository(mongo, cipher),
+    readMark: routingMark.read,
+    log,
+  });
+  closer.defer('routing', () => {
+    routing.stop();
+  });
+  const { recall, intentKeeper, recovery } = openRecall({
+    ...connections,
+    accountStore,
+    routing,
+    pseudonyms,
+    requestTimeoutMs,
+    retentionMs,
+    store: admissionStore,
+    isFull: memory.isFull,
+  });
+  const enqueuer = createEnqueuer({
+    clock,
+    log,
+    line: createLineStore(redis, keyspace, requestTimeoutMs),
+    store: admissionStore,
+    giveUpAfterMs: requestTimeoutMs,
+    tellWithinMs: TELL_MS,
+    recentWrites,
+    refund: createRefund({
+      accounts,
+      accountStore,
+      tenants,
+      clock,
+      log,
+      giveUpAfterMs: requestTimeoutMs,
+      ledger: createLedgerRepository(mongo),
+    }),
+  });
+  closer.defer('taking back', () => enqueuer.idle(), { limitMs: TAKE_BACK_MS });
+  const admit = createAdmission({
+    store: admissionStore,
+    accounts,
+    accountStore,
+    routing,
+    isFull: memory.isFull,
+    takeBack: enqueuer.takeBack,
+    pseudonyms,
+    clock,
+    log,
+  });
+  const accept = createAccept({
+    admit,
+    enqueuer,
+    hub,
+    records,
+    recall,
+    intentKeeper,
+    retention: { ordinaryMs: retentionMs, storedAnswerMs: STORED_ANSWER_MS },
+    follow,
+    events,
+  });
+  return { accept, recall, intentKeeper, recovery };
+}

@@ -1,0 +1,269 @@
+import { PassThrough } from 'node:stream';
+import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+
+import type { Request } from 'express';
+
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { askForBody, isUnasked } from '../server/connection-guards.ts';
+import type { BodyShare } from './body-limits.ts';
+import { assertGrowth, encodingOf, unreadable } from './inflate-body.ts';
+import type { BodyLimit, Encoding } from './inflate-body.ts';
+
+/** How long a body may take: a minimum allowance, and the rate at which bytes have to come after that. */
+export interface BodyPace {
+  leastMs: number;
+  bytesPerSecond: number;
+}
+
+/** docs/spec.md#bodies. */
+export const PACE: BodyPace = { leastMs: 30_000, bytesPerSecond: 64 * 1024 };
+
+function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
+  return new ServiceError(
+    'invalid_request',
+    `The request body took too long to arrive; send it within ${leastMs / 1_000} seconds, or at ${bytesPerSecond / 1_024} KiB a second.`,
+  );
+}
+
+/** How long a body may take of which this much has come. */
+function mayTakeMs({ leastMs, bytesPerSecond }: BodyPace, bytes: number): number {
+  return Math.max(leastMs, (bytes / bytesPerSecond) * 1_000);
+}
+
+const BYTES_MIN = 1_024;
+
+/**
+ * Gathers the bytes of arriving parts as copies. The parts themselves are not kept: a client may send one byte per part,
+ * and a Buffer takes some 380 bytes of memory, so a body of 20 MiB would take 7 GB.
+ */
+export function createByteBuffer() {
+  let bytes = Buffer.alloc(0);
+  let length = 0;
+
+  function clear(): void {
+    bytes = Buffer.alloc(0);
+    length = 0;
+  }
+
+  return {
+    clear,
+    get length() {
+      return length;
+    },
+    add(part: Buffer): void {
+      const needed = length + part.length;
+      if (needed > bytes.length) {
+        const larger = Buffer.allocUnsafe(Math.max(needed, 2 * bytes.length, BYTES_MIN));
+        bytes.copy(larger, 0, 0, length);
+        bytes = larger;
+      }
+      part.copy(bytes, length);
+      length = needed;
+    },
+    /** Returns all bytes and starts over. */
+    take(): Buffer {
+      const taken = bytes.subarray(0, length);
+      clear();
+      return taken;
+    },
+  };
+}
+
+/** Gathers the bytes as they were sent. An async iterator would cost each body several turns of the event loop. */
+function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPace): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const bytes = createByteBuffer();
+    const startedAt = performance.now();
+    let timer: NodeJS.Timeout | undefined;
+
+    function stop(): void {
+      clearTimeout(timer);
+      req.off('data', take).off('end', succeed).off('error', fail).off('close', fail);
+    }
+    function succeed(): void {
+      stop();
+      resolve(bytes.take());
+    }
+    function fail(cause?: unknown): void {
+      stop();
+      reject(new ServiceError('invalid_request', 'The connection ended within the request body.', { cause }));
+    }
+    function refuse(fault: unknown): void {
+      stop();
+      reject(fault instanceof Error ? fault : tooSlow(pace));
+    }
+    function take(part: Buffer): void {
+      try {
+        if (bytes.length + part.length > limit.bytes) throw limit.fault();
+        share.hold(bytes.length + part.length);
+        bytes.add(part);
+      } catch (fault) {
+        refuse(fault);
+      }
+    }
+    /** Checks again once the time earned by the bytes so far is up. */
+    function watch(): void {
+      const leftMs = startedAt + mayTakeMs(pace, bytes.length) - performance.now();
+      if (leftMs <= 0) refuse(tooSlow(pace));
+      else timer = setTimeout(watch, leftMs);
+    }
+
+    // The client may have left while its key was looked up.
+    if (req.destroyed) fail();
+    else {
+      req.on('data', take).on('end', succeed).on('error', fail).on('close', fail);
+      watch();
+    }
+  });
+}
+
+/** The body, if it has arrived completely, as most do with their headers. Undefined: more is to come. */
+function wholeOf(req: Request, limit: BodyLimit, share: BodyShare): Buffer | undefined {
+  const { readableLength: length } = req;
+  const isWhole = req.complete || (length > 0 && length === Number(req.headers['content-length']));
+  if (!isWhole || req.destroyed) return undefined;
+  if (length > limit.bytes) throw limit.fault();
+  share.hold(length);
+  // Without an encoding set, `read` returns all available bytes; null: there are none.
+  const bytes = req.read() as Buffer | null;
+  // Lets the request reach its end.
+  req.resume();
+  return bytes ?? Buffer.alloc(0);
+}
+
+/** How long a refusal waits for the rest of the body. */
+const DISCARD_MS = 5_000;
+
+/** Discards the rest of the body: many clients look for an answer only after they have sent everything. */
+async function discard(req: Request): Promise<void> {
+  if (req.readableEnded || req.destroyed || isUnasked(req)) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, DISCARD_MS);
+    const stop = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    req.once('end', stop).once('close', stop).resume();
+  });
+}
+
+/**
+ * Reads a body into memory as it was sent. The memory it takes depends on its size, not on the number of parts. Throws
+ * a ServiceError if the body is too large, takes too long, has no room or breaks off.
+ */
+export async function readBody(
+  req: Request,
+  limit: BodyLimit,
+  share: BodyShare,
+  pace: BodyPace = PACE,
+): Promise<Buffer> {
+  try {
+    if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
+    return wholeOf(req, limit, share) ?? (await collect(req, limit, share, pace));
+  } catch (fault) {
+    share.close();
+    await discard(req);
+    throw fault;
+  }
+}
+
+/** The memory that a decoder holds: brotli's window is 16 MiB, the others' 32 KiB. */
+const DECODER_BYTES = { gzip: 64 * 1024, deflate: 64 * 1024, br: 16 * 1024 * 1024 } as const;
+
+/** The memory that reading a body takes on top of the body itself. */
+export function decoderBytes(req: Request): number {
+  const encoding = encodingOf(req);
+  return encoding === undefined ? 0 : DECODER_BYTES[encoding];
+}
+
+/** `pipe` alone passes on neither a broken connection nor the limit on bytes before decompression. */
+function pipeInto(decoder: Transform, req: Request, limit: BodyLimit, onSent: (bytes: number) => void): Transform {
+  let bytes = 0;
+  req.on('data', (part: Buffer) => {
+    bytes += part.length;
+    onSent(bytes);
+    if (bytes > limit.bytes) decoder.destroy(limit.fault());
+  });
+  req.once('close', () => {
+    if (!req.complete) decoder.destroy(new Error('The connection ended within the body.'));
+  });
+  return req.pipe(decoder);
+}
+
+const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const;
+
+function decoderOf(encoding: Encoding): Transform {
+  return encoding === undefined ? new PassThrough() : DECODERS[encoding]();
+}
+
+/** Times a client that is waited for; the time in which its bytes wait for the service is not its own. */
+function createWatch(pace: BodyPace, sentBytes: () => number, onSlow: (fault: ServiceError) => void) {
+  let waitedMs = 0;
+  let since = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Checks again once the time earned by the bytes so far is up. */
+  function check(): void {
+    const leftMs = mayTakeMs(pace, sentBytes()) - waitedMs - (performance.now() - since);
+    if (leftMs <= 0) onSlow(tooSlow(pace));
+    else timer = setTimeout(check, leftMs);
+  }
+
+  return {
+    start(): void {
+      since = performance.now();
+      check();
+    },
+    stop(): void {
+      clearTimeout(timer);
+      waitedMs += performance.now() - since;
+    },
+  };
+}
+
+/**
+ * Yields a decompressed body in the parts in which it arrives, and reads no faster than the caller takes them. Throws a
+ * ServiceError if the body is too large, takes too long, cannot be decompressed or breaks off. A caller that stops early
+ * can still answer: the rest of the body is discarded unread.
+ */
+export async function* decodeBody(
+  req: Request,
+  limit: BodyLimit,
+  pace: BodyPace = PACE,
+): AsyncGenerator<Buffer, void, undefined> {
+  if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
+  // A client that has left before would be waited for.
+  if (req.destroyed) throw unreadable(undefined);
+  const encoding = encodingOf(req);
+  const decoder = decoderOf(encoding);
+  askForBody(req);
+  let sent = 0;
+  const source = pipeInto(decoder, req, limit, (count) => {
+    sent = count;
+  });
+  const watch = createWatch(
+    pace,
+    () => sent,
+    (fault) => decoder.destroy(fault),
+  );
+  let bytes = 0;
+  try {
+    watch.start();
+    for await (const part of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      watch.stop();
+      bytes += part.length;
+      if (encoding !== undefined) assertGrowth(sent, bytes, limit);
+      yield part;
+      watch.start();
+    }
+  } catch (cause) {
+    if (cause instanceof ServiceError) throw cause;
+    throw unreadable(cause);
+  } finally {
+    watch.stop();
+    req.unpipe(decoder);
+    decoder.destroy();
+    req.resume();
+  }
+}

@@ -1,0 +1,156 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { Request, RequestHandler, Response } from 'express';
+
+import type { Space } from '../../shared/contracts/space.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type {
+  ClaimVerdict,
+  IdempotencyClaim,
+  IdempotencyRepository,
+  IdempotentAnswer,
+} from '../../shared/mongo/requests/idempotency-repository.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { idempotencyKeyOf, idempotencyOf } from '../limits/request-terms.ts';
+import { contextOf, principalOf } from './request-context.ts';
+
+export interface ReplayDeps {
+  idempotency: IdempotencyRepository;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Fields that are shown only once; they are neither stored nor replayed. */
+const SHOWN_ONCE: ReadonlySet<string> = new Set(['value', 'secret']);
+
+/** How long a second call waits for the first one under the same key. */
+const WAIT_MS = 3_000;
+const POLL_MS = 50;
+
+/** A third of the time after which a claim lapses; below it, how long a handler may run at most. */
+const RENEW_MS = 15_000;
+const RUN_MS_MAX = 15 * 60_000;
+
+function withoutSecrets(body: unknown): string {
+  if (typeof body !== 'object' || body === null) return JSON.stringify(body);
+  return JSON.stringify(Object.fromEntries(Object.entries(body).filter(([name]) => !SHOWN_ONCE.has(name))));
+}
+
+/** The entity that a resource is about: deleting the entity must also delete the stored answer. */
+function entityIdOf(body: unknown): string | undefined {
+  const isEntity = typeof body === 'object' && body !== null && 'entity_id' in body;
+  return isEntity && typeof body.entity_id === 'string' ? body.entity_id : undefined;
+}
+
+/** Passes the answer to `settle` before the caller gets it. */
+function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): void {
+  const send = res.json.bind(res);
+  res.json = (body: unknown) => {
+    res.json = send;
+    void settle(body).finally(() => send(body));
+    return res;
+  };
+}
+
+/**
+ * `Idempotency-Key` on the routes outside chat (docs/spec.md#idempotency): a call runs once, and its successful
+ * answer is replayed for 24 hours. Refusals (4xx) have changed nothing and are not stored, so a retry runs. What a 5xx
+ * has changed is unknown: the key stays claimed until the claim lapses; then a retry runs, and finds what the first
+ * call created by the id that both derive (`idForNew`). Mount it after the body's reader and before a handler that
+ * answers with `res.json`.
+ */
+export function createReplay(
+  { idempotency, clock, log }: ReplayDeps,
+  spaceOf: (res: Response) => Space = principalOf,
+): (family: string) => RequestHandler {
+  async function claim(space: Space, wanted: IdempotencyClaim): Promise<ClaimVerdict> {
+    const until = clock.now() + WAIT_MS;
+    for (;;) {
+      const verdict = await idempotency.claim(space, wanted, clock.now());
+      if (verdict.kind !== 'running' || clock.now() > until) return verdict;
+      await pause(POLL_MS);
+    }
+  }
+
+  function repeat(res: Response, { status, bodyJson, location }: IdempotentAnswer): void {
+    res.setHeader('Idempotent-Replayed', 'true');
+    if (location !== undefined) res.setHeader('Location', location);
+    res.status(status).type('json').send(bodyJson);
+  }
+
+  /** Renews the claim until the returned function is called. */
+  function renewClaim(tenantId: string, claimed: IdempotencyClaim): () => void {
+    const end = clock.now() + RUN_MS_MAX;
+    const timer = setInterval(() => {
+      const now = clock.now();
+      if (now > end) clearInterval(timer);
+      // A failed renewal is repeated at the next interval.
+      idempotency.renew(tenantId, claimed, now).catch(() => undefined);
+    }, RENEW_MS).unref();
+    return () => {
+      clearInterval(timer);
+    };
+  }
+
+  function storeAnswer(res: Response, tenantId: string, claimed: IdempotencyClaim): void {
+    const stopRenewing = renewClaim(tenantId, claimed);
+    beforeAnswer(res, async (body) => {
+      stopRenewing();
+      const { statusCode: status } = res;
+      const location = res.getHeader('Location');
+      try {
+        if (status >= 500) return;
+        if (status >= 300) await idempotency.release(tenantId, claimed);
+        else {
+          const answer = {
+            status,
+            bodyJson: withoutSecrets(body),
+            location: location?.toString(),
+            entityId: entityIdOf(body),
+          };
+          await idempotency.storeAnswer(tenantId, claimed, answer);
+        }
+      } catch (error) {
+        // The work is done, so the caller gets its answer. A retry within the next minute will get a conflict.
+        log.error('The answer under an Idempotency-Key could not be kept.', { requestId: claimed.owner, error });
+      }
+    });
+  }
+
+  return (family) => async (req: Request, res, next) => {
+    const key = idempotencyKeyOf(req);
+    if (key === undefined) {
+      next();
+      return;
+    }
+    const space = spaceOf(res);
+    const { tenantId } = space;
+    const request = { path: req.path, body: req.body as unknown };
+    const wanted = { ...idempotencyOf(space, family, key, request), owner: contextOf(res).requestId };
+    const verdict = await claim(space, wanted);
+    if (verdict.kind !== 'mine') await contextOf(res).discard?.();
+    switch (verdict.kind) {
+      case 'mine':
+        contextOf(res).run = {
+          name: `${wanted.name} ${verdict.firstOwner}`,
+          isRepeat: verdict.firstOwner !== wanted.owner,
+        };
+        storeAnswer(res, tenantId, wanted);
+        next();
+        return;
+      case 'answered':
+        repeat(res, verdict.answer);
+        return;
+      case 'running':
+        throw new ServiceError('conflict', 'A request with this Idempotency-Key is still running; try again shortly.', {
+          retryAfterSeconds: 1,
+        });
+      case 'mismatch':
+        throw new ServiceError(
+          'idempotency_mismatch',
+          'This Idempotency-Key was used with another body or path; send a new key with a new request.',
+        );
+    }
+  };
+}

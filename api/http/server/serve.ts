@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+
+import type { Config } from '../../../shared/config/load-config.ts';
+import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
+import type { Closer } from '../../../shared/lifecycle/closer.ts';
+import { listen } from '../../../shared/lifecycle/run-process.ts';
+import { PACE } from '../body/read-body.ts';
+import { closeUnread, dropSlowReaders, expectLate, refuseMalformed, refuseTunnels } from './connection-guards.ts';
+import { oneAtATime, registerAnswers } from './pipelining.ts';
+import type { OpenAnswers } from './pipelining.ts';
+
+interface StopOptions {
+  /** How long open requests may take to end; milliseconds. */
+  graceMs: number;
+  /** Called when the grace is over, just before the remaining connections are cut. */
+  onGraceOver?: () => void;
+}
+
+/** How often the server looks for connections whose last answer has been sent. */
+const IDLE_CHECK_MS = 50;
+/** Time to send the last answers, which tell clients that the server is stopping. */
+const LAST_WORDS_MS = 300;
+
+function announceEndWith(res: ServerResponse): void {
+  if (!res.headersSent) res.setHeader('Connection', 'close');
+}
+
+/**
+ * Makes every answer from now on announce that its connection ends. Otherwise a client with a kept-alive connection
+ * would keep sending requests to a stopping server until it is cut, perhaps just as the connection is closed.
+ */
+function announceEnd(server: Server, answers: OpenAnswers): void {
+  answers.forEach(announceEndWith);
+  // Registered before the app's listener, which may answer at once.
+  server.prependListener('request', (_req, res) => {
+    announceEndWith(res);
+  });
+}
+
+/**
+ * `server.close()` alone waits forever for open streams (docs/architecture/facts.md section 4): they get the grace and
+ * are then cut. Idle keep-alive connections are closed at once.
+ */
+async function closeServer(server: Server, { graceMs, onGraceOver }: StopOptions): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => {
+      resolve();
+    });
+  });
+  const idle = setInterval(() => {
+    server.closeIdleConnections();
+  }, IDLE_CHECK_MS);
+  const cut = setTimeout(() => {
+    server.closeAllConnections();
+  }, graceMs + LAST_WORDS_MS);
+  const over = setTimeout(() => onGraceOver?.(), graceMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(over);
+  clearTimeout(cut);
+}
+
+/** Stops a server. Resolves once no connection is left. */
+function stopServer(server: Server, answers: OpenAnswers, options: StopOptions): Promise<void> {
+  announceEnd(server, answers);
+  return closeServer(server, options);
+}
+
+const HEADERS_MS = 20_000;
+/** By default Node checks for slow requests only every 30 s. */
+const CHECKS_A_LIMIT = 10;
+/** Enough for the largest chat body at the slowest allowed pace; a batch of 50 MiB rarely comes over a slower line. */
+const REQUEST_MS = HEADERS_MS + (CHAT_LIMITS.bodyBytesMax / PACE.bytesPerSecond) * 1_000;
+
+export interface ServeOptions extends StopOptions {
+  port: number;
+  host: string;
+  /** The setting that names the port, for the error message when the port is in use. */
+  setting: string;
+  tls?: Config['http']['tls'];
+  /** As many connections are open at most: a further one takes the place of an idle one, or is closed at once. */
+  maxConnections?: number;
+  /** How long an idle connection is kept; milliseconds. Absent: as long as Node keeps it. */
+  keepAliveMs?: number;
+  /** How long a request's head may take to arrive, plus up to a tenth; milliseconds. */
+  headersMs?: number;
+}
+
+function create({ tls, keepAliveMs, headersMs = HEADERS_MS }: ServeOptions): Server {
+  const options = {
+    ...(keepAliveMs === undefined ? {} : { keepAliveTimeout: keepAliveMs }),
+    headersTimeout: headersMs,
+    requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: headersMs / CHECKS_A_LIMIT,
+    // `requireClearHead` refuses these requests with the uniform error object.
+    requireHostHeader: false,
+  };
+  if (tls === undefined) return createServer(options);
+  try {
+    return createTlsServer({ ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) });
+  } catch (cause) {
+    throw new Error('The certificate cannot be used; check TLS_CERT_FILE and TLS_KEY_FILE.', { cause });
+  }
+}
+
+/** Node closes a connection beyond the limit unheard, so an idle one goes as soon as the last place is taken. */
+function limitConnections(server: Server, answers: OpenAnswers, most: number): void {
+  let open = 0;
+  server.maxConnections = most;
+  server.on('connection', (socket: Socket) => {
+    open += 1;
+    socket.once('close', () => {
+      open -= 1;
+    });
+    if (open >= most) answers.longestIdle()?.destroy();
+  });
+}
+
+/** Serves an app until `closer` closes it. */
+export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
+  const { port, host, setting } = options;
+  const server = create(options);
+  const answers = registerAnswers(server);
+  server.on('request', oneAtATime(app, answers));
+  if (options.maxConnections !== undefined) limitConnections(server, answers, options.maxConnections);
+  refuseMalformed(server, answers);
+  refuseTunnels(server, answers);
+  closeUnread(answers);
+  expectLate(server);
+  closer.defer('slow readers', dropSlowReaders(answers));
+  await listen(server, port, host, setting);
+  closer.defer(setting, () => stopServer(server, answers, options), { limitMs: Infinity });
+}

@@ -1,0 +1,160 @@
+import type { Request, Response } from 'express';
+
+import { admissionUnanswered, toRefusal } from '../../shared/requests/refusals.ts';
+import type { ErrorCode } from '../../shared/errors/codes.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
+import type { Admission, AdmissionStore } from '../../shared/requests/admission-store.ts';
+import type { AnswerCache } from '../../shared/requests/answers.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { contextOf, principalOf } from '../http/request-context.ts';
+import type { Guard } from '../http/request-context.ts';
+import { idempotencyKeyOf, idempotencyNameOf } from './request-terms.ts';
+import { setKeyHeaders } from './count-requests.ts';
+import { putNewest } from './bounded-map.ts';
+
+/** Reading a smaller body costs less than asking Redis first. */
+const COSTLY_BYTES = 256 * 1024;
+/** Refusals are remembered no longer: limits may be raised meanwhile, and tokens given back. */
+const HELD_MS_MAX = 10_000;
+const HELD_MAX = 10_000;
+/** A body below this part of the refused one may fit. */
+const ALIKE = 0.9;
+
+/** The last 429 of a key on a chat path. */
+interface HeldRefusal {
+  /** When it is forgotten. */
+  until: number;
+  /** When the same call passes. */
+  retryAt: number;
+  code: ErrorCode;
+  message: string;
+  /** `Content-Length` of the refused body, if it was costly. */
+  costlyBytes: number | undefined;
+}
+
+function sentBytesOf({ headers }: Request): number {
+  return headers['content-length'] === undefined ? Infinity : Number(headers['content-length']);
+}
+
+function isEncoded({ headers }: Request): boolean {
+  return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
+}
+
+/** A body that is large or may turn out to be: compressed, or of unknown length. */
+function isCostly(req: Request): boolean {
+  return isEncoded(req) || sentBytesOf(req) > COSTLY_BYTES;
+}
+
+export interface EarlyRefusal {
+  /**
+   * Refuses a chat request before its body is read, where the body would not change the answer, or once that has turned out
+   * to be costly.
+   */
+  refuse: Guard;
+  /** Hears of every refusal, and remembers 429s of chat requests. */
+  note(error: ServiceError, res: Response): void;
+}
+
+/**
+ * A 429 takes nothing, so a caller over its limit could make the service read bodies without end. For a key that was
+ * refused lately, or that sends a costly body, Redis is asked first: over its requests a minute the key gets its 429
+ * before the body is read. Limits that depend on the body (tokens, days) refuse a costly body for some seconds after one
+ * of similar size was refused, and one of unknown length as soon as it is no small one. They are none to a call that joins
+ * the request of its Idempotency-Key, whose body is read: joining counts as a request, so it cannot be done without end.
+ */
+export function createEarlyRefusal(
+  { count }: Pick<AdmissionStore, 'count'>,
+  { isNamed }: Pick<AnswerCache, 'isNamed'>,
+  clock: Clock,
+): EarlyRefusal {
+  const held = new Map<string, HeldRefusal>();
+  const repeated = new WeakSet<ServiceError>();
+
+  function heldOf(name: string, now: number): HeldRefusal | undefined {
+    const refusal = held.get(name);
+    if (refusal === undefined || refusal.until > now) return refusal;
+    held.delete(name);
+    return undefined;
+  }
+
+  async function answered<Reply>(asking: Promise<Reply>): Promise<Reply> {
+    try {
+      return await asking;
+    } catch (cause) {
+      throw admissionUnanswered(cause);
+    }
+  }
+
+  /** Whether an earlier call has made the request that this one asks for. */
+  async function isJoining(req: Request, res: Response): Promise<boolean> {
+    const key = idempotencyKeyOf(req);
+    if (key === undefined) return false;
+    const principal = principalOf(res);
+    return answered(isNamed(principal.shard, idempotencyNameOf(principal, 'chat', key)));
+  }
+
+  function again({ code, message, retryAt }: HeldRefusal): ServiceError {
+    const refusal = new ServiceError(code, message, { retryAfterSeconds: toRetrySeconds(retryAt - clock.now()) });
+    repeated.add(refusal);
+    return refusal;
+  }
+
+  /** Undefined: the body must be read. */
+  function refusalOf(req: Request, res: Response, found: Admission, last: HeldRefusal | undefined) {
+    if (found.verdict === 'rpm') {
+      // Another limit on requests, as that of a day, may make the caller wait for longer; no body changes that.
+      const isLonger = last?.code === 'rpm_exceeded' && last.retryAt - clock.now() > found.retryAfterMs;
+      return isLonger ? again(last) : toRefusal({ ...found, verdict: 'rpm' }, principalOf(res), 'chat');
+    }
+    if (last?.costlyBytes === undefined || !isCostly(req)) return undefined;
+    if (sentBytesOf(req) < last.costlyBytes * ALIKE) return undefined;
+    return again(last);
+  }
+
+  async function lookAndRefuse(req: Request, res: Response, last: HeldRefusal | undefined): Promise<void> {
+    const found = await answered(count(contextOf(res).requestId, principalOf(res), false));
+    let refusal = refusalOf(req, res, found, last);
+    if (refusal !== undefined && repeated.has(refusal) && (await isJoining(req, res)))
+      refusal = refusalOf(req, res, found, undefined);
+    if (refusal === undefined) return;
+    const fault = () => {
+      setKeyHeaders(res, principalOf(res), found);
+      return refusal;
+    };
+    const mayBeSmall = found.verdict !== 'rpm' && !isEncoded(req) && sentBytesOf(req) === Infinity;
+    if (!mayBeSmall) throw fault();
+    contextOf(res).bodyLimit = { bytes: COSTLY_BYTES, fault };
+  }
+
+  return {
+    refuse(req, res) {
+      // Express types it as any; a route has matched, and its path has one spelling.
+      const { path } = req.route as { path: string };
+      const name = `${principalOf(res).keyId} ${path}`;
+      contextOf(res).chatName = name;
+      const last = held.size === 0 ? undefined : heldOf(name, clock.now());
+      return last !== undefined || isCostly(req) ? lookAndRefuse(req, res, last) : undefined;
+    },
+
+    note(error, res) {
+      const { code, message, retryAfterSeconds = 1 } = error;
+      const { chatName: name, bodyLimit } = contextOf(res);
+      if (name === undefined || repeated.has(error)) return;
+      if (code !== 'rpm_exceeded' && code !== 'tpm_exceeded') return;
+      const now = clock.now();
+      // Within its own limit a body is no costly one.
+      const costlyBytes = isCostly(res.req) && bodyLimit === undefined ? sentBytesOf(res.req) : undefined;
+      if (costlyBytes === undefined && heldOf(name, now)?.costlyBytes !== undefined) return;
+      const waitMs = retryAfterSeconds * 1_000;
+      held.delete(name);
+      const refusal = {
+        code,
+        message,
+        costlyBytes,
+        until: now + Math.min(HELD_MS_MAX, waitMs),
+        retryAt: now + waitMs,
+      };
+      putNewest(held, name, refusal, HELD_MAX);
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import type { Response } from 'express';
+
+import type { Principal } from '../../shared/domain/principal.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { Admission } from '../../shared/requests/admission-store.ts';
+import { contextOf, principalOf } from '../http/request-context.ts';
+import type { PrincipalCache } from './principal-cache.ts';
+
+/**
+ * Follows a tenant that was moved to another shard. If admission reports a move, returns the call's principal with
+ * the new shard, and the caller repeats its step with that. Undefined: nothing has changed.
+ *
+ * If admission says that the key has changed, the next call looks it up again, though no message said so.
+ *
+ * If admission refuses a tenant as suspended that is active in MongoDB, has Redis updated from MongoDB: Redis may have
+ * come back without the latest change of the suspension.
+ */
+export type FollowMove = (res: Response, figures: Pick<Admission, 'verdict' | 'movedTo'>) => Principal | undefined;
+
+export interface FollowMoveDeps {
+  principals: Pick<PrincipalCache, 'relocate' | 'invalidate'>;
+  /** Completes a move whose process has died, and corrects the suspension. Costs little while that process lives. */
+  recover: (tenantId: string) => Promise<void>;
+  log: Logger;
+}
+
+/** No tenant moves more often during one call. */
+const HOPS_MAX = 3;
+
+/** The mark in Redis counts even if MongoDB is unavailable and principals are 15 minutes old. */
+export function createFollowMove({ principals, recover, log }: FollowMoveDeps): FollowMove {
+  const recovering = new Set<string>();
+
+  function recoverOnce(tenantId: string): void {
+    if (recovering.has(tenantId)) return;
+    recovering.add(tenantId);
+    recover(tenantId)
+      .catch((error: unknown) => {
+        log.warn('What Redis knows of a tenant, its place or its status, could not be set right.', { tenantId, error });
+      })
+      .finally(() => recovering.delete(tenantId));
+  }
+
+  return (res, { verdict, movedTo }) => {
+    // True for nearly every call.
+    if (verdict === 'admitted') return undefined;
+    const principal = principalOf(res);
+    if (verdict === 'changed') principals.invalidate(principal.keyId);
+    if (verdict === 'suspended' && principal.tenantStatus === 'active') recoverOnce(principal.tenantId);
+    if (verdict !== 'moving' && verdict !== 'moved') return undefined;
+    const context = contextOf(res);
+    const { hops: count = 0 } = context;
+    if (verdict === 'moving' || count === HOPS_MAX) recoverOnce(principal.tenantId);
+    if (verdict === 'moving' || movedTo === undefined || count === HOPS_MAX) return undefined;
+    context.hops = count + 1;
+    principals.relocate(principal.tenantId, movedTo);
+    const moved = { ...principal, shard: movedTo };
+    context.principal = moved;
+    return moved;
+  };
+}

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+
+import type { Request } from 'express';
+
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import type { AnswerStorage, ChatRoute } from '../../shared/contracts/jobs.ts';
+import type { Space } from '../../shared/contracts/space.ts';
+import type { Principal } from '../../shared/domain/principal.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+
+/** docs/spec.md#idempotency. */
+const KEY_LENGTH_MAX = 255;
+
+/** The `Idempotency-Key` of a call, undefined where there is none. Throws `invalid_request` for a bad one. */
+export function idempotencyKeyOf(req: Request): string | undefined {
+  const key = req.get('Idempotency-Key');
+  if (key === undefined) return undefined;
+  if (key.length >= 1 && key.length <= KEY_LENGTH_MAX) return key;
+  throw new ServiceError('invalid_request', `The Idempotency-Key must have 1 to ${KEY_LENGTH_MAX} characters.`, {
+    param: 'Idempotency-Key',
+  });
+}
+
+/**
+ * Which try of a call this is, from 0, by what OpenAI's clients say (`X-Stainless-Retry-Count`); undefined where nobody
+ * says. A client is not told about a header that it has not written itself, so anything else counts as nothing.
+ */
+export function tryOf(req: Request): number | undefined {
+  const count = req.get('X-Stainless-Retry-Count') ?? '';
+  return /^\d{1,3}$/.test(count) ? Number(count) : undefined;
+}
+
+function hash(...parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+}
+
+/** Whether `maxTokens` may be fitted does not make a body another one. */
+const fingerprintOf = (body: object) => hash(JSON.stringify({ ...body, fitsTokens: undefined }));
+
+/** What stands for a key in Redis; it does not depend on the body. */
+export function idempotencyNameOf({ tenantId, mode }: Space, family: string, key: string): string {
+  return hash(tenantId, mode, family, key);
+}
+
+/**
+ * What stands for a key and a body in Redis. Keys count per tenant, mode and route family; the two chat routes and the
+ * OpenAI-compatible one are one family, so a call may join from any of them (`isOfRequest`).
+ */
+export function idempotencyOf(
+  space: Space,
+  family: string,
+  key: string,
+  body: object,
+): { name: string; fingerprint: string } {
+  return { name: idempotencyNameOf(space, family, key), fingerprint: fingerprintOf(body) };
+}
+
+/** What stands for a call in Redis whose client tries again by itself: equal calls of one API key have one name. */
+export function attemptOf(
+  { tenantId, mode, keyId }: Pick<Principal, 'tenantId' | 'mode' | 'keyId'>,
+  endpoint: ChatRoute,
+  body: object,
+): { name: string; fingerprint: string } {
+  const fingerprint = fingerprintOf(body);
+  return { name: hash(tenantId, mode, keyId, endpoint, fingerprint), fingerprint };
+}
+
+/** Whether a fingerprint is of this request, by whichever chat route it came: each writes its fields in an order of its own. */
+export function isOfRequest(fingerprint: string, request: ChatRequest): boolean {
+  const { messages, maxTokens, jsonMode, sampling = {}, model, entityId, subject, grade, metadataJson } = request;
+  const forms: object[] = [{ messages, maxTokens, jsonMode, sampling, model, metadataJson, entityId, subject, grade }];
+  if (Object.keys(sampling).length === 0)
+    forms.push({ messages, maxTokens, jsonMode, model, entityId, subject, grade, metadataJson });
+  return forms.some((form) => fingerprintOf(form) === fingerprint);
+}
+
+/** How long Redis keeps an answer after its end, unless the tenant has set a shorter time. Milliseconds. */
+export interface RetentionSettings {
+  ordinaryMs: number;
+  /** The answer of a request whose caller may come back for it. */
+  storedAnswerMs: number;
+}
+
+/** How long a request's answer is kept after its end, and its body until then. */
+export interface RequestRetention {
+  retentionMs: number;
+  answerStorage: AnswerStorage | undefined;
+  /**
+   * Whether MongoDB also keeps the request's body until it has ended (an intent), so that the request survives even if
+   * Redis loses its last second.
+   */
+  hasIntent: boolean;
+}
+
+/** Whether nothing of a tenant's conversations may outlive the answer (docs/spec.md#retention). */
+export function keepsNothing({ retentionSeconds }: Pick<Principal, 'retentionSeconds'>): boolean {
+  return retentionSeconds === 0;
+}
+
+/**
+ * `callerMayReturn`: the call is asynchronous or has an Idempotency-Key, so its caller may ask for the answer later. A
+ * tenant's own retention replaces the service's times. Redis never keeps an answer for longer than the service's times;
+ * if the tenant's is longer, MongoDB keeps the answer.
+ */
+export function retentionOf(
+  { retentionSeconds }: Pick<Principal, 'retentionSeconds'>,
+  callerMayReturn: boolean,
+  { ordinaryMs, storedAnswerMs }: RetentionSettings,
+): RequestRetention {
+  const serviceMs = callerMayReturn ? storedAnswerMs : ordinaryMs;
+  const hasIntent = callerMayReturn;
+  if (retentionSeconds === undefined)
+    return { retentionMs: serviceMs, answerStorage: callerMayReturn ? {} : undefined, hasIntent };
+  const ownMs = retentionSeconds * 1000;
+  if (ownMs === 0) return { retentionMs: 0, answerStorage: undefined, hasIntent: false };
+  if (ownMs <= ordinaryMs)
+    return { retentionMs: ownMs, answerStorage: callerMayReturn ? { redisOnly: true } : undefined, hasIntent };
+  // If the caller may not return, Redis keeps the answer for its ordinary time, because the tenant's own is longer.
+  return { retentionMs: Math.min(ownMs, serviceMs), answerStorage: { storedMs: ownMs }, hasIntent };
+}

@@ -1,0 +1,181 @@
+import { FAULT, LOST, firstSeqOf } from '../../shared/contracts/events.ts';
+import type { StreamEntry } from '../../shared/contracts/events.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { StreamReader } from '../../shared/requests/answers.ts';
+import { isListening, isOpen } from './readers.ts';
+import type { OpenReader, ReaderGroup } from './readers.ts';
+
+export interface HandOn {
+  /** Hands an entry to a reader that takes entries now, without the events that the reader already has. */
+  deliver(reader: OpenReader, entry: StreamEntry): void;
+  /** Ends a reader whose request Redis has lost. */
+  lose(reader: OpenReader): void;
+  /** Ends a reader that this service cannot continue to serve. */
+  breakOff(reader: OpenReader, lastSeq: number, error: unknown): void;
+}
+
+/**
+ * Whether an entry belongs to another answer than the reader's: Redis came back without its last writes, and another
+ * delivery ran the request again. An error with which a later delivery ends an interrupted answer still belongs to the
+ * reader's.
+ */
+function isOfAnotherAnswer({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
+  if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;
+  const isInterruption = entry.terminal?.finishReason === 'error' && entry.deltas.length === 0;
+  return !isInterruption || firstSeqOf(entry) !== nextSeq;
+}
+
+/** The entry without the increments already delivered: repeated text may be split into different entries. */
+function unseenOf(entry: StreamEntry, nextSeq: number): StreamEntry {
+  const seen = nextSeq - firstSeqOf(entry);
+  return seen <= 0 ? entry : { ...entry, deltas: entry.deltas.slice(seen) };
+}
+
+/** How entries reach a reader: each event once and in order, and nothing after the end. */
+export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now: () => number; log: Logger }): HandOn {
+  const { onEnded, now, log } = deps;
+
+  function deliver(reader: OpenReader, entry: StreamEntry): void {
+    if (!isListening(reader) || reader.ended) return;
+    if (isOfAnotherAnswer(reader, entry)) {
+      log.warn('Redis has come back with another answer than the one that was begun; the client is told.', {
+        requestId: reader.requestId,
+      });
+      lose(reader);
+      return;
+    }
+    if (entry.lastSeq < reader.nextSeq) return;
+    reader.writer ??= entry.writer;
+    handOn(reader, unseenOf(entry, reader.nextSeq));
+  }
+
+  function lose(reader: OpenReader): void {
+    if (isListening(reader)) handOn(reader, { lastSeq: reader.nextSeq, deltas: [], terminal: LOST });
+  }
+
+  /** An error thrown by a reader ends only its own stream, because one call serves many readers. */
+  function handOn(reader: OpenReader, entry: StreamEntry): void {
+    reader.nextSeq = entry.lastSeq + 1;
+    reader.quietSince = now();
+    reader.ended = entry.terminal !== undefined;
+    try {
+      reader.onEntry(entry);
+    } catch (error) {
+      breakOff(reader, firstSeqOf(entry), error);
+    }
+    if (reader.ended) onEnded(reader);
+  }
+
+  function breakOff(reader: OpenReader, lastSeq: number, error: unknown): void {
+    const { requestId, onEntry } = reader;
+    log.error('An answer cannot be handed on; the client is told.', { requestId, error });
+    reader.ended = true;
+    try {
+      onEntry({ lastSeq, deltas: [], terminal: FAULT });
+    } catch (cause) {
+      log.error('A client could not be told that its answer has broken off.', { requestId, error: cause });
+    }
+  }
+
+  return { deliver, lose, breakOff };
+}
+
+/** All readers passed to a call are of one request. */
+export interface CatchUp {
+  /** Reads the events that the readers have not seen. */
+  catchUp(...behind: readonly OpenReader[]): void;
+  /** Like `catchUp`, for events that messages should have brought. */
+  recover(...missing: readonly OpenReader[]): void;
+  /** Recovers all readers without an entry for this time. */
+  recoverQuiet(quietForMs: number): void;
+  /** Reads the rest of the stream. False: another read is under way, or Redis does not answer. */
+  readRest(group: ReaderGroup): Promise<boolean>;
+}
+
+/** Entries per read. A slow client may take only a few of them; the rest is read again. */
+const PORTION = 64;
+
+/** Where a reader stood when a read began. */
+interface ReadStart {
+  reader: OpenReader;
+  fromSeq: number;
+  hasGap: boolean;
+}
+
+/** Whether a read up to `lastSeq` found events that messages should have brought, but still have not. */
+function isFound({ reader, fromSeq, hasGap }: ReadStart, lastSeq: number): boolean {
+  return hasGap && isOpen(reader) && reader.nextSeq === fromSeq && lastSeq >= fromSeq;
+}
+
+/** Reads from a request's stream what messages have not brought to its readers. */
+export function createCatchUp(deps: {
+  groups: ReadonlyMap<string, ReaderGroup>;
+  streams: StreamReader;
+  handOn: HandOn;
+  /** A read has found text that no message brought. */
+  onGap: () => void;
+  now: () => number;
+  log: Logger;
+}): CatchUp {
+  const { groups, streams, handOn, onGap, now, log } = deps;
+  const { deliver, breakOff } = handOn;
+
+  /** Reads what readers of a request have not seen: one read at a time, for all of them. False: it has not read all. */
+  async function fill(group: ReaderGroup): Promise<boolean> {
+    if (group.isFilling) return false;
+    group.isFilling = true;
+    const behindOf = () => [...group.readers].filter((reader) => reader.isBehind && isOpen(reader));
+    try {
+      for (let behind = behindOf(); behind.length > 0; behind = behindOf()) await readFor(group, behind);
+      return true;
+    } catch (error) {
+      // Malformed entries stay malformed; after any other error the next poll tries again.
+      if (!(error instanceof SyntaxError))
+        log.debug('A stream could not be read.', { requestId: group.requestId, error });
+      else for (const reader of [...group.readers].filter(isOpen)) breakOff(reader, reader.nextSeq, error);
+      return false;
+    } finally {
+      group.isFilling = false;
+    }
+  }
+
+  async function readFor({ shard, requestId }: ReaderGroup, behind: readonly OpenReader[]): Promise<void> {
+    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq, hasGap: reader.hasGap }));
+    for (const reader of behind) Object.assign(reader, { isBehind: false, hasGap: false, quietSince: now() });
+    const least = Math.min(...starts.map(({ fromSeq }) => fromSeq));
+    const entries = await streams.readFrom(shard, requestId, least, PORTION);
+    const lastSeq = entries.at(-1)?.lastSeq ?? 0;
+    if (starts.some((start) => isFound(start, lastSeq))) onGap();
+    for (const entry of entries) {
+      for (const { reader, fromSeq } of starts) if (entry.lastSeq >= fromSeq) deliver(reader, entry);
+    }
+    if (entries.length === PORTION) for (const reader of behind) reader.isBehind = true;
+  }
+
+  function catchUp(...behind: readonly OpenReader[]): void {
+    for (const reader of behind) reader.isBehind = true;
+    const group = groups.get(behind[0]?.requestId ?? '');
+    if (group !== undefined) void fill(group);
+  }
+
+  function recover(...missing: readonly OpenReader[]): void {
+    for (const reader of missing) reader.hasGap = true;
+    catchUp(...missing);
+  }
+
+  function recoverQuiet(quietForMs: number): void {
+    const limit = now() - quietForMs;
+    for (const { readers } of groups.values()) {
+      // A read serves all readers, so all of them are recovered and become quiet together.
+      const isQuiet = (reader: OpenReader) => isOpen(reader) && reader.quietSince <= limit;
+      if ([...readers].some(isQuiet)) recover(...readers);
+    }
+  }
+
+  async function readRest(group: ReaderGroup): Promise<boolean> {
+    for (const reader of group.readers) reader.isBehind = true;
+    return fill(group);
+  }
+
+  return { catchUp, recover, recoverQuiet, readRest };
+}

@@ -1,0 +1,209 @@
+import { firstSeqOf, toWireUsage } from '../../shared/contracts/events.ts';
+import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
+import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts';
+import type { ErrorDetail, ErrorObject } from '../../shared/errors/error-body.ts';
+import { ServiceError, outOfTime } from '../../shared/errors/service-error.ts';
+import type { QueuePlace } from '../../shared/requests/record-store.ts';
+
+/** The parts of a request that its answer contains. */
+export interface AnswerHead {
+  requestId: string;
+  /** Unix seconds. */
+  created: number;
+  model: string;
+  /** The caller's own object as JSON text. */
+  metadataJson?: string;
+}
+
+/** The head of a request's answer: the same on every ingress and at any time. */
+export function answerHead(request: {
+  requestId: string;
+  acceptedAt: number;
+  tier: string;
+  metadataJson?: string | undefined;
+}): AnswerHead {
+  const { requestId, acceptedAt, tier, metadataJson } = request;
+  const head = { requestId, created: Math.floor(acceptedAt / 1000), model: tier };
+  return metadataJson === undefined ? head : { ...head, metadataJson };
+}
+
+/** What an answer in the form of OpenAI's API has, as `POST /chat/completions` gives it. */
+export interface OpenAiForm {
+  /** Where a stream has its usage. */
+  usage: 'last chunk' | 'own chunk' | 'none';
+}
+
+function headOf({ requestId, created, model }: AnswerHead, object: string): string {
+  return `{"id":"${requestId}","object":"${object}","created":${created},"model":"${model}"`;
+}
+
+function metadataOf({ metadataJson }: AnswerHead): string {
+  return metadataJson === undefined ? '' : `,"metadata":${metadataJson}`;
+}
+
+const CANCELLED: ErrorDetail = {
+  code: 'conflict',
+  message: 'The request was cancelled; its text ends here.',
+};
+
+/**
+ * How the end of an answer is told. OpenAI's clients know five finish reasons, and some throw at another word; an
+ * `error` beside the chunk is what they raise (docs/spec.md#openais-client).
+ */
+function endOf(
+  { finishReason, error }: Terminal,
+  form: OpenAiForm | undefined,
+): Pick<Terminal, 'finishReason' | 'error'> {
+  const isKnown = form === undefined || (finishReason !== 'cancelled' && finishReason !== 'error');
+  const told = isKnown ? error : (error ?? CANCELLED);
+  return { finishReason: isKnown ? finishReason : 'stop', ...(told === undefined ? {} : { error: told }) };
+}
+
+function errorFieldOf(error: ErrorDetail | undefined, { requestId }: AnswerHead): string {
+  return error === undefined ? '' : `,"error":${JSON.stringify(toErrorObject(error, requestId))}`;
+}
+
+/**
+ * Writes the events of a stream as SSE (docs/spec.md#stream). The text depends only on head, form,
+ * sequence number and entry, so every ingress writes the same bytes. `deltas` are JSON string literals and are not
+ * decoded. OpenAI's API numbers no events, and readers that cut `data: ` off a block cannot read one with an `id:`.
+ */
+export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
+  const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;
+  const usagePlace = form?.usage ?? 'last chunk';
+  /** OpenAI's chunks say that the usage is still to come. */
+  const noUsage = usagePlace === 'own chunk' ? ',"usage":null' : '';
+  const event = (seq: number, data: string) => (form === undefined ? `id: ${seq}\n${data}\n\n` : `${data}\n\n`);
+
+  function delta(seq: number, literal: string): string {
+    const role = seq === 1 ? '"role":"assistant",' : '';
+    return event(seq, `${start}${role}"content":${literal}},"finish_reason":null}]${noUsage}}`);
+  }
+
+  const usageOf = ({ usage }: Terminal) => `,"usage":${JSON.stringify(toWireUsage(usage))}`;
+
+  function finalChunk(seq: number, terminal: Terminal): string {
+    const { finishReason, error } = endOf(terminal, form);
+    // Behind a failure there is no further chunk.
+    const isLast = usagePlace === 'last chunk' || (usagePlace === 'own chunk' && terminal.finishReason === 'error');
+    const end = `${isLast ? usageOf(terminal) : noUsage}${metadataOf(head)}${errorFieldOf(error, head)}}`;
+    return event(seq, `${start}},"finish_reason":"${finishReason}"}]${end}`);
+  }
+
+  /** `[DONE]`, and before it the chunk of the usage, which has no number of its own. */
+  function done(seq: number, terminal: Terminal): string {
+    const usage =
+      usagePlace === 'own chunk'
+        ? `data: ${headOf(head, 'chat.completion.chunk')},"choices":[]${usageOf(terminal)}}\n\n`
+        : '';
+    return usage + event(seq, 'data: [DONE]');
+  }
+
+  /**
+   * Stands where `[DONE]` would. A reader that takes an event with choices for a chunk, as Vercel's AI SDK does, drops
+   * the error beside them and would take half an answer for a whole one.
+   */
+  function failure({ error }: Terminal): string {
+    return form === undefined || error === undefined
+      ? ''
+      : `data: {"error":${JSON.stringify(toErrorObject(error, head.requestId))}}\n\n`;
+  }
+
+  return {
+    /**
+     * The events of an entry from `fromSeq` on. A stream ends with the final chunk and then `[DONE]`; a failed one has
+     * no `[DONE]` (docs/spec.md#stream-failure).
+     */
+    events(entry: StreamEntry, fromSeq: number): string {
+      let seq = firstSeqOf(entry);
+      let text = '';
+      for (const literal of entry.deltas) {
+        if (seq >= fromSeq) text += delta(seq, literal);
+        seq += 1;
+      }
+      const { terminal } = entry;
+      if (terminal === undefined) return text;
+      if (seq >= fromSeq) text += finalChunk(seq, terminal);
+      return text + (terminal.finishReason === 'error' ? failure(terminal) : done(seq + 1, terminal));
+    },
+  };
+}
+
+/**
+ * An SSE comment, which is no event and has no number. It has no blank line of its own: once an `id:` has been seen,
+ * the `openai` and `httpx-sse` packages for Python take each blank line for an event, and fail at its empty data.
+ */
+export const SSE_PING = ': ping\n';
+
+/** A comment like `SSE_PING`. */
+export function ssePlace({ position, waitMs }: QueuePlace): string {
+  return `: queue position=${position} wait=${toWaitSeconds(waitMs)}\n`;
+}
+
+/** Whole seconds as callers see them; at least 1. */
+export function toWaitSeconds(waitMs: number): number {
+  return Math.max(1, Math.round(waitMs / 1000));
+}
+
+/**
+ * The JSON text of a complete answer (docs/spec.md#chat-completion), joined from literals without decoding them.
+ */
+export function completeAnswer(
+  head: AnswerHead,
+  literals: readonly string[],
+  terminal: Terminal,
+  form?: OpenAiForm,
+): string {
+  const { finishReason, error } = endOf(terminal, form);
+  const content = literals.map((literal) => literal.slice(1, -1)).join('');
+  const choice = `{"index":0,"message":{"role":"assistant","content":"${content}"},"finish_reason":"${finishReason}"}`;
+  const usage = JSON.stringify(toWireUsage(terminal.usage));
+  return `${headOf(head, 'chat.completion')},"choices":[${choice}],"usage":${usage}${metadataOf(head)}${errorFieldOf(error, head)}}`;
+}
+
+/**
+ * A worker ends a request at its deadline; if no worker is left, the sweep does. If neither does, the relay gives up
+ * this much later.
+ */
+export const DEADLINE_MARGIN_MS = 20_000;
+
+/** The last event of a stream that has begun, but that nobody has ended in time. */
+export function timedOut(): Terminal {
+  const usage = { promptTokens: 0, completionTokens: 0 };
+  return { finishReason: 'error', usage, error: toErrorDetail(outOfTime()) };
+}
+
+/** The HTTP error for a request that ended without an answer; undefined if there is an answer to send. */
+export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | undefined {
+  const { error, finishReason } = terminal;
+  if (error !== undefined) {
+    return new ServiceError(error.code, error.message, error);
+  }
+  if (finishReason === 'cancelled' && !hasText)
+    return new ServiceError('conflict', 'The request was cancelled before it had an answer.', { isFinal: true });
+  return undefined;
+}
+
+/**
+ * The error of a stream that broke off, for a caller that asks for a complete answer under its Idempotency-Key. The key
+ * stands for the text that was sent, so no retry under it can end differently
+ * (docs/decisions/0008-ambiguous-admissions.md).
+ */
+export function brokenOff(error: ServiceError): ServiceError {
+  const more = 'The stream under this Idempotency-Key broke off amid its answer; send a new key.';
+  return new ServiceError(error.code, `${error.message} ${more}`, { ...toErrorDetail(error), isFinal: true });
+}
+
+/** How a request ended, as its look-up shows it: with an answer, as JSON text, or with an error. */
+export type EndedAs = { responseJson: string } | { error: ErrorObject };
+
+/** `entries`: the whole stream so far. Undefined: it has not ended. */
+export function outcomeOf(head: AnswerHead, entries: readonly StreamEntry[]): EndedAs | undefined {
+  const terminal = entries.at(-1)?.terminal;
+  if (terminal === undefined) return undefined;
+  const literals = entries.flatMap((entry) => entry.deltas);
+  const error = errorOf(terminal, literals.length > 0);
+  return error === undefined
+    ? { responseJson: completeAnswer(head, literals, terminal) }
+    : { error: toErrorObject(toErrorDetail(error), head.requestId) };
+}

@@ -1,0 +1,183 @@
+import Joi from 'joi';
+
+import { createApiKey } from '../../../shared/domain/api-key.ts';
+import type { NewApiKey } from '../../../shared/domain/api-key.ts';
+import { flagOf } from '../../../shared/domain/principal.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { randomBase62 } from '../../../shared/lifecycle/ids.ts';
+import type { Logger } from '../../../shared/logging/logger.ts';
+import { isActiveKey } from '../../../shared/mongo/tenants/key-repository.ts';
+import type { KeyChanges, KeyRepository, KeyRow } from '../../../shared/mongo/tenants/key-repository.ts';
+import type { TenantRepository, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
+import { defineEndpoint, json, ok, optionalJsonBody } from '../../contract/endpoint.ts';
+import { countSchema } from '../../contract/json-schema.ts';
+import { found } from '../../contract/path-parameters.ts';
+import type { TenantEvents } from '../../contract/tenant-events.ts';
+import { contextOf } from '../../http/request-context.ts';
+import { assertGranted, assertMayManage, grantOf } from './grant.ts';
+import { KEY_WITH_VALUE_EXAMPLE, apiKeyWithValueSchema, toKeyResource } from './keys-resource.ts';
+
+export interface ChangeKeyDeps {
+  keys: KeyRepository;
+  tenants: Pick<TenantRepository, 'find'>;
+  accessFlags: AccessFlags;
+  events: TenantEvents;
+  clock: Clock;
+}
+
+/** Throws `not_found`. */
+export async function findTenant(tenants: Pick<TenantRepository, 'find'>, tenantId: string): Promise<TenantRow> {
+  return found(await tenants.find(tenantId), 'tenantId');
+}
+
+/**
+ * Revokes a key at once, everywhere. The tenant may be moved meanwhile: a flag set before the move moves along, and one
+ * set too late for that is set again on the tenant's new shard.
+ */
+export async function revokeAtOnce(
+  { keys, tenants, accessFlags }: Pick<ChangeKeyDeps, 'keys' | 'tenants' | 'accessFlags'>,
+  { tenantId, shard }: Pick<Principal, 'tenantId' | 'shard'>,
+  { _id: keyId, revision = 0 }: Pick<KeyRow, '_id' | 'revision'>,
+): Promise<void> {
+  const flag = flagOf({ keyId, revision });
+  const revoked = await accessFlags.blockAround(shard, flag, () => keys.revoke(tenantId, keyId));
+  // The key may have been changed meanwhile.
+  const last = flagOf({ keyId, revision: revoked?.revision ?? revision });
+  const tenant = await tenants.find(tenantId);
+  const isElsewhere = tenant !== undefined && tenant.shard !== shard;
+  if (isElsewhere || last !== flag) await accessFlags.block(tenant?.shard ?? shard, last);
+}
+
+/** The tenant of the calling key. */
+export function ownTenant({ tenants }: Pick<ChangeKeyDeps, 'tenants'>, { tenantId }: Principal): Promise<TenantRow> {
+  return findTenant(tenants, tenantId);
+}
+
+/** What a change is, and whether something is taken back by it that the key has allowed. */
+interface KeyDecision {
+  changes: KeyChanges;
+  takesBack: boolean;
+}
+
+interface ChangedKey {
+  key: KeyRow;
+  /** Tells every ingress. What was taken back counts no more even where that message is missed. */
+  announce(): Promise<void>;
+}
+
+/** Changes a key that is not revoked, as `decide` says. Throws `not_found`, `conflict` or `endpoint_not_allowed`. */
+export async function changeKey(
+  { keys, accessFlags }: Pick<ChangeKeyDeps, 'keys' | 'accessFlags'>,
+  principal: Principal,
+  keyId: string,
+  now: number,
+  decide: (key: KeyRow) => KeyDecision,
+): Promise<ChangedKey> {
+  let outdated: string | undefined;
+  const key = await keys.change(principal.tenantId, keyId, now, (row) => {
+    assertMayManage(principal, row);
+    if (row.status === 'revoked') {
+      throw new ServiceError('conflict', 'This API key has been revoked; create a new one.');
+    }
+    const { changes, takesBack } = decide(row);
+    const { revision = 0 } = row;
+    outdated = takesBack ? flagOf({ keyId, revision }) : undefined;
+    return takesBack ? { ...changes, revision: revision + 1 } : changes;
+  });
+  return {
+    key: found(key, 'keyId'),
+    async announce() {
+      await accessFlags.announce(keyId);
+      if (outdated !== undefined) await accessFlags.outdate(principal.shard, outdated);
+    },
+  };
+}
+
+/** A week (docs/spec.md#keys). */
+const GRACE_SECONDS_MAX = 604_800;
+/** Each earlier value is one more valid secret for the same key. */
+const PREVIOUS_VALUES_MAX = 10;
+
+const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
+  grace_seconds: countSchema(0, GRACE_SECONDS_MAX).description(
+    'How long the previous value keeps working, in seconds; 0 by default.',
+  ),
+}).required();
+
+/**
+ * The changes of a rotation: `next` replaces the value, and no earlier value outlives the grace, so a grace of 0 leaves
+ * only the new value. Throws `conflict` if too many earlier values would still work.
+ */
+function rotationOf(key: KeyRow, next: NewApiKey, graceMs: number, now: number): KeyChanges {
+  const end = now + graceMs;
+  const previous = [...(key.previous ?? []), { hash: key.hash, expiresAt: end }]
+    .map(({ hash, expiresAt }) => ({ hash, expiresAt: Math.min(expiresAt, end) }))
+    .filter(({ expiresAt }) => expiresAt > now);
+  if (previous.length > PREVIOUS_VALUES_MAX) {
+    throw new ServiceError(
+      'conflict',
+      `${PREVIOUS_VALUES_MAX} earlier values of this key still work; wait for the end of their grace or send \`grace_seconds\` 0.`,
+      { param: 'grace_seconds' },
+    );
+  }
+  return { hash: next.hash, redactedValue: next.redactedValue, previous };
+}
+
+export interface RotateKeyDeps extends ChangeKeyDeps {
+  keyPrefix: string;
+  log: Logger;
+}
+
+export const rotateKey = defineEndpoint({
+  method: 'POST',
+  path: '/keys/:keyId/rotate',
+  scopes: ['keys'],
+  tag: 'Keys',
+  summary: 'Rotate an API key',
+  description: 'Needs no body. The previous value keeps working for `grace_seconds`.',
+  body: optionalJsonBody('ApiKeyRotation', rotationSchema),
+  answers: { 200: json('The key, with its value.', apiKeyWithValueSchema) },
+  examples: {
+    at_once: { summary: 'The previous value stops working', body: {}, status: 200, answer: KEY_WITH_VALUE_EXAMPLE },
+    grace: {
+      summary: 'The previous value works for an hour',
+      body: { grace_seconds: 3_600 },
+      status: 200,
+      answer: { ...KEY_WITH_VALUE_EXAMPLE, previous_value_expires_at: 1_795_258_800 },
+    },
+  },
+  async handle({ res, principal, params, body, actor }, deps: RotateKeyDeps) {
+    const { keyId } = params;
+    const { grace_seconds: graceSeconds = 0 } = body;
+    const now = deps.clock.now();
+    const tenant = await ownTenant(deps, principal);
+    const rotatedUnder = contextOf(res).run?.name;
+    let value: string | undefined;
+    const { key, announce } = await changeKey(deps, principal, keyId, now, (row) => {
+      // The caller gets the key's new value, so the key must not allow more than the caller's own.
+      assertGranted(principal, grantOf(row, tenant));
+      if (!isActiveKey(row, now)) {
+        throw new ServiceError('conflict', 'This API key has expired; set a later `expires_at` before rotating it.');
+      }
+      // An earlier run has already rotated it; the value it made is no longer known.
+      if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return { changes: {}, takesBack: false };
+      const next = createApiKey(deps.keyPrefix, row.mode, randomBase62(26));
+      ({ value } = next);
+      const changes = { ...rotationOf(row, next, graceSeconds * 1000, now), rotatedUnder };
+      return { changes, takesBack: graceSeconds === 0 };
+    });
+    // Shown even if the announcement fails, because there is no other chance: caches forget the old value by
+    // themselves.
+    await announce().catch((error: unknown) => {
+      deps.log.warn('A rotation could not be announced; old values may be accepted a few seconds longer.', {
+        keyId,
+        error,
+      });
+    });
+    await deps.events.emit(actor, 'key.rotated', keyId, { grace_seconds: graceSeconds });
+    return ok({ ...toKeyResource(key, tenant, now), ...(value === undefined ? {} : { value }) });
+  },
+});

@@ -1,0 +1,127 @@
+import { monthOf } from './pricing.ts';
+import { BUCKET_MS, MINUTES_KEPT_MS } from './roll-up.ts';
+import type { BucketWidth, RollUpKey, UsageCounts } from './roll-up.ts';
+
+/** What to do about a difference from the ledger, which is always right. */
+export type OnDrift = 'report' | 'repair';
+
+/** The ledger's entries of one kind, added up; usage by mode and day of acceptance. */
+export interface LedgerGroup extends UsageCounts {
+  type: string;
+  mode: string | undefined;
+  /** Start of the day of acceptance (UTC), milliseconds since the epoch; undefined for entries without a request. */
+  dayMs: number | undefined;
+  /** Signed. */
+  amountMicro: number;
+}
+
+/** Usage roll-ups of one day, width and scope, added up. */
+export interface RollUpGroup extends UsageCounts, Pick<RollUpKey, 'width' | 'scope'> {}
+
+export interface AccountBook {
+  balanceMicro: number;
+  tokensByMonth: Readonly<Record<string, number>>;
+}
+
+export interface AccountComparison {
+  /** What the account should say, according to the ledger. */
+  correct: AccountBook;
+  /** Absolute differences between the ledger and the account. */
+  balanceDriftMicro: number;
+  budgetDriftTokens: number;
+}
+
+const COUNTS = ['requests', 'promptTokens', 'completionTokens', 'costMicro', 'estimatedRequests'] as const;
+const SCOPES = ['all', 'entity'] as const;
+
+function sameCounts(one: UsageCounts | undefined, other: UsageCounts): boolean {
+  return one !== undefined && COUNTS.every((name) => one[name] === other[name]);
+}
+
+function tokensOf(counts: UsageCounts | undefined): number {
+  return counts === undefined ? 0 : counts.promptTokens + counts.completionTokens;
+}
+
+/** Adds to the counts of `sum`. */
+export function addUsageCounts(sum: UsageCounts, more: UsageCounts): void {
+  for (const name of COUNTS) sum[name] += more[name];
+}
+
+const nameOf = ({ type, mode, dayMs }: LedgerGroup) => `${type} ${mode ?? ''} ${dayMs ?? ''}`;
+
+/** Adds up the sums of two parts of a ledger. */
+export function addGroups(one: readonly LedgerGroup[], other: readonly LedgerGroup[]): LedgerGroup[] {
+  const sums = new Map(one.map((group) => [nameOf(group), { ...group }]));
+  for (const group of other) {
+    const sum = sums.get(nameOf(group));
+    if (sum === undefined) sums.set(nameOf(group), { ...group });
+    else {
+      addUsageCounts(sum, group);
+      sum.amountMicro += group.amountMicro;
+    }
+  }
+  return [...sums.values()];
+}
+
+/** The days of acceptance for which the groups have requests. */
+export function daysOf(groups: readonly LedgerGroup[]): number[] {
+  return [...new Set(groups.flatMap(({ type, dayMs }) => (type === 'usage' && dayMs !== undefined ? [dayMs] : [])))];
+}
+
+/** What the ledger knows of a day's requests; undefined: there are none. */
+export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): UsageCounts | undefined {
+  const [first, ...more] = ledger.filter((group) => group.type === 'usage' && group.dayMs === dayMs);
+  if (first === undefined) return undefined;
+  const sum = { ...first };
+  for (const group of more) addUsageCounts(sum, group);
+  return sum;
+}
+
+/** A refund is an adjustment with the negative tokens of its request. */
+const OF_BUDGET: ReadonlySet<string> = new Set(['usage', 'adjustment']);
+
+function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
+  const months: Record<string, number> = {};
+  for (const group of ledger) {
+    if (!OF_BUDGET.has(group.type) || group.mode !== 'live' || group.dayMs === undefined) continue;
+    const month = monthOf(group.dayMs);
+    months[month] = (months[month] ?? 0) + tokensOf(group);
+  }
+  return months;
+}
+
+/** Compares a tenant's account with its ledger, which is always right. */
+export function compareAccount(ledger: readonly LedgerGroup[], account: AccountBook): AccountComparison {
+  const correct = {
+    balanceMicro: ledger.reduce((sum, group) => sum + group.amountMicro, 0),
+    tokensByMonth: budgetByMonth(ledger),
+  };
+  const months = new Set([...Object.keys(correct.tokensByMonth), ...Object.keys(account.tokensByMonth)]);
+  let budgetDriftTokens = 0;
+  for (const month of months)
+    budgetDriftTokens += Math.abs((correct.tokensByMonth[month] ?? 0) - (account.tokensByMonth[month] ?? 0));
+  return { correct, balanceDriftMicro: Math.abs(correct.balanceMicro - account.balanceMicro), budgetDriftTokens };
+}
+
+/**
+ * Compares a day's usage roll-ups with the ledger's requests of that day. Rows of a minute are compared only while they
+ * are kept; `now`: milliseconds since the epoch. Returns the difference in tokens, at least 1 if anything differs.
+ */
+export function compareDay(
+  dayMs: number,
+  counts: UsageCounts | undefined,
+  rollUps: readonly RollUpGroup[],
+  now: number,
+): number {
+  const hasMinutes = dayMs > now - MINUTES_KEPT_MS + 2 * BUCKET_MS['1d'];
+  const widths: BucketWidth[] = hasMinutes ? ['1d', '1h', '1m'] : ['1d', '1h'];
+  let driftTokens = 0;
+  for (const width of widths) {
+    for (const scope of SCOPES) {
+      const group = rollUps.find((each) => each.width === width && each.scope === scope);
+      if (counts === undefined ? group === undefined : sameCounts(group, counts)) continue;
+      driftTokens += Math.max(1, Math.abs(tokensOf(counts) - tokensOf(group)));
+    }
+  }
+  return driftTokens;
+}

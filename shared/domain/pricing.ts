@@ -1,0 +1,69 @@
+import type { Usage } from '../contracts/events.ts';
+import type { Rates } from './routing.ts';
+
+/** Stripe takes at most eight digits. */
+export const AMOUNT_MAX = 99_999_999;
+
+/** Currencies in which cards are not charged to the last minor unit. Stripe refuses any other amount. */
+const STEPS: Readonly<Record<string, number>> = { bhd: 10, jod: 10, kwd: 10, omr: 10, tnd: 10, isk: 100, ugx: 100 };
+
+/** Amounts of a currency (ISO 4217, lower case) are multiples of this many minor units. */
+export function amountStepOf(currency: string): number {
+  return STEPS[currency] ?? 1;
+}
+
+/** Whether a card can be charged `amount` minor units of `currency` (ISO 4217, lower case). */
+export function isPayable(amount: number, currency: string): boolean {
+  return amount <= AMOUNT_MAX && amount % amountStepOf(currency) === 0;
+}
+
+const MICRO_PER_MILLION = 1_000_000_000_000n;
+
+/** What a freely chosen amount of credits costs in minor units of `currency`, rounded up to whole steps. */
+export function priceOf(creditsMicro: number, pricePerMillion: number, currency: string): number {
+  const step = BigInt(amountStepOf(currency));
+  const exact = BigInt(creditsMicro) * BigInt(pricePerMillion);
+  const unit = MICRO_PER_MILLION * step;
+  return Number(((exact + unit - 1n) / unit) * step);
+}
+
+/** Micro-credits to take back once `refundedAmount` of a purchase has been paid back; a full refund takes all. */
+export function refundOf(
+  { creditsMicro, amount }: { creditsMicro: number; amount: number },
+  refundedAmount: number,
+): number {
+  const part = BigInt(Math.min(Math.max(refundedAmount, 0), amount));
+  return Number((BigInt(creditsMicro) * part) / BigInt(amount));
+}
+
+/** 1 credit is one token at rate 1; amounts are integers of micro-credits (docs/spec.md#price). */
+const MICRO_PER_CREDIT = 1_000_000;
+
+/** An estimate that needs no tokenizer: a token of English text is about four bytes. */
+export const BYTES_PER_TOKEN = 4;
+
+/** Micro-credits. Rates are whole micro-credits per token, so no fraction is lost. */
+export function priceUsage(usage: Usage, rates: Rates): number {
+  return usage.promptTokens * rates.promptMicro + usage.completionTokens * rates.completionMicro;
+}
+
+/** Credits, which have at most six decimals, as whole micro-credits; rounding removes the floating-point error. */
+export function toMicro(credits: number): number {
+  return Math.round(credits * MICRO_PER_CREDIT);
+}
+
+/** Micro-credits as credits, for the wire only: amounts stay in micro-credits while they are added up. */
+export function toCredits(micro: number): number {
+  return micro / MICRO_PER_CREDIT;
+}
+
+/** `202611`: the calendar month (UTC) of a time in milliseconds; budgets are counted by it. */
+export function monthOf(timeMs: number): string {
+  const date = new Date(timeMs);
+  return `${date.getUTCFullYear()}${String(date.getUTCMonth() + 1).padStart(2, '0')}`;
+}
+
+/** `20261121`: the calendar day (UTC); the allowance of test keys is counted by it. */
+export function dayOf(timeMs: number): string {
+  return `${monthOf(timeMs)}${String(new Date(timeMs).getUTCDate()).padStart(2, '0')}`;
+}

@@ -1,0 +1,63 @@
+import { refundOf } from './pricing.ts';
+
+/** A dispute of a purchase. Its money can be withdrawn and reinstated repeatedly; notices can arrive out of order. */
+export interface Dispute {
+  id: string;
+  /** In the purchase's currency and minor units. */
+  amount: number;
+  withdrawals: number;
+  reinstatements: number;
+}
+
+/** How much of a purchase has gone back to the buyer, in money and in credits. */
+export interface Reversed {
+  refundedAmount: number;
+  refundedMicro: number;
+  disputes: Dispute[];
+  /** What disputes take beyond the refunds. */
+  disputedMicro: number;
+}
+
+/** A notice about money of a purchase that went back to the buyer, or was reinstated. */
+export type Reversal =
+  /** `refundedAmount` is the total paid back so far. */
+  | { kind: 'refund'; refundedAmount: number }
+  | { kind: 'dispute'; disputeId: string; amount: number; currency: string; funds: 'withdrawn' | 'reinstated' };
+
+export interface ReversiblePurchase extends Pick<Reversed, 'refundedAmount'>, Partial<Pick<Reversed, 'disputes'>> {
+  creditsMicro: number;
+  amount: number;
+  currency: string;
+}
+
+function withFunds(disputes: readonly Dispute[], id: string, amount: number, funds: 'withdrawn' | 'reinstated') {
+  const before = disputes.find((each) => each.id === id) ?? { id, amount: 0, withdrawals: 0, reinstatements: 0 };
+  const after = {
+    id,
+    amount: Math.max(before.amount, amount),
+    withdrawals: before.withdrawals + (funds === 'withdrawn' ? 1 : 0),
+    reinstatements: before.reinstatements + (funds === 'reinstated' ? 1 : 0),
+  };
+  return [...disputes.filter((each) => each.id !== id), after];
+}
+
+/**
+ * What has gone back after a reversal. The result depends on which notices came, not on their order. A purchase goes
+ * back in full at most once, whether by refunds, disputes or both.
+ */
+export function reverse(purchase: ReversiblePurchase, reversal: Reversal): Reversed {
+  let { refundedAmount, disputes = [] } = purchase;
+  if (reversal.kind === 'refund') refundedAmount = Math.max(refundedAmount, reversal.refundedAmount);
+  else {
+    // An amount in the bank's own currency cannot be compared with the price, so the whole price counts as disputed.
+    const amount = reversal.currency === purchase.currency ? reversal.amount : purchase.amount;
+    disputes = withFunds(disputes, reversal.disputeId, amount, reversal.funds);
+  }
+  refundedAmount = Math.min(refundedAmount, purchase.amount);
+  const disputed = disputes
+    .filter(({ withdrawals, reinstatements }) => withdrawals > reinstatements)
+    .reduce((sum, { amount }) => sum + amount, 0);
+  const refundedMicro = refundOf(purchase, refundedAmount);
+  const disputedMicro = refundOf(purchase, refundedAmount + disputed) - refundedMicro;
+  return { refundedAmount, refundedMicro, disputes, disputedMicro };
+}

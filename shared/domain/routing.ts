@@ -1,0 +1,87 @@
+import type { Tier } from '../contracts/chat-request.ts';
+import type { BreakerSettings } from './breaker.ts';
+
+export const PROVIDER_KINDS = ['openai', 'anthropic', 'simulated'] as const;
+export type ProviderKind = (typeof PROVIDER_KINDS)[number];
+
+export interface Provider {
+  name: string;
+  kind: ProviderKind;
+  baseUrl: string;
+  /** Decrypted; never logged. */
+  apiKey?: string;
+  /** The whole call. */
+  timeoutMs: number;
+  firstTokenTimeoutMs: number;
+  maxRetries: number;
+  /** Undefined: DEFAULT_BREAKER. */
+  breaker?: BreakerSettings;
+  /** Calls at once, of all models together. Undefined: found, by model. */
+  maxInFlight?: number;
+}
+
+export interface Target {
+  provider: string;
+  model: string;
+  /** Share among targets of the same priority; a target with 0 is tried only when no other is left. */
+  weight: number;
+  /** Lowest first. */
+  priority: number;
+  /** Tokens. */
+  contextWindow: number;
+  /** Calls at once. Undefined: the provider's, or found. */
+  maxInFlight?: number;
+}
+
+/** Micro-credits per token. */
+export interface Rates {
+  promptMicro: number;
+  completionMicro: number;
+}
+
+export interface TierConfig {
+  tier: Tier;
+  version: number;
+  rates: Rates;
+  targets: Target[];
+}
+
+/** docs/spec.md#price: what a tier costs before an administrator says otherwise. */
+export const DEFAULT_RATES: Readonly<Record<Tier, Rates>> = {
+  mobius: { promptMicro: 1_000_000, completionMicro: 1_000_000 },
+  oloid: { promptMicro: 4_000_000, completionMicro: 4_000_000 },
+};
+
+/** Everything a worker needs to route: one consistent snapshot. */
+export interface RoutingTable {
+  tiers: Partial<Record<Tier, TierConfig>>;
+  providers: ReadonlyMap<string, Provider>;
+  /** Providers that are left out because their stored API key cannot be decrypted, with the reason. */
+  unreadable: ReadonlyMap<string, unknown>;
+}
+
+/**
+ * The order in which a request tries a tier's targets: by priority, then by a draw that follows the weights.
+ * `random` returns numbers from 0 (inclusive) to 1 (exclusive).
+ */
+export function orderTargets(targets: readonly Target[], random: () => number): Target[] {
+  const priorities = [...new Set(targets.map((target) => target.priority))].sort((a, b) => a - b);
+  return priorities.flatMap((priority) =>
+    drawByWeight(
+      targets.filter((target) => target.priority === priority),
+      random,
+    ),
+  );
+}
+
+function drawByWeight(targets: readonly Target[], random: () => number): Target[] {
+  const left = [...targets];
+  const order: Target[] = [];
+  while (left.length > 0) {
+    const total = left.reduce((sum, target) => sum + target.weight, 0);
+    let point = random() * total;
+    const index = left.findIndex((target) => (point -= target.weight) < 0);
+    order.push(...left.splice(index === -1 ? 0 : index, 1));
+  }
+  return order;
+}

@@ -1,0 +1,160 @@
+import type { SettlementRecord } from './contracts/settlement.ts';
+import type { Space } from './contracts/space.ts';
+import type { Pseudonyms } from './domain/pseudonyms.ts';
+import { seqAt } from './domain/request-times.ts';
+import type { AnswerRepository } from './mongo/requests/answer-repository.ts';
+import type { ConversationRepository } from './mongo/entities/conversation-repository.ts';
+import { createErasureRepository, erasureIdsOf } from './mongo/compliance/erasure-repository.ts';
+import type { ErasureRepository } from './mongo/compliance/erasure-repository.ts';
+import type { SettlementRepository } from './mongo/accounts/settlement-repository.ts';
+import { createPseudonyms } from './domain/pseudonyms.ts';
+import { createAnswerRepository } from './mongo/requests/answer-repository.ts';
+import { createConversationRepository } from './mongo/entities/conversation-repository.ts';
+import type { MongoConnection } from './mongo/connection.ts';
+import { createSettlementRepository } from './mongo/accounts/settlement-repository.ts';
+
+/**
+ * Stands in front of whatever a request stores late: one that was accepted before its entity was deleted for compliance
+ * stores nothing of it any more, and its charge carries the pseudonym. `seq`: place in the order of acceptance.
+ */
+export interface ErasureGate {
+  isErased(space: Space, entityId: string | undefined, seq: number): Promise<boolean>;
+  /** The place in the order of acceptance up to which the entity was erased; 0: it was not. */
+  erasedSeq(space: Space, entityId: string | undefined): Promise<number>;
+  /** The entity's id, or its pseudonym once it is erased. */
+  nameOf(space: Space, entityId: string, seq: number): Promise<string>;
+  /** Settlement records with the pseudonyms of entities that are erased. */
+  pseudonymize(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
+}
+
+export function createErasureGate(deps: {
+  erasures: ErasureRepository;
+  pseudonyms: Pick<Pseudonyms, 'of'>;
+}): ErasureGate {
+  const { erasures, pseudonyms } = deps;
+
+  function pseudonymOf(tenantId: string, entityId: string | undefined): string | undefined {
+    return entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
+  }
+
+  function erasedSeq(space: Space, entityId: string | undefined): Promise<number> {
+    return erasures.latest(space, pseudonymOf(space.tenantId, entityId));
+  }
+
+  async function isErased(space: Space, entityId: string | undefined, seq: number): Promise<boolean> {
+    return seq <= (await erasedSeq(space, entityId));
+  }
+
+  return {
+    isErased,
+    erasedSeq,
+
+    async nameOf(space, entityId, seq) {
+      return (await isErased(space, entityId, seq)) ? pseudonyms.of(space.tenantId, entityId) : entityId;
+    },
+
+    async pseudonymize(records) {
+      const ids = records.flatMap(({ tenantId, mode, entityId }) =>
+        entityId === undefined ? [] : erasureIdsOf({ tenantId, mode }, pseudonyms.of(tenantId, entityId)),
+      );
+      if (ids.length === 0) return [...records];
+      const erased = await erasures.latestOf([...new Set(ids)]);
+      if (erased.size === 0) return [...records];
+      return records.map((record) => {
+        const { tenantId, mode, entityId, acceptedAt } = record;
+        if (entityId === undefined) return record;
+        const pseudonym = pseudonyms.of(tenantId, entityId);
+        const upTo = erasureIdsOf({ tenantId, mode }, pseudonym).map((id) => erased.get(id) ?? 0);
+        return seqAt(acceptedAt) <= Math.max(...upTo) ? { ...record, entityId: pseudonym } : record;
+      });
+    },
+  };
+}
+
+/** Books charges of erased entities under their pseudonyms. */
+function gateLedger(ledger: SettlementRepository, gate: Pick<ErasureGate, 'pseudonymize'>): SettlementRepository {
+  return { settle: async (records, now) => ledger.settle(await gate.pseudonymize(records), now) };
+}
+
+/** Rows whose marks are known, some hundred bytes each; then all are asked for again. */
+const ROWS_MAX = 10_000;
+
+/**
+ * Saves no turn of a request whose entity was erased after it was accepted.
+ *
+ * A deletion sets its mark before it deletes every row that is there. So a row that is written to by its own id says all
+ * of the marks that come after it was found: where it is still there, the turn goes with it. Only the mark of an earlier
+ * deletion, after which the entity was made anew, has to be asked for, and that never changes for the row.
+ */
+export function gateConversations(
+  conversations: ConversationRepository,
+  gate: Pick<ErasureGate, 'isErased' | 'erasedSeq'>,
+): ConversationRepository {
+  const erasedBefore = new Map<string, number>();
+
+  async function erasedBeforeRow(space: Space, entityId: string, rowId: string): Promise<number> {
+    let seq = erasedBefore.get(rowId);
+    if (seq === undefined) {
+      seq = await gate.erasedSeq(space, entityId);
+      if (erasedBefore.size >= ROWS_MAX) erasedBefore.clear();
+      erasedBefore.set(rowId, seq);
+    }
+    return seq;
+  }
+
+  return {
+    ...conversations,
+    async saveTurn(space, entityId, turn, options) {
+      if (options.rowId !== undefined) {
+        const erasedSeq = await erasedBeforeRow(space, entityId, options.rowId);
+        if (turn.seq > erasedSeq) await conversations.saveTurn(space, entityId, turn, options);
+        return;
+      }
+      if (await gate.isErased(space, entityId, turn.seq)) return;
+      await conversations.saveTurn(space, entityId, turn, options);
+      // A deletion sets its mark before it deletes. Where it did both between the look above and the write, the write
+      // has brought the entity back.
+      if (await gate.isErased(space, entityId, turn.seq)) await conversations.takeBack(space, entityId, turn, options);
+    },
+  };
+}
+
+/** Stores no answer of a request whose entity was erased after it was accepted. */
+export function gateAnswers(
+  answers: Pick<AnswerRepository, 'store' | 'remove'>,
+  gate: Pick<ErasureGate, 'isErased'>,
+): Pick<AnswerRepository, 'store'> {
+  return {
+    async store(answer) {
+      const isErased = () => gate.isErased(answer, answer.entityId, seqAt(Number(answer.fields['acceptedAt'])));
+      if (await isErased()) return;
+      await answers.store(answer);
+      // A deletion may have come between, and found nothing yet: as with the turn of a conversation.
+      if (await isErased()) await answers.remove(answer, answer.requestId, Number(answer.fields['finishedAt']));
+    },
+  };
+}
+
+/** The stores of what outlives a request; whatever they store of an entity passes the gate. */
+export interface ErasureGatedStores {
+  pseudonyms: Pseudonyms;
+  erasures: ErasureRepository;
+  gate: ErasureGate;
+  conversations: ConversationRepository;
+  answers: Pick<AnswerRepository, 'store'>;
+  ledger: SettlementRepository;
+}
+
+export function withErasureGate(mongo: MongoConnection, pseudonymKey: Buffer): ErasureGatedStores {
+  const pseudonyms = createPseudonyms(pseudonymKey);
+  const erasures = createErasureRepository(mongo);
+  const gate = createErasureGate({ erasures, pseudonyms });
+  return {
+    pseudonyms,
+    erasures,
+    gate,
+    conversations: gateConversations(createConversationRepository(mongo), gate),
+    answers: gateAnswers(createAnswerRepository(mongo), gate),
+    ledger: gateLedger(createSettlementRepository(mongo), gate),
+  };
+}

@@ -1,0 +1,207 @@
+import { Schema } from 'mongoose';
+import type { ClientSession, Connection, Model } from 'mongoose';
+
+import { monthOf } from '../../domain/pricing.ts';
+import type { AccountState } from '../../domain/account-events.ts';
+import { newId } from '../../lifecycle/ids.ts';
+import { isDuplicateKey } from '../connection.ts';
+import { collection, count, number, options, required } from '../collection.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import { ledgerModel } from './ledger-repository.ts';
+import type { Charge, LedgerRow } from './ledger-repository.ts';
+
+export interface AccountRow {
+  /** The tenant's id. */
+  _id: string;
+  balanceMicro: number;
+  /** Rises by one with every change of the balance. */
+  version: number;
+  /** Billed tokens by month, `202611`. */
+  tokensByMonth: Record<string, number>;
+  /** The latest grant or purchase, and the balance it left. Missing in rows of versions without webhooks. */
+  lastTopUp?: { transactionId: string; balanceMicro: number };
+  /** Time of the latest ledger entry: the next one's is later. */
+  lastEntryAt?: number;
+}
+
+const accountSchema = new Schema<AccountRow>(
+  {
+    _id: required,
+    balanceMicro: count,
+    version: count,
+    tokensByMonth: { type: Schema.Types.Mixed, default: {} },
+    lastTopUp: { type: new Schema({ transactionId: required, balanceMicro: count }, { _id: false }), required: false },
+    lastEntryAt: number,
+  },
+  options,
+);
+
+export const accountModel = collection<AccountRow>('Account', 'accounts', accountSchema);
+
+/** A tenant's account as the book has it. */
+export interface Book {
+  balanceMicro: number;
+  /** Rises by one with every change; Redis takes only a higher one. */
+  version: number;
+  tokensByMonth: Record<string, number>;
+}
+
+interface BookEntry {
+  /** Whoever books with the same id again books nothing; a new one by default. */
+  transactionId?: string;
+  tenantId: string;
+  type: 'grant' | 'purchase' | 'adjustment';
+  /** Signed micro-credits. */
+  amountMicro: number;
+  reason: string;
+  /** The charge that is given back, with its tokens. */
+  refunded?: Charge;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** What a refund says of its request: its tokens leave the budget of the month of its acceptance. */
+function tokensBack({ mode, promptTokens, completionTokens, acceptedAt }: Charge): Partial<LedgerRow> {
+  return { mode, promptTokens: 0 - promptTokens, completionTokens: 0 - completionTokens, acceptedAt };
+}
+
+function budgetBack({ promptTokens, completionTokens, acceptedAt }: Charge): Pick<AccountMove, 'tokensByMonth'> {
+  return { tokensByMonth: { [monthOf(acceptedAt)]: 0 - promptTokens - completionTokens } };
+}
+
+export interface AccountRepository {
+  /** Makes the account with a balance of zero; safe to repeat. */
+  open(tenantId: string): Promise<void>;
+  read(tenantId: string): Promise<Book | undefined>;
+  /** Adds one ledger entry and moves the balance by it, both or neither. */
+  book(entry: BookEntry): Promise<{ entry: LedgerRow; book: Book }>;
+  /** What was booked under an id, and the book as it is now. */
+  booked(tenantId: string, transactionId: string): Promise<{ entry: LedgerRow; book: Book } | undefined>;
+}
+
+export function createAccountRepository(connection: Connection): AccountRepository {
+  const accounts = accountModel(connection);
+  const ledger = ledgerModel(connection);
+
+  async function booked(tenantId: string, transactionId: string) {
+    const entry = await ledger.findOne({ _id: transactionId, tenantId }).lean();
+    const account = entry === null ? null : await accounts.findById(tenantId).lean();
+    return entry === null || account === null ? undefined : { entry, book: toBook(account) };
+  }
+
+  return {
+    async open(tenantId) {
+      const setOnInsert = { balanceMicro: 0, version: 0, tokensByMonth: {} };
+      await accounts.updateOne({ _id: tenantId }, { $setOnInsert: setOnInsert }, { upsert: true });
+    },
+
+    async read(tenantId) {
+      const row = await accounts.findById(tenantId).lean();
+      return row === null ? undefined : toBook(row);
+    },
+
+    booked,
+
+    async book(entry) {
+      const { tenantId, type, amountMicro, reason, refunded, transactionId = newId('txn'), now } = entry;
+      // A refund is no top-up: of low credits its tenant is told as before.
+      const about = refunded === undefined ? { transactionId } : budgetBack(refunded);
+      const move = async (session: ClientSession) => {
+        const account = await moveAccount(accounts, { tenantId, amountMicro, now, ...about }, session);
+        if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
+        const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
+        const line: LedgerRow = {
+          _id: transactionId,
+          tenantId,
+          type,
+          amountMicro,
+          reason,
+          balanceAfterMicro,
+          createdAt,
+          ...(refunded === undefined ? {} : tokensBack(refunded)),
+        };
+        await ledger.create([line], { session });
+        return { entry: line, book: toBook(account) };
+      };
+      try {
+        return await connection.transaction(move);
+      } catch (error) {
+        const before = isDuplicateKey(error) ? await booked(tenantId, transactionId) : undefined;
+        if (before === undefined) throw error;
+        return before;
+      }
+    },
+  };
+}
+
+export function toBook(row: Book): Book {
+  return { balanceMicro: row.balanceMicro, version: row.version, tokensByMonth: row.tokensByMonth };
+}
+
+/** What a booking adds to an account. */
+export interface AccountMove {
+  tenantId: string;
+  /** Of a grant, purchase or adjustment; not of what gives a charge back. */
+  transactionId?: string;
+  /** Signed micro-credits. */
+  amountMicro: number;
+  /** Billed tokens by month; negative where they are given back. */
+  tokensByMonth?: Readonly<Record<string, number>>;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** The account after the move; ledger entries of the booking carry its `lastEntryAt` as their time. */
+export type MovedAccount = AccountRow & { lastEntryAt: number };
+
+const plus = (field: string, amount: number) => ({ $add: [{ $ifNull: [`$${field}`, 0] }, amount] });
+
+/**
+ * Moves an account within a transaction, once for each booking. Its entries get a time that is later than that of every
+ * entry before, whichever process booked them: so a list by time is in the order of booking, and the balance that an
+ * entry carries is the sum of the list up to it. Undefined: there is no such account.
+ */
+export async function moveAccount(
+  accounts: Model<AccountRow>,
+  { tenantId, transactionId, amountMicro, tokensByMonth = {}, now }: AccountMove,
+  session: ClientSession,
+): Promise<MovedAccount | undefined> {
+  const months = Object.entries(tokensByMonth).map(([month, tokens]) => {
+    const field = `tokensByMonth.${month}`;
+    return [field, plus(field, tokens)] as const;
+  });
+  const balanceMicro = plus('balanceMicro', amountMicro);
+  const isTopUp = transactionId !== undefined && amountMicro > 0;
+  const moved = {
+    balanceMicro,
+    ...(isTopUp ? { lastTopUp: { transactionId, balanceMicro } } : {}),
+    version: plus('version', 1),
+    lastEntryAt: { $max: [now, plus('lastEntryAt', 1)] },
+    ...Object.fromEntries(months),
+  };
+  const row = await accounts
+    .findOneAndUpdate({ _id: tenantId }, [{ $set: moved }], { session, returnDocument: 'after', updatePipeline: true })
+    .lean();
+  return row === null ? undefined : { ...row, lastEntryAt: row.lastEntryAt ?? now };
+}
+
+export interface AccountStates {
+  /** What thresholds are about; undefined: there is no such tenant. */
+  read(tenantId: string): Promise<{ account: AccountState; monthlyTokenBudget: number | null } | undefined>;
+}
+
+export function createAccountStates(connection: Connection): AccountStates {
+  const accounts = accountModel(connection);
+  const tenants = tenantModel(connection);
+  return {
+    async read(tenantId) {
+      const [account, tenant] = await Promise.all([
+        accounts.findById(tenantId).lean(),
+        tenants.findById(tenantId, { monthlyTokenBudget: 1 }).lean(),
+      ]);
+      return account === null || tenant === null
+        ? undefined
+        : { account, monthlyTokenBudget: tenant.monthlyTokenBudget };
+    },
+  };
+}

@@ -1,0 +1,214 @@
+import { Schema } from 'mongoose';
+import type { ClientSession, Connection } from 'mongoose';
+
+import { addUsageCounts } from '../../domain/compare-book.ts';
+import type { LedgerGroup, RollUpGroup } from '../../domain/compare-book.ts';
+import { BUCKET_MS } from '../../domain/roll-up.ts';
+import type { BucketWidth, UsageCounts } from '../../domain/roll-up.ts';
+import { collection, count, options, required, text } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import { ledgerModel } from './ledger-repository.ts';
+import { usageRollUpModel } from './usage-repository.ts';
+
+/**
+ * A tenant's ledger added up to a time. Entries get times that rise with every booking (see `moveAccount`) and never
+ * change their amounts, so what was added up once need not be read again.
+ */
+export interface LedgerCheckpoint {
+  /** Every entry with a `createdAt` up to here is in the sums; milliseconds since the epoch. */
+  throughMs: number;
+  groups: LedgerGroup[];
+  /** Days of acceptance whose usage roll-ups have not been found to agree since requests were added to them. */
+  uncheckedDaysMs: number[];
+}
+
+export interface LedgerCheckpointRow extends Omit<LedgerCheckpoint, 'groups'> {
+  /** The tenant's id. */
+  _id: string;
+  groups: (Omit<LedgerGroup, 'mode' | 'dayMs'> & { mode?: string | undefined; dayMs?: number | undefined })[];
+}
+
+const group = new Schema(
+  {
+    type: required,
+    mode: text,
+    dayMs: { type: Number },
+    amountMicro: count,
+    requests: count,
+    promptTokens: count,
+    completionTokens: count,
+    costMicro: count,
+    estimatedRequests: count,
+  },
+  { _id: false, id: false },
+);
+const checkpointSchema = new Schema<LedgerCheckpointRow>(
+  { _id: required, throughMs: count, groups: [group], uncheckedDaysMs: [Number] },
+  options,
+);
+
+export const ledgerCheckpointModel = collection<LedgerCheckpointRow>(
+  'LedgerCheckpoint',
+  'ledger_checkpoints',
+  checkpointSchema,
+);
+
+export const NO_CHECKPOINT: LedgerCheckpoint = { throughMs: -1, groups: [], uncheckedDaysMs: [] };
+
+export interface LedgerCheckpoints {
+  read(tenantId: string): Promise<LedgerCheckpoint | undefined>;
+  /** Replaces the checkpoint that ends at `fromMs`; false: another process has moved it, and nothing is changed. */
+  advance(tenantId: string, fromMs: number, next: LedgerCheckpoint): Promise<boolean>;
+  /** Forgets the checkpoint: the ledger is added up anew. */
+  discard(tenantId: string): Promise<void>;
+}
+
+export function createLedgerCheckpoints(connection: Connection): LedgerCheckpoints {
+  const ledgerCheckpoints = ledgerCheckpointModel(connection);
+  return {
+    async read(tenantId) {
+      const row = await ledgerCheckpoints.findById(tenantId).lean();
+      if (row === null) return undefined;
+      const { throughMs, uncheckedDaysMs } = row;
+      return {
+        throughMs,
+        uncheckedDaysMs,
+        groups: row.groups.map((each) => ({ mode: undefined, dayMs: undefined, ...each })),
+      };
+    },
+
+    async advance(tenantId, fromMs, { throughMs, groups, uncheckedDaysMs }) {
+      const isFirst = fromMs === NO_CHECKPOINT.throughMs;
+      try {
+        const { matchedCount, upsertedCount } = await ledgerCheckpoints.updateOne(
+          { _id: tenantId, throughMs: fromMs },
+          { $set: { throughMs, groups, uncheckedDaysMs } },
+          { upsert: isFirst },
+        );
+        return matchedCount + upsertedCount > 0;
+      } catch (error) {
+        // There is one already that ends elsewhere.
+        if (isDuplicateKey(error)) return false;
+        throw error;
+      }
+    },
+
+    async discard(tenantId) {
+      await ledgerCheckpoints.deleteOne({ _id: tenantId });
+    },
+  };
+}
+
+const DAY_MS = BUCKET_MS['1d'];
+const WIDTHS: readonly BucketWidth[] = ['1d', '1h', '1m'];
+const SCOPES = ['all', 'entity'] as const;
+const startOfDay = (field: string) => ({ $subtract: [field, { $mod: [field, DAY_MS] }] });
+
+/** A day with more requests has its roll-ups read an hour at a time: no call may take as long as its time limit. */
+const REQUESTS_AT_ONCE = 100_000;
+
+/** Reads a tenant's ledger and roll-ups as sums that MongoDB makes. */
+export interface LedgerSums {
+  /** Entries booked after `afterMs` and up to `throughMs`, by kind and day of acceptance. */
+  groups(
+    tenantId: string,
+    createdAt: { afterMs: number; throughMs?: number },
+    session?: ClientSession,
+  ): Promise<LedgerGroup[]>;
+  /** When the entry was booked that is `count` entries after `afterMs`; undefined: there are not so many. */
+  endOfSlice(tenantId: string, afterMs: number, count: number): Promise<number | undefined>;
+  /** The roll-ups of one day; `requests`: how many to expect. */
+  rollUps(tenantId: string, dayMs: number, requests: number, session: ClientSession): Promise<RollUpGroup[]>;
+  /** The days that have roll-ups. */
+  rolledUpDays(tenantId: string): Promise<number[]>;
+}
+
+export function createLedgerSums(connection: Connection): LedgerSums {
+  const ledger = ledgerModel(connection);
+  const usageRollUps = usageRollUpModel(connection);
+
+  async function rollUpsBetween(
+    tenantId: string,
+    startMs: { $gte: number; $lt: number },
+    session: ClientSession,
+  ): Promise<RollUpGroup[]> {
+    const groups = await usageRollUps
+      .aggregate<UsageCounts & { _id: Pick<RollUpGroup, 'width' | 'scope'> }>([
+        { $match: { tenantId, width: { $in: [...WIDTHS] }, scope: { $in: [...SCOPES] }, startMs } },
+        {
+          $group: {
+            _id: { width: '$width', scope: '$scope' },
+            requests: { $sum: '$requests' },
+            promptTokens: { $sum: '$promptTokens' },
+            completionTokens: { $sum: '$completionTokens' },
+            costMicro: { $sum: '$costMicro' },
+            estimatedRequests: { $sum: '$estimatedRequests' },
+          },
+        },
+      ])
+      .session(session);
+    return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
+  }
+
+  return {
+    async groups(tenantId, { afterMs, throughMs }, session) {
+      const createdAt = { $gt: afterMs, ...(throughMs === undefined ? {} : { $lte: throughMs }) };
+      const groups = await ledger
+        .aggregate<
+          UsageCounts & { _id: Pick<LedgerGroup, 'type' | 'mode'> & { dayMs?: number | null }; amountMicro: number }
+        >([
+          { $match: { tenantId, createdAt } },
+          {
+            $group: {
+              _id: { type: '$type', mode: '$mode', dayMs: startOfDay('$acceptedAt') },
+              amountMicro: { $sum: '$amountMicro' },
+              requests: { $sum: 1 },
+              promptTokens: { $sum: '$promptTokens' },
+              completionTokens: { $sum: '$completionTokens' },
+              estimatedRequests: { $sum: { $cond: ['$estimated', 1, 0] } },
+            },
+          },
+        ])
+        .session(session ?? null);
+      return groups.map(({ _id: { type, mode, dayMs }, ...sums }) => ({
+        ...sums,
+        type,
+        mode: mode ?? undefined,
+        dayMs: dayMs ?? undefined,
+        costMicro: 0 - sums.amountMicro,
+      }));
+    },
+
+    async endOfSlice(tenantId, afterMs, count) {
+      // Both fields are in the index by tenant and time, so no entry itself is read.
+      const row = await ledger
+        .findOne({ tenantId, createdAt: { $gt: afterMs } }, { _id: 0, createdAt: 1 })
+        .sort({ createdAt: 1 })
+        .skip(count - 1)
+        .lean();
+      return row?.createdAt;
+    },
+
+    async rollUps(tenantId, dayMs, requests, session) {
+      const stepMs = requests > REQUESTS_AT_ONCE ? BUCKET_MS['1h'] : DAY_MS;
+      const sums = new Map<string, RollUpGroup>();
+      for (let fromMs = dayMs; fromMs < dayMs + DAY_MS; fromMs += stepMs) {
+        for (const group of await rollUpsBetween(tenantId, { $gte: fromMs, $lt: fromMs + stepMs }, session)) {
+          const name = `${group.width} ${group.scope}`;
+          const sum = sums.get(name);
+          if (sum === undefined) sums.set(name, group);
+          else addUsageCounts(sum, group);
+        }
+      }
+      return [...sums.values()];
+    },
+
+    async rolledUpDays(tenantId) {
+      const days = await usageRollUps.aggregate<{ _id: number }>([
+        { $match: { tenantId, width: '1d' } },
+        { $group: { _id: '$startMs' } },
+      ]);
+      return days.map((day) => day._id);
+    },
+  };
+}

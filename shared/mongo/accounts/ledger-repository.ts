@@ -1,0 +1,124 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { Tier } from '../../contracts/chat-request.ts';
+import type { FinishReason } from '../../contracts/events.ts';
+import type { ChatRoute } from '../../contracts/jobs.ts';
+import type { KeyMode, SearchedSpace } from '../../contracts/space.ts';
+import type { ListQuery } from '../../contracts/list-page.ts';
+import { collection, count, number, options, required, text, listRows, inSpace } from '../collection.ts';
+
+export interface LedgerRow {
+  /** `txn_…`; for usage `txn_` + the request's own 24 characters, so one request cannot have two. */
+  _id: string;
+  tenantId: string;
+  type: 'purchase' | 'grant' | 'usage' | 'adjustment';
+  /** Signed micro-credits: usage is negative or zero. */
+  amountMicro: number;
+  /** The account's balance with this entry and all before it. */
+  balanceAfterMicro: number;
+  /** Rises with every booking of a tenant (see `moveAccount`). */
+  createdAt: number;
+  reason?: string;
+  /** The purchase that was paid, or paid back. */
+  purchaseId?: string;
+  requestId?: string;
+  keyId?: string;
+  mode?: KeyMode;
+  endpoint?: ChatRoute;
+  tier?: Tier;
+  entityId?: string;
+  provider?: string;
+  model?: string;
+  /** Negative where a request's charge is given back, as they are taken from the month's budget again. */
+  promptTokens?: number;
+  completionTokens?: number;
+  estimated?: boolean;
+  finishReason?: FinishReason;
+  acceptedAt?: number;
+}
+
+const ledgerSchema = new Schema<LedgerRow>(
+  {
+    _id: required,
+    tenantId: required,
+    type: required,
+    amountMicro: count,
+    balanceAfterMicro: count,
+    createdAt: count,
+    reason: text,
+    purchaseId: text,
+    requestId: text,
+    keyId: text,
+    mode: text,
+    endpoint: text,
+    tier: text,
+    entityId: text,
+    provider: text,
+    model: text,
+    promptTokens: number,
+    completionTokens: number,
+    estimated: { type: Boolean },
+    finishReason: text,
+    acceptedAt: number,
+  },
+  options,
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ tenantId: 1, acceptedAt: 1 })
+  .index({ tenantId: 1, entityId: 1 }, { partialFilterExpression: { entityId: { $exists: true } } });
+
+export const ledgerModel = collection<LedgerRow>('Ledger', 'ledger', ledgerSchema);
+
+/** The ledger's id is made of the request's own, so the unique index on `_id` refuses a second entry. */
+export function ledgerIdOf(requestId: string): string {
+  return requestId.replace(/^req_/, 'txn_');
+}
+
+/** That of what gives a request's charge back: the request's own characters from behind, so there is one, too. */
+export function refundIdOf(requestId: string): string {
+  const [, own = ''] = requestId.split('_');
+  return `txn_${Array.from(own).reverse().join('')}`;
+}
+
+export type LedgerType = LedgerRow['type'];
+
+/** Of a request, as it is in the ledger. */
+export interface Charge {
+  /** Micro-credits; 0 for a test key. */
+  costMicro: number;
+  mode: KeyMode;
+  promptTokens: number;
+  completionTokens: number;
+  /** Milliseconds since the epoch; its month is the one of the budget. */
+  acceptedAt: number;
+}
+
+export interface LedgerRepository {
+  /** When a request was booked, milliseconds since the epoch; undefined: it was not, or not yet. */
+  settledAt(space: SearchedSpace, requestId: string): Promise<number | undefined>;
+  /** What a request was charged; undefined: it was not, or not yet. */
+  chargeOf(tenantId: string, requestId: string): Promise<Charge | undefined>;
+  /** In the order of booking, of one type or of all; one row more than the limit. */
+  list(space: SearchedSpace, type: LedgerType | undefined, query: ListQuery): Promise<LedgerRow[]>;
+}
+
+export function createLedgerRepository(connection: Connection): LedgerRepository {
+  const ledger = ledgerModel(connection);
+  return {
+    async settledAt(space, requestId) {
+      const row = await ledger.findOne({ _id: ledgerIdOf(requestId), ...inSpace(space) }, { createdAt: 1 }).lean();
+      return row?.createdAt;
+    },
+
+    async chargeOf(tenantId, requestId) {
+      const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }).lean();
+      if (row === null) return undefined;
+      const { amountMicro, mode = 'live', promptTokens = 0, completionTokens = 0, acceptedAt = row.createdAt } = row;
+      return { costMicro: 0 - amountMicro, mode, promptTokens, completionTokens, acceptedAt };
+    },
+
+    list: (space, type, query) =>
+      listRows(ledger, { ...inSpace(space), ...(type === undefined ? {} : { type }) }, query),
+  };
+}

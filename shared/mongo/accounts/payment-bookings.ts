@@ -1,0 +1,255 @@
+import type { ClientSession, Connection } from 'mongoose';
+
+import { mismatchOf } from '../../domain/payment-mismatch.ts';
+import type { PaidSession, PaymentMismatch } from '../../domain/payment-mismatch.ts';
+import { reverse } from '../../domain/reversal.ts';
+import type { Reversal } from '../../domain/reversal.ts';
+import { toCredits } from '../../domain/pricing.ts';
+import { derivedId, newId } from '../../lifecycle/ids.ts';
+import { auditModel } from '../tenants/audit-repository.ts';
+import { accountModel, moveAccount } from './account-repository.ts';
+import { checkoutModel } from './checkout-repository.ts';
+import type { CheckoutRow, CheckoutStatus } from './checkout-repository.ts';
+import { ledgerModel } from './ledger-repository.ts';
+import type { LedgerRow } from './ledger-repository.ts';
+import { createOnce } from './payment-notices.ts';
+import type { Once, PaymentNotice } from './payment-notices.ts';
+import { findPurchase, idFromCheckout, purchaseModel } from './purchase-repository.ts';
+import type { PurchaseReference, PurchaseRow } from './purchase-repository.ts';
+
+export interface PaidCheckout {
+  checkoutId: string;
+  paymentId?: string;
+  /**
+   * Books only a checkout that is open and has not expired, as for the test page. Otherwise any checkout that is not
+   * completed: Stripe's money has arrived, so it buys its credits even if the checkout was cancelled or expired meanwhile.
+   */
+  onlyOpen?: boolean;
+  /** The payment's session, which must agree with the checkout. Absent: this service's own test page has no session. */
+  session?: PaidSession;
+}
+
+/** What a booking notes beside its amounts. */
+interface BookingContext {
+  now: number;
+  /** The request that brought the notice, for the audit log. */
+  requestId: string;
+  /** Absent: the test page. The status of its checkout guards against a call that is repeated. */
+  notice?: PaymentNotice;
+}
+
+/**
+ * `booked`: also before, or with nothing to move. `unpaid`: its checkout is not booked yet. `unknown`: it names no checkout of
+ * this service.
+ */
+export type ReversalOutcome = 'booked' | 'unpaid' | 'unknown';
+
+/**
+ * Books what payments report, each notice exactly once: a repeated one writes nothing. A booking and its entry in the
+ * audit log are written in one transaction.
+ */
+export interface PaymentBookings {
+  /** Grants the credits of a paid checkout. Returns in what the session disagrees with it; then nothing is written. */
+  complete(payment: PaidCheckout, context: BookingContext): Promise<PaymentMismatch | undefined>;
+  /**
+   * Takes credits back in proportion to the money that went back, or grants them again if that money was reinstated.
+   * Writes nothing for `unpaid` and `unknown`, not even the notice's id, so the notice may be sent again.
+   */
+  reverse(reference: PurchaseReference, reversal: Reversal, context: BookingContext): Promise<ReversalOutcome>;
+  /** Notes how an unpaid checkout goes on, if the session is its own and its present status allows that. */
+  changeStatus(
+    checkout: { checkoutId: string; sessionId: string },
+    status: CheckoutStatus,
+    now: number,
+    notice: PaymentNotice,
+  ): Promise<void>;
+}
+
+export function createPaymentBookings(connection: Connection): PaymentBookings {
+  const once = createOnce(connection);
+  const book = createBook(connection);
+  return {
+    complete: createComplete(connection, once, book),
+    reverse: createReverse(connection, once, book),
+    changeStatus: createChangeStatus(connection, once),
+  };
+}
+
+/** What the audit log calls whoever paid. */
+const ACTOR = 'payment';
+
+interface Booking {
+  purchase: PurchaseRow;
+  entry: Pick<LedgerRow, '_id' | 'type' | 'amountMicro' | 'reason'>;
+  action: string;
+  /** What makes the audit entry unique among those of the tenant and action. */
+  cause: string;
+  context: BookingContext;
+}
+
+/** Moves the account, with an entry in the ledger and one in the audit log. */
+type Book = (booking: Booking, session: ClientSession) => Promise<void>;
+
+function createBook(connection: Connection): Book {
+  const accounts = accountModel(connection);
+  const ledger = ledgerModel(connection);
+  const audit = auditModel(connection);
+  return async ({ purchase, entry, action, cause, context }, session) => {
+    const { tenantId, _id: purchaseId, amount, currency } = purchase;
+    const { _id: transactionId, amountMicro } = entry;
+    const { now, requestId } = context;
+    const account = await moveAccount(accounts, { tenantId, transactionId, amountMicro, now }, session);
+    if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
+    const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
+    await ledger.create([{ ...entry, tenantId, purchaseId, balanceAfterMicro, createdAt }], { session });
+    const auditEntry = {
+      _id: derivedId('aud', tenantId, action, cause),
+      tenantId,
+      actor: ACTOR,
+      action,
+      target: purchaseId,
+      requestId,
+      createdAt: now,
+      details: { credits: toCredits(amountMicro), amount, currency },
+    };
+    await audit.create([auditEntry], { session });
+  };
+}
+
+function toPurchase(row: CheckoutRow, paymentId: string | undefined, now: number): PurchaseRow {
+  const { _id: checkoutId, tenantId, payment, packageId, creditsMicro, amount, currency } = row;
+  return {
+    _id: idFromCheckout('pur', checkoutId),
+    transactionId: idFromCheckout('txn', checkoutId),
+    tenantId,
+    checkoutId,
+    payment,
+    creditsMicro,
+    amount,
+    currency,
+    ...(packageId === undefined ? {} : { packageId }),
+    ...(paymentId === undefined ? {} : { paymentId }),
+    refundedAmount: 0,
+    refundedMicro: 0,
+    createdAt: now,
+  };
+}
+
+function createComplete(connection: Connection, once: Once, book: Book): PaymentBookings['complete'] {
+  const checkouts = checkoutModel(connection);
+  const purchases = purchaseModel(connection);
+
+  /** False: it was completed before, or may not be completed any more. */
+  async function markCompleted({ checkoutId, onlyOpen = false }: PaidCheckout, now: number, session: ClientSession) {
+    const payable = onlyOpen
+      ? { status: 'open' as const, expiresAt: { $gt: now } }
+      : { status: { $ne: 'completed' as const } };
+    const { modifiedCount } = await checkouts.updateOne(
+      { _id: checkoutId, ...payable },
+      { $set: { status: 'completed' }, $unset: { removeAt: 1 } },
+      { session },
+    );
+    return modifiedCount === 1;
+  }
+
+  return async (payment, context) => {
+    const { now, notice } = context;
+    try {
+      await once(notice, now, async (session) => {
+        const row = await checkouts.findById(payment.checkoutId).session(session).lean();
+        if (row === null) return;
+        const mismatch = payment.session === undefined ? undefined : mismatchOf(row, payment.session);
+        if (mismatch !== undefined) throw new Mismatch(mismatch);
+        if (!(await markCompleted(payment, now, session))) return;
+        const purchase = toPurchase(row, payment.paymentId, now);
+        await purchases.create([purchase], { session });
+        const entry = { _id: purchase.transactionId, type: 'purchase', amountMicro: row.creditsMicro } as const;
+        await book({ purchase, entry, action: 'credits.purchased', cause: purchase._id, context }, session);
+      });
+      return undefined;
+    } catch (error) {
+      if (error instanceof Mismatch) return error.mismatch;
+      throw error;
+    }
+  };
+}
+
+/** The reason of a reversal's ledger entry, and the action in the audit log. */
+function namesOf(reversal: Reversal): { reason: string; action: string } {
+  if (reversal.kind === 'refund') return { reason: 'Refund', action: 'credits.refunded' };
+  return reversal.funds === 'withdrawn'
+    ? { reason: 'Dispute', action: 'credits.disputed' }
+    : { reason: 'Dispute reinstated', action: 'credits.reinstated' };
+}
+
+function createReverse(connection: Connection, once: Once, book: Book): PaymentBookings['reverse'] {
+  const checkouts = checkoutModel(connection);
+  const purchases = purchaseModel(connection);
+
+  async function requirePurchase(reference: PurchaseReference, session: ClientSession): Promise<PurchaseRow> {
+    const purchase = await findPurchase(purchases, reference, session);
+    if (purchase !== null) return purchase;
+    const { checkoutId } = reference;
+    const isOurs = checkoutId !== undefined && (await checkouts.exists({ _id: checkoutId }).session(session));
+    throw new NotBooked(isOurs ? 'unpaid' : 'unknown');
+  }
+
+  return async (reference, reversal, context) => {
+    try {
+      await once(context.notice, context.now, async (session) => {
+        const purchase = await requirePurchase(reference, session);
+        const reversed = reverse(purchase, reversal);
+        await purchases.updateOne({ _id: purchase._id }, { $set: reversed }, { session });
+        const takenBefore = purchase.refundedMicro + (purchase.disputedMicro ?? 0);
+        const amountMicro = takenBefore - reversed.refundedMicro - reversed.disputedMicro;
+        if (amountMicro === 0) return;
+        const { reason, action } = namesOf(reversal);
+        const entry = { _id: newId('txn'), type: 'adjustment', amountMicro, reason } as const;
+        await book({ purchase, entry, action, cause: context.notice?.id ?? entry._id, context }, session);
+      });
+      return 'booked';
+    } catch (error) {
+      if (error instanceof NotBooked) return error.outcome;
+      throw error;
+    }
+  };
+}
+
+/** The statuses from which a payment's notice leads to another. */
+const CHANGES: Partial<Record<CheckoutStatus, CheckoutStatus[]>> = {
+  processing: ['open', 'cancelled'],
+  failed: ['open', 'cancelled', 'processing'],
+  expired: ['open', 'cancelled'],
+};
+
+function createChangeStatus(connection: Connection, once: Once): PaymentBookings['changeStatus'] {
+  const checkouts = checkoutModel(connection);
+  return async ({ checkoutId, sessionId }, status, now, notice) => {
+    await once(notice, now, async (session) => {
+      const from = { $in: CHANGES[status] ?? [] };
+      // Null: the checkout does not know its session yet.
+      const isOwn = { $in: [sessionId, null] };
+      await checkouts.updateOne({ _id: checkoutId, status: from, sessionId: isOwn }, { $set: { status } }, { session });
+    });
+  };
+}
+
+/** Rolls the transaction back, the notice's id included, so that the payment may send the notice again. */
+class Mismatch extends Error {
+  override readonly name = 'Mismatch';
+  readonly mismatch: PaymentMismatch;
+  constructor(mismatch: PaymentMismatch) {
+    super('The payment does not fit its checkout.');
+    this.mismatch = mismatch;
+  }
+}
+
+/** The same for a reversal of a purchase that is not booked. */
+class NotBooked extends Error {
+  override readonly name = 'NotBooked';
+  readonly outcome: 'unpaid' | 'unknown';
+  constructor(outcome: 'unpaid' | 'unknown') {
+    super('There is no such purchase.');
+    this.outcome = outcome;
+  }
+}

@@ -1,0 +1,100 @@
+import { Schema } from 'mongoose';
+import type { ClientSession, Connection, Model } from 'mongoose';
+
+import type { ListQuery } from '../../contracts/list-page.ts';
+import type { Dispute } from '../../domain/reversal.ts';
+import { collection, count, number, options, required, text, listRows } from '../collection.ts';
+import { accountModel, toBook } from './account-repository.ts';
+import type { Book } from './account-repository.ts';
+import { orderFields } from './checkout-repository.ts';
+import type { Order, PaymentName } from './checkout-repository.ts';
+
+export interface PurchaseRow extends Order {
+  _id: string;
+  tenantId: string;
+  checkoutId: string;
+  transactionId: string;
+  payment: PaymentName;
+  /** The payment's own id of what was paid; refunds name it. */
+  paymentId?: string;
+  /** Money that went back to the buyer by refunds (minor units), and the credits that were taken back for it. */
+  refundedAmount: number;
+  refundedMicro: number;
+  /** The purchase's disputes, and the credits that are taken back for them beyond the refunds. Absent: no dispute yet. */
+  disputes?: Dispute[];
+  disputedMicro?: number;
+  createdAt: number;
+}
+
+const dispute = new Schema<Dispute>(
+  { id: required, amount: count, withdrawals: count, reinstatements: count },
+  { _id: false, id: false },
+);
+
+const purchaseSchema = new Schema<PurchaseRow>(
+  {
+    _id: required,
+    tenantId: required,
+    checkoutId: required,
+    transactionId: required,
+    payment: required,
+    paymentId: text,
+    ...orderFields,
+    refundedAmount: count,
+    refundedMicro: count,
+    disputes: { type: [dispute], default: undefined },
+    disputedMicro: number,
+    createdAt: count,
+  },
+  options,
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ paymentId: 1 });
+
+export const purchaseModel = collection<PurchaseRow>('Purchase', 'purchases', purchaseSchema);
+
+/** Names a purchase by its checkout, or by the payment's own id, whichever a notice of the payment has. */
+export interface PurchaseReference {
+  checkoutId?: string;
+  paymentId?: string;
+}
+
+/** Purchases to read; payment-bookings.ts writes them. */
+export interface PurchaseRepository {
+  /** One row more than the limit. */
+  list(tenantId: string, query: ListQuery): Promise<PurchaseRow[]>;
+  /** A purchase, and the book of its tenant's account as it stands. Undefined: no such purchase is booked. */
+  find(reference: PurchaseReference): Promise<{ purchase: PurchaseRow; book: Book } | undefined>;
+}
+
+/**
+ * The id of a checkout's purchase, or of its ledger entry. It differs from the checkout's in its prefix only, so a checkout
+ * cannot be booked twice.
+ */
+export function idFromCheckout(prefix: 'pur' | 'txn', checkoutId: string): string {
+  return checkoutId.replace(/^cs_/, `${prefix}_`);
+}
+
+/** `session`: the transaction that reads it; null: none. */
+export function findPurchase(
+  purchases: Model<PurchaseRow>,
+  { checkoutId, paymentId }: PurchaseReference,
+  session: ClientSession | null,
+): Promise<PurchaseRow | null> {
+  if (checkoutId !== undefined) return purchases.findById(idFromCheckout('pur', checkoutId)).session(session).lean();
+  return paymentId === undefined ? Promise.resolve(null) : purchases.findOne({ paymentId }).session(session).lean();
+}
+
+export function createPurchaseRepository(connection: Connection): PurchaseRepository {
+  const accounts = accountModel(connection);
+  const purchases = purchaseModel(connection);
+  return {
+    list: (tenantId, query) => listRows(purchases, { tenantId }, query),
+
+    async find(reference) {
+      const purchase = await findPurchase(purchases, reference, null);
+      const account = purchase === null ? null : await accounts.findById(purchase.tenantId).lean();
+      return purchase === null || account === null ? undefined : { purchase, book: toBook(account) };
+    },
+  };
+}

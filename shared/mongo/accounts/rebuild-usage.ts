@@ -1,0 +1,104 @@
+import type { ClientSession, Connection } from 'mongoose';
+
+import { BUCKET_MS, rollUpIdOf } from '../../domain/roll-up.ts';
+import type { BookedRequest, BucketWidth, RollUpKey, UsageCounts } from '../../domain/roll-up.ts';
+import { ledgerModel } from './ledger-repository.ts';
+import type { LedgerRow } from './ledger-repository.ts';
+import { addUsage, usageRollUpModel } from './usage-repository.ts';
+
+/** Entries in memory at a time. */
+const READ_AT_ONCE = 500;
+/** A transaction takes so many requests; a day with more is made anew an hour at a time. */
+const REQUESTS_AT_ONCE = 20_000;
+
+const DAY_MS = BUCKET_MS['1d'];
+const HOUR_MS = BUCKET_MS['1h'];
+
+function toBooked(row: LedgerRow): BookedRequest | undefined {
+  const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId } = row;
+  if (keyId === undefined || tier === undefined || mode === undefined || endpoint === undefined) return undefined;
+  if (acceptedAt === undefined) return undefined;
+  return {
+    tenantId,
+    keyId,
+    tier,
+    mode,
+    endpoint,
+    acceptedAt,
+    ...(entityId === undefined ? {} : { entityId }),
+    promptTokens: row.promptTokens ?? 0,
+    completionTokens: row.completionTokens ?? 0,
+    costMicro: 0 - row.amountMicro,
+    estimated: row.estimated ?? false,
+  };
+}
+
+/** Makes a day's usage roll-ups anew from the ledger; `requests`: how many the day has. Safe to repeat. */
+export type RebuildUsage = (tenantId: string, dayMs: number, requests: number) => Promise<void>;
+
+export function createRebuildUsage(connection: Connection, { requestsAtOnce = REQUESTS_AT_ONCE } = {}): RebuildUsage {
+  const ledger = ledgerModel(connection);
+  const usageRollUps = usageRollUpModel(connection);
+
+  /** The rows of these widths that begin within the time. */
+  async function rebuildFromLedger(
+    tenantId: string,
+    during: { $gte: number; $lt: number },
+    widths: readonly BucketWidth[],
+    session: ClientSession,
+  ): Promise<void> {
+    await usageRollUps.deleteMany({ tenantId, width: { $in: [...widths] }, startMs: during }, { session });
+    let page: BookedRequest[] = [];
+    const rows = ledger
+      .find({ tenantId, type: 'usage', acceptedAt: during }, null, { session })
+      .lean()
+      .cursor({ batchSize: READ_AT_ONCE });
+    for await (const row of rows) {
+      const booked = toBooked(row);
+      if (booked !== undefined) page.push(booked);
+      if (page.length < READ_AT_ONCE) continue;
+      await addUsage(usageRollUps, page, session, widths);
+      page = [];
+    }
+    if (page.length > 0) await addUsage(usageRollUps, page, session, widths);
+  }
+
+  /** The rows of a day as the sums of its hours. */
+  async function rebuildFromHours(tenantId: string, dayMs: number, session: ClientSession): Promise<void> {
+    await usageRollUps.deleteMany({ tenantId, width: '1d', startMs: dayMs }, { session });
+    const dimensions = ['keyId', 'tier', 'mode', 'endpoint', 'scope', 'entityId'] as const;
+    const sums: AsyncIterable<UsageCounts & { _id: Pick<RollUpKey, (typeof dimensions)[number]> }> = usageRollUps
+      .aggregate([
+        { $match: { tenantId, width: '1h', startMs: { $gte: dayMs, $lt: dayMs + DAY_MS } } },
+        {
+          $group: {
+            _id: Object.fromEntries(dimensions.map((name) => [name, `$${name}`])),
+            requests: { $sum: '$requests' },
+            promptTokens: { $sum: '$promptTokens' },
+            completionTokens: { $sum: '$completionTokens' },
+            costMicro: { $sum: '$costMicro' },
+            estimatedRequests: { $sum: '$estimatedRequests' },
+          },
+        },
+      ])
+      .option({ session, allowDiskUse: true })
+      .cursor({ batchSize: READ_AT_ONCE });
+    for await (const { _id, ...counts } of sums) {
+      const key = { tenantId, width: '1d' as const, startMs: dayMs, ..._id };
+      await usageRollUps.insertMany([{ _id: rollUpIdOf(key), ...key, ...counts }], { session, lean: true });
+    }
+  }
+
+  return async (tenantId, dayMs, requests) => {
+    if (requests <= requestsAtOnce) {
+      const during = { $gte: dayMs, $lt: dayMs + DAY_MS };
+      await connection.transaction((session) => rebuildFromLedger(tenantId, during, ['1m', '1h', '1d'], session));
+      return;
+    }
+    for (let fromMs = dayMs; fromMs < dayMs + DAY_MS; fromMs += HOUR_MS) {
+      const during = { $gte: fromMs, $lt: fromMs + HOUR_MS };
+      await connection.transaction((session) => rebuildFromLedger(tenantId, during, ['1m', '1h'], session));
+    }
+    await connection.transaction((session) => rebuildFromHours(tenantId, dayMs, session));
+  };
+}

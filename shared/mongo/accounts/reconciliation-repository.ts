@@ -1,0 +1,215 @@
+import type { Connection } from 'mongoose';
+
+import { addGroups, compareAccount, compareDay, daysOf, usageOfDay } from '../../domain/compare-book.ts';
+import type { AccountComparison, OnDrift } from '../../domain/compare-book.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import { accountModel, toBook } from './account-repository.ts';
+import type { Book } from './account-repository.ts';
+import { createLedgerCheckpoints, NO_CHECKPOINT, createLedgerSums } from './ledger-audit.ts';
+import type { LedgerCheckpoint, LedgerCheckpoints, LedgerSums } from './ledger-audit.ts';
+import { createRebuildUsage } from './rebuild-usage.ts';
+import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
+
+/** One tenant's account and usage held against its ledger. */
+interface CheckedBook extends Omit<AccountComparison, 'correct'> {
+  usageDriftTokens: number;
+  /** As it is after the check, and after the repair where there was one. */
+  book: Book;
+}
+
+interface CheckOptions {
+  /** `repair` also moves the tenant's checkpoint; with `report` nothing is written. */
+  onDrift: OnDrift;
+  /** Adds up the whole ledger, whatever the checkpoint says, and looks at every day. */
+  full?: boolean;
+  now: number;
+}
+
+export interface ReconciliationRepository {
+  /** A shard's tenants, some at a time. */
+  tenantsOf(shard: number): AsyncIterable<string[]>;
+  /** Undefined: the tenant has no account. */
+  check(tenantId: string, options: CheckOptions): Promise<CheckedBook | undefined>;
+  /** Which of the requests the ledger knows. */
+  booked(requestIds: readonly string[]): Promise<Set<string>>;
+  /** The account as it is now. Throws where there is none. */
+  book(tenantId: string): Promise<Book>;
+  /** Raises the account's version above `version`, so that Redis takes the book of this database again. */
+  supersede(tenantId: string, version: number): Promise<Book>;
+}
+
+const TENANTS_AT_ONCE = 500;
+/** Entries that one call adds up. */
+const ENTRIES_AT_ONCE = 10_000;
+
+interface Found {
+  comparison: AccountComparison;
+  usageDriftTokens: number;
+  /** Days whose roll-ups have to be made anew, each with its number of requests. */
+  wrongDays: Map<number, number>;
+  book: Book;
+}
+
+const hasDrift = ({ comparison: { balanceDriftMicro, budgetDriftTokens }, usageDriftTokens }: Found) =>
+  balanceDriftMicro + budgetDriftTokens + usageDriftTokens > 0;
+
+/** Adds to a checkpoint what has been booked since, a slice at a time; each slice that is kept need not be read again. */
+function createCatchUp(connection: Connection, sums: LedgerSums, checkpoints: LedgerCheckpoints) {
+  const accounts = accountModel(connection);
+  return async (tenantId: string, start: LedgerCheckpoint, keep: boolean): Promise<LedgerCheckpoint> => {
+    let isKept = keep;
+    for (let at = start; ;) {
+      const account = await accounts.findById(tenantId, { lastEntryAt: 1 }).lean();
+      // Every later entry gets a later time, so the ledger up to here does not change any more.
+      const closedMs = account?.lastEntryAt ?? at.throughMs;
+      const sliceEndMs = await sums.endOfSlice(tenantId, at.throughMs, ENTRIES_AT_ONCE);
+      const throughMs = Math.min(closedMs, sliceEndMs ?? closedMs);
+      if (throughMs <= at.throughMs) return at;
+      const groups = await sums.groups(tenantId, { afterMs: at.throughMs, throughMs });
+      const next = {
+        throughMs,
+        groups: addGroups(at.groups, groups),
+        uncheckedDaysMs: [...new Set([...at.uncheckedDaysMs, ...daysOf(groups)])],
+      };
+      // Where another process moves it as well, the sums are right all the same.
+      isKept &&= await checkpoints.advance(tenantId, at.throughMs, next);
+      at = next;
+      if (sliceEndMs === undefined) return at;
+    }
+  };
+}
+
+/** Compares accounts and roll-ups with what the ledger says. */
+function createComparison(connection: Connection, sums: LedgerSums) {
+  const accounts = accountModel(connection);
+
+  /** The account against the ledger, in one snapshot. */
+  const compareIn = (tenantId: string, { throughMs, groups }: LedgerCheckpoint, { onDrift }: { onDrift: OnDrift }) =>
+    connection.transaction(async (session) => {
+      const account = await accounts.findById(tenantId, null, { session }).lean();
+      if (account === null) return undefined;
+      const all = addGroups(groups, await sums.groups(tenantId, { afterMs: throughMs }, session));
+      const comparison = compareAccount(all, account);
+      const isWrong = comparison.balanceDriftMicro + comparison.budgetDriftTokens > 0;
+      if (onDrift === 'report' || !isWrong) return { comparison, book: toBook(account) };
+      const row = await accounts
+        .findOneAndUpdate(
+          { _id: tenantId },
+          { $set: { ...comparison.correct }, $inc: { version: 1 } },
+          { session, returnDocument: 'after' },
+        )
+        .lean();
+      return { comparison, book: toBook(row ?? account) };
+    });
+
+  /** A day's roll-ups against the ledger, in one snapshot. */
+  const compareDayIn = (tenantId: string, dayMs: number, { throughMs, groups }: LedgerCheckpoint, now: number) =>
+    connection.transaction(async (session) => {
+      const all = addGroups(groups, await sums.groups(tenantId, { afterMs: throughMs }, session));
+      const counts = usageOfDay(all, dayMs);
+      const requests = counts?.requests ?? 0;
+      const rollUps = await sums.rollUps(tenantId, dayMs, requests, session);
+      return { driftTokens: compareDay(dayMs, counts, rollUps, now), requests };
+    });
+
+  async function look(
+    tenantId: string,
+    checkpoint: LedgerCheckpoint,
+    daysMs: Iterable<number>,
+    now: number,
+  ): Promise<Found | undefined> {
+    const compared = await compareIn(tenantId, checkpoint, { onDrift: 'report' });
+    if (compared === undefined) return undefined;
+    const wrongDays = new Map<number, number>();
+    let usageDriftTokens = 0;
+    for (const dayMs of daysMs) {
+      const { driftTokens, requests } = await compareDayIn(tenantId, dayMs, checkpoint, now);
+      usageDriftTokens += driftTokens;
+      if (driftTokens > 0) wrongDays.set(dayMs, requests);
+    }
+    return { ...compared, usageDriftTokens, wrongDays };
+  }
+
+  return { compareIn, look };
+}
+
+export function createReconciliationRepository(connection: Connection): ReconciliationRepository {
+  const accounts = accountModel(connection);
+  const ledger = ledgerModel(connection);
+  const tenants = tenantModel(connection);
+  const sums = createLedgerSums(connection);
+  const checkpoints = createLedgerCheckpoints(connection);
+  const rebuildUsage = createRebuildUsage(connection);
+  const catchUp = createCatchUp(connection, sums, checkpoints);
+  const { compareIn, look } = createComparison(connection, sums);
+
+  /** With `whole` the ledger is added up from its beginning, and every day is looked at. */
+  async function lookAt(tenantId: string, { onDrift, now }: CheckOptions, { whole }: { whole: boolean }) {
+    const repairs = onDrift === 'repair';
+    if (whole && repairs) await checkpoints.discard(tenantId);
+    const stored = whole ? undefined : await checkpoints.read(tenantId);
+    const checkpoint = await catchUp(tenantId, stored ?? NO_CHECKPOINT, repairs);
+    const everyDay = stored === undefined ? await sums.rolledUpDays(tenantId) : [];
+    const daysMs = [...new Set([...checkpoint.uncheckedDaysMs, ...everyDay])].sort((a, b) => a - b);
+    const found = await look(tenantId, checkpoint, daysMs, now);
+    return found === undefined ? undefined : { found, checkpoint, isWhole: stored === undefined };
+  }
+
+  async function repairAll(tenantId: string, { found, checkpoint }: { found: Found; checkpoint: LedgerCheckpoint }) {
+    for (const [dayMs, requests] of found.wrongDays) await rebuildUsage(tenantId, dayMs, requests);
+    // Days that agree are looked at again when requests are added to them.
+    const uncheckedDaysMs = [...found.wrongDays.keys()];
+    if (uncheckedDaysMs.length < checkpoint.uncheckedDaysMs.length)
+      await checkpoints.advance(tenantId, checkpoint.throughMs, { ...checkpoint, uncheckedDaysMs });
+    const { balanceDriftMicro, budgetDriftTokens } = found.comparison;
+    if (balanceDriftMicro + budgetDriftTokens === 0) return found.book;
+    return (await compareIn(tenantId, checkpoint, { onDrift: 'repair' }))?.book ?? found.book;
+  }
+
+  return {
+    async *tenantsOf(shard) {
+      for (let after = ''; ;) {
+        const rows = await tenants
+          .find({ shard, _id: { $gt: after } }, { _id: 1 })
+          .sort({ _id: 1 })
+          .limit(TENANTS_AT_ONCE)
+          .lean();
+        const last = rows.at(-1);
+        if (last === undefined) return;
+        yield rows.map((row) => row._id);
+        after = last._id;
+      }
+    },
+
+    async check(tenantId, options) {
+      let looked = await lookAt(tenantId, options, { whole: options.full === true });
+      // What differs from a checkpoint's sums is believed only when the ledger itself says so.
+      if (looked !== undefined && hasDrift(looked.found) && !looked.isWhole)
+        looked = await lookAt(tenantId, options, { whole: true });
+      if (looked === undefined) return undefined;
+      const book = options.onDrift === 'repair' ? await repairAll(tenantId, looked) : looked.found.book;
+      const { comparison, usageDriftTokens } = looked.found;
+      const { balanceDriftMicro, budgetDriftTokens } = comparison;
+      return { balanceDriftMicro, budgetDriftTokens, usageDriftTokens, book };
+    },
+
+    async booked(requestIds) {
+      const rows = await ledger.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
+      return new Set(rows.flatMap((row) => row.requestId ?? []));
+    },
+
+    async book(tenantId) {
+      const row = await accounts.findById(tenantId).lean();
+      if (row === null) throw new Error(`Tenant ${tenantId} has no account`);
+      return toBook(row);
+    },
+
+    async supersede(tenantId, version) {
+      const row = await accounts
+        .findOneAndUpdate({ _id: tenantId }, { $max: { version: version + 1 } }, { returnDocument: 'after' })
+        .lean();
+      if (row === null) throw new Error(`Tenant ${tenantId} has no account`);
+      return toBook(row);
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import { Schema } from 'mongoose';
+import type { ClientSession, Connection, Model } from 'mongoose';
+
+import { unknownCursor } from '../../contracts/list-page.ts';
+import type { ListQuery } from '../../contracts/list-page.ts';
+import type { SearchedSpace } from '../../contracts/space.ts';
+import { MINUTES_KEPT_MS, rollUp, rollUpIdOf } from '../../domain/roll-up.ts';
+import type { BucketWidth, BookedRequest, RollUpKey, UsageCounts } from '../../domain/roll-up.ts';
+import { collection, count, options, required, listRows, inSpace } from '../collection.ts';
+import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
+import type { LedgerRow } from './ledger-repository.ts';
+
+/** The usage of one bucket of time by key, tier, mode and endpoint; `_id` names all of them (rollUpIdOf). */
+export interface UsageRollUpRow extends RollUpKey, UsageCounts {
+  _id: string;
+  /** Rows of a minute only: MongoDB deletes them then. */
+  expiresAt?: Date;
+}
+
+const usageRollUpSchema = new Schema<UsageRollUpRow>(
+  {
+    _id: required,
+    tenantId: required,
+    width: required,
+    startMs: count,
+    keyId: required,
+    tier: required,
+    mode: required,
+    endpoint: required,
+    scope: required,
+    entityId: { type: String },
+    requests: count,
+    promptTokens: count,
+    completionTokens: count,
+    costMicro: count,
+    estimatedRequests: count,
+    expiresAt: { type: Date },
+  },
+  options,
+)
+  .index({ tenantId: 1, width: 1, scope: 1, startMs: 1 })
+  .index({ tenantId: 1, width: 1, entityId: 1, startMs: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const usageRollUpModel = collection<UsageRollUpRow>('UsageRollUp', 'usage_rollups', usageRollUpSchema);
+
+/** What usage can be told apart by. */
+export type UsageDimension = 'keyId' | 'tier' | 'entityId' | 'mode' | 'endpoint';
+
+/** The values that are wanted of a dimension; absent: all. */
+export type UsageFilter = Partial<Record<UsageDimension, readonly string[]>>;
+
+interface UsageQuery {
+  width: BucketWidth;
+  /** From this time on, before that one; milliseconds since the epoch. */
+  startMs: number;
+  endMs: number;
+  groupBy: readonly UsageDimension[];
+  filter: UsageFilter;
+  /** The most sums that are wanted. */
+  limit: number;
+}
+
+/** The sums of one bucket and one group. */
+export type UsageSum = Pick<
+  UsageRollUpRow,
+  'startMs' | 'requests' | 'promptTokens' | 'completionTokens' | 'costMicro' | 'estimatedRequests'
+> &
+  Partial<Pick<UsageRollUpRow, UsageDimension>>;
+
+/** Every call takes the space first and puts it into its filter. */
+export interface UsageRepository {
+  /** By time, buckets without usage left out; one more than the limit where there are more. */
+  sums(space: SearchedSpace, query: UsageQuery): Promise<UsageSum[]>;
+  /** Single requests by the time they were booked; one row more than the limit. The cursor is a request's id. */
+  requests(space: SearchedSpace, filter: UsageFilter, query: ListQuery): Promise<LedgerRow[]>;
+}
+
+const REQUEST_ID = /^req_[0-9A-Za-z]{24}$/;
+
+const SUMMED = ['requests', 'promptTokens', 'completionTokens', 'costMicro', 'estimatedRequests'] as const;
+
+type Wanted = string | { readonly $in: readonly string[] };
+
+function filterOf(filter: UsageFilter): Record<string, Wanted> {
+  const wanted = Object.entries(filter).map(([dimension, values]): [string, Wanted] => {
+    const [only = '', ...more] = values;
+    return [dimension, more.length === 0 ? only : { $in: values }];
+  });
+  return Object.fromEntries(wanted);
+}
+
+/**
+ * Rows without the entity are far fewer, so they serve whatever does not ask for it. Rows of a named entity have an
+ * index of their own, and are of the other scope anyway.
+ */
+function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['scope'] } {
+  if (filter.entityId !== undefined) return {};
+  return { scope: groupBy.includes('entityId') ? 'entity' : 'all' };
+}
+
+/** A filter may ask for another mode than that of the space. */
+function isElsewhere({ mode }: SearchedSpace, { filter }: Pick<UsageQuery, 'filter'>): boolean {
+  return mode !== 'any' && filter.mode?.includes(mode) === false;
+}
+
+export function createUsageRepository(connection: Connection): UsageRepository {
+  const usageRollUps = usageRollUpModel(connection);
+  const ledger = ledgerModel(connection);
+  return {
+    async sums(space, query) {
+      if (isElsewhere(space, query)) return [];
+      const { width, startMs, endMs, groupBy, filter, limit } = query;
+      const dimensions = ['startMs', ...groupBy].map((name) => [name, `$${name}`] as const);
+      const summed = SUMMED.map((name) => [name, { $sum: `$${name}` }] as const);
+      const groups = await usageRollUps.aggregate<{ _id: UsageSum } & UsageSum>([
+        {
+          $match: {
+            width,
+            ...scopeOf(query),
+            startMs: { $gte: startMs, $lt: endMs },
+            ...filterOf(filter),
+            ...inSpace(space),
+          },
+        },
+        { $group: { _id: Object.fromEntries(dimensions), ...Object.fromEntries(summed) } },
+        { $sort: { _id: 1 } },
+        { $limit: limit + 1 },
+      ]);
+      return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
+    },
+
+    async requests(space, filter, { after, ...query }) {
+      if (isElsewhere(space, { filter })) return [];
+      if (after !== undefined && !REQUEST_ID.test(after)) throw unknownCursor();
+      const cursor = after === undefined ? {} : { after: ledgerIdOf(after) };
+      return listRows(ledger, { type: 'usage', ...filterOf(filter), ...inSpace(space) }, { ...query, ...cursor });
+    },
+  };
+}
+
+/** Adds requests that were booked in the same transaction to the tenants' usage, in buckets of the given widths. */
+export async function addUsage(
+  usageRollUps: Model<UsageRollUpRow>,
+  records: readonly BookedRequest[],
+  session: ClientSession,
+  widths: readonly BucketWidth[] = ['1m', '1h', '1d'],
+): Promise<void> {
+  const rows = rollUp(records).filter(({ key }) => widths.includes(key.width));
+  const updates = rows.map(({ key, counts }) => {
+    const expiry = key.width === '1m' ? { expiresAt: new Date(key.startMs + MINUTES_KEPT_MS) } : {};
+    return {
+      updateOne: {
+        filter: { _id: rollUpIdOf(key) },
+        update: { $inc: { ...counts }, $setOnInsert: { ...key, ...expiry } },
+        upsert: true,
+      },
+    };
+  });
+  await usageRollUps.bulkWrite(updates, { session, ordered: false });
+}

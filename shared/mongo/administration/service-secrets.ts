@@ -1,0 +1,42 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import { collection, options, required } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import type { CredentialCipher } from '../credentials.ts';
+
+/** A secret that all processes share and no rotation of `CREDENTIALS_KEY` may change. */
+export interface ServiceSecretRow {
+  _id: string;
+  /** AES-256-GCM, see shared/mongo/credentials.ts. */
+  encrypted: string;
+}
+
+const serviceSecretSchema = new Schema<ServiceSecretRow>({ _id: required, encrypted: required }, options);
+
+export const serviceSecretModel = collection<ServiceSecretRow>('ServiceSecret', 'service_secrets', serviceSecretSchema);
+
+const PSEUDONYMS = 'pseudonyms';
+
+/**
+ * The key from which pseudonyms of erased entities are made: `CREDENTIALS_KEY` as it was when the database first saw
+ * one. With another key an erased entity would have another name, and what is on its way would be stored after all.
+ */
+export async function readPseudonymKey(
+  connection: Connection,
+  cipher: CredentialCipher,
+  credentialsKey: Buffer,
+): Promise<Buffer> {
+  const secrets = serviceSecretModel(connection);
+  const place = `service_secrets/${PSEUDONYMS}`;
+  const found = await secrets.findById(PSEUDONYMS).lean();
+  if (found !== null) return Buffer.from(cipher.decrypt(found.encrypted, place), 'base64');
+  try {
+    await secrets.create({ _id: PSEUDONYMS, encrypted: cipher.encrypt(credentialsKey.toString('base64'), place) });
+    return credentialsKey;
+  } catch (error) {
+    // Another process was first.
+    if (isDuplicateKey(error)) return readPseudonymKey(connection, cipher, credentialsKey);
+    throw error;
+  }
+}

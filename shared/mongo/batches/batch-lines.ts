@@ -1,0 +1,82 @@
+import { Schema } from 'mongoose';
+
+import type { EndedAnswer } from '../../contracts/request-envelope.ts';
+import type { OutageCode } from '../../domain/request-times.ts';
+import type { ErrorDetail } from '../../errors/error-body.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
+import type { RowOfSpace } from '../collection.ts';
+
+/** The failed tries of a line whose provider did not answer; times are milliseconds since the epoch. */
+export interface LineRetry {
+  tries: number;
+  /** Tries that failed while the provider answered others, so the line itself may be the reason. */
+  faults: number;
+  failedAt: number;
+  /** When the next one is due. */
+  dueAt: number;
+  /** The id of the last of them; rows of earlier versions have none. */
+  requestId?: string;
+}
+
+/** `_id` consists of the batch's id and the line's number, so writing a line twice stores it once. */
+export interface BatchLineRow extends RowOfSpace {
+  _id: string;
+  batchId: string;
+  /** From 0, in the order of the body. */
+  index: number;
+  /** Null: the line has none, or none that can be read. */
+  customId: string | null;
+  requestId: string;
+  entityId?: string;
+  state: 'waiting' | 'completed' | 'failed';
+  /** Its ChatRequest as JSON. Removed when the line ends; with `failedAt`, when its batch ends. */
+  requestJson?: string;
+  /** Its result, if it failed without running. */
+  error?: ErrorDetail;
+  /** Its result, if it ran. */
+  fields?: EndedAnswer['fields'];
+  entries?: EndedAnswer['entries'];
+  /** When it failed for good in an outage. While its batch runs, an administrator may have it tried once more. */
+  failedAt?: number;
+  failedCode?: OutageCode;
+  /** Only while it waits. */
+  retry?: LineRetry;
+  removeAt: Date;
+}
+
+const batchLineSchema = new Schema<BatchLineRow>(
+  {
+    _id: required,
+    tenantId: required,
+    mode: text,
+    batchId: required,
+    index: count,
+    customId: { type: String, default: null },
+    requestId: required,
+    entityId: text,
+    state: required,
+    requestJson: text,
+    failedAt: number,
+    failedCode: text,
+    error: { type: Schema.Types.Mixed },
+    fields: { type: Schema.Types.Mixed },
+    retry: {
+      type: { _id: false, tries: count, faults: count, failedAt: count, dueAt: count, requestId: text },
+      default: undefined,
+    },
+    entries: { type: [{ _id: false, lastSeq: count, payload: text }], default: undefined },
+    removeAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ batchId: 1, index: 1 })
+  .index({ failedAt: 1 }, { sparse: true })
+  .index({ tenantId: 1, entityId: 1 })
+  .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
+
+export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
+
+/** `_id` of a line. */
+export function batchLineId(batchId: string, index: number): string {
+  return `${batchId}:${String(index).padStart(5, '0')}`;
+}

@@ -1,0 +1,239 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import { BATCH_LIMITS, BATCH_STATUSES } from '../../contracts/batches.ts';
+import type { BatchStatus, BatchWait } from '../../contracts/batches.ts';
+import type { KeyMode, SearchedSpace, Space } from '../../contracts/space.ts';
+import type { ListQuery } from '../../contracts/list-page.ts';
+import { collection, count, number, options, required, text, insertOnce, listRows, inSpace } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import { batchLineModel } from './batch-lines.ts';
+import type { BatchLineRow } from './batch-lines.ts';
+
+/** Times are milliseconds since the epoch. */
+export interface BatchRow {
+  _id: string;
+  tenantId: string;
+  shard: number;
+  /** The API key that submitted it. Its lines count against this key's limits. */
+  keyId: string;
+  mode: KeyMode;
+  status: BatchStatus;
+  metadataJson?: string;
+  /** Number of lines; 0 until all of them have arrived. */
+  total: number;
+  /** Stored bytes of its valid lines; absent until all lines have arrived. */
+  bytes?: number;
+  completed: number;
+  failed: number;
+  waitingFor: BatchWait | null;
+  /** The run under an `Idempotency-Key` that started it. A unique index keeps a run from starting two batches. */
+  startedUnder?: string;
+  createdAt: number;
+  /** Lines that have not run by then fail. */
+  expiresAt: number;
+  startedAt?: number;
+  cancelledAt?: number;
+  endedAt?: number;
+  /** Its shard, while its leader has work with it: until it has ended and the event of that has been published. */
+  openShard?: number;
+  /**
+   * How often a failed line was set waiting again. Whoever ends the batch names the count that it has seen; a rise since then
+   * means that a line waits, so the end is refused.
+   */
+  reopened?: number;
+  /** When MongoDB deletes it. */
+  removeAt: Date;
+}
+
+const batchSchema = new Schema<BatchRow>(
+  {
+    _id: required,
+    tenantId: required,
+    shard: count,
+    keyId: required,
+    mode: required,
+    status: required,
+    metadataJson: text,
+    total: count,
+    bytes: number,
+    completed: count,
+    failed: count,
+    waitingFor: { type: String, default: null },
+    startedUnder: text,
+    createdAt: count,
+    expiresAt: count,
+    startedAt: number,
+    cancelledAt: number,
+    endedAt: number,
+    openShard: number,
+    reopened: number,
+    removeAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ openShard: 1 }, { sparse: true })
+  .index(
+    { tenantId: 1, startedUnder: 1 },
+    { unique: true, partialFilterExpression: { startedUnder: { $exists: true } } },
+  )
+  .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
+
+export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
+
+/** The fields of a batch's row that are set when the last line has arrived. */
+type Arrived = Pick<BatchRow, 'total' | 'bytes' | 'failed' | 'metadataJson' | 'startedUnder'>;
+
+/** Batches as their tenant sees them; batch-work-repository.ts is the side of the workers. */
+export interface BatchRepository {
+  /**
+   * Stores a batch whose lines are about to arrive; the leader of its shard removes it if they do not. Returns its shard, which
+   * is another one than the batch says where the tenant has been moved since. Safe to repeat.
+   */
+  insert(batch: Omit<BatchRow, 'openShard'>): Promise<number>;
+  /** Stores lines of a batch that arrives. Safe to repeat. */
+  addLines(lines: readonly BatchLineRow[]): Promise<void>;
+  /**
+   * All lines have arrived: sets the batch running, or ending if it was cancelled meanwhile. Undefined: it is not arriving any
+   * more. Returns another batch if one was started under the same `startedUnder` before; this one is not started then.
+   */
+  start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined>;
+  /** Fails a batch of which no line was sent, so that nobody runs it. False: a line was sent. Safe to repeat. */
+  failUnstarted(tenantId: string, batchId: string): Promise<boolean>;
+  /** Deletes a batch and its lines, because its upload failed. Safe to repeat. */
+  remove(tenantId: string, batchId: string): Promise<void>;
+  find(space: Space, batchId: string): Promise<BatchRow | undefined>;
+  /** How many batches of a space have not ended. */
+  countOpen(space: Space, shard: number): Promise<number>;
+  /** What all batches of a tenant hold, ended ones included; one that is arriving counts as the largest. */
+  stored(tenantId: string): Promise<{ lines: number; bytes: number }>;
+  /** One row more than the limit, so that the caller knows whether there is a next page; without batches whose upload failed. */
+  list(space: Space, query: ListQuery): Promise<BatchRow[]>;
+  /** Cancels a batch; one that has ended stays as it is. Safe to repeat. Undefined: unknown. */
+  cancel(space: Space, batchId: string, now: number): Promise<{ batch: BatchRow; isChanged: boolean } | undefined>;
+  /** The ended lines among those with a number above `after` and up to `after + span`, in order. */
+  results(tenantId: string, batchId: string, after: number, span: number): Promise<BatchLineRow[]>;
+}
+
+/** `failed` is a batch whose upload broke off: its caller was never told its id. */
+const LISTED = BATCH_STATUSES.filter((status) => status !== 'failed');
+
+const { linesMax, bytesMax } = BATCH_LIMITS;
+const orMost = (field: string, most: number) => ({ $cond: [{ $eq: ['$status', 'validating'] }, most, field] });
+
+/** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
+export function createBatchRepository(connection: Connection, bulk: Connection = connection): BatchRepository {
+  const batches = batchModel(connection);
+  const tenants = tenantModel(connection);
+  const batchLines = batchLineModel(connection);
+  const bulkLines = batchLineModel(bulk);
+
+  async function find(space: SearchedSpace, batchId: string): Promise<BatchRow | undefined> {
+    return (await batches.findOne({ _id: batchId, ...inSpace(space) }).lean()) ?? undefined;
+  }
+
+  /** Null: the batch is not arriving. */
+  async function setRunning(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | null> {
+    const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
+    const after = { returnDocument: 'after' } as const;
+    const running = await batches
+      .findOneAndUpdate(
+        { ...arriving, cancelledAt: { $exists: false } },
+        { $set: { ...arrived, status: 'in_progress' } },
+        after,
+      )
+      .lean();
+    if (running !== null) return running;
+    return batches.findOneAndUpdate(arriving, { $set: { ...arrived, status: 'cancelling' } }, after).lean();
+  }
+
+  return {
+    find,
+
+    async insert(batch) {
+      await insertOnce(batches.create({ ...batch, openShard: batch.shard }));
+      // A move takes a tenant's batches along. If this one was stored just after the move, it follows here.
+      const tenant = await tenants.findById(batch.tenantId, { shard: 1 }).lean();
+      if (tenant === null || tenant.shard === batch.shard) return batch.shard;
+      const { shard } = tenant;
+      await batches.updateOne({ _id: batch._id, openShard: batch.shard }, { $set: { shard, openShard: shard } });
+      return shard;
+    },
+
+    async addLines(lines) {
+      await insertOnce(bulkLines.insertMany(lines, { ordered: false, lean: true }));
+    },
+
+    async start(tenantId, batchId, arrived) {
+      const { startedUnder } = arrived;
+      try {
+        const started = await setRunning(tenantId, batchId, arrived);
+        if (started !== null) return started;
+      } catch (error) {
+        if (startedUnder === undefined || !isDuplicateKey(error)) throw error;
+        return (await batches.findOne({ tenantId, startedUnder }).lean()) ?? undefined;
+      }
+      // Only this upload starts it. If it has started, this call did so, or an earlier try whose answer was lost.
+      const batch = await find({ tenantId, mode: 'any' }, batchId);
+      return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
+    },
+
+    async failUnstarted(tenantId, batchId) {
+      const { matchedCount } = await batches.updateOne(
+        { _id: batchId, tenantId, startedAt: { $exists: false } },
+        { $set: { status: 'failed' }, $unset: { openShard: 1 } },
+      );
+      return matchedCount === 1 || (await batches.countDocuments({ _id: batchId, tenantId })) === 0;
+    },
+
+    async remove(tenantId, batchId) {
+      await bulkLines.deleteMany({ tenantId, batchId });
+      await batches.deleteOne({ _id: batchId, tenantId });
+    },
+
+    // `openShard` has a sparse index, which holds open batches only.
+    countOpen: (space, shard) => batches.countDocuments({ openShard: shard, ...inSpace(space) }),
+
+    async stored(tenantId) {
+      const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
+        { $match: { tenantId } },
+        {
+          $group: {
+            _id: null,
+            lines: { $sum: orMost('$total', linesMax) },
+            bytes: { $sum: orMost('$bytes', bytesMax) },
+          },
+        },
+      ]);
+      return sum ?? { lines: 0, bytes: 0 };
+    },
+
+    list: (space, query) => listRows(batches, { ...inSpace(space), status: { $in: LISTED } }, query),
+
+    async cancel(space, batchId, now) {
+      const wanted = { _id: batchId, ...inSpace(space) };
+      // An arriving batch first: if it starts between the two updates, `start` has seen `cancelledAt`.
+      const arriving = await batches.updateOne(
+        { ...wanted, status: 'validating', cancelledAt: { $exists: false } },
+        { $set: { cancelledAt: now } },
+      );
+      const running = await batches.updateOne(
+        { ...wanted, status: 'in_progress' },
+        { $set: { status: 'cancelling', cancelledAt: now } },
+      );
+      const batch = await find(space, batchId);
+      return batch && { batch, isChanged: arriving.modifiedCount + running.modifiedCount > 0 };
+    },
+
+    results: (tenantId, batchId, after, span) =>
+      batchLines
+        .find(
+          { tenantId, batchId, index: { $gt: after, $lte: after + span }, state: { $in: ['completed', 'failed'] } },
+          { requestJson: 0 },
+        )
+        .sort({ index: 1 })
+        .lean(),
+  };
+}

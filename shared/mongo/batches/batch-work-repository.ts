@@ -1,0 +1,193 @@
+import type { Connection } from 'mongoose';
+
+import type { BatchStatus } from '../../contracts/batches.ts';
+import type { EndedAnswer } from '../../contracts/request-envelope.ts';
+import type { OutageCode } from '../../domain/request-times.ts';
+import type { ErrorDetail } from '../../errors/error-body.ts';
+import { batchLineId, batchLineModel } from './batch-lines.ts';
+import { batchModel } from './batch-repository.ts';
+import type { BatchLineRow } from './batch-lines.ts';
+import type { BatchRow } from './batch-repository.ts';
+
+/** How a line ended: with the answer of its request, or with an error without running. */
+export type LineEnd = Pick<WaitingLine, 'index' | 'requestId'> & { status: 'completed' | 'failed' } & (
+    | { answer: Pick<EndedAnswer, 'fields' | 'entries'>; outage?: { code: OutageCode; at: number } | undefined }
+    | { error: ErrorDetail }
+  );
+
+/** A waiting line without its request, which may have megabytes while many lines wait in memory. */
+export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId' | 'retry'>;
+
+export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson'>;
+
+export interface BatchCounts {
+  completed: number;
+  failed: number;
+}
+
+/** Batches as the workers that run them see them. */
+export interface BatchWorkRepository {
+  /** Batches of a shard that have not ended, or whose end has not been published, oldest first. */
+  open(shard: number): Promise<BatchRow[]>;
+  /** Lines without a result whose number is above `after`, in order. */
+  waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]>;
+  /** The line with this number, if it has no result. */
+  waitingAt(tenantId: string, batchId: string, index: number): Promise<WaitingLine | undefined>;
+  /** The lines with these numbers that have no result yet, with their requests, in order. */
+  toSend(tenantId: string, batchId: string, indexes: readonly number[]): Promise<SendableLine[]>;
+  /** Stores results of lines. Returns how many it changed: those that still waited under that request id. Safe to repeat. */
+  end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<number>;
+  /** Ends every waiting line, except those with the given numbers. Returns their number. */
+  endWaiting(tenantId: string, batchId: string, except: readonly number[], error: ErrorDetail): Promise<number>;
+  /** Gives a waiting line another request id for its next try. False: it has another id than `last` has, or has ended. */
+  renumber(
+    tenantId: string,
+    batchId: string,
+    last: Pick<WaitingLine, 'index' | 'requestId'>,
+    next: Pick<WaitingLine, 'requestId' | 'retry'>,
+  ): Promise<boolean>;
+  count(tenantId: string, batchId: string): Promise<BatchCounts>;
+  /** The row's `reopened`, for `finish`. To be read before the counts by which the end is decided. */
+  reopened(tenantId: string, batchId: string): Promise<number | null>;
+  /** Writes the progress that the tenant sees, unless the batch has ended. Safe to repeat. */
+  noteProgress(
+    tenantId: string,
+    batchId: string,
+    state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
+  ): Promise<void>;
+  /** Ends the batch; it stays open until `close`. False: a line was set waiting again, or its status has changed since. */
+  finish(
+    tenantId: string,
+    batchId: string,
+    from: { status: BatchStatus; reopened: number | null },
+    end: BatchCounts & BatchEnd,
+  ): Promise<boolean>;
+  /** Closes an ended batch once the event of its end is published: its leader has no more work with it. Safe to repeat. */
+  close(tenantId: string, batchId: string): Promise<void>;
+  /**
+   * Deletes a batch of which nobody was given the id, and its lines. It stays if it is not in `status` any more, or if a line
+   * of it was sent. `now`: milliseconds since the epoch.
+   */
+  removeUnstarted(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void>;
+}
+
+interface BatchEnd {
+  status: BatchStatus;
+  endedAt: number;
+}
+
+function toUpdate(tenantId: string, batchId: string, { index, requestId, status, ...end }: LineEnd) {
+  const result = 'answer' in end ? { fields: end.answer.fields, entries: end.answer.entries } : { error: end.error };
+  const outage = 'answer' in end ? end.outage : undefined;
+  const failure = outage === undefined ? {} : { failedAt: outage.at, failedCode: outage.code };
+  const unneeded =
+    outage === undefined ? { requestJson: 1 as const, failedAt: 1 as const, failedCode: 1 as const } : {};
+  return {
+    updateOne: {
+      filter: { _id: batchLineId(batchId, index), tenantId, requestId, state: 'waiting' as const },
+      update: { $set: { state: status, ...result, ...failure }, $unset: { ...unneeded, retry: 1 as const } },
+    },
+  };
+}
+
+export function createBatchWorkRepository(connection: Connection): BatchWorkRepository {
+  const batches = batchModel(connection);
+  const batchLines = batchLineModel(connection);
+  return {
+    open: (shard) => batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
+
+    waiting: (tenantId, batchId, after, limit) =>
+      batchLines
+        .find({ tenantId, batchId, index: { $gt: after }, state: 'waiting' }, { index: 1, requestId: 1, retry: 1 })
+        .sort({ index: 1 })
+        .limit(limit)
+        .lean(),
+
+    toSend: (tenantId, batchId, indexes) =>
+      batchLines
+        .find(
+          { _id: { $in: indexes.map((index) => batchLineId(batchId, index)) }, tenantId, state: 'waiting' },
+          { index: 1, requestId: 1, requestJson: 1, retry: 1 },
+        )
+        .sort({ index: 1 })
+        .lean(),
+
+    async waitingAt(tenantId, batchId, index) {
+      const line = await batchLines
+        .findOne({ _id: batchLineId(batchId, index), tenantId, state: 'waiting' }, { index: 1, requestId: 1, retry: 1 })
+        .lean();
+      return line ?? undefined;
+    },
+
+    async end(tenantId, batchId, ends) {
+      const writes = ends.map((end) => toUpdate(tenantId, batchId, end));
+      if (writes.length === 0) return 0;
+      const { modifiedCount } = await batchLines.bulkWrite(writes, { ordered: false });
+      return modifiedCount;
+    },
+
+    async endWaiting(tenantId, batchId, except, error) {
+      const { modifiedCount } = await batchLines.updateMany(
+        { tenantId, batchId, state: 'waiting', index: { $nin: [...except] } },
+        { $set: { state: 'failed', error }, $unset: { requestJson: 1, retry: 1 } },
+      );
+      return modifiedCount;
+    },
+
+    async renumber(tenantId, batchId, { index, requestId }, next) {
+      const _id = batchLineId(batchId, index);
+      const { modifiedCount } = await batchLines.updateOne(
+        { _id, tenantId, requestId, state: 'waiting' },
+        { $set: next },
+      );
+      return modifiedCount === 1;
+    },
+
+    async count(tenantId, batchId) {
+      const [completed, failed] = await Promise.all([
+        batchLines.countDocuments({ tenantId, batchId, state: 'completed' }),
+        batchLines.countDocuments({ tenantId, batchId, state: 'failed' }),
+      ]);
+      return { completed, failed };
+    },
+
+    async noteProgress(tenantId, batchId, state) {
+      await batches.updateOne(
+        { _id: batchId, tenantId, status: { $in: ['in_progress', 'cancelling'] } },
+        { $set: state },
+      );
+    },
+
+    async reopened(tenantId, batchId) {
+      return (await batches.findOne({ _id: batchId, tenantId }, { reopened: 1 }).lean())?.reopened ?? null;
+    },
+
+    async finish(tenantId, batchId, from, end) {
+      const { matchedCount } = await batches.updateOne(
+        { _id: batchId, tenantId, ...from },
+        { $set: { ...end, waitingFor: null } },
+      );
+      return matchedCount === 1;
+    },
+
+    async close(tenantId, batchId) {
+      // Lines that failed in an outage are kept for an administrator to have them tried again, until here.
+      await batchLines.updateMany(
+        { tenantId, batchId, failedAt: { $exists: true } },
+        { $unset: { requestJson: 1, failedAt: 1, failedCode: 1 } },
+      );
+      await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
+    },
+
+    async removeUnstarted(tenantId, batchId, status, now) {
+      const { modifiedCount } = await batches.updateOne(
+        { _id: batchId, tenantId, status, startedAt: { $exists: false } },
+        { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },
+      );
+      if (modifiedCount === 0) return;
+      await batchLines.deleteMany({ tenantId, batchId });
+      // Nobody was given its id, so it is as if it had never been.
+      await batches.deleteOne({ _id: batchId, tenantId });
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import type { Connection, QueryFilter } from 'mongoose';
+
+import type { KeyMode } from '../../contracts/space.ts';
+import type { OutageCode } from '../../domain/request-times.ts';
+import { newId } from '../../lifecycle/ids.ts';
+import type { FailedFilter } from '../requests/failed-intents.ts';
+import { batchLineModel } from './batch-lines.ts';
+import { batchModel } from './batch-repository.ts';
+import type { BatchLineRow } from './batch-lines.ts';
+
+/** A line of a batch that runs, given up in an outage: without text and without a charge. */
+export interface FailedLine {
+  kind: 'batch';
+  requestId: string;
+  tenantId: string;
+  mode: KeyMode;
+  batchId: string;
+  /** Milliseconds since the epoch. */
+  acceptedAt: number;
+  failedAt: number;
+  code: OutageCode;
+}
+
+export interface FailedLines {
+  /** In the order of their failures, from behind `after`. */
+  list(filter: FailedFilter, page: { after: LinePosition | undefined; limit: number }): Promise<FailedLine[]>;
+  count(filter: FailedFilter): Promise<number>;
+  /** The key whose limits its batch takes from; undefined: the batch has ended. */
+  keyOf(line: FailedLine): Promise<string | undefined>;
+  /** Has the line wait again, for one more try. False: somebody else has, or its batch has ended. */
+  reopen(line: FailedLine): Promise<boolean>;
+}
+
+/** Where a page ends. */
+type LinePosition = Pick<FailedLine, 'failedAt' | 'requestId'>;
+
+function toQuery({ requestIds, shard, tenantId, code, kind, from = 0, before }: FailedFilter) {
+  return {
+    failedAt: { $gte: from, ...(before === undefined ? {} : { $lt: before }) },
+    state: 'failed',
+    ...(requestIds === undefined ? {} : { requestId: { $in: [...requestIds] } }),
+    ...(tenantId === undefined ? {} : { tenantId }),
+    ...(code === undefined ? {} : { failedCode: code }),
+    // Lines have one kind, and do not say their shard.
+    ...(shard === undefined && (kind === undefined || kind === 'batch') ? {} : { _id: { $in: [] } }),
+  } satisfies QueryFilter<BatchLineRow>;
+}
+
+const isAfter = ({ failedAt, requestId }: LinePosition) => ({
+  $or: [{ failedAt: { $gt: failedAt } }, { failedAt, requestId: { $gt: requestId } }],
+});
+
+function toFailed({ requestId, tenantId, mode = 'live', batchId, fields, failedAt = 0, failedCode }: BatchLineRow) {
+  const acceptedAt = Number(fields?.['acceptedAt'] ?? failedAt);
+  const code = failedCode ?? 'model_unavailable';
+  return { kind: 'batch', requestId, tenantId, mode, batchId, acceptedAt, failedAt, code } as const;
+}
+
+/** Lines that may be tried once more (docs/spec.md#replay). */
+export function createFailedLines(connection: Connection): FailedLines {
+  const batches = batchModel(connection);
+  const lines = batchLineModel(connection);
+
+  const runningKey = async ({ tenantId, batchId }: FailedLine): Promise<string | undefined> =>
+    (await batches.findOne({ _id: batchId, tenantId, status: 'in_progress' }, { keyId: 1 }).lean())?.keyId;
+
+  return {
+    keyOf: runningKey,
+
+    async list(filter, { after, limit }) {
+      const query = after === undefined ? toQuery(filter) : { $and: [toQuery(filter), isAfter(after)] };
+      const rows = await lines
+        .find(query, { requestJson: 0, entries: 0 })
+        .sort({ failedAt: 1, requestId: 1 })
+        .limit(limit)
+        .lean();
+      return rows.map(toFailed);
+    },
+
+    count: (filter) => lines.countDocuments(toQuery(filter)),
+
+    async reopen(line) {
+      const { tenantId, requestId, batchId, failedAt } = line;
+      const failed = {
+        tenantId,
+        batchId,
+        requestId,
+        failedAt,
+        state: 'failed',
+        requestJson: { $exists: true },
+      } as const;
+      // What the last try left stays with the line, which no result shows while it waits.
+      const again = newId('req');
+      const waiting = { state: 'waiting', requestId: again } as const;
+      const { modifiedCount } = await lines.updateOne(failed, { $set: waiting, $unset: { failedAt: 1 } });
+      if (modifiedCount === 0) return false;
+      // Whoever ends the batch has either seen that the line waits, or finds that it is not to end yet.
+      const running = { _id: batchId, tenantId, status: 'in_progress' } as const;
+      if ((await batches.updateOne(running, { $inc: { reopened: 1 } })).matchedCount === 1) return true;
+      // The batch has ended meanwhile, with this line as it was.
+      const asItWas = { $set: { state: 'failed', requestId }, $unset: { requestJson: 1, failedCode: 1 } } as const;
+      await lines.updateOne({ tenantId, batchId, ...waiting }, asItWas);
+      return false;
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import type { Connection, mongo } from 'mongoose';
+
+import { accountModel } from './accounts/account-repository.ts';
+import { checkoutModel } from './accounts/checkout-repository.ts';
+import { ledgerCheckpointModel } from './accounts/ledger-audit.ts';
+import { ledgerModel } from './accounts/ledger-repository.ts';
+import { paymentEventModel } from './accounts/payment-notices.ts';
+import { priceListModel } from './accounts/price-repository.ts';
+import { purchaseModel } from './accounts/purchase-repository.ts';
+import { usageRollUpModel } from './accounts/usage-repository.ts';
+import type { Logger } from '../logging/logger.ts';
+import { adminAuditModel } from './administration/admin-audit-repository.ts';
+import { serviceSecretModel } from './administration/service-secrets.ts';
+import { batchLineModel } from './batches/batch-lines.ts';
+import { batchModel } from './batches/batch-repository.ts';
+import { complianceJobModel } from './compliance/compliance-job-repository.ts';
+import { erasureModel } from './compliance/erasure-repository.ts';
+import { exportChunkModel } from './compliance/export-archive-repository.ts';
+import { codeOf, connectMongo } from './connection.ts';
+import { entityModel } from './entities/entity-repository.ts';
+import { entityCountModel } from './entities/entity-room.ts';
+import { answerModel } from './requests/answer-repository.ts';
+import { idempotencyModel } from './requests/idempotency-repository.ts';
+import { requestIntentModel } from './requests/request-intents.ts';
+import { providerModel } from './routing/provider-repository.ts';
+import { tierModel, tierVersionModel } from './routing/tier-repository.ts';
+import { mongoServerFault } from './faults.ts';
+import { auditModel } from './tenants/audit-repository.ts';
+import { keyModel } from './tenants/key-repository.ts';
+import { tenantModel } from './tenants/tenant-repository.ts';
+import { webhookDeliveryModel, webhookEventModel } from './webhooks/webhook-delivery-repository.ts';
+import { webhookModel } from './webhooks/webhook-repository.ts';
+
+/** An index on a large collection takes its time. */
+const INDEX_BUILD_MS = 120_000;
+
+/**
+ * Every collection of the database. A collection that is missing here is neither created nor indexed, and a type
+ * error or a test says so where exports and deletions have to know it.
+ */
+const COLLECTIONS = {
+  tenants: tenantModel,
+  keys: keyModel,
+  audit: auditModel,
+  adminAudit: adminAuditModel,
+  serviceSecrets: serviceSecretModel,
+  providers: providerModel,
+  tiers: tierModel,
+  tierVersions: tierVersionModel,
+  accounts: accountModel,
+  ledger: ledgerModel,
+  ledgerCheckpoints: ledgerCheckpointModel,
+  usageRollUps: usageRollUpModel,
+  checkouts: checkoutModel,
+  purchases: purchaseModel,
+  paymentEvents: paymentEventModel,
+  priceLists: priceListModel,
+  answers: answerModel,
+  idempotency: idempotencyModel,
+  requestIntents: requestIntentModel,
+  entities: entityModel,
+  entityCounts: entityCountModel,
+  batches: batchModel,
+  batchLines: batchLineModel,
+  webhooks: webhookModel,
+  webhookEvents: webhookEventModel,
+  webhookDeliveries: webhookDeliveryModel,
+  complianceJobs: complianceJobModel,
+  exportChunks: exportChunkModel,
+  erasures: erasureModel,
+};
+
+/** Every model of a connection: for tests and scripts that look into the database. A repository takes its own. */
+export type Models = { [Name in keyof typeof COLLECTIONS]: ReturnType<(typeof COLLECTIONS)[Name]> };
+
+export function createModels(connection: Connection): Models {
+  const models = Object.entries(COLLECTIONS).map(([name, modelOf]) => [name, modelOf(connection)]);
+  // Object.fromEntries forgets which name has which model.
+  return Object.fromEntries(models) as Models;
+}
+
+/** Indexes of earlier versions by which rows of today would be refused: an entity was one of its tenant, not of a mode. */
+const REPLACED_INDEXES = [{ modelOf: entityModel, name: 'tenantId_1_entityId_1' }];
+/** MongoDB's code where another process was faster. */
+const INDEX_NOT_FOUND = 27;
+
+/** After their replacements were made, so that no moment is without one. */
+async function dropReplaced(connection: Connection): Promise<void> {
+  for (const { modelOf, name } of REPLACED_INDEXES) {
+    const { collection } = modelOf(connection);
+    const known = await collection.indexes();
+    if (!known.some((index) => index.name === name)) continue;
+    await collection.dropIndex(name).catch((error: unknown) => {
+      if (codeOf(error) !== INDEX_NOT_FOUND) throw error;
+    });
+  }
+}
+
+/** Makes collections and indexes; safe to repeat and to run in several processes at once. */
+export async function ensureIndexes(connection: Connection): Promise<void> {
+  for (const modelOf of Object.values(COLLECTIONS)) {
+    const { schema, collection } = modelOf(connection);
+    // The driver has the same fields by another type.
+    const indexes = schema.indexes().map(([key, options]) => ({ ...options, key })) as mongo.IndexDescription[];
+    // One command for all of a collection's indexes, which makes the collection, too.
+    if (indexes.length > 0) await collection.createIndexes(indexes);
+    else await modelOf(connection).createCollection();
+  }
+  await dropReplaced(connection);
+}
+
+const NAMES_DATABASE = /^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?\s]/;
+
+/**
+ * Makes collections and indexes, on a connection of its own that may wait for them. Safe to repeat and to run in
+ * several processes at once. Rejects with one sentence when MongoDB cannot be reached or has no transactions.
+ */
+export async function prepareDatabase(uri: string, log: Pick<Logger, 'warn'>): Promise<void> {
+  if (!NAMES_DATABASE.test(uri))
+    log.warn('MONGODB_URI names no database, so all data is in `test`; name one (mongodb://HOST:PORT/DATABASE).');
+  const connection = await connectMongo(uri, { callTimeoutMs: INDEX_BUILD_MS });
+  try {
+    const fault = mongoServerFault(await connection.getClient().db().command({ hello: 1 }));
+    if (fault !== undefined) throw new Error(fault);
+    await ensureIndexes(connection);
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,127 @@
+import type { Connection, Model, QueryFilter, Schema } from 'mongoose';
+
+import { unknownCursor } from '../contracts/list-page.ts';
+import type { ListQuery } from '../contracts/list-page.ts';
+import type { KeyMode, SearchedSpace, Space } from '../contracts/space.ts';
+import { isDuplicateKey } from './connection.ts';
+
+/** Parts of which the schemas of collections are made. */
+export const text = { type: String };
+export const required = { type: String, required: true };
+export const number = { type: Number };
+export const count = { type: Number, required: true };
+export const flag = { type: Boolean };
+
+/** Options of every schema: a field that a schema does not have is an error. */
+export const options = { versionKey: false, strict: 'throw', minimize: false, id: false } as const;
+
+/** Defines a collection. The result gives its model of a connection: the same one, however often it is asked for. */
+export function collection<Row>(
+  name: string,
+  storedAs: string,
+  schema: Schema<Row>,
+): (connection: Connection) => Model<Row> {
+  schema.set('collection', storedAs);
+  return (connection) => connection.model<Row>(name, schema);
+}
+
+/**
+ * The update that changes fields of a row: undefined leaves a field as it is, null takes it away. `nullable`: the fields
+ * for which null is a value. MongoDB refuses an operator without fields, so one that has nothing to do is absent.
+ */
+export function toFieldUpdate(
+  changes: object,
+  nullable: ReadonlySet<string> = new Set(),
+): { $set?: object; $unset?: object } {
+  const given: [string, unknown][] = Object.entries(changes).filter(([, value]) => value !== undefined);
+  const set = given.filter(([name, value]) => value !== null || nullable.has(name));
+  const removed = given.filter((entry) => !set.includes(entry)).map(([name]) => [name, 1] as const);
+  return {
+    ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),
+    ...(removed.length === 0 ? {} : { $unset: Object.fromEntries(removed) }),
+  };
+}
+
+/** A duplicate of what is inserted is the same: an earlier try wrote it, whose answer was lost, or another process. */
+export async function insertOnce(insert: Promise<unknown>): Promise<void> {
+  try {
+    await insert;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+}
+
+/**
+ * The mode of a row that belongs to one space. Only test rows have it in collections that are older than spaces: what
+ * was stored before is live without being rewritten, and a unique index takes an old live row and a new one for the same.
+ */
+export interface RowOfSpace {
+  tenantId: string;
+  mode?: KeyMode;
+}
+
+/** The filter of a space's rows, and the only place that knows how a row says its mode. */
+export function inSpace({ tenantId, mode }: SearchedSpace): {
+  tenantId: string;
+  mode?: 'test' | { $in: ('live' | null)[] };
+} {
+  if (mode === 'any') return { tenantId };
+  // `null` is what has no mode. By `$ne` or `$exists` the stand-in for MongoDB would read the whole collection.
+  return { tenantId, mode: mode === 'test' ? 'test' : { $in: [null, 'live'] } };
+}
+
+/** What a new row stores of its space. */
+export function spaceFields({ tenantId, mode }: Space): RowOfSpace {
+  return mode === 'test' ? { tenantId, mode } : { tenantId };
+}
+
+/** Checked literals only. */
+type ListFilter = Readonly<
+  Record<string, string | null | { readonly $exists: boolean } | { readonly $in: readonly (string | null)[] }>
+>;
+
+interface ListOptions {
+  /** The field that `after` names; `_id` by default. */
+  cursor?: string;
+  /** Fields that are left out. */
+  projection?: Readonly<Record<string, 0>>;
+}
+
+/**
+ * A page of rows by time of creation, one row more than the limit.
+ * Throws `invalid_request` when `after` names no row of this list.
+ */
+export async function listRows<Row extends { createdAt: number }>(
+  rows: Model<Row>,
+  filter: ListFilter,
+  { limit, after, order }: ListQuery,
+  { cursor = '_id', projection = {} }: ListOptions = {},
+): Promise<Row[]> {
+  const place = after === undefined ? {} : await placeAfter(rows, { ...filter, [cursor]: after }, order);
+  const direction = order === 'asc' ? 1 : -1;
+  const found: unknown = await rows
+    .find(filterOf<Row>({ ...filter, ...place }), projection)
+    .sort({ createdAt: direction, _id: direction })
+    .limit(limit + 1)
+    .lean();
+  // lean() of a generic model has a type that TypeScript cannot resolve to the row it is.
+  return found as Row[];
+}
+
+async function placeAfter<Row extends { createdAt: number }>(
+  rows: Model<Row>,
+  filter: ListFilter,
+  order: 'asc' | 'desc',
+): Promise<object> {
+  const found: unknown = await rows.findOne(filterOf<Row>(filter), { createdAt: 1 }).lean();
+  if (found === null) throw unknownCursor();
+  // As above; MongoDB adds the `_id`.
+  const { createdAt, _id } = found as Row & { _id: unknown };
+  const beyond = order === 'asc' ? '$gt' : '$lt';
+  return { $or: [{ createdAt: { [beyond]: createdAt } }, { createdAt, _id: { [beyond]: _id } }] };
+}
+
+/** mongoose cannot check a filter against a generic row; `strictQuery: 'throw'` does when it runs. */
+function filterOf<Row>(filter: object): QueryFilter<Row> {
+  return filter;
+}

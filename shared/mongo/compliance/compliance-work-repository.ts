@@ -1,0 +1,154 @@
+import type { Connection } from 'mongoose';
+
+import type { DeletionReport } from '../../contracts/compliance.ts';
+import type { ComplianceJob } from '../../contracts/jobs.ts';
+import { isDuplicateKey } from '../connection.ts';
+import { complianceJobModel, OPEN } from './compliance-job-repository.ts';
+import type { ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
+
+/** A job that a worker has claimed. */
+export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
+
+/**
+ * Exports and deletions as the workers that run them see them. A worker claims a job for a limited time and renews the
+ * claim while it works. Writes of a worker whose job another one has claimed since are refused, with false.
+ */
+export interface ComplianceWorkRepository {
+  /**
+   * Claims a job until `until`. Undefined: another worker has it, it has ended, its time has not come, or another job of its
+   * tenant and kind is running.
+   */
+  claim(job: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined>;
+  /**
+   * The other deletions of entities of the tenant that wait, or whose worker has died, claimed as well: they go with the one
+   * that has the turn, and all of them pause at the same time. Empty for any other job.
+   */
+  claimBeside(job: ComplianceJobRow, now: number, until: number): Promise<ComplianceJobRow[]>;
+  /** Extends the claim. */
+  renew(job: ClaimedJob, until: number): Promise<boolean>;
+  /** Gives the claim up. Nobody claims the job before `until`; other jobs of its tenant may run at once. */
+  release(job: ClaimedJob, until: number): Promise<boolean>;
+  /** The oldest job of this tenant and kind that may be claimed. */
+  next(job: Pick<ComplianceJobRow, 'tenantId' | 'kind'>, now: number): Promise<ComplianceJob | undefined>;
+  completeExport(job: ClaimedJob, archive: ExportArchive, now: number): Promise<boolean>;
+  /** Removes the entity's id from the job: its pseudonym is all that stays. */
+  completeDeletion(job: ClaimedJob, reason: string | undefined, now: number): Promise<boolean>;
+  fail(job: ClaimedJob, error: string, now: number): Promise<boolean>;
+  /** Adds what a pass of a deletion has found to the job's report. */
+  addToReport(job: ClaimedJob, found: DeletionReport): Promise<void>;
+  /** The job, if it has completed and its webhook event has not been published. */
+  findUnpublished(job: ComplianceJob): Promise<ComplianceJobRow | undefined>;
+  markPublished(job: ClaimedJob): Promise<void>;
+  /**
+   * What to queue: one job of each tenant and kind that may be claimed, and the jobs whose webhook event has not been
+   * published. At most `limit` of either.
+   */
+  due(now: number, limit: number): Promise<ComplianceJob[]>;
+}
+
+/** What an ended job gives back, for `$unset`: see the row's fields. */
+const PLACE_AND_TURN = { turn: 1, sole: 1 } as const;
+
+/** A job's id begins with its kind: `exp_` or `del_`. */
+function turnOf(tenantId: string, jobId: string): string {
+  return `${tenantId} ${jobId.slice(0, 3)}`;
+}
+
+export function createComplianceWorkRepository(connection: Connection): ComplianceWorkRepository {
+  const jobs = complianceJobModel(connection);
+
+  /** Writes if the claim still holds; returns whether it does. */
+  async function change({ _id, tenantId, claim }: ClaimedJob, update: object): Promise<boolean> {
+    const { matchedCount } = await jobs.updateOne({ _id, tenantId, claim, status: 'in_progress' }, update);
+    return matchedCount === 1;
+  }
+
+  return {
+    async claim({ tenantId, jobId }, now, until) {
+      try {
+        const taken = await jobs
+          .findOneAndUpdate(
+            { _id: jobId, tenantId, status: OPEN, claimedUntil: { $lte: now } },
+            { $set: { status: 'in_progress', claimedUntil: until, turn: turnOf(tenantId, jobId) }, $inc: { claim: 1 } },
+            { returnDocument: 'after' },
+          )
+          .lean();
+        return taken ?? undefined;
+      } catch (error) {
+        // Another job has the turn.
+        if (isDuplicateKey(error)) return undefined;
+        throw error;
+      }
+    },
+
+    async claimBeside({ tenantId, kind, scope }, now, until) {
+      const beside: ComplianceJobRow[] = [];
+      if (kind !== 'deletion' || scope !== 'entity') return beside;
+      for (;;) {
+        const taken = await jobs
+          .findOneAndUpdate(
+            { tenantId, kind, scope, status: OPEN, claimedUntil: { $lte: now } },
+            { $set: { status: 'in_progress', claimedUntil: until }, $inc: { claim: 1 } },
+            { returnDocument: 'after', sort: { createdAt: 1, _id: 1 } },
+          )
+          .lean();
+        if (taken === null) return beside;
+        beside.push(taken);
+      }
+    },
+
+    renew: (job, until) => change(job, { $set: { claimedUntil: until } }),
+
+    release: (job, until) => change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
+
+    async next({ tenantId, kind }, now) {
+      const open = jobs.findOne({ tenantId, kind, status: OPEN, claimedUntil: { $lte: now } }, { tenantId: 1 });
+      const row = await open.sort({ createdAt: 1, _id: 1 }).lean();
+      return row === null ? undefined : { tenantId, jobId: row._id };
+    },
+
+    completeExport: (job, archive, now) =>
+      change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true }, $unset: PLACE_AND_TURN }),
+
+    completeDeletion: (job, reason, now) =>
+      change(job, {
+        $set: { status: 'completed', completedAt: now, untold: true, ...(reason === undefined ? {} : { reason }) },
+        $unset: { entityId: 1, ...PLACE_AND_TURN },
+      }),
+
+    fail: (job, error, now) =>
+      change(job, { $set: { status: 'failed', completedAt: now, error }, $unset: PLACE_AND_TURN }),
+
+    async addToReport(job, found) {
+      const counts = Object.entries(found).filter(([, count]) => count > 0);
+      if (counts.length === 0) return;
+      await change(job, { $inc: Object.fromEntries(counts.map(([store, count]) => [`report.${store}`, count])) });
+    },
+
+    async findUnpublished({ tenantId, jobId }) {
+      return (await jobs.findOne({ _id: jobId, tenantId, untold: true }).lean()) ?? undefined;
+    },
+
+    async markPublished({ _id, tenantId }) {
+      await jobs.updateOne({ _id, tenantId }, { $unset: { untold: 1 } });
+    },
+
+    async due(now, limit) {
+      const names = { tenantId: 1 } as const;
+      const [open, unpublished] = await Promise.all([
+        jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([
+          { $match: { status: OPEN, claimedUntil: { $lte: now } } },
+          // A job whose worker died still has its tenant's turn, so no other job of the tenant can run before it.
+          { $sort: { turn: -1, createdAt: 1, _id: 1 } },
+          { $group: { _id: { tenantId: '$tenantId', kind: '$kind' }, jobId: { $first: '$_id' } } },
+          { $limit: limit },
+        ]),
+        jobs.find({ untold: true }, names).limit(limit).lean(),
+      ]);
+      return [
+        ...open.map(({ _id: { tenantId }, jobId }) => ({ tenantId, jobId })),
+        ...unpublished.map(({ _id, tenantId }) => ({ tenantId, jobId: _id })),
+      ];
+    },
+  };
+}

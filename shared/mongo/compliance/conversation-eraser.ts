@@ -1,0 +1,143 @@
+import type { Connection } from 'mongoose';
+
+import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../contracts/compliance.ts';
+import { hideName } from '../../domain/pseudonyms.ts';
+import type { Pseudonyms } from '../../domain/pseudonyms.ts';
+import { timeOfSeq } from '../../domain/request-times.ts';
+import type { ErrorDetail } from '../../errors/error-body.ts';
+import { batchLineModel } from '../batches/batch-lines.ts';
+import type { BatchLineRow } from '../batches/batch-lines.ts';
+import { entityModel } from '../entities/entity-repository.ts';
+import { bytesOf, createEntityRoom } from '../entities/entity-room.ts';
+import { inSpace } from '../collection.ts';
+import { answerModel } from '../requests/answer-repository.ts';
+import { requestIntentModel } from '../requests/request-intents.ts';
+import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
+
+/** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
+export interface ConversationEraser {
+  /** Entities with their history, and tombstones, which name the entity as well. */
+  entities(subject: ComplianceSubject): Promise<DeletionReport>;
+  /** Requests with a stored answer, or of a batch's line, erased or not; some at a time. */
+  requests(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]>;
+  /**
+   * Stored answers, and the intents of requests, which Redis has as well: of requests that were accepted up to a place in
+   * the order. A later one is not deleted, and without its intent it would not survive a Redis that loses it.
+   */
+  answers(subject: ComplianceSubject, upToSeq: number): Promise<DeletionReport>;
+  /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
+  batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport>;
+}
+
+const LINE_ERROR: ErrorDetail = { code: 'gone', message: 'The entity of this line was deleted.' };
+
+function filterOf(subject: ComplianceSubject) {
+  const { entityId } = subject;
+  return { ...inSpace(subject), ...(entityId === undefined ? {} : { entityId }) };
+}
+
+/** Of a line that may be large. */
+const LINE_FIELDS = { tenantId: 1, state: 1, entityId: 1, customId: 1 } as const;
+
+/** Of an entity whose texts may be large. */
+const ENTITY_FIELDS = {
+  ...({ mode: 1, entityId: 1, subject: 1, grade: 1, name: 1, metadataJson: 1 } as const),
+  ...({ deletedAt: 1, 'messages.requestId': 1 } as const),
+};
+
+type LineFilter = ReturnType<typeof filterOf> &
+  ({ entityId: string } | { $or: ({ state: 'waiting' } | { fields: object } | { requestJson: object })[] });
+
+/** The caller's name for the line may be the entity's. */
+function withoutContent(
+  { tenantId, state, entityId, customId }: Pick<BatchLineRow, keyof typeof LINE_FIELDS>,
+  names: Pick<Pseudonyms, 'of'>,
+) {
+  const pseudonym = entityId === undefined ? undefined : names.of(tenantId, entityId);
+  const isNamed = entityId !== undefined && pseudonym !== undefined && customId !== null;
+  return {
+    $set: {
+      state: state === 'waiting' ? ('failed' as const) : state,
+      error: LINE_ERROR,
+      customId: isNamed ? hideName(customId, entityId, pseudonym) : customId,
+      ...(pseudonym === undefined ? {} : { entityId: pseudonym }),
+    },
+    $unset: {
+      requestJson: 1 as const,
+      fields: 1 as const,
+      entries: 1 as const,
+      failedAt: 1 as const,
+      failedCode: 1 as const,
+    },
+  };
+}
+
+export function createConversationEraser(connection: Connection): ConversationEraser {
+  const entities = entityModel(connection);
+  const room = createEntityRoom(connection);
+  const answers = answerModel(connection);
+  const intents = requestIntentModel(connection);
+  const batchLines = batchLineModel(connection);
+
+  /** What the filter asks for is gone from a line afterwards. */
+  async function eraseLines(filter: LineFilter, names: Pick<Pseudonyms, 'of'>): Promise<number> {
+    for (let found = 0; ;) {
+      const page = await batchLines.find(filter, LINE_FIELDS).limit(ERASE_AT_ONCE).lean();
+      if (page.length === 0) return found;
+      const writes = page.map((row) => ({
+        updateOne: { filter: { _id: row._id }, update: withoutContent(row, names) },
+      }));
+      await batchLines.bulkWrite(writes, { ordered: false });
+      found += page.length;
+    }
+  }
+
+  return {
+    async entities(subject) {
+      const found = { entity: 0, history: 0 };
+      await deleteInPages(entities, filterOf(subject), ENTITY_FIELDS, async (page) => {
+        for (const { messages } of page) found.history += messages.length;
+        const there = page.filter(({ deletedAt }) => deletedAt === undefined);
+        found.entity += there.length;
+        for (const mode of ['live', 'test'] as const) {
+          const gone = there.filter((row) => (row.mode ?? 'live') === mode);
+          const bytes = gone.reduce((sum, row) => sum + bytesOf(row), 0);
+          const space = { tenantId: subject.tenantId, mode };
+          if (gone.length > 0) await room.note(space, { entities: -gone.length, bytes: -bytes });
+        }
+      });
+      return found;
+    },
+
+    async *requests(subject, names) {
+      for await (const page of pagesOf(answers, filterOf(subject), { idempotencyName: 1 }))
+        yield page.map(({ _id, idempotencyName: name }) => ({ requestId: _id, name }));
+      const { tenantId, entityId } = subject;
+      const either = entityId === undefined ? {} : { entityId: { $in: [entityId, names.of(tenantId, entityId)] } };
+      for await (const page of pagesOf(batchLines, { ...inSpace(subject), ...either }, { requestId: 1 }))
+        yield page.map(({ requestId }) => ({ requestId }));
+    },
+
+    async answers(subject, upToSeq) {
+      const upTo = Math.floor(timeOfSeq(upToSeq));
+      const [ofIntents, ofAnswers] = [
+        { acceptedAt: { $lte: upTo } },
+        { 'fields.acceptedAt': { $not: { $gt: `${upTo}` } } },
+      ];
+      // The requests have been ended and counted (workers/compliance/erase-requests.ts).
+      await deleteInPages(intents, { ...filterOf(subject), ...ofIntents }, { _id: 1 });
+      return { answers: await deleteInPages(answers, { ...filterOf(subject), ...ofAnswers }, { _id: 1 }) };
+    },
+
+    async batches(subject, names) {
+      const { tenantId, entityId } = subject;
+      const space = inSpace(subject);
+      if (entityId !== undefined) return { batches: await eraseLines({ ...space, entityId }, names) };
+      let found = 0;
+      for await (const one of entitiesIn(batchLines, subject))
+        if (!names.isOne(tenantId, one)) found += await eraseLines({ ...space, entityId: one }, names);
+      const full = [{ state: 'waiting' as const }, { fields: { $exists: true } }, { requestJson: { $exists: true } }];
+      return { batches: found + (await eraseLines({ ...space, $or: full }, names)) };
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import type { Connection, QueryFilter } from 'mongoose';
+
+import type { ComplianceSubject, DeletionReport } from '../../contracts/compliance.ts';
+import { hideName } from '../../domain/pseudonyms.ts';
+import type { Pseudonyms } from '../../domain/pseudonyms.ts';
+import { inSpace } from '../collection.ts';
+import { idempotencyModel } from '../requests/idempotency-repository.ts';
+import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
+import { webhookDeliveryModel, webhookEventModel } from '../webhooks/webhook-delivery-repository.ts';
+import { complianceJobModel } from './compliance-job-repository.ts';
+import type { ComplianceJobRow } from './compliance-job-repository.ts';
+import { deleteInPages, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
+import { exportChunkModel } from './export-archive-repository.ts';
+
+/** Takes away what was made of an entity's data: answers that are given again, events, exports. Safe to repeat. */
+export interface CopyEraser {
+  /** `hide` makes of a text one that names the entity no more. */
+  idempotency(subject: ComplianceSubject, hide: (text: string) => string): Promise<DeletionReport>;
+  /** Events with their deliveries. */
+  webhooks(subject: ComplianceSubject): Promise<DeletionReport>;
+  /**
+   * Archives in which the subject may be. An export of the entity fails if it has not ended; one of the tenant that is
+   * being made is made again.
+   */
+  exports(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>, now: number): Promise<DeletionReport>;
+}
+
+/** Of a whole tenant only what is about conversations goes: a key or a checkout must not be made twice. */
+const ABOUT_CONVERSATIONS = /\/(batches|compliance\/exports)\//;
+const CHAT_EVENTS = /^(chat|batch|entity|moderation)\./;
+const EXPORT_ERROR = 'The entity was deleted before the export was complete.';
+/** A running export of the tenant begins again after the deletion has got on. */
+const AGAIN_AFTER_MS = 10_000;
+
+type ExportFilter = ReturnType<typeof inSpace> & Pick<ComplianceJobRow, 'kind' | 'scope'> & { entityHash?: string };
+
+/** A deletion's own answer is given again without the entity. */
+function ownAnswer({ bodyJson = 'null' }: IdempotencyRow, hide: (text: string) => string): string | undefined {
+  const body: unknown = JSON.parse(bodyJson);
+  if (typeof body !== 'object' || body === null) return undefined;
+  if (!('object' in body) || body.object !== 'compliance.deletion') return undefined;
+  const reason = 'reason' in body && typeof body.reason === 'string' ? { reason: hide(body.reason) } : {};
+  return JSON.stringify({ ...body, entity_id: null, ...reason });
+}
+
+export function createCopyEraser(connection: Connection): CopyEraser {
+  const idempotency = idempotencyModel(connection);
+  const webhookEvents = webhookEventModel(connection);
+  const webhookDeliveries = webhookDeliveryModel(connection);
+  const jobs = complianceJobModel(connection);
+  const exportChunks = exportChunkModel(connection);
+
+  /** One that has ended loses its archive; of one that has not, what was written before it was taken away. */
+  async function removeArchive({
+    _id,
+    tenantId,
+    status,
+    archive,
+    archiveGone,
+    claim,
+  }: ComplianceJobRow): Promise<boolean> {
+    const hasArchive = archive !== undefined && archiveGone !== true;
+    if (hasArchive) await jobs.updateOne({ _id, tenantId }, { $set: { archiveGone: true } });
+    const hasEnded = status === 'completed' || status === 'failed';
+    const chunks = { tenantId, exportId: _id, ...(hasEnded ? {} : { claim: { $lt: claim } }) };
+    const { deletedCount } = await exportChunks.deleteMany(chunks);
+    return hasArchive || deletedCount > 0;
+  }
+
+  async function removeArchives(filter: ExportFilter): Promise<number> {
+    let removed = 0;
+    for await (const page of pagesOf(jobs, filter)) for (const row of page) if (await removeArchive(row)) removed += 1;
+    return removed;
+  }
+
+  /** The rows are not found by the entity's id any more afterwards. */
+  async function hideNames(filter: QueryFilter<ComplianceJobRow>, names: Pick<Pseudonyms, 'of'>): Promise<void> {
+    for (;;) {
+      const page = await jobs.find(filter, { tenantId: 1, entityId: 1, reason: 1 }).limit(ERASE_AT_ONCE).lean();
+      if (page.length === 0) return;
+      for (const { _id, tenantId, entityId = '', reason } of page) {
+        const entityHash = names.of(tenantId, entityId);
+        const hidden = reason === undefined ? {} : { reason: hideName(reason, entityId, entityHash) };
+        await jobs.updateOne({ _id }, { $set: { entityHash, ...hidden }, $unset: { entityId: 1 } });
+      }
+    }
+  }
+
+  return {
+    async idempotency(subject, hide) {
+      const { tenantId, entityId } = subject;
+      const about =
+        entityId === undefined
+          ? { $or: [{ entityId: { $exists: true } }, { location: ABOUT_CONVERSATIONS }] }
+          : { entityId };
+      const filter = { ...inSpace(subject), ...about };
+      let rewritten = 0;
+      const rewrite = async (page: IdempotencyRow[]) => {
+        for (const row of page) {
+          const bodyJson = ownAnswer(row, hide);
+          if (bodyJson === undefined) continue;
+          await idempotency.updateOne({ _id: row._id, tenantId }, { $set: { bodyJson }, $unset: { entityId: 1 } });
+          rewritten += 1;
+        }
+      };
+      const deleted = await deleteInPages(idempotency, filter, { bodyJson: 1 }, rewrite);
+      return { idempotency_records: deleted + rewritten };
+    },
+
+    async webhooks(subject) {
+      const { tenantId, entityId } = subject;
+      const about =
+        entityId === undefined ? { $or: [{ type: CHAT_EVENTS }, { entityId: { $exists: true } }] } : { entityId };
+      const deleted = await deleteInPages(
+        webhookEvents,
+        { ...inSpace(subject), ...about },
+        { _id: 1 },
+        async (page) => {
+          await webhookDeliveries.deleteMany({ tenantId, eventId: { $in: page.map(({ _id }) => _id) } });
+        },
+      );
+      return { webhook_payloads: deleted };
+    },
+
+    async exports(subject, names, now) {
+      const { tenantId, entityId } = subject;
+      const space = inSpace(subject);
+      const ofTenant = { ...space, kind: 'export', scope: 'tenant' } as const;
+      const ofEntities = { ...space, kind: 'export', scope: 'entity' } as const;
+      const ofEntity = { ...ofEntities, ...(entityId === undefined ? {} : { entityId }) };
+      await jobs.updateMany(
+        { ...ofTenant, status: 'in_progress' },
+        { $set: { status: 'queued', claimedUntil: now + AGAIN_AFTER_MS }, $unset: { turn: 1 }, $inc: { claim: 1 } },
+      );
+      await jobs.updateMany(
+        { ...ofEntity, status: { $in: ['queued', 'in_progress'] } },
+        {
+          $set: { status: 'failed', error: EXPORT_ERROR, completedAt: now },
+          $unset: { turn: 1, sole: 1 },
+          $inc: { claim: 1 },
+        },
+      );
+      const named = { entityId: entityId ?? { $exists: true } };
+      await hideNames({ ...ofEntity, ...named }, names);
+      // A deletion that failed before needs its entity's id no more.
+      await hideNames({ ...space, kind: 'deletion', status: 'failed', ...named }, names);
+      const erased = entityId === undefined ? ofEntities : { ...ofEntities, entityHash: names.of(tenantId, entityId) };
+      return { exports: (await removeArchives(ofTenant)) + (await removeArchives(erased)) };
+    },
+  };
+}

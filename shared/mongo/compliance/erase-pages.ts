@@ -1,0 +1,66 @@
+import type { Model, QueryFilter } from 'mongoose';
+
+import type { SearchedSpace } from '../../contracts/space.ts';
+import { inSpace } from '../collection.ts';
+
+/** How many rows one call takes: a call must end within the connection's time limit. */
+export const ERASE_AT_ONCE = 200;
+
+/** Checked literals only; mongoose cannot check a filter against a generic row, `strictQuery: 'throw'` does later. */
+function filterOf<Row>(filter: object): QueryFilter<Row> {
+  return filter;
+}
+
+/** The named fields, or all, of all rows that match, in the order of their ids; rows of a page may be changed meanwhile. */
+export async function* pagesOf<Row extends { _id: string }>(
+  rows: Model<Row>,
+  filter: object,
+  fields: Readonly<Record<string, 1>> = {},
+): AsyncGenerator<Row[]> {
+  for (let after = ''; ;) {
+    const query = rows.find(filterOf<Row>({ ...filter, _id: { $gt: after } }), fields);
+    // lean() of a generic model has a type that TypeScript cannot resolve to the row it is.
+    const page = (await query.sort({ _id: 1 }).limit(ERASE_AT_ONCE).lean()) as unknown as Row[];
+    if (page.length > 0) yield page;
+    after = page.at(-1)?._id ?? '';
+    if (page.length < ERASE_AT_ONCE) return;
+  }
+}
+
+/**
+ * Deletes all rows that match, page by page; `visit` sees the named fields of each page before it is deleted: rows may
+ * be large, and many of them more than a process holds. Safe to repeat: what was visited and not deleted is visited
+ * again. Returns how many were deleted.
+ */
+export async function deleteInPages<Row>(
+  rows: Model<Row>,
+  filter: object,
+  fields: Readonly<Record<string, 1>>,
+  visit: (page: Row[]) => Promise<void> = () => Promise.resolve(),
+): Promise<number> {
+  for (let deleted = 0; ;) {
+    // As above.
+    const page = (await rows.find(filterOf<Row>(filter), fields).limit(ERASE_AT_ONCE).lean()) as unknown as Row[];
+    if (page.length === 0) return deleted;
+    await visit(page);
+    const ids = page.map((row) => (row as { _id: unknown })._id);
+    const { deletedCount } = await rows.deleteMany(filterOf<Row>({ ...filter, _id: { $in: ids } }));
+    deleted += deletedCount;
+  }
+}
+
+/** The entities that rows of a space name, each once, by an index on tenant, the fields of `more`, and entity. */
+export async function* entitiesIn<Row>(
+  rows: Model<Row>,
+  space: SearchedSpace,
+  more: object = {},
+): AsyncGenerator<string> {
+  for (let after = ''; ;) {
+    const filter = filterOf<Row>({ ...inSpace(space), ...more, entityId: { $gt: after } });
+    const next: unknown = await rows.findOne(filter, { entityId: 1 }).sort({ entityId: 1 }).lean();
+    if (next === null) return;
+    // The filter is on this field: it is there, and a text.
+    after = (next as { entityId: string }).entityId;
+    yield after;
+  }
+}

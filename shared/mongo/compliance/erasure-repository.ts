@@ -1,0 +1,75 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { SearchedSpace, Space } from '../../contracts/space.ts';
+import { collection, count, options, required } from '../collection.ts';
+
+/** Nothing that was accepted up to `seq` may be stored under the entity's id any more. */
+export interface ErasureRow {
+  /** Tenant and pseudonym, or tenant and `*` for all of its entities; with the mode where it is of one alone. */
+  _id: string;
+  tenantId: string;
+  seq: number;
+  /** MongoDB deletes it then: whoever could still want to store something has long ended. */
+  expiresAt: Date;
+}
+
+const erasureSchema = new Schema<ErasureRow>(
+  { _id: required, tenantId: required, seq: count, expiresAt: { type: Date, required: true } },
+  options,
+).index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const erasureModel = collection<ErasureRow>('Erasure', 'erasures', erasureSchema);
+
+/** Marks of deletions: what was accepted before one may store nothing under the entity's id after it. */
+export interface ErasureRepository {
+  /** `pseudonym` undefined: all of the tenant's entities. Safe to repeat; a later mark counts. */
+  mark(space: SearchedSpace, pseudonym: string | undefined, moment: { seq: number; now: number }): Promise<void>;
+  /** The latest place in the order of acceptance up to which the entity, or all of the space's, was erased; 0: none. */
+  latest(space: Space, pseudonym: string | undefined): Promise<number>;
+  /** The same for many at once, by what `erasureIdsOf` makes of them. */
+  latestOf(ids: readonly string[]): Promise<Map<string, number>>;
+}
+
+/** A settlement may be said again for as long as its worker lives (finish-journal.ts). */
+const KEPT_MS = 30 * 24 * 3_600_000;
+
+function erasureId({ tenantId, mode }: SearchedSpace, pseudonym: string | undefined): string {
+  return `${tenantId} ${pseudonym ?? '*'}${mode === 'any' ? '' : ` ${mode}`}`;
+}
+
+/** The marks by which an entity of this space may have been erased. */
+export function erasureIdsOf({ tenantId, mode }: Space, pseudonym: string | undefined): string[] {
+  const modes = ['any', mode] as const;
+  return modes.flatMap((one) => [
+    erasureId({ tenantId, mode: one }, pseudonym),
+    erasureId({ tenantId, mode: one }, undefined),
+  ]);
+}
+
+export function createErasureRepository(connection: Connection): ErasureRepository {
+  const erasures = erasureModel(connection);
+
+  async function latestOf(ids: readonly string[]): Promise<Map<string, number>> {
+    const rows = await erasures.find({ _id: { $in: [...ids] } }).lean();
+    return new Map(rows.map(({ _id, seq }) => [_id, seq]));
+  }
+
+  return {
+    latestOf,
+
+    async mark(space, pseudonym, { seq, now }) {
+      const { tenantId } = space;
+      await erasures.updateOne(
+        { _id: erasureId(space, pseudonym) },
+        { $max: { seq, expiresAt: new Date(now + KEPT_MS) }, $setOnInsert: { tenantId } },
+        { upsert: true },
+      );
+    },
+
+    async latest(space, pseudonym) {
+      const found = await latestOf(erasureIdsOf(space, pseudonym));
+      return Math.max(0, ...found.values());
+    },
+  };
+}

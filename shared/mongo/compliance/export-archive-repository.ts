@@ -1,0 +1,116 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { ComplianceScope } from '../../contracts/compliance.ts';
+import { collection, count, options, required, inSpace } from '../collection.ts';
+import { complianceJobModel } from './compliance-job-repository.ts';
+import type { ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
+import type { ClaimedJob } from './compliance-work-repository.ts';
+
+/** A piece of an archive; `_id` names export, claim and number. */
+export interface ExportChunkRow {
+  _id: string;
+  tenantId: string;
+  exportId: string;
+  claim: number;
+  data: Buffer;
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
+}
+
+const chunkSchema = new Schema<ExportChunkRow>(
+  {
+    _id: required,
+    tenantId: required,
+    exportId: required,
+    claim: count,
+    data: { type: Buffer, required: true },
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, exportId: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const exportChunkModel = collection<ExportChunkRow>('ExportChunk', 'compliance_export_chunks', chunkSchema);
+
+/** Whose archive: `claim` names the run that wrote it. */
+export type ArchiveName = Omit<ClaimedJob, 'tenantId'> & { tenantId: string };
+
+/** Archives of exports in pieces: workers write them and ingresses read them, and the two share no disk. */
+export interface ExportArchiveRepository {
+  /** `number` counts from 0. Safe to repeat. */
+  write(name: ArchiveName, number: number, data: Buffer, expiresAt: number): Promise<void>;
+  /** Undefined: it is not there any more. */
+  read(name: ArchiveName, number: number): Promise<Buffer | undefined>;
+  /** Takes away what runs before this one have left. */
+  removeOlder(name: ArchiveName): Promise<void>;
+  /** Takes away what this run has written. */
+  remove(name: ArchiveName): Promise<void>;
+  /** Ends the time of archives of this job's space and scope, but of the latest ARCHIVES_KEPT. Safe to repeat. */
+  keepLatest(job: ComplianceJobRow, now: number): Promise<void>;
+}
+
+/** Far below the 16 MB of a document, and what a process holds of an archive at a time. */
+export const CHUNK_BYTES = 512 * 1024;
+
+/** docs/spec.md#compliance. */
+export const ARCHIVE_KEPT_MS = 7 * 24 * 3_600_000;
+
+/** Archives of a tenant and mode that are kept, the latest ones: each of the whole tenant is as large as all it has. */
+export const ARCHIVES_KEPT: Readonly<Record<ComplianceScope, number>> = { tenant: 5, entity: 1_000 };
+
+export function archiveNameOf(
+  { _id, tenantId }: Pick<ClaimedJob, '_id' | 'tenantId'>,
+  { claim }: ExportArchive,
+): ArchiveName {
+  return { _id, tenantId, claim };
+}
+
+export function createExportArchiveRepository(connection: Connection): ExportArchiveRepository {
+  const chunks = exportChunkModel(connection);
+  const jobs = complianceJobModel(connection);
+  const idOf = ({ _id, claim }: ArchiveName, number: number) => `${_id}:${claim}:${number}`;
+  return {
+    async write(name, number, data, expiresAt) {
+      const { _id: exportId, tenantId, claim } = name;
+      await chunks.updateOne(
+        { _id: idOf(name, number) },
+        { $set: { tenantId, exportId, claim, data, expiresAt: new Date(expiresAt) } },
+        { upsert: true },
+      );
+    },
+
+    async read(name, number) {
+      const { tenantId } = name;
+      const row = await chunks.findOne({ _id: idOf(name, number), tenantId }, { data: 1 }).lean();
+      if (row === null) return undefined;
+      // lean() gives the driver's own type, whatever the row says.
+      const data: unknown = row.data;
+      return Buffer.isBuffer(data) ? data : (data as { buffer: Buffer }).buffer;
+    },
+
+    async removeOlder({ _id: exportId, tenantId, claim }) {
+      await chunks.deleteMany({ tenantId, exportId, claim: { $lt: claim } });
+    },
+
+    async remove({ _id: exportId, tenantId, claim }) {
+      await chunks.deleteMany({ tenantId, exportId, claim });
+    },
+
+    async keepLatest({ tenantId, mode = 'live', scope }, now) {
+      const kept = {
+        ...inSpace({ tenantId, mode }),
+        kind: 'export' as const,
+        scope,
+        'archive.expiresAt': { $gt: now },
+      };
+      const latestFirst = jobs.find(kept, { _id: 1 }).sort({ completedAt: -1, _id: -1 });
+      const older = (await latestFirst.skip(ARCHIVES_KEPT[scope]).lean()).map(({ _id }) => _id);
+      if (older.length === 0) return;
+      // First the pieces: while the job's time is not over, the next export finds it again.
+      await chunks.deleteMany({ tenantId, exportId: { $in: older } });
+      await jobs.updateMany({ _id: { $in: older }, tenantId }, { $set: { 'archive.expiresAt': now } });
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import type { Connection, Model, QueryFilter } from 'mongoose';
+
+import type { ComplianceSubject } from '../../contracts/compliance.ts';
+import { overseenBy } from '../../contracts/space.ts';
+import type { Space } from '../../contracts/space.ts';
+import { accountModel } from '../accounts/account-repository.ts';
+import type { AccountRow } from '../accounts/account-repository.ts';
+import { checkoutModel } from '../accounts/checkout-repository.ts';
+import type { CheckoutRow } from '../accounts/checkout-repository.ts';
+import { ledgerModel } from '../accounts/ledger-repository.ts';
+import type { LedgerRow } from '../accounts/ledger-repository.ts';
+import { purchaseModel } from '../accounts/purchase-repository.ts';
+import type { PurchaseRow } from '../accounts/purchase-repository.ts';
+import { usageRollUpModel } from '../accounts/usage-repository.ts';
+import type { UsageRollUpRow } from '../accounts/usage-repository.ts';
+import { batchLineModel } from '../batches/batch-lines.ts';
+import { batchModel } from '../batches/batch-repository.ts';
+import type { BatchLineRow } from '../batches/batch-lines.ts';
+import type { BatchRow } from '../batches/batch-repository.ts';
+import { entityModel } from '../entities/entity-repository.ts';
+import type { EntityRow } from '../entities/entity-repository.ts';
+import { answerModel } from '../requests/answer-repository.ts';
+import type { AnswerRow } from '../requests/answer-repository.ts';
+import { requestIntentModel } from '../requests/request-intents.ts';
+import type { RequestIntentRow } from '../requests/request-intents.ts';
+import { idempotencyModel } from '../requests/idempotency-repository.ts';
+import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
+import { inSpace } from '../collection.ts';
+import { actsOn, auditModel } from '../tenants/audit-repository.ts';
+import type { AuditRow } from '../tenants/audit-repository.ts';
+import { keyModel } from '../tenants/key-repository.ts';
+import type { KeyRow } from '../tenants/key-repository.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import type { TenantRow } from '../tenants/tenant-repository.ts';
+import { webhookDeliveryModel, webhookEventModel } from '../webhooks/webhook-delivery-repository.ts';
+import type { WebhookDeliveryRow, WebhookEventRow } from '../webhooks/webhook-delivery-repository.ts';
+import { webhookModel } from '../webhooks/webhook-repository.ts';
+import type { WebhookRow } from '../webhooks/webhook-repository.ts';
+import { complianceJobModel } from './compliance-job-repository.ts';
+import type { ComplianceJobRow } from './compliance-job-repository.ts';
+
+/** Rows as they are stored, a few at a time, as they are when they are read. Who writes them out chooses the fields. */
+export interface ExportRows {
+  /** What belongs to the tenant and to no entity: empty for an entity. */
+  tenant: {
+    tenants(): AsyncIterable<TenantRow>;
+    accounts(): AsyncIterable<AccountRow>;
+    keys(): AsyncIterable<KeyRow>;
+    batches(): AsyncIterable<BatchRow>;
+    webhooks(): AsyncIterable<WebhookRow>;
+    webhookDeliveries(): AsyncIterable<WebhookDeliveryRow>;
+    checkouts(): AsyncIterable<CheckoutRow>;
+    purchases(): AsyncIterable<PurchaseRow>;
+  };
+  /** Without tombstones. */
+  entities(): AsyncIterable<EntityRow>;
+  answers(): AsyncIterable<AnswerRow>;
+  /** Those that may be run again. */
+  failedRequests(): AsyncIterable<RequestIntentRow>;
+  batchLines(): AsyncIterable<BatchLineRow>;
+  idempotency(): AsyncIterable<IdempotencyRow>;
+  webhookEvents(): AsyncIterable<WebhookEventRow>;
+  ledger(): AsyncIterable<LedgerRow>;
+  /** Sums by day. */
+  usage(): AsyncIterable<UsageRollUpRow>;
+  audit(): AsyncIterable<AuditRow>;
+  complianceJobs(): AsyncIterable<ComplianceJobRow>;
+}
+
+/** An export is of one mode. */
+export type ExportSubject = Space & Pick<ComplianceSubject, 'entityId'>;
+
+/** Some rows have megabytes. */
+const ROWS_AT_ONCE = 10;
+
+/** lean() of a generic model has a type that TypeScript cannot resolve to the row it is. */
+function read<Row>(rows: Model<Row>, filter: object, order: Record<string, 1> = {}): AsyncIterable<Row> {
+  const query = rows.find(filter as QueryFilter<Row>).sort(order);
+  return query.lean().cursor({ batchSize: ROWS_AT_ONCE });
+}
+
+async function* none(): AsyncGenerator<never> {
+  // Nothing: what a tenant is and what it pays is not of its test data.
+}
+
+/** What keys of the subject's mode see. */
+export function createExportRows(connection: Connection, subject: ExportSubject): ExportRows {
+  const { tenantId, mode, entityId } = subject;
+  const isLive = mode === 'live';
+  const ofTenant = inSpace(subject);
+  const ofEntity = { ...ofTenant, ...(entityId === undefined ? {} : { entityId }) };
+  const byTime = { createdAt: 1 } as const;
+  const acts = entityId === undefined ? {} : actsOn(entityId);
+  const tenantItself = { _id: tenantId };
+
+  return {
+    tenant: {
+      tenants: () => (isLive ? read(tenantModel(connection), tenantItself) : none()),
+      accounts: () => (isLive ? read(accountModel(connection), tenantItself) : none()),
+      keys: () => read(keyModel(connection), inSpace(overseenBy(subject)), byTime),
+      batches: () => read(batchModel(connection), ofTenant, byTime),
+      webhooks: () => read(webhookModel(connection), ofTenant, byTime),
+      webhookDeliveries: () => read(webhookDeliveryModel(connection), ofTenant),
+      checkouts: () => (isLive ? read(checkoutModel(connection), { tenantId }, byTime) : none()),
+      purchases: () => (isLive ? read(purchaseModel(connection), { tenantId }, byTime) : none()),
+    },
+    entities: () => read(entityModel(connection), { ...ofEntity, deletedAt: { $exists: false } }),
+    answers: () => read(answerModel(connection), ofEntity),
+    failedRequests: () => read(requestIntentModel(connection), { ...ofEntity, failedAt: { $exists: true } }),
+    batchLines: () => read(batchLineModel(connection), ofEntity),
+    idempotency: () => read(idempotencyModel(connection), ofEntity),
+    webhookEvents: () => read(webhookEventModel(connection), ofEntity),
+    ledger: () => read(ledgerModel(connection), ofEntity, byTime),
+    usage: () => read(usageRollUpModel(connection), { ...ofEntity, width: '1d', scope: 'entity' }),
+    audit: () => read(auditModel(connection), { ...ofTenant, ...acts }, byTime),
+    complianceJobs: () => read(complianceJobModel(connection), ofEntity),
+  };
+}

@@ -1,0 +1,139 @@
+import type { Connection, Model } from 'mongoose';
+
+import type { ComplianceSubject, DeletionReport } from '../../contracts/compliance.ts';
+import type { Pseudonyms } from '../../domain/pseudonyms.ts';
+import { BUCKET_MS, rollUpIdOf } from '../../domain/roll-up.ts';
+import type { BucketWidth } from '../../domain/roll-up.ts';
+import { ledgerModel } from '../accounts/ledger-repository.ts';
+import { usageRollUpModel } from '../accounts/usage-repository.ts';
+import type { UsageRollUpRow } from '../accounts/usage-repository.ts';
+import { inSpace } from '../collection.ts';
+import { actsOn, auditModel, ENTITY_ACTION } from '../tenants/audit-repository.ts';
+import type { AuditRow } from '../tenants/audit-repository.ts';
+import { entitiesIn, ERASE_AT_ONCE } from './erase-pages.ts';
+
+/**
+ * Puts pseudonyms in the place of entities where rows have to stay: money, sums and the audit log. Each call can be
+ * repeated and returns how many rows it has changed.
+ */
+export interface RecordEraser {
+  ledger(subject: ComplianceSubject): Promise<DeletionReport>;
+  usage(subject: ComplianceSubject): Promise<DeletionReport>;
+  /** The one change that a line of the audit log ever sees (docs/decisions/0014-retention-and-erasure.md). */
+  audit(subject: ComplianceSubject): Promise<DeletionReport>;
+}
+
+// Object.keys forgets that the names are those of the record.
+const WIDTHS = Object.keys(BUCKET_MS) as BucketWidth[];
+
+/** Adds a sum to that of the pseudonym. */
+function toMove(row: UsageRollUpRow, pseudonym: string) {
+  const { tenantId, width, startMs, keyId, tier, mode, endpoint, scope, expiresAt } = row;
+  const { requests, promptTokens, completionTokens, costMicro, estimatedRequests } = row;
+  const key = { tenantId, width, startMs, keyId, tier, mode, endpoint, scope, entityId: pseudonym };
+  return {
+    updateOne: {
+      filter: { _id: rollUpIdOf(key) },
+      update: {
+        $inc: { requests, promptTokens, completionTokens, costMicro, estimatedRequests },
+        $setOnInsert: { ...key, ...(expiresAt === undefined ? {} : { expiresAt }) },
+      },
+      upsert: true,
+    },
+  };
+}
+
+export function createRecordEraser(connection: Connection, names: Pseudonyms): RecordEraser {
+  const ledger = ledgerModel(connection);
+  const usageRollUps = usageRollUpModel(connection);
+  const audit = auditModel(connection);
+
+  async function* entitiesOf<Row>(
+    rows: Model<Row>,
+    subject: ComplianceSubject,
+    more: object = {},
+  ): AsyncGenerator<string> {
+    const { tenantId, entityId } = subject;
+    if (entityId !== undefined) yield entityId;
+    else for await (const one of entitiesIn(rows, subject, more)) if (!names.isOne(tenantId, one)) yield one;
+  }
+
+  async function hideInLedger(subject: ComplianceSubject, entityId: string): Promise<number> {
+    const space = inSpace(subject);
+    const pseudonym = names.of(subject.tenantId, entityId);
+    for (let changed = 0; ;) {
+      const page = await ledger
+        .find({ ...space, entityId }, { _id: 1 })
+        .limit(ERASE_AT_ONCE)
+        .lean();
+      if (page.length === 0) return changed;
+      const _id = { $in: page.map((row) => row._id) };
+      await ledger.updateMany({ _id, ...space, entityId }, { $set: { entityId: pseudonym } });
+      changed += page.length;
+    }
+  }
+
+  /** The entity is part of a sum's id, so a sum moves: what settlement adds meanwhile makes the transaction run again. */
+  function moveSums(subject: ComplianceSubject, entityId: string): Promise<number> {
+    return connection.transaction(async (session) => {
+      const page = await usageRollUps
+        .find({ ...inSpace(subject), width: { $in: WIDTHS }, scope: 'entity', entityId }, null, { session })
+        .limit(ERASE_AT_ONCE)
+        .lean();
+      if (page.length === 0) return 0;
+      const moves = page.map((row) => toMove(row, names.of(row.tenantId, entityId)));
+      await usageRollUps.bulkWrite(moves, { session, ordered: false });
+      await usageRollUps.deleteMany({ _id: { $in: page.map((row) => row._id) } }, { session });
+      return page.length;
+    });
+  }
+
+  async function hideInUsage(subject: ComplianceSubject, entityId: string): Promise<number> {
+    for (let changed = 0; ;) {
+      const moved = await moveSums(subject, entityId);
+      if (moved === 0) return changed;
+      changed += moved;
+    }
+  }
+
+  /** The line as it may stay; undefined: it names none of the entities. */
+  function withoutEntity(row: AuditRow, { tenantId, entityId }: ComplianceSubject): Partial<AuditRow> | undefined {
+    const isMeant = (text: unknown): text is string =>
+      typeof text === 'string' && (entityId === undefined ? !names.isOne(tenantId, text) : text === entityId);
+    const target = ENTITY_ACTION.test(row.action) && isMeant(row.target) ? names.of(tenantId, row.target) : undefined;
+    const named = row.details['entity_id'];
+    const details = isMeant(named) ? { ...row.details, entity_id: names.of(tenantId, named) } : undefined;
+    if (target === undefined && details === undefined) return undefined;
+    return { ...(target === undefined ? {} : { target }), ...(details === undefined ? {} : { details }) };
+  }
+
+  return {
+    async ledger(subject) {
+      let found = 0;
+      for await (const entityId of entitiesOf(ledger, subject)) found += await hideInLedger(subject, entityId);
+      return { ledger_lines: found };
+    },
+
+    async usage(subject) {
+      let found = 0;
+      for await (const entityId of entitiesOf(usageRollUps, subject, { width: '1d' }))
+        found += await hideInUsage(subject, entityId);
+      return { usage_rollups: found };
+    },
+
+    async audit(subject) {
+      const { tenantId, entityId } = subject;
+      let found = 0;
+      for await (const row of audit
+        .find({ ...inSpace(subject), ...actsOn(entityId) })
+        .lean()
+        .cursor({ batchSize: ERASE_AT_ONCE })) {
+        const change = withoutEntity(row, subject);
+        if (change === undefined) continue;
+        await audit.updateOne({ _id: row._id, tenantId }, { $set: change });
+        found += 1;
+      }
+      return { audit_entries: found };
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import mongoose from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import { mongoStartFault } from './faults.ts';
+
+/** What every repository is made of. */
+export type MongoConnection = Connection;
+
+const SERVER_SELECTION_TIMEOUT_MS = 1_500;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** MongoDB's code for a violated unique index. */
+const DUPLICATE_KEY = 11_000;
+
+/**
+ * Whether the URI leaves a write with less than a majority. Such a write is rolled back when another server becomes the
+ * primary, and whoever wrote it has gone on: settlement deletes what it has booked from Redis.
+ */
+function allowsMinority(uri: string): boolean {
+  return /^[01]?$/.test(/[?&]w=([^&]*)/.exec(uri)?.[1] ?? '');
+}
+
+/**
+ * A connection of its own, no global state; each try of a call is limited to `callTimeoutMs`.
+ * Rejects with one sentence when MongoDB cannot be reached, which says what is wrong
+ * where that can be told. */
+export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {}): Promise<Connection> {
+  const connection = mongoose.createConnection(uri, {
+    serverSelectionTimeoutMS: SERVER_SELECTION_TIMEOUT_MS,
+    connectTimeoutMS: CONNECT_TIMEOUT_MS,
+    // A database that is away is a 503, never a hang (docs/spec.md#stores-away). The driver tries once more.
+    socketTimeoutMS: callTimeoutMs,
+    waitQueueTimeoutMS: callTimeoutMs,
+    // MongoDB journals what a majority has, by default. A stricter setting of the URI stays.
+    ...(allowsMinority(uri) ? { w: 'majority' } : {}),
+    readPreference: 'primary',
+    autoIndex: false,
+    autoCreate: false,
+    bufferCommands: false,
+  });
+  // A filter on a field that no schema has is a bug, not "match everything" (docs/architecture/facts.md section 10).
+  connection.set('strictQuery', 'throw');
+  try {
+    return await connection.asPromise();
+  } catch (cause) {
+    await connection.close().catch(() => undefined);
+    throw new Error(mongoStartFault(cause), { cause });
+  }
+}
+
+/** The code that MongoDB gives an error, if it is one of its own. */
+export function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+}
+
+/** A violated unique index, and nothing else: a bulk write may have failed for another reason as well. */
+export function isDuplicateKey(error: unknown): boolean {
+  const isOne = (each: unknown) => codeOf(each) === DUPLICATE_KEY;
+  const others = error instanceof mongoose.mongo.MongoBulkWriteError ? [error.writeErrors].flat() : [];
+  return isOne(error) && others.every(isOne);
+}

@@ -1,0 +1,296 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { Role } from '../../contracts/chat-request.ts';
+import type { ListQuery } from '../../contracts/list-page.ts';
+import type { Space } from '../../contracts/space.ts';
+import {
+  collection,
+  count,
+  number,
+  options,
+  required,
+  text,
+  toFieldUpdate,
+  listRows,
+  inSpace,
+  spaceFields,
+} from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import { bytesOf, createEntityRoom, ENTITIES_MAX } from './entity-room.ts';
+import type { RowOfSpace } from '../collection.ts';
+
+export interface StoredMessage {
+  role: Role;
+  content: string;
+  /** The request that stored it, and its place in the order of acceptance. */
+  requestId: string;
+  seq: number;
+  /**
+   * When the delivery that stored it claimed the request. Rows of earlier versions have the delivery's number, hence
+   * the name.
+   */
+  attempt: number;
+}
+
+export interface EntityRow extends RowOfSpace {
+  entityId: string;
+  subject?: string;
+  grade?: string;
+  name?: string;
+  metadataJson?: string;
+  messages: StoredMessage[];
+  createdAt: number;
+  /** The run under an `Idempotency-Key` that created it. */
+  createdUnder?: string;
+  /** Set by the latest deletion: requests that were accepted up to here store nothing (their `seq`). */
+  forgottenSeq?: number;
+  /** Present on a tombstone: the entity is not there. */
+  deletedAt?: number;
+  /** MongoDB deletes a tombstone after this time. */
+  expiresAt?: Date;
+}
+
+const storedMessage = new Schema<StoredMessage>(
+  { role: required, content: required, requestId: required, seq: count, attempt: count },
+  { _id: false },
+);
+
+const entitySchema = new Schema<EntityRow>(
+  {
+    tenantId: required,
+    mode: text,
+    entityId: required,
+    subject: text,
+    grade: text,
+    name: text,
+    metadataJson: text,
+    messages: [storedMessage],
+    createdAt: count,
+    createdUnder: text,
+    forgottenSeq: number,
+    deletedAt: number,
+    expiresAt: { type: Date },
+  },
+  options,
+)
+  // The mode comes last, so that whoever works for the tenant as a whole finds an entity of both by one index.
+  .index({ tenantId: 1, entityId: 1, mode: 1 }, { unique: true })
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const entityModel = collection<EntityRow>('Entity', 'entities', entitySchema);
+
+/** What a caller says of an entity; the conversation is kept apart. */
+export type EntityFields = Pick<EntityRow, 'subject' | 'grade' | 'name' | 'metadataJson'>;
+
+/** Undefined leaves a field as it is, null takes it away. */
+export type EntityChanges = { [Name in keyof EntityFields]: EntityFields[Name] | null | undefined };
+
+/** An entity without its conversation. */
+export type Entity = EntityFields & Pick<EntityRow, 'entityId' | 'createdAt'>;
+
+/** What is noted of the making of an entity. */
+type Made = Pick<EntityRow, 'createdAt' | 'createdUnder'>;
+
+/** Chooses a part of a history by the ids of the requests that stored its messages, oldest first: its first place and length. */
+type ChoosePart = (requestIds: readonly string[]) => { from: number; count: number };
+
+/** When something is forgotten: the time, and its place in the order of acceptance. */
+interface Moment {
+  seq: number;
+  now: number;
+}
+
+/**
+ * A deleted entity leaves a tombstone for two days, longer than any request runs: what a request that was accepted
+ * before the deletion wants to remember is refused (conversation-repository.ts). To everybody else it is not there.
+ */
+export interface EntityRepository {
+  /** False: there is one already. */
+  insert(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean>;
+  /** The entity, if this run has created it. */
+  findCreated(space: Space, entityId: string, createdUnder: string): Promise<Entity | undefined>;
+  /** Gives the entity exactly these fields; its conversation stays. */
+  put(space: Space, entityId: string, fields: EntityFields, now: number): Promise<'created' | 'replaced'>;
+  find(space: Space, entityId: string): Promise<Entity | undefined>;
+  /** Undefined: unknown. */
+  update(space: Space, entityId: string, changes: EntityChanges): Promise<Entity | undefined>;
+  /** One row more than the limit; the cursor is an entity's own id. */
+  list(space: Space, query: ListQuery): Promise<Entity[]>;
+  /**
+   * Deletes the entity and its conversation; false: there was none, and none comes of a request in flight either. `mayCome`:
+   * whether a request that names it may be in flight; without one an unknown entity leaves no tombstone.
+   */
+  remove(space: Space, entityId: string, moment: Moment, mayCome: () => Promise<boolean>): Promise<boolean>;
+  /** The chosen part, oldest first, and nothing else is read of the texts; undefined: unknown. */
+  history(space: Space, entityId: string, choose: ChoosePart): Promise<StoredMessage[] | undefined>;
+  /** Place in the order of acceptance up to which requests store nothing any more; 0: nothing was deleted. */
+  forgottenSeq(space: Space, entityId: string): Promise<number>;
+  /** False: unknown. */
+  removeHistory(space: Space, entityId: string, moment: Pick<Moment, 'seq'>): Promise<boolean>;
+}
+
+const TOMBSTONE_MS = 48 * 3_600_000;
+
+const FIELDS = ['subject', 'grade', 'name', 'metadataJson'] as const;
+const WITHOUT_MESSAGES = { messages: 0 } as const;
+/** Entities, without the tombstones of deleted ones. */
+export const NOT_DELETED = { deletedAt: null } as const;
+const DELETED = { deletedAt: { $exists: true } } as const;
+
+interface HistoryPart {
+  ids: string[];
+  messages?: StoredMessage[];
+}
+
+/** Sets what is there and takes away what is not. */
+function replaceFields(fields: EntityFields): { $set: EntityFields; $unset: Record<string, 1> } {
+  const absent = FIELDS.filter((name) => fields[name] === undefined).map((name) => [name, 1] as const);
+  return { $set: fields, $unset: Object.fromEntries(absent) };
+}
+
+export function createEntityRepository(connection: Connection, most = ENTITIES_MAX): EntityRepository {
+  const entities = entityModel(connection);
+  const room = createEntityRoom(connection, most);
+
+  /** Makes an entity of a tombstone, which keeps what it refuses. */
+  async function revive(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
+    const { $set, $unset } = replaceFields(fields);
+    const { matchedCount } = await entities.updateOne(
+      { ...inSpace(space), entityId, ...DELETED },
+      { $set: { ...$set, ...made, messages: [] }, $unset: { ...$unset, deletedAt: 1, expiresAt: 1 } },
+    );
+    return matchedCount === 1;
+  }
+
+  async function create(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
+    try {
+      await entities.create({ ...spaceFields(space), entityId, ...fields, ...made, messages: [] });
+      return true;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      return revive(space, entityId, fields, made);
+    }
+  }
+
+  async function insert(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
+    await room.assertFree(space);
+    const isMade = await create(space, entityId, fields, made);
+    if (isMade) await room.note(space, { entities: 1, bytes: bytesOf({ entityId, ...fields }) });
+    return isMade;
+  }
+
+  /** Changes an entity that is there. What only takes away is never refused. Undefined: unknown. */
+  async function change(
+    space: Space,
+    entityId: string,
+    changes: EntityChanges,
+    toUpdate: () => object,
+  ): Promise<Entity | undefined> {
+    const isMore = Object.values(changes).some((value) => typeof value === 'string');
+    if (isMore) await room.assertFree(space);
+    const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
+    const before = await entities.findOneAndUpdate(filter, toUpdate(), { projection: WITHOUT_MESSAGES }).lean();
+    const after = before === null ? undefined : await find(space, entityId);
+    if (before !== null && after !== undefined)
+      await room.note(space, { entities: 0, bytes: bytesOf(after) - bytesOf(before) });
+    return after;
+  }
+
+  async function find(space: Space, entityId: string): Promise<Entity | undefined> {
+    return (
+      (await entities.findOne({ ...inSpace(space), entityId, ...NOT_DELETED }, WITHOUT_MESSAGES).lean()) ?? undefined
+    );
+  }
+
+  async function remove(
+    space: Space,
+    entityId: string,
+    { seq, now }: Moment,
+    mayCome: () => Promise<boolean>,
+  ): Promise<boolean> {
+    const tombstone = {
+      $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
+      $max: { forgottenSeq: seq },
+      $unset: { createdUnder: 1 as const, ...Object.fromEntries(FIELDS.map((name) => [name, 1] as const)) },
+    };
+    const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
+    const before = await entities.findOneAndUpdate(filter, tombstone, { projection: WITHOUT_MESSAGES }).lean();
+    if (before !== null) {
+      await room.note(space, { entities: -1, bytes: -bytesOf(before) });
+      return true;
+    }
+    // It was deleted before, or never was: what is refused from now on is noted where something may come.
+    if (!(await mayCome())) return false;
+    const update = { ...tombstone, $setOnInsert: { createdAt: now } };
+    await entities.updateOne({ ...inSpace(space), entityId }, update, { upsert: true });
+    return false;
+  }
+
+  return {
+    insert,
+    find,
+
+    async findCreated(space, entityId, createdUnder) {
+      const filter = { ...inSpace(space), entityId, createdUnder, ...NOT_DELETED };
+      return (await entities.findOne(filter, WITHOUT_MESSAGES).lean()) ?? undefined;
+    },
+
+    async put(space, entityId, fields, now) {
+      for (;;) {
+        if ((await change(space, entityId, fields, () => replaceFields(fields))) !== undefined) return 'replaced';
+        // Another call may make it in between: then there is one to replace.
+        if (await insert(space, entityId, fields, { createdAt: now })) return 'created';
+      }
+    },
+
+    update: (space, entityId, changes) => change(space, entityId, changes, () => toFieldUpdate(changes)),
+
+    list: (space, query) =>
+      listRows(entities, { ...inSpace(space), ...NOT_DELETED }, query, {
+        cursor: 'entityId',
+        projection: WITHOUT_MESSAGES,
+      }),
+
+    async remove(space, entityId, moment, mayCome) {
+      try {
+        return await remove(space, entityId, moment, mayCome);
+      } catch (error) {
+        // Two upserts at once: there is a row now.
+        if (!isDuplicateKey(error)) throw error;
+        return remove(space, entityId, moment, mayCome);
+      }
+    },
+
+    async history(space, entityId, choose) {
+      const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
+      const ids = { $map: { input: '$messages', as: 'message', in: '$$message.requestId' } };
+      const read = async (more: object) =>
+        (await entities.aggregate<HistoryPart>([{ $match: filter }, { $project: { ids, ...more } }])).at(0);
+      let known = await read({});
+      while (known !== undefined) {
+        const { from, count: length } = choose(known.ids);
+        if (length === 0) return [];
+        const part = await read({ messages: { $slice: ['$messages', from, length] } });
+        // A turn may have come or gone in between: then the part is chosen again.
+        if (part?.ids.join() === known.ids.join()) return part.messages ?? [];
+        known = part;
+      }
+      return undefined;
+    },
+
+    async forgottenSeq(space, entityId) {
+      const row = await entities.findOne({ ...inSpace(space), entityId }, { forgottenSeq: 1 }).lean();
+      return row?.forgottenSeq ?? 0;
+    },
+
+    async removeHistory(space, entityId, { seq }) {
+      const { matchedCount } = await entities.updateOne(
+        { ...inSpace(space), entityId, ...NOT_DELETED },
+        { $set: { messages: [] }, $max: { forgottenSeq: seq } },
+      );
+      return matchedCount === 1;
+    },
+  };
+}

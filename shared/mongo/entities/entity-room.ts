@@ -1,0 +1,75 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { Space } from '../../contracts/space.ts';
+import { ServiceError } from '../../errors/service-error.ts';
+import { collection, count, options, required } from '../collection.ts';
+
+/** What a space has of entities, deleted ones left out. */
+export interface EntityCountRow {
+  /** Tenant and mode. */
+  _id: string;
+  tenantId: string;
+  entities: number;
+  /** Of ids and of what callers have said of them; a history has at most 50 messages, and its requests were paid. */
+  bytes: number;
+}
+
+const countSchema = new Schema<EntityCountRow>(
+  { _id: required, tenantId: required, entities: count, bytes: count },
+  options,
+);
+
+export const entityCountModel = collection<EntityCountRow>('EntityCount', 'entity_counts', countSchema);
+
+/** The texts of an entity that count. */
+interface CountedTexts {
+  entityId: string;
+  subject?: string | undefined;
+  grade?: string | undefined;
+  name?: string | undefined;
+  metadataJson?: string | undefined;
+}
+
+type EntityAmount = Pick<EntityCountRow, 'entities' | 'bytes'>;
+
+/** docs/spec.md#entities. */
+export const ENTITIES_MAX: EntityAmount = { entities: 1_000_000, bytes: 1024 ** 3 };
+
+/**
+ * Bounds what a space may have of entities. A look comes before a write and the count after it, so calls at the same time
+ * may pass the bound by what they bring, and a process that dies in between leaves its entity uncounted.
+ */
+export interface EntityRoom {
+  /** Throws `conflict` if the space is full. */
+  assertFree(space: Space): Promise<void>;
+  /** Counts what has come; negative: what has gone. Failures are forgotten: what they would count is there already. */
+  note(space: Space, more: EntityAmount): Promise<void>;
+}
+
+/** Of what an entity has besides its conversation. */
+export function bytesOf(row: CountedTexts): number {
+  const { entityId, subject = '', grade = '', name = '', metadataJson = '' } = row;
+  return Buffer.byteLength(entityId + subject + grade + name + metadataJson);
+}
+
+export function createEntityRoom(connection: Connection, most = ENTITIES_MAX): EntityRoom {
+  const counts = entityCountModel(connection);
+  const idOf = ({ tenantId, mode }: Space) => `${tenantId} ${mode}`;
+
+  return {
+    async assertFree(space) {
+      const row = await counts.findById(idOf(space)).lean();
+      if (row === null || (row.entities < most.entities && row.bytes < most.bytes)) return;
+      const what = row.entities < most.entities ? 'as much text of entities' : 'as many entities';
+      throw new ServiceError('conflict', `The account has ${what} as it may; delete entities that are not needed.`, {
+        param: 'entity_id',
+      });
+    },
+
+    async note(space, { entities, bytes }) {
+      const update = { $inc: { entities, bytes }, $setOnInsert: { tenantId: space.tenantId } };
+      await counts.updateOne({ _id: idOf(space) }, update, { upsert: true }).catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import { STORED_ANSWER_MS } from '../../contracts/request-envelope.ts';
+import type { StoredAnswer } from '../../contracts/request-envelope.ts';
+import type { SearchedSpace, Space } from '../../contracts/space.ts';
+import { collection, count, options, required, text, inSpace, spaceFields } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import type { RowOfSpace } from '../collection.ts';
+
+/** A stored answer; `_id` is its request's id. */
+export interface AnswerRow extends RowOfSpace {
+  _id: string;
+  entityId?: string;
+  idempotencyName?: string;
+  fingerprint?: string;
+  fields: Record<string, string>;
+  entries: { lastSeq: number; payload: string }[];
+  /** When MongoDB deletes it. */
+  expiresAt: Date;
+}
+
+const answerSchema = new Schema<AnswerRow>(
+  {
+    _id: required,
+    tenantId: required,
+    mode: text,
+    entityId: text,
+    idempotencyName: text,
+    fingerprint: text,
+    fields: { type: Schema.Types.Mixed, required: true },
+    entries: [{ _id: false, lastSeq: count, payload: { type: String } }],
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, idempotencyName: 1 })
+  .index({ tenantId: 1, entityId: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const answerModel = collection<AnswerRow>('Answer', 'answers', answerSchema);
+
+/** Answers that are stored for longer than Redis has them. Every call that looks for one takes the space first. */
+export interface AnswerRepository {
+  /** Stores an answer, unless a later end of the same request is stored: it was run again meanwhile. Safe to repeat. */
+  store(answer: StoredAnswer): Promise<void>;
+  /** Undefined: unknown, or its time is over. `now`: milliseconds since the epoch. */
+  find(space: SearchedSpace, requestId: string, now: number): Promise<StoredAnswer | undefined>;
+  /** Which of these requests have an answer here, whether or not its time is over. */
+  among(requestIds: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Deletes the answer of a request that is run again, if it is the one of `finishedAt` (ms since the epoch). Safe to repeat. */
+  remove(space: Space, requestId: string, finishedAt: number): Promise<void>;
+  /** The answer under an Idempotency-Key, as `find`, while the key lives. `name`: the hash that stands for the key. */
+  findNamed(space: Space, name: string, now: number): Promise<StoredAnswer | undefined>;
+}
+
+function toAnswer(row: AnswerRow): StoredAnswer {
+  const {
+    _id: requestId,
+    tenantId,
+    mode = 'live',
+    entityId,
+    idempotencyName: name,
+    fingerprint,
+    fields,
+    entries,
+    expiresAt,
+  } = row;
+  return {
+    requestId,
+    tenantId,
+    mode,
+    fields,
+    entries: entries.map(({ lastSeq, payload }) => ({ lastSeq, payload })),
+    expiresAt: expiresAt.getTime(),
+    ...(entityId === undefined ? {} : { entityId }),
+    ...(name === undefined || fingerprint === undefined ? {} : { idempotency: { name, fingerprint } }),
+  };
+}
+
+export function createAnswerRepository(connection: Connection): AnswerRepository {
+  const answers = answerModel(connection);
+  /** MongoDB deletes what has expired up to a minute late. */
+  const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
+  return {
+    async store({ requestId, tenantId, mode, entityId, idempotency, fields, entries, expiresAt }) {
+      const row = {
+        ...spaceFields({ tenantId, mode }),
+        fields,
+        entries,
+        expiresAt: new Date(expiresAt),
+        ...(entityId === undefined ? {} : { entityId }),
+        ...(idempotency === undefined
+          ? {}
+          : { idempotencyName: idempotency.name, fingerprint: idempotency.fingerprint }),
+      };
+      const finishedAt = fields['finishedAt'] ?? '';
+      // Milliseconds as text, here and in findNamed: all have 13 digits.
+      const isOlder = finishedAt === '' ? {} : { 'fields.finishedAt': { $not: { $gt: finishedAt } } };
+      const filter = { _id: requestId, ...isOlder };
+      try {
+        await answers.updateOne(filter, { $set: row }, { upsert: true });
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+        // A later end is there, or another process has stored one at this moment.
+        await answers.updateOne(filter, { $set: row });
+      }
+    },
+
+    async find(space, requestId, now) {
+      const row = await answers.findOne({ ...inSpace(space), _id: requestId, ...alive(now) }).lean();
+      return row === null ? undefined : toAnswer(row);
+    },
+
+    async among(requestIds) {
+      const rows = await answers.find({ _id: { $in: [...requestIds] } }, { _id: 1 }).lean();
+      return new Set(rows.map(({ _id }) => _id));
+    },
+
+    async remove(space, requestId, finishedAt) {
+      await answers.deleteOne({ ...inSpace(space), _id: requestId, 'fields.finishedAt': String(finishedAt) });
+    },
+
+    async findNamed(space, name, now) {
+      const isNamed = { idempotencyName: name, 'fields.acceptedAt': { $gt: String(now - STORED_ANSWER_MS) } };
+      const row = await answers.findOne({ ...inSpace(space), ...isNamed, ...alive(now) }).lean();
+      return row === null ? undefined : toAnswer(row);
+    },
+  };
+}

@@ -1,0 +1,162 @@
+import type { Connection, QueryFilter } from 'mongoose';
+
+import { STORED_ANSWER_MS } from '../../contracts/request-envelope.ts';
+import type { KeyMode } from '../../contracts/space.ts';
+import type { OutageCode } from '../../domain/request-times.ts';
+import { requestIntentModel, rowOfRun } from './request-intents.ts';
+import type { RequestIntent, RequestIntentRow } from './request-intents.ts';
+
+/** How a request was sent that may be run again: asynchronously, under an Idempotency-Key, or as the line of a batch. */
+export const REPLAY_KINDS = ['async', 'keyed', 'batch'] as const;
+export type ReplayKind = (typeof REPLAY_KINDS)[number];
+
+/** A request that failed in an outage, without text and without a charge. */
+export interface FailedIntent extends RequestIntent {
+  mode: KeyMode;
+  kind: Exclude<ReplayKind, 'batch'>;
+  /** Milliseconds since the epoch, as the other times here. */
+  acceptedAt: number;
+  failedAt: number;
+  code: OutageCode;
+  expiresAt: number;
+}
+
+/** Which failed requests are meant; what is absent does not matter. */
+export interface FailedFilter {
+  requestIds?: readonly string[];
+  shard?: number;
+  tenantId?: string;
+  code?: OutageCode;
+  kind?: ReplayKind;
+  /** When they failed, from then on; milliseconds since the epoch. */
+  from?: number;
+  /** And before then. */
+  before?: number;
+}
+
+/** The last request of a page. */
+type FailedPosition = Pick<FailedIntent, 'acceptedAt' | 'requestId'>;
+
+export interface FailedIntents {
+  /**
+   * Marks the intent of a request as failed, and keeps it until `keptUntil` at most. Does nothing if the request has been run
+   * again since the intent was read. Safe to repeat.
+   */
+  keepFailed(
+    intent: Pick<RequestIntent, 'requestId' | 'replays'>,
+    failure: { at: number; code: OutageCode; keptUntil?: number },
+  ): Promise<void>;
+  /** Failed requests in the order of acceptance, beginning behind `after`. */
+  list(
+    filter: FailedFilter,
+    page: { after: FailedPosition | undefined; limit: number },
+    now: number,
+  ): Promise<FailedIntent[]>;
+  /** Intents of requests with these ids that have not failed, as far as it is known. */
+  open(requestIds: readonly string[], now: number): Promise<RequestIntent[]>;
+  /** How many failed requests are meant. */
+  count(filter: FailedFilter, now: number): Promise<number>;
+  /**
+   * Takes a failed request to run it again, with this envelope: it is open, and recover-lost.ts sees to it that it runs. False:
+   * somebody else has taken it, or it is gone.
+   */
+  take(failed: FailedIntent, envelopeJson: string, now: number): Promise<boolean>;
+  /** Gives a request back that was taken and could not be accepted: it has failed, as before. */
+  giveBack(failed: FailedIntent): Promise<void>;
+}
+
+/** By then whoever has taken a request has put it into line, or has died; the sweep voids what is not in line after 10 s. */
+const LOOK_MS = 5_000;
+
+function toFailed(row: RequestIntentRow): FailedIntent {
+  const { _id: requestId, tenantId, mode = 'live', shard, envelopeJson, replays = 0, expiresAt } = row;
+  return {
+    requestId,
+    tenantId,
+    mode,
+    shard,
+    envelopeJson,
+    replays,
+    kind: row.idempotencyName === undefined ? 'async' : 'keyed',
+    acceptedAt: row.acceptedAt,
+    // The filter finds rows with both fields only.
+    failedAt: row.failedAt ?? 0,
+    code: row.failedCode ?? 'model_unavailable',
+    expiresAt: expiresAt.getTime(),
+  };
+}
+
+function toQuery({ requestIds, shard, tenantId, code, kind, from = 0, before }: FailedFilter, now: number) {
+  return {
+    failedAt: { $gte: from, ...(before === undefined ? {} : { $lt: before }) },
+    expiresAt: { $gt: new Date(now) },
+    ...(requestIds === undefined ? {} : { _id: { $in: [...requestIds] } }),
+    ...(shard === undefined ? {} : { shard }),
+    ...(tenantId === undefined ? {} : { tenantId }),
+    ...(code === undefined ? {} : { failedCode: code }),
+    ...(kind === undefined ? {} : { idempotencyName: { $exists: kind === 'keyed' } }),
+    // Lines of batches have no intents: failed-lines.ts.
+    ...(kind === 'batch' ? { _id: { $in: [] } } : {}),
+  } satisfies QueryFilter<RequestIntentRow>;
+}
+
+function isAfter({ acceptedAt, requestId }: FailedPosition) {
+  return { $or: [{ acceptedAt: { $gt: acceptedAt } }, { acceptedAt, _id: { $gt: requestId } }] };
+}
+
+/** Requests that may be run again (docs/spec.md#replay). */
+export function createFailedIntents(connection: Connection): FailedIntents {
+  const intents = requestIntentModel(connection);
+  return {
+    async keepFailed(intent, { at, code, keptUntil }) {
+      await intents.updateOne(rowOfRun(intent), {
+        $set: { failedAt: at, failedCode: code },
+        $unset: { lookAt: 1 },
+        ...(keptUntil === undefined ? {} : { $min: { expiresAt: new Date(keptUntil) } }),
+      });
+    },
+
+    async list(filter, { after, limit }, now) {
+      const query = after === undefined ? toQuery(filter, now) : { $and: [toQuery(filter, now), isAfter(after)] };
+      const rows = await intents.find(query).sort({ acceptedAt: 1, _id: 1 }).limit(limit).lean();
+      return rows.map(toFailed);
+    },
+
+    async open(requestIds, now) {
+      const rows = await intents
+        .find({ _id: { $in: [...requestIds] }, failedAt: null, expiresAt: { $gt: new Date(now) } })
+        .lean();
+      return rows.map(({ _id: requestId, tenantId, shard, envelopeJson, replays = 0 }) => ({
+        requestId,
+        tenantId,
+        shard,
+        envelopeJson,
+        replays,
+      }));
+    },
+
+    count: (filter, now) => intents.countDocuments(toQuery(filter, now)),
+
+    async take({ requestId, failedAt }, envelopeJson, now) {
+      const { modifiedCount } = await intents.updateOne(
+        { _id: requestId, failedAt },
+        {
+          $set: { envelopeJson, lookAt: now + LOOK_MS, expiresAt: new Date(now + STORED_ANSWER_MS) },
+          $unset: { failedAt: 1, failedCode: 1 },
+          $inc: { replays: 1 },
+        },
+      );
+      return modifiedCount === 1;
+    },
+
+    async giveBack({ requestId, envelopeJson, failedAt, code, replays, expiresAt }) {
+      await intents.updateOne(
+        { _id: requestId, failedAt: null },
+        {
+          $set: { envelopeJson, failedAt, failedCode: code, replays, expiresAt: new Date(expiresAt) },
+          $unset: { lookAt: 1 },
+        },
+      );
+    },
+  };
+}

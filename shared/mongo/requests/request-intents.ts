@@ -1,0 +1,217 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { RequestEnvelope } from '../../contracts/jobs.ts';
+import { STORED_ANSWER_MS } from '../../contracts/request-envelope.ts';
+import type { SearchedSpace, Space } from '../../contracts/space.ts';
+import type { OutageCode } from '../../domain/request-times.ts';
+import { collection, count, inSpace, insertOnce, number, options, required, spaceFields, text } from '../collection.ts';
+import type { RowOfSpace } from '../collection.ts';
+
+interface Waiting<Row> {
+  row: Row;
+  resolve: () => void;
+  reject: (reason: unknown) => void;
+}
+
+/**
+ * Writes together what comes while a write is under way: one alone goes at once, and a thousand at once cost a few calls.
+ * Where a write fails, so does whatever waits behind it, so that nobody waits for a database twice.
+ */
+export function groupWrites<Row>(
+  write: (rows: readonly Row[]) => Promise<void>,
+  rowsMax: number,
+): (row: Row) => Promise<void> {
+  let waiting: Waiting<Row>[] = [];
+  let isWriting = false;
+
+  async function writeAll(): Promise<void> {
+    isWriting = true;
+    while (waiting.length > 0) {
+      const group = waiting.splice(0, rowsMax);
+      try {
+        await write(group.map(({ row }) => row));
+        for (const { resolve } of group) resolve();
+      } catch (error) {
+        const failed = [...group, ...waiting];
+        waiting = [];
+        for (const { reject } of failed) reject(error);
+      }
+    }
+    isWriting = false;
+  }
+
+  return (row) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ row, resolve, reject });
+      if (!isWriting) void writeAll();
+    });
+}
+
+/** An accepted request that must outlive the loss of Redis's last second; `_id` is its id. Times are ms since the epoch. */
+export interface RequestIntentRow extends RowOfSpace {
+  _id: string;
+  entityId?: string;
+  idempotencyName?: string;
+  shard: number;
+  /** The body as it waits in Redis. */
+  envelopeJson: string;
+  acceptedAt: number;
+  /** When recover-lost.ts of the workers looks whether Redis still has the request; absent once it has failed. */
+  lookAt?: number;
+  /** When it failed in an outage, without text: it may be run again. */
+  failedAt?: number;
+  failedCode?: OutageCode;
+  /** How often it has been run again. */
+  replays?: number;
+  /** Redis alone keeps its answer. */
+  isRedisOnly?: boolean;
+  /** When MongoDB deletes it. */
+  expiresAt: Date;
+}
+
+const intentSchema = new Schema<RequestIntentRow>(
+  {
+    _id: required,
+    tenantId: required,
+    mode: text,
+    entityId: text,
+    idempotencyName: text,
+    shard: count,
+    envelopeJson: required,
+    acceptedAt: count,
+    lookAt: number,
+    failedAt: number,
+    failedCode: text,
+    replays: number,
+    isRedisOnly: Boolean,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, idempotencyName: 1 })
+  .index({ shard: 1, lookAt: 1 })
+  .index({ failedAt: 1 }, { sparse: true })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const requestIntentModel = collection<RequestIntentRow>('RequestIntent', 'request_intents', intentSchema);
+
+/** Intents that are stored in one write. */
+const ROWS_MAX = 100;
+
+/** By then a Redis that lives has written the request to its disk. */
+const FIRST_LOOK_MS = 5_000;
+
+/** What is needed to accept a request once more under its own id. */
+export interface RequestIntent {
+  requestId: string;
+  tenantId: string;
+  shard: number;
+  envelopeJson: string;
+  /** How often it has been run again after it had failed. */
+  replays: number;
+}
+
+export interface DueIntent {
+  requestId: string;
+  tenantId: string;
+  /** MongoDB gets no answer of the request. */
+  isRedisOnly: boolean;
+}
+
+/**
+ * Requests that were accepted asynchronously or under an Idempotency-Key, from acceptance to their end. Those that fail
+ * in an outage stay for the rest of their day: failed-intents.ts.
+ */
+export interface RequestIntents {
+  /**
+   * Stores the intent of a request. Safe to repeat. The largest body that a chat route takes has 10 MB, and a document may
+   * have 16.
+   */
+  keep(shard: number, envelope: RequestEnvelope, now: number): Promise<void>;
+  /** The intent of a request that has not failed. Undefined: there is none, or its time is over. */
+  find(space: SearchedSpace, requestId: string, now: number): Promise<RequestIntent | undefined>;
+  /** The latest intent under an Idempotency-Key, as `find`. `name`: the hash that stands for the key. */
+  findNamed(space: Space, name: string, now: number): Promise<RequestIntent | undefined>;
+  /** Requests of a shard that recover-lost.ts has to look after, the longest due first, at most `limit`. */
+  due(shard: number, now: number, limit: number): Promise<DueIntent[]>;
+  /** Makes requests due again at `lookAt`, except those that have failed meanwhile. Safe to repeat. */
+  postpone(requestIds: readonly string[], lookAt: number): Promise<void>;
+  /** Deletes intents. Safe to repeat. */
+  forget(requestIds: readonly string[]): Promise<void>;
+  /** Deletes the intent of a request that has ended, unless the request has been run again since the intent was read. */
+  forgetRun(intent: Pick<RequestIntent, 'requestId' | 'replays'>): Promise<void>;
+}
+
+/** An intent expires with the answer of its request; MongoDB deletes what has expired up to a minute late. */
+function toIntent(row: RequestIntentRow | null, now: number): RequestIntent | undefined {
+  if (row === null || row.expiresAt.getTime() <= now) return undefined;
+  const { _id: requestId, tenantId, shard, envelopeJson, replays = 0 } = row;
+  return { requestId, tenantId, shard, envelopeJson, replays };
+}
+
+/** Intents of requests that have not failed: to look a failed one up, or to repeat its key, must not run it again. */
+const OPEN = { failedAt: null } as const;
+
+/** Finds the row of an intent if it is as it was read: not failed, and not run again since. */
+export function rowOfRun({ requestId, replays }: Pick<RequestIntent, 'requestId' | 'replays'>) {
+  return { _id: requestId, ...OPEN, replays: replays === 0 ? { $in: [null, 0] } : replays };
+}
+
+export function createRequestIntents(connection: Connection): RequestIntents {
+  const intents = requestIntentModel(connection);
+  const insert = groupWrites<RequestIntentRow>(
+    (rows) => insertOnce(intents.insertMany([...rows], { ordered: false, lean: true })),
+    ROWS_MAX,
+  );
+  return {
+    async keep(shard, envelope, now) {
+      const { requestId, acceptedAt, kept, request } = envelope;
+      const envelopeJson = JSON.stringify(envelope);
+      const name = kept?.idempotency?.name;
+      const row = {
+        _id: requestId,
+        ...spaceFields(envelope),
+        shard,
+        envelopeJson,
+        acceptedAt,
+        lookAt: now + FIRST_LOOK_MS,
+        expiresAt: new Date(acceptedAt + STORED_ANSWER_MS),
+        ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
+        ...(name === undefined ? {} : { idempotencyName: name }),
+        ...(kept?.redisOnly === true ? { isRedisOnly: true } : {}),
+      };
+      await insert(row);
+    },
+
+    find: async (space, requestId, now) =>
+      toIntent(await intents.findOne({ ...inSpace(space), _id: requestId, ...OPEN }).lean(), now),
+
+    async findNamed(space, name, now) {
+      const row = await intents
+        .findOne({ ...inSpace(space), idempotencyName: name, ...OPEN })
+        .sort({ acceptedAt: -1 })
+        .lean();
+      return toIntent(row, now);
+    },
+
+    async due(shard, now, limit) {
+      const due = intents.find({ shard, lookAt: { $lte: now } }, { tenantId: 1, isRedisOnly: 1 });
+      const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
+      return rows.map(({ _id: requestId, tenantId, isRedisOnly = false }) => ({ requestId, tenantId, isRedisOnly }));
+    },
+
+    async postpone(requestIds, lookAt) {
+      if (requestIds.length > 0)
+        await intents.updateMany({ _id: { $in: [...requestIds] }, ...OPEN }, { $set: { lookAt } });
+    },
+
+    async forget(requestIds) {
+      if (requestIds.length > 0) await intents.deleteMany({ _id: { $in: [...requestIds] } });
+    },
+
+    async forgetRun(intent) {
+      await intents.deleteOne(rowOfRun(intent));
+    },
+  };
+}

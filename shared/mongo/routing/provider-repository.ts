@@ -1,0 +1,142 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { BreakerSettings } from '../../domain/breaker.ts';
+import type { ProviderKind } from '../../domain/routing.ts';
+import { ServiceError } from '../../errors/service-error.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import type { CredentialCipher } from '../credentials.ts';
+
+export interface ProviderRow {
+  /** The provider's name. */
+  _id: string;
+  kind: ProviderKind;
+  baseUrl: string;
+  /** AES-256-GCM, see shared/mongo/credentials.ts. */
+  encryptedApiKey?: string;
+  timeoutMs: number;
+  firstTokenTimeoutMs: number;
+  maxRetries: number;
+  /** Missing in rows of versions without breakers. */
+  breaker?: BreakerSettings;
+  /** Calls at once; null: found. */
+  maxInFlight?: number | null;
+  /** Rises with every tier that names it: so a tier and a deletion at the same time take turns (tier-repository.ts). */
+  timesNamed?: number;
+  createdAt: number;
+  updatedAt: number;
+}
+
+const breakerSettings = new Schema<BreakerSettings>(
+  { windowMs: count, minAttempts: count, failureRatio: count, openMs: count, maxOpenMs: count },
+  { _id: false },
+);
+
+const providerSchema = new Schema<ProviderRow>(
+  {
+    _id: required,
+    kind: required,
+    baseUrl: required,
+    encryptedApiKey: text,
+    timeoutMs: count,
+    firstTokenTimeoutMs: count,
+    maxRetries: count,
+    breaker: { type: breakerSettings, required: false },
+    maxInFlight: number,
+    timesNamed: number,
+    createdAt: count,
+    updatedAt: count,
+  },
+  options,
+);
+
+export const providerModel = collection<ProviderRow>('Provider', 'providers', providerSchema);
+
+export interface ProviderSettings extends Omit<
+  ProviderRow,
+  '_id' | 'encryptedApiKey' | 'timesNamed' | 'createdAt' | 'updatedAt'
+> {
+  /** Undefined keeps the stored one, null removes it. */
+  apiKey?: string | null | undefined;
+}
+
+export interface ProviderRepository {
+  find(name: string): Promise<ProviderRow | undefined>;
+  /** Every provider, by name. */
+  all(): Promise<ProviderRow[]>;
+  /**
+   * Creates the provider or replaces all of it but the credential that is not given anew. Throws `invalid_request` where
+   * that credential would go to another server than it was given for.
+   */
+  put(name: string, settings: ProviderSettings, now: number): Promise<{ created: boolean; provider: ProviderRow }>;
+}
+
+const originOf = (url: string) => URL.parse(url)?.origin ?? url;
+
+/** A stored key goes where it was given for, and nowhere else: whoever may not read it must not have it sent either. */
+function assertKeyStays(before: ProviderRow, { kind, baseUrl, apiKey }: ProviderSettings): void {
+  if (apiKey !== undefined || before.encryptedApiKey === undefined) return;
+  if (kind === before.kind && originOf(baseUrl) === originOf(before.baseUrl)) return;
+  throw new ServiceError(
+    'invalid_request',
+    '`api_key` must be given again, or as null, where `kind` or the origin of `base_url` changes: the stored key is for the provider as it was.',
+    { param: 'api_key' },
+  );
+}
+
+export function createProviderRepository(connection: Connection, cipher: CredentialCipher): ProviderRepository {
+  const providers = providerModel(connection);
+
+  /**
+   * Writes only over the row that `before` was read from: between the two, another call may have given the provider
+   * another address, or another key. Undefined: it has.
+   */
+  async function write(
+    name: string,
+    { apiKey, ...settings }: ProviderSettings,
+    before: ProviderRow | undefined,
+    now: number,
+  ): Promise<{ created: boolean } | undefined> {
+    const $set = {
+      ...settings,
+      updatedAt: now,
+      ...(typeof apiKey === 'string' ? { encryptedApiKey: cipher.encrypt(apiKey, `providers/${name}`) } : {}),
+    };
+    if (before === undefined) {
+      try {
+        await providers.create({ _id: name, ...$set, createdAt: now });
+        return { created: true };
+      } catch (error) {
+        if (isDuplicateKey(error)) return undefined;
+        throw error;
+      }
+    }
+    const { kind, baseUrl, encryptedApiKey = { $exists: false } } = before;
+    const { matchedCount } = await providers.updateOne(
+      { _id: name, kind, baseUrl, encryptedApiKey },
+      { $set, ...(apiKey === null ? { $unset: { encryptedApiKey: 1 as const } } : {}) },
+    );
+    return matchedCount === 1 ? { created: false } : undefined;
+  }
+
+  return {
+    async find(name) {
+      return (await providers.findById(name).lean()) ?? undefined;
+    },
+
+    all: () => providers.find().sort({ _id: 1 }).lean(),
+
+    async put(name, settings, now) {
+      for (;;) {
+        const before = (await providers.findById(name).lean()) ?? undefined;
+        if (before !== undefined) assertKeyStays(before, settings);
+        const written = await write(name, settings, before, now);
+        if (written === undefined) continue;
+        const provider = await providers.findById(name).lean();
+        if (provider === null) throw new Error(`Provider ${name} was deleted while it was written`);
+        return { ...written, provider };
+      }
+    },
+  };
+}

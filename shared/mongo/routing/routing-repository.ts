@@ -1,0 +1,64 @@
+import type { Connection } from 'mongoose';
+
+import type { Provider, RoutingTable, TierConfig } from '../../domain/routing.ts';
+import type { CredentialCipher } from '../credentials.ts';
+import { providerModel } from './provider-repository.ts';
+import type { ProviderRow } from './provider-repository.ts';
+import { tierModel } from './tier-repository.ts';
+import type { TierRow } from './tier-repository.ts';
+
+export interface RoutingRepository {
+  load(): Promise<RoutingTable>;
+}
+
+function toProvider(row: ProviderRow, cipher: CredentialCipher): Provider {
+  return {
+    name: row._id,
+    kind: row.kind,
+    baseUrl: row.baseUrl,
+    timeoutMs: row.timeoutMs,
+    firstTokenTimeoutMs: row.firstTokenTimeoutMs,
+    maxRetries: row.maxRetries,
+    ...(row.breaker === undefined ? {} : { breaker: row.breaker }),
+    ...(typeof row.maxInFlight === 'number' ? { maxInFlight: row.maxInFlight } : {}),
+    ...(row.encryptedApiKey === undefined
+      ? {}
+      : { apiKey: cipher.decrypt(row.encryptedApiKey, `providers/${row._id}`) }),
+  };
+}
+
+function toTier(row: TierRow): TierConfig {
+  return {
+    tier: row._id,
+    version: row.version,
+    rates: { promptMicro: row.promptRateMicro, completionMicro: row.completionRateMicro },
+    targets: row.targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight }) => ({
+      provider,
+      model,
+      weight,
+      priority,
+      contextWindow,
+      ...(typeof maxInFlight === 'number' ? { maxInFlight } : {}),
+    })),
+  };
+}
+
+export function createRoutingRepository(connection: Connection, cipher: CredentialCipher): RoutingRepository {
+  const tierRows = tierModel(connection);
+  const providerRows = providerModel(connection);
+  return {
+    async load() {
+      const [tiers, providers] = await Promise.all([tierRows.find().lean(), providerRows.find().lean()]);
+      const table = { providers: new Map<string, Provider>(), unreadable: new Map<string, unknown>() };
+      for (const row of providers) {
+        try {
+          table.providers.set(row._id, toProvider(row, cipher));
+        } catch (error) {
+          // One bad row must not take the other providers away.
+          table.unreadable.set(row._id, error);
+        }
+      }
+      return { tiers: Object.fromEntries(tiers.map((row) => [row._id, toTier(row)])), ...table };
+    },
+  };
+}

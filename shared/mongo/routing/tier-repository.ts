@@ -1,0 +1,152 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { Tier } from '../../contracts/chat-request.ts';
+import { unknownCursor } from '../../contracts/list-page.ts';
+import type { ListQuery } from '../../contracts/list-page.ts';
+import { collection, count, number, options, required } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import { providerModel } from './provider-repository.ts';
+
+interface TargetRow {
+  provider: string;
+  model: string;
+  weight: number;
+  priority: number;
+  contextWindow: number;
+  /** Calls at once; null: the provider's, or found. */
+  maxInFlight?: number | null;
+}
+
+export interface TierRow {
+  _id: Tier;
+  version: number;
+  /** Micro-credits a token. */
+  promptRateMicro: number;
+  completionRateMicro: number;
+  targets: TargetRow[];
+  updatedAt: number;
+}
+
+/** Every version a tier ever had, for rollback; `_id` is `<tier>:<version>`. */
+export interface TierVersionRow extends Omit<TierRow, '_id'> {
+  _id: string;
+  tier: Tier;
+}
+
+const target = new Schema<TargetRow>(
+  { provider: required, model: required, weight: count, priority: count, contextWindow: count, maxInFlight: number },
+  { _id: false },
+);
+
+const tierFields = {
+  version: count,
+  promptRateMicro: count,
+  completionRateMicro: count,
+  targets: [target],
+  updatedAt: count,
+};
+
+const tierSchema = new Schema<TierRow>({ _id: required, ...tierFields }, options);
+
+const tierVersionSchema = new Schema<TierVersionRow>({ _id: required, tier: required, ...tierFields }, options).index(
+  { tier: 1, version: -1 },
+  { unique: true },
+);
+
+export const tierModel = collection<TierRow>('Tier', 'tiers', tierSchema);
+
+export const tierVersionModel = collection<TierVersionRow>('TierVersion', 'tier_versions', tierVersionSchema);
+
+export type TierContent = Pick<TierRow, 'promptRateMicro' | 'completionRateMicro' | 'targets'>;
+
+/** How often a version is drawn anew when another writer took the same number. */
+const ATTEMPTS_MAX = 20;
+
+export interface TierRepository {
+  /** Undefined: never set. */
+  current(tier: Tier): Promise<TierRow | undefined>;
+  /**
+   * Makes the next version the current one and keeps it for rollback, both or neither. Undefined: one of its providers is
+   * not there; also where somebody deletes it at the same time.
+   */
+  put(tier: Tier, content: TierContent, now: number): Promise<TierRow | undefined>;
+  /** One row more than the limit, by version. */
+  versions(tier: Tier, query: ListQuery): Promise<TierVersionRow[]>;
+  version(tier: Tier, version: number): Promise<TierVersionRow | undefined>;
+  /** Deletes a provider, unless tiers send requests to it: those are returned. */
+  removeProvider(provider: string): Promise<{ isRemoved: boolean; users: Tier[] }>;
+}
+
+export function createTierRepository(connection: Connection): TierRepository {
+  const tiers = tierModel(connection);
+  const tierVersions = tierVersionModel(connection);
+  const providers = providerModel(connection);
+
+  async function putNext(
+    tier: Tier,
+    content: TierContent,
+    now: number,
+  ): Promise<TierRow | 'overtaken' | 'without provider'> {
+    const names = [...new Set(content.targets.map(({ provider }) => provider))];
+    return connection.transaction(async (session) => {
+      const named = await providers.updateMany({ _id: { $in: names } }, { $inc: { timesNamed: 1 } }, { session });
+      if (named.matchedCount < names.length) return 'without provider';
+      const before = await tiers.findById(tier, null, { session }).lean();
+      const version = (before?.version ?? 0) + 1;
+      const fields = { ...content, version, updatedAt: now };
+      if (before === null) {
+        await tiers.create([{ _id: tier, ...fields }], { session });
+      } else {
+        const filter = { _id: tier, version: before.version };
+        const result = await tiers.updateOne(filter, { $set: fields }, { session });
+        if (result.matchedCount === 0) return 'overtaken';
+      }
+      await tierVersions.create([{ _id: `${tier}:${version}`, tier, ...fields }], { session });
+      return { _id: tier, ...fields };
+    });
+  }
+
+  return {
+    async current(tier) {
+      return (await tiers.findById(tier).lean()) ?? undefined;
+    },
+
+    async put(tier, content, now) {
+      for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+        const put = await putNext(tier, content, now).catch((error: unknown) => {
+          if (!isDuplicateKey(error)) throw error;
+          return 'overtaken' as const;
+        });
+        if (put === 'without provider') return undefined;
+        if (put !== 'overtaken') return put;
+      }
+      throw new Error(`Tier ${tier}: ${ATTEMPTS_MAX} other writers were first`);
+    },
+
+    async versions(tier, { limit, after, order }) {
+      const direction = order === 'asc' ? 1 : -1;
+      const cursor = after === undefined ? undefined : await tierVersions.findOne({ _id: after, tier }).lean();
+      if (cursor === null) throw unknownCursor();
+      const beyond = order === 'asc' ? '$gt' : '$lt';
+      return tierVersions
+        .find({ tier, ...(cursor === undefined ? {} : { version: { [beyond]: cursor.version } }) })
+        .sort({ version: direction })
+        .limit(limit + 1)
+        .lean();
+    },
+
+    async version(tier, version) {
+      return (await tierVersions.findOne({ tier, version }).lean()) ?? undefined;
+    },
+
+    removeProvider: (provider) =>
+      connection.transaction(async (session) => {
+        const rows = await tiers.find({ 'targets.provider': provider }, { _id: 1 }, { session }).lean();
+        const users = rows.map((row) => row._id);
+        if (users.length > 0) return { isRemoved: false, users };
+        const { deletedCount } = await providers.deleteOne({ _id: provider }, { session });
+        return { isRemoved: deletedCount > 0, users };
+      }),
+  };
+}

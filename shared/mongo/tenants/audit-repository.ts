@@ -1,0 +1,76 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { ListQuery } from '../../contracts/list-page.ts';
+import type { SearchedSpace } from '../../contracts/space.ts';
+import { newId } from '../../lifecycle/ids.ts';
+import { collection, count, options, required, text, listRows, inSpace } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import type { RowOfSpace } from '../collection.ts';
+
+/** One line of a tenant's audit log; never changed and never deleted. */
+export interface AuditRow extends RowOfSpace {
+  _id: string;
+  createdAt: number;
+  /** An API key's id, or `administrator`. */
+  actor: string;
+  action: string;
+  /** The id of what was acted on. */
+  target: string;
+  requestId: string;
+  /** Holds no secret and no conversation text. */
+  details: Record<string, unknown>;
+}
+
+const auditSchema = new Schema<AuditRow>(
+  {
+    _id: required,
+    tenantId: required,
+    mode: text,
+    createdAt: count,
+    actor: required,
+    action: required,
+    target: required,
+    requestId: required,
+    details: { type: Schema.Types.Mixed, default: {} },
+  },
+  options,
+).index({ tenantId: 1, createdAt: -1 });
+
+export const auditModel = collection<AuditRow>('Audit', 'audit_log', auditSchema);
+
+/** What a line says beside its id. `details` holds no secret and no conversation text. */
+export type AuditEntry = Omit<AuditRow, '_id'> & Partial<Pick<AuditRow, '_id'>>;
+
+/** Append-only: there is no way to change or delete a line. */
+export interface AuditRepository {
+  /** An entry with an id of its own is written once. */
+  append(entry: AuditEntry): Promise<void>;
+  /** One row more than the limit. */
+  list(space: SearchedSpace, query: ListQuery): Promise<AuditRow[]>;
+}
+
+export function createAuditRepository(connection: Connection): AuditRepository {
+  const audit = auditModel(connection);
+  return {
+    async append(entry) {
+      try {
+        await audit.create({ _id: newId('aud'), ...entry });
+      } catch (error) {
+        if (entry._id === undefined || !isDuplicateKey(error)) throw error;
+      }
+    },
+
+    list: (space, query) => listRows(audit, inSpace(space), query),
+  };
+}
+
+/** Acts on entities have the entity's id as their target; other acts name it in their details. */
+export const ENTITY_ACTION = /^entity\./;
+
+/** Lines of the audit log that name the entity; undefined: any. */
+export function actsOn(entityId: string | undefined) {
+  return entityId === undefined
+    ? { $or: [{ action: ENTITY_ACTION }, { 'details.entity_id': { $exists: true } }] }
+    : { $or: [{ action: ENTITY_ACTION, target: entityId }, { 'details.entity_id': entityId }] };
+}

@@ -1,0 +1,251 @@
+import { Schema } from 'mongoose';
+import type { ClientSession, Connection } from 'mongoose';
+
+import type { KeyMode, SearchedSpace } from '../../contracts/space.ts';
+import type { ListQuery } from '../../contracts/list-page.ts';
+import { createApiKey } from '../../domain/api-key.ts';
+import type { Scope } from '../../domain/api-key.ts';
+import { flagOf } from '../../domain/principal.ts';
+import { ServiceError } from '../../errors/service-error.ts';
+import { newId, randomBase62 } from '../../lifecycle/ids.ts';
+import { collection, count, number, options, required, text, toFieldUpdate, listRows, inSpace } from '../collection.ts';
+import { tenantModel } from './tenant-repository.ts';
+
+/** A value that a rotated key had before. */
+interface PreviousKeyValue {
+  hash: string;
+  /** It is accepted until then. */
+  expiresAt: number;
+}
+
+export interface KeyRow {
+  _id: string;
+  tenantId: string;
+  /** SHA-256 of the key, hex. The key itself is stored nowhere. */
+  hash: string;
+  /** Earlier values that are still accepted, or were not long ago. */
+  previous?: PreviousKeyValue[];
+  redactedValue: string;
+  /** The run under an `Idempotency-Key` that rotated it last. */
+  rotatedUnder?: string;
+  name: string;
+  mode: KeyMode;
+  scopes: string[];
+  status: 'active' | 'revoked';
+  /** How often something that it allowed was taken back; absent: never. */
+  revision?: number;
+  expiresAt?: number;
+  rpm?: number;
+  tpm?: number;
+  dailyRequests?: number;
+  createdAt: number;
+  lastUsedAt?: number;
+}
+
+const keySchema = new Schema<KeyRow>(
+  {
+    _id: required,
+    tenantId: required,
+    hash: required,
+    previous: { type: [new Schema({ hash: required, expiresAt: count }, { _id: false })], default: undefined },
+    redactedValue: required,
+    rotatedUnder: text,
+    name: { type: String },
+    mode: required,
+    scopes: [String],
+    status: required,
+    revision: number,
+    expiresAt: number,
+    rpm: number,
+    tpm: number,
+    dailyRequests: number,
+    createdAt: count,
+    lastUsedAt: number,
+  },
+  options,
+)
+  .index({ hash: 1 }, { unique: true })
+  .index({ 'previous.hash': 1 })
+  .index({ tenantId: 1, createdAt: -1 })
+  // Revoked and expired keys stay, however many there are: what asks for active ones passes over them.
+  .index({ tenantId: 1, status: 1, expiresAt: 1 });
+
+export const keyModel = collection<KeyRow>('Key', 'keys', keySchema);
+
+/** docs/spec.md#keys. A key that has expired counts no longer. */
+export const ACTIVE_KEYS_MAX = 100;
+
+/**
+ * Calls of `POST /keys` a minute and tenant. A new key has windows of its own, so without this limit whoever revokes a key for
+ * each new one has no limit on requests at all. Twice the active keys: whoever makes all of them is told that (409), not to wait.
+ */
+export const KEYS_MADE_PER_MINUTE = 2 * ACTIVE_KEYS_MAX;
+
+export interface KeyRepository {
+  /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
+  insert(row: KeyRow, now: number): Promise<void>;
+  find(space: SearchedSpace, keyId: string): Promise<KeyRow | undefined>;
+  /** Of all a tenant's keys, revoked ones included. */
+  ids(tenantId: string): Promise<string[]>;
+  /** The names of their flags in Redis. */
+  flags(tenantId: string): Promise<string[]>;
+  /** One row more than the limit. */
+  list(space: SearchedSpace, query: ListQuery): Promise<KeyRow[]>;
+  /**
+   * Changes a key in turn with every other change of the tenant's keys: `decide` sees the key as it is and returns what
+   * to change, or throws; it may be called more than once. Undefined: the tenant has no such key.
+   * Throws `conflict` when it would be the 101st active key.
+   */
+  change(
+    tenantId: string,
+    keyId: string,
+    now: number,
+    decide: (key: KeyRow) => KeyChanges,
+  ): Promise<KeyRow | undefined>;
+  /** Safe to repeat. Undefined: the tenant has no such key. */
+  revoke(tenantId: string, keyId: string): Promise<KeyRow | undefined>;
+}
+
+/** Undefined leaves a field as it is, null takes it away. */
+export type KeyChanges = {
+  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous' | 'rotatedUnder' | 'revision']?:
+    KeyRow[Name] | undefined;
+} & { [Name in 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests']?: number | null | undefined };
+
+/** The row that a change makes of another. */
+export function applyKeyChanges(key: KeyRow, changes: KeyChanges): KeyRow {
+  const merged: Record<string, unknown> = { ...key, ...definedOf(changes) };
+  // Only optional fields may be null in the changes, so what is left is a row.
+  return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)) as unknown as KeyRow;
+}
+
+function definedOf(changes: KeyChanges): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+}
+
+/** Whether a key is accepted at `now` (milliseconds since the epoch): neither revoked nor expired. */
+export function isActiveKey({ status, expiresAt }: Pick<KeyRow, 'status' | 'expiresAt'>, now: number): boolean {
+  return status === 'active' && (expiresAt ?? Infinity) > now;
+}
+
+export function createKeyRepository(connection: Connection): KeyRepository {
+  const keys = keyModel(connection);
+  const tenants = tenantModel(connection);
+
+  /** Writing the tenant makes concurrent changes take turns, so that none reads before another has written. */
+  async function takeTurn(tenantId: string, session: ClientSession): Promise<void> {
+    const turn = await tenants.updateOne({ _id: tenantId }, { $inc: { keysIssued: 1 } }, { session });
+    if (turn.matchedCount === 0) throw new ServiceError('not_found', 'There is no such tenant.');
+  }
+
+  async function assertRoom(tenantId: string, session: ClientSession, now: number): Promise<void> {
+    const active = { tenantId, status: 'active' } as const;
+    // Each is a range of the index. One query with `$or` behind the common part would read every active row.
+    const most = { session, limit: ACTIVE_KEYS_MAX };
+    const lasting = await keys.countDocuments({ ...active, expiresAt: { $exists: false } }, most);
+    const ending = await keys.countDocuments({ ...active, expiresAt: { $gt: now } }, most);
+    if (lasting + ending < ACTIVE_KEYS_MAX) return;
+    throw new ServiceError(
+      'conflict',
+      `The tenant has ${ACTIVE_KEYS_MAX} active keys, which is the most it may have; revoke one first.`,
+    );
+  }
+
+  return {
+    async insert(row, now) {
+      await connection.transaction(async (session) => {
+        await takeTurn(row.tenantId, session);
+        await assertRoom(row.tenantId, session, now);
+        await keys.create([row], { session });
+      });
+    },
+
+    async change(tenantId, keyId, now, decide) {
+      return connection.transaction(async (session) => {
+        await takeTurn(tenantId, session);
+        const key = await keys.findOne({ _id: keyId, tenantId }, undefined, { session }).lean();
+        if (key === null) return undefined;
+        const changes = decide(key);
+        const changed = applyKeyChanges(key, changes);
+        if (isActiveKey(changed, now) && !isActiveKey(key, now)) await assertRoom(tenantId, session, now);
+        await keys.updateOne({ _id: keyId, tenantId }, toFieldUpdate(changes), { session });
+        return changed;
+      });
+    },
+
+    async find(space, keyId) {
+      return (await keys.findOne({ _id: keyId, ...inSpace(space) }).lean()) ?? undefined;
+    },
+
+    async ids(tenantId) {
+      const rows = await keys.find({ tenantId }, { _id: 1 }).lean();
+      return rows.map(({ _id }) => _id);
+    },
+
+    async flags(tenantId) {
+      const rows = await keys.find({ tenantId }, { revision: 1 }).lean();
+      return rows.map(({ _id: keyId, revision = 0 }) => flagOf({ keyId, revision }));
+    },
+
+    list: (space, query) => listRows(keys, inSpace(space), query),
+
+    async revoke(tenantId, keyId) {
+      await keys.updateOne({ _id: keyId, tenantId }, { $set: { status: 'revoked' } });
+      return (await keys.findOne({ _id: keyId, tenantId }).lean()) ?? undefined;
+    },
+  };
+}
+
+export interface KeySettings {
+  name: string;
+  mode: KeyMode;
+  scopes: readonly Scope[];
+  /** Milliseconds since the epoch. */
+  expiresAt?: number | undefined;
+  rpm?: number | undefined;
+  tpm?: number | undefined;
+  dailyRequests?: number | undefined;
+}
+
+/** Makes a key for a tenant. `value` is the key itself: it is stored nowhere, so this is the only time it can be shown. */
+export async function createKey(
+  { keys, keyPrefix }: { keys: Pick<KeyRepository, 'insert'>; keyPrefix: string },
+  tenantId: string,
+  settings: KeySettings,
+  now: number,
+  keyId = newId('key'),
+): Promise<{ key: KeyRow; value: string }> {
+  const { value, hash, redactedValue } = createApiKey(keyPrefix, settings.mode, randomBase62(26));
+  const key: KeyRow = {
+    _id: keyId,
+    tenantId,
+    hash,
+    redactedValue,
+    name: settings.name,
+    mode: settings.mode,
+    scopes: [...settings.scopes],
+    status: 'active',
+    createdAt: now,
+    ...(settings.expiresAt === undefined ? {} : { expiresAt: settings.expiresAt }),
+    ...(settings.rpm === undefined ? {} : { rpm: settings.rpm }),
+    ...(settings.tpm === undefined ? {} : { tpm: settings.tpm }),
+    ...(settings.dailyRequests === undefined ? {} : { dailyRequests: settings.dailyRequests }),
+  };
+  await keys.insert(key, now);
+  return { key, value };
+}
+
+export interface ExpiringKeys {
+  /** A tenant's active keys that end after `from`, at `to` the latest. */
+  between(tenantId: string, from: number, to: number): Promise<(KeyRow & { expiresAt: number })[]>;
+}
+
+export function createExpiringKeys(connection: Connection): ExpiringKeys {
+  const keys = keyModel(connection);
+  return {
+    async between(tenantId, from, to) {
+      const rows = await keys.find({ tenantId, status: 'active', expiresAt: { $gt: from, $lte: to } }).lean();
+      return rows.flatMap(({ expiresAt, ...key }) => (expiresAt === undefined ? [] : [{ ...key, expiresAt }]));
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import type { Connection } from 'mongoose';
+
+import type { Principal } from '../../domain/principal.ts';
+import { ceilingsOf, DEFAULT_WEIGHT } from '../../domain/limit-defaults.ts';
+import { keyModel } from './key-repository.ts';
+import type { KeyRow } from './key-repository.ts';
+import { tenantModel } from './tenant-repository.ts';
+import type { TenantRow } from './tenant-repository.ts';
+
+export interface PrincipalRepository {
+  /** Undefined: no key has this hash. */
+  findByHash(hash: string): Promise<Principal | undefined>;
+  /** Whom a key stands for, whatever its values; undefined: there is no such key. */
+  findByKey(tenantId: string, keyId: string): Promise<Principal | undefined>;
+  /** Notes when keys were last used, in one write for many. */
+  touch(lastUsedAt: ReadonlyMap<string, number>): Promise<void>;
+}
+
+function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
+  const { tenantRpm: rpm, tenantTpm: tpm, maxInFlight: inFlight } = ceilingsOf(tenant);
+  return {
+    keyId: key._id,
+    tenantId: tenant._id,
+    shard: tenant.shard,
+    mode: key.mode,
+    scopes: key.scopes,
+    keyStatus: key.status,
+    ...(key.revision === undefined ? {} : { revision: key.revision }),
+    tenantStatus: tenant.status,
+    limits: {
+      rpm: key.rpm ?? tenant.rpm,
+      tpm: key.tpm ?? tenant.tpm,
+      dailyRequests: key.dailyRequests ?? tenant.dailyRequests,
+      chatRpm: tenant.chatRpm,
+      streamRpm: tenant.streamRpm,
+    },
+    ceilings: { rpm, tpm, inFlight },
+    weight: tenant.weight ?? DEFAULT_WEIGHT,
+    monthlyTokenBudget: tenant.monthlyTokenBudget,
+    testDailyTokens: tenant.testDailyTokens,
+    defaultModel: tenant.defaultModel,
+    onDisconnect: tenant.onDisconnect,
+    ...(tenant.retentionSeconds === undefined ? {} : { retentionSeconds: tenant.retentionSeconds }),
+    ...(key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }),
+    ...(tenant.subject === undefined ? {} : { subject: tenant.subject }),
+    ...(tenant.grade === undefined ? {} : { grade: tenant.grade }),
+    ...(tenant.moderation === undefined ? {} : { moderation: tenant.moderation }),
+  };
+}
+
+export function createPrincipalRepository(connection: Connection): PrincipalRepository {
+  const keys = keyModel(connection);
+  const tenants = tenantModel(connection);
+
+  /** The key whose value this is, or was before a rotation: then it ends with the grace of that value. */
+  async function findKey(hash: string): Promise<KeyRow | undefined> {
+    // One query, because most unknown hashes are invented ones.
+    const key = await keys.findOne({ $or: [{ hash }, { 'previous.hash': hash }] }).lean();
+    if (key === null || key.hash === hash) return key ?? undefined;
+    const value = key.previous?.find((each) => each.hash === hash);
+    if (value === undefined) return undefined;
+    return { ...key, expiresAt: Math.min(key.expiresAt ?? Infinity, value.expiresAt) };
+  }
+
+  return {
+    async findByHash(hash) {
+      const key = await findKey(hash);
+      if (key === undefined) return undefined;
+      const tenant = await tenants.findById(key.tenantId).lean();
+      return tenant === null ? undefined : toPrincipal(key, tenant);
+    },
+
+    async findByKey(tenantId, keyId) {
+      const [key, tenant] = await Promise.all([
+        keys.findOne({ _id: keyId, tenantId }).lean(),
+        tenants.findById(tenantId).lean(),
+      ]);
+      return key === null || tenant === null ? undefined : toPrincipal(key, tenant);
+    },
+
+    async touch(lastUsedAt) {
+      const writes = [...lastUsedAt].map(([_id, time]) => ({
+        updateOne: { filter: { _id }, update: { $max: { lastUsedAt: time } } },
+      }));
+      if (writes.length > 0) await keys.bulkWrite(writes, { ordered: false });
+    },
+  };
+}

@@ -1,0 +1,229 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { ListQuery } from '../../contracts/list-page.ts';
+import type { WebhookEventType } from '../../contracts/webhook-events.ts';
+import { collection, count, number, options, required, text, insertOnce, listRows } from '../collection.ts';
+import type { RowOfSpace } from '../collection.ts';
+
+/** An event that receivers are sent. `_id` is made of tenant, type and cause, so publishing a cause again makes no second one. */
+export interface WebhookEventRow extends RowOfSpace {
+  _id: string;
+  type: WebhookEventType;
+  /** The body as it is signed and sent, the same in every attempt. */
+  bodyJson: string;
+  /** The entity that the event is about: a deletion of the entity finds the event by it. */
+  entityId?: string;
+  /** Milliseconds since the epoch, as all times here. */
+  createdAt: number;
+  /** When MongoDB deletes it. */
+  expiresAt: Date;
+}
+
+/** One POST to a webhook's receiver. */
+export interface DeliveryAttempt {
+  /** When it began. */
+  at: number;
+  durationMs: number;
+  /** The HTTP status of the reply; absent: none came. */
+  status?: number;
+  /** Why it failed, in a sentence of this service; nothing of the reply is stored. */
+  error?: string;
+}
+
+/** One event on its way to one webhook. It has the webhook's mode; callers look the webhook up first, in its space. */
+export interface WebhookDeliveryRow extends RowOfSpace {
+  _id: string;
+  webhookId: string;
+  eventId: string;
+  type: WebhookEventType;
+  status: 'pending' | 'succeeded' | 'failed';
+  /** The latest ones, at most ATTEMPTS_KEPT, oldest first. */
+  attempts: DeliveryAttempt[];
+  /** Failed attempts since it was created or restarted. */
+  failed: number;
+  /** Present while it is pending: when the next attempt is due. During an attempt: when another worker may claim it. */
+  nextAttemptAt?: number;
+  /** A fence, which rises with every claim: only the holder of the latest claim may record its attempt. */
+  claim: number;
+  /** Present during an attempt: when its claim ends. */
+  claimedUntil?: number;
+  createdAt: number;
+  /** When MongoDB deletes it. */
+  expiresAt: Date;
+}
+
+const webhookEventSchema = new Schema<WebhookEventRow>(
+  {
+    _id: required,
+    tenantId: required,
+    mode: text,
+    type: required,
+    bodyJson: required,
+    entityId: text,
+    createdAt: count,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, entityId: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+const deliveryAttempt = new Schema<DeliveryAttempt>(
+  { at: count, durationMs: count, status: number, error: text },
+  { _id: false },
+);
+
+const webhookDeliverySchema = new Schema<WebhookDeliveryRow>(
+  {
+    _id: required,
+    tenantId: required,
+    mode: text,
+    webhookId: required,
+    eventId: required,
+    type: required,
+    status: required,
+    attempts: [deliveryAttempt],
+    failed: count,
+    nextAttemptAt: number,
+    claim: count,
+    claimedUntil: number,
+    createdAt: count,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, webhookId: 1, createdAt: -1 })
+  .index({ tenantId: 1, webhookId: 1, status: 1, nextAttemptAt: 1 })
+  .index({ status: 1, nextAttemptAt: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const webhookEventModel = collection<WebhookEventRow>('WebhookEvent', 'webhook_events', webhookEventSchema);
+
+export const webhookDeliveryModel = collection<WebhookDeliveryRow>(
+  'WebhookDelivery',
+  'webhook_deliveries',
+  webhookDeliverySchema,
+);
+
+/** The result of an attempt. With the status `pending`, and only then, it has `nextAttemptAt`. */
+interface AttemptResult {
+  attempt: DeliveryAttempt;
+  status: WebhookDeliveryRow['status'];
+  nextAttemptAt?: number;
+}
+
+interface DueWebhook {
+  tenantId: string;
+  webhookId: string;
+}
+
+export interface WebhookDeliveryRepository {
+  /** Rows that are stored already stay as they are, so it is safe to repeat. Events go first: every delivery has its event. */
+  insert(events: readonly WebhookEventRow[], deliveries: readonly WebhookDeliveryRow[]): Promise<void>;
+  find(tenantId: string, webhookId: string, deliveryId: string): Promise<WebhookDeliveryRow | undefined>;
+  findEvent(tenantId: string, eventId: string): Promise<WebhookEventRow | undefined>;
+  /** One row more than the limit. */
+  list(tenantId: string, webhookId: string, query: ListQuery): Promise<WebhookDeliveryRow[]>;
+  /**
+   * Claims the pending delivery of the webhook that has been due for longest, for `leaseMs`: if nobody records the attempt
+   * by then, another worker may claim it. Undefined: none is due.
+   */
+  claim(tenantId: string, webhookId: string, now: number, leaseMs: number): Promise<WebhookDeliveryRow | undefined>;
+  /** Stores the result of the attempt for which the delivery was claimed. False: it has been claimed again since. */
+  recordAttempt(delivery: WebhookDeliveryRow, result: AttemptResult): Promise<boolean>;
+  /** Makes the delivery due at once, with all its attempts before it. False: an attempt is under way. */
+  restart(delivery: WebhookDeliveryRow, now: number): Promise<boolean>;
+  /** Fails the pending deliveries of a webhook that is disabled or gone. Safe to repeat. */
+  failPending(tenantId: string, webhookId: string): Promise<void>;
+  /** Webhooks of all tenants that have a delivery due, the longest due first, at most `limit`. */
+  due(now: number, limit: number): Promise<DueWebhook[]>;
+}
+
+/** A delivery can be restarted without end, so its list of attempts is bounded. */
+export const ATTEMPTS_KEPT = 50;
+
+/** Inserts the rows that are not stored, and leaves the others as they are. */
+function upsertsOf<Row extends { _id: string }>(rows: readonly Row[]) {
+  return rows.map(({ _id, ...rest }) => ({
+    updateOne: { filter: { _id }, update: { $setOnInsert: rest }, upsert: true },
+  }));
+}
+
+export function createWebhookDeliveryRepository(connection: Connection): WebhookDeliveryRepository {
+  const events = webhookEventModel(connection);
+  const deliveries = webhookDeliveryModel(connection);
+
+  return {
+    async insert(newEvents, newDeliveries) {
+      await insertOnce(events.bulkWrite(upsertsOf(newEvents), { ordered: false }));
+      await insertOnce(deliveries.bulkWrite(upsertsOf(newDeliveries), { ordered: false }));
+    },
+
+    async find(tenantId, webhookId, deliveryId) {
+      return (await deliveries.findOne({ _id: deliveryId, tenantId, webhookId }).lean()) ?? undefined;
+    },
+
+    async findEvent(tenantId, eventId) {
+      return (await events.findOne({ _id: eventId, tenantId }).lean()) ?? undefined;
+    },
+
+    list: (tenantId, webhookId, query) => listRows(deliveries, { tenantId, webhookId }, query),
+
+    async claim(tenantId, webhookId, now, leaseMs) {
+      const until = now + leaseMs;
+      const taken = await deliveries
+        .findOneAndUpdate(
+          { tenantId, webhookId, status: 'pending', nextAttemptAt: { $lte: now } },
+          { $set: { nextAttemptAt: until, claimedUntil: until }, $inc: { claim: 1 } },
+          { sort: { nextAttemptAt: 1 }, returnDocument: 'after' },
+        )
+        .lean();
+      return taken ?? undefined;
+    },
+
+    async recordAttempt({ _id, tenantId, claim }, { attempt, status, nextAttemptAt }) {
+      const { matchedCount } = await deliveries.updateOne(
+        { _id, tenantId, claim },
+        {
+          $set: { status, ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }) },
+          $unset: { claimedUntil: 1, ...(nextAttemptAt === undefined ? { nextAttemptAt: 1 } : {}) },
+          $inc: { failed: status === 'succeeded' ? 0 : 1 },
+          $push: { attempts: { $each: [attempt], $slice: -ATTEMPTS_KEPT } },
+        },
+      );
+      return matchedCount === 1;
+    },
+
+    async restart({ _id, tenantId, webhookId, claim }, now) {
+      const { matchedCount } = await deliveries.updateOne(
+        {
+          _id,
+          tenantId,
+          webhookId,
+          claim,
+          $or: [{ claimedUntil: { $exists: false } }, { claimedUntil: { $lte: now } }],
+        },
+        { $set: { status: 'pending', nextAttemptAt: now, failed: 0 }, $unset: { claimedUntil: 1 }, $inc: { claim: 1 } },
+      );
+      return matchedCount === 1;
+    },
+
+    async failPending(tenantId, webhookId) {
+      await deliveries.updateMany(
+        { tenantId, webhookId, status: 'pending' },
+        { $set: { status: 'failed' }, $unset: { nextAttemptAt: 1, claimedUntil: 1 }, $inc: { claim: 1 } },
+      );
+    },
+
+    async due(now, limit) {
+      const found = await deliveries.aggregate<{ _id: string; tenantId: string }>([
+        { $match: { status: 'pending', nextAttemptAt: { $lte: now } } },
+        { $group: { _id: '$webhookId', tenantId: { $first: '$tenantId' }, since: { $min: '$nextAttemptAt' } } },
+        { $sort: { since: 1 } },
+        { $limit: limit },
+      ]);
+      return found.map(({ _id, tenantId }) => ({ webhookId: _id, tenantId }));
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { KeyMode, SearchedSpace, Space } from '../../contracts/space.ts';
+import type { ListQuery } from '../../contracts/list-page.ts';
+import type { WebhookEventType } from '../../contracts/webhook-events.ts';
+import { ServiceError } from '../../errors/service-error.ts';
+import { collection, count, number, options, required, text, toFieldUpdate, listRows, inSpace } from '../collection.ts';
+import type { RowOfSpace } from '../collection.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import { webhookDeliveryModel } from './webhook-delivery-repository.ts';
+
+/** A signing secret before the latest rotation. */
+interface PreviousSecret {
+  encrypted: string;
+  /** It signs until then. */
+  expiresAt: number;
+}
+
+export interface WebhookRow extends RowOfSpace {
+  _id: string;
+  url: string;
+  events: WebhookEventType[];
+  description: string;
+  status: 'active' | 'disabled';
+  /** `request`: the tenant asked for it; `gone`: the receiver answered 410; `failing`: it failed for days. */
+  disabledReason?: 'request' | 'gone' | 'failing';
+  /** AES-256-GCM, see shared/mongo/credentials.ts. */
+  encryptedSecret: string;
+  previousSecrets?: PreviousSecret[];
+  /** The run under an `Idempotency-Key` that rotated the secret last. */
+  rotatedUnder?: string;
+  /** When the first attempt since the latest success failed, and how many have failed since; absent after a success. */
+  failingSince?: number;
+  failures?: number;
+  /** The latest attempt succeeded but took long. */
+  slow?: boolean;
+  createdAt: number;
+}
+
+const previousSecret = new Schema<PreviousSecret>({ encrypted: required, expiresAt: count }, { _id: false });
+
+const webhookSchema = new Schema<WebhookRow>(
+  {
+    _id: required,
+    tenantId: required,
+    mode: text,
+    url: required,
+    events: [String],
+    description: text,
+    status: required,
+    disabledReason: text,
+    encryptedSecret: required,
+    previousSecrets: { type: [previousSecret], default: undefined },
+    rotatedUnder: text,
+    failingSince: number,
+    failures: number,
+    slow: { type: Boolean },
+    createdAt: count,
+  },
+  options,
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ events: 1 });
+
+export const webhookModel = collection<WebhookRow>('Webhook', 'webhooks', webhookSchema);
+
+/** Webhooks of one mode that a tenant may have, disabled ones included. */
+export const WEBHOOKS_MAX = 20;
+
+/** Undefined leaves a field as it is, null takes it away. */
+export type WebhookChanges = {
+  [Name in 'url' | 'events' | 'description' | 'status' | 'encryptedSecret' | 'rotatedUnder']?:
+    WebhookRow[Name] | undefined;
+} & {
+  [Name in 'disabledReason' | 'previousSecrets' | 'failingSince' | 'failures' | 'slow']?:
+    WebhookRow[Name] | null | undefined;
+};
+
+/** A webhook that listens for a type of event. */
+export interface Subscriber {
+  webhookId: string;
+  mode: KeyMode;
+}
+
+export interface WebhookRepository {
+  /** Throws `conflict` when the tenant has 20 of this mode; exact under concurrent calls. */
+  insert(row: WebhookRow): Promise<void>;
+  find(space: SearchedSpace, webhookId: string): Promise<WebhookRow | undefined>;
+  /** One row more than the limit. */
+  list(space: Space, query: ListQuery): Promise<WebhookRow[]>;
+  /** Undefined: the space has no such webhook. */
+  change(space: SearchedSpace, webhookId: string, changes: WebhookChanges): Promise<WebhookRow | undefined>;
+  /** Changes the webhook if it still has the secret that `row` has. False: another call has rotated it. */
+  replaceSecret(row: WebhookRow, changes: WebhookChanges): Promise<boolean>;
+  /** Disables a webhook whose receiver is gone or keeps failing. False: it was not active any more. */
+  disable(tenantId: string, webhookId: string, reason: 'gone' | 'failing'): Promise<boolean>;
+  /** Deletes the webhook and its deliveries. False: the space has no such webhook. */
+  remove(space: Space, webhookId: string): Promise<boolean>;
+  /** The active webhooks of a tenant by event type. */
+  subscriptions(tenantId: string): Promise<Map<WebhookEventType, Subscriber[]>>;
+  /** The tenants that have an active webhook for a type of event. */
+  tenantsWith(type: WebhookEventType): Promise<string[]>;
+}
+
+export function createWebhookRepository(connection: Connection): WebhookRepository {
+  const tenants = tenantModel(connection);
+  const webhooks = webhookModel(connection);
+  const webhookDeliveries = webhookDeliveryModel(connection);
+
+  async function find(space: SearchedSpace, webhookId: string): Promise<WebhookRow | undefined> {
+    return (await webhooks.findOne({ _id: webhookId, ...inSpace(space) }).lean()) ?? undefined;
+  }
+
+  return {
+    find,
+
+    async insert(row) {
+      const { tenantId, mode = 'live' } = row;
+      await connection.transaction(async (session) => {
+        // Writing the tenant makes concurrent calls take turns.
+        await tenants.updateOne({ _id: tenantId }, { $inc: { webhooksMade: 1 } }, { session });
+        const count = await webhooks.countDocuments(inSpace({ tenantId, mode }), { session });
+        if (count >= WEBHOOKS_MAX) {
+          throw new ServiceError(
+            'conflict',
+            `The tenant has ${WEBHOOKS_MAX} ${mode} webhooks, which is the most it may have; delete one first.`,
+          );
+        }
+        await webhooks.create([row], { session });
+      });
+    },
+
+    list: (space, query) => listRows(webhooks, inSpace(space), query),
+
+    async change(space, webhookId, changes) {
+      await webhooks.updateOne({ _id: webhookId, ...inSpace(space) }, toFieldUpdate(changes));
+      return find(space, webhookId);
+    },
+
+    async replaceSecret({ _id, tenantId, encryptedSecret }, changes) {
+      const { matchedCount } = await webhooks.updateOne({ _id, tenantId, encryptedSecret }, toFieldUpdate(changes));
+      return matchedCount === 1;
+    },
+
+    async disable(tenantId, webhookId, disabledReason) {
+      const { matchedCount } = await webhooks.updateOne(
+        { _id: webhookId, tenantId, status: 'active' },
+        { $set: { status: 'disabled', disabledReason } },
+      );
+      return matchedCount === 1;
+    },
+
+    async remove(space, webhookId) {
+      const { deletedCount } = await webhooks.deleteOne({ _id: webhookId, ...inSpace(space) });
+      if (deletedCount === 1) await webhookDeliveries.deleteMany({ tenantId: space.tenantId, webhookId });
+      return deletedCount === 1;
+    },
+
+    async subscriptions(tenantId) {
+      const rows = await webhooks.find({ tenantId, status: 'active' }, { events: 1, mode: 1 }).lean();
+      const byType = new Map<WebhookEventType, Subscriber[]>();
+      for (const { _id: webhookId, mode = 'live', events } of rows)
+        for (const type of events) byType.set(type, [...(byType.get(type) ?? []), { webhookId, mode }]);
+      return byType;
+    },
+
+    tenantsWith: (type) => webhooks.distinct('tenantId', { events: type, status: 'active' }),
+  };
+}

@@ -1,0 +1,130 @@
+import { Queue } from 'bullmq';
+
+import { JOBS } from '../contracts/jobs.ts';
+import type {
+  ChatJob,
+  ComplianceJob,
+  JobPayload,
+  JobQueueName,
+  QueueName,
+  WebhookJob,
+  WebhookQueueName,
+} from '../contracts/jobs.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+
+/** Events older than this are of no use: nobody waits on them (docs/architecture/facts.md section 3, the relay). */
+const EVENTS_KEPT = 100;
+
+export interface OpenQueueOptions {
+  /** Must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
+  client: RedisClient;
+  /** Of the queue's keys. */
+  prefix: string;
+  onError: (error: Error) => void;
+}
+
+/** BullMQ's own type with all that it would otherwise guess of the payload. */
+type QueueOf<Payload> = Queue<Payload, unknown, string, Payload, unknown, string>;
+
+export interface JobQueue<Name extends JobQueueName> {
+  /** For those who watch it. */
+  queue: QueueOf<JobPayload<Name>>;
+  /** Adds a job with the options of the catalogue; does nothing where one with this id waits or runs already. */
+  add(jobId: string, payload: JobPayload<Name>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens a queue of the catalogue. */
+export function openQueue<Name extends JobQueueName>(
+  name: Name,
+  { client, prefix, onError }: OpenQueueOptions,
+): JobQueue<Name> {
+  const { job, attempts, removeOnComplete, removeOnFail } = JOBS[name];
+  const queue: QueueOf<JobPayload<Name>> = new Queue(name, {
+    connection: client,
+    prefix,
+    streams: { events: { maxLen: EVENTS_KEPT } },
+  });
+  queue.on('error', onError);
+  return {
+    queue,
+    async add(jobId, payload) {
+      // One that has failed stays for people to see; what is due must not wait behind it.
+      if ((await queue.getJobState(jobId)) === 'failed') await queue.remove(jobId);
+      await queue.add(job, payload, { jobId, attempts, removeOnComplete, removeOnFail });
+    },
+    close: () => queue.close(),
+  };
+}
+
+/** One BullMQ queue for each name and shard; its keys carry the shard's hash tag. */
+export interface ChatQueues {
+  /** For those who watch it. Jobs of requests are added with their admission, see bullmq-layout.ts. */
+  queue(shard: number, name: QueueName): Queue<ChatJob>;
+  close(): Promise<void>;
+}
+
+/** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
+export function createChatQueues(client: RedisClient, keyspace: Keyspace, onError: (error: Error) => void): ChatQueues {
+  const queues = new Map<string, JobQueue<QueueName>>();
+
+  function open(shard: number, name: QueueName): JobQueue<QueueName> {
+    const { tag: prefix } = keyspace.shard(shard);
+    const id = `${prefix}:${name}`;
+    const found = queues.get(id) ?? openQueue(name, { client, prefix, onError });
+    queues.set(id, found);
+    return found;
+  }
+
+  return {
+    queue: (shard, name) => open(shard, name).queue,
+    async close() {
+      await Promise.all([...queues.values()].map((queue) => queue.close()));
+    },
+  };
+}
+
+/**
+ * Says which webhooks have something to deliver; what, and when, stands in MongoDB. A job is a webhook's, not a
+ * delivery's, so one receiver never takes more than one place, however much waits for it.
+ */
+export interface WebhookQueue {
+  /** Does nothing where the webhook has a job in this queue already. */
+  add(name: WebhookQueueName, job: WebhookJob): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
+export function createWebhookQueue(
+  client: RedisClient,
+  keyspace: Keyspace,
+  onError: (error: Error) => void,
+): WebhookQueue {
+  const options = { client, prefix: keyspace.webhooks, onError };
+  const queues = { webhooks: openQueue('webhooks', options), 'webhooks-slow': openQueue('webhooks-slow', options) };
+
+  return {
+    add: (name, job) => queues[name].add(job.webhookId, job),
+    async close() {
+      await Promise.all(Object.values(queues).map((queue) => queue.close()));
+    },
+  };
+}
+
+/** Says that an export or a deletion has something to do; what, and how far it is, stands in MongoDB. */
+export interface ComplianceQueue {
+  /** Does nothing where it is queued already. */
+  add(job: ComplianceJob): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
+export function createComplianceQueue(
+  client: RedisClient,
+  keyspace: Keyspace,
+  onError: (error: Error) => void,
+): ComplianceQueue {
+  const queue = openQueue('compliance', { client, prefix: keyspace.compliance, onError });
+  return { add: (job) => queue.add(job.jobId, job), close: () => queue.close() };
+}

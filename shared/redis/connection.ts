@@ -1,0 +1,281 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+
+import { Cluster, Redis } from 'ioredis';
+import type { RedisOptions } from 'ioredis';
+
+import type { Closer } from '../lifecycle/closer.ts';
+import type { Logger } from '../logging/logger.ts';
+import type { Keyspace } from './keyspace.ts';
+import { reasonOf, redisStartFault, rememberRejections } from './redis-faults.ts';
+import { parseRedisUrl } from './redis-target.ts';
+import type { Group, SentinelAccess, TlsFiles } from './redis-target.ts';
+import { assertSuitable } from './server-check.ts';
+
+/**
+ * Lets all commands of one turn of the event loop share a write. Each command goes to the socket by itself and in order,
+ * pipelines and transactions included; the socket holds them back until the turn ends. ioredis's own auto-pipelining copies
+ * every defined script onto a pipeline each turn, and lets commands wait for the answers of the turn before
+ * (docs/benchmarks/performance-log.md).
+ */
+export function corkTurns(client: Redis): Redis {
+  const send = client.sendCommand.bind(client);
+  const duplicate = client.duplicate.bind(client);
+  /** The socket that is corked in this turn; a reconnect brings another one. */
+  let corked: Redis['stream'] | undefined;
+
+  function cork(socket: Redis['stream']): void {
+    corked = socket;
+    socket.cork();
+    setImmediate(() => {
+      if (corked === socket) corked = undefined;
+      // Does nothing if the socket has ended: ioredis repeats what has no answer.
+      socket.uncork();
+    });
+  }
+
+  client.sendCommand = (command, stream) => {
+    if (client.status === 'ready' && client.stream !== corked) cork(client.stream);
+    return send(command, stream);
+  };
+  // BullMQ duplicates its connection to wait for jobs.
+  client.duplicate = (override) => {
+    const copy = duplicate(override);
+    corkTurns(copy);
+    return copy;
+  };
+  return client;
+}
+
+/**
+ * A connection that brings no answer for this long has lost its server: a master that hangs, or is cut off, closes nothing.
+ * The commands then go to the server that has taken over.
+ */
+const SILENT_MS = 5_000;
+/** As above, for connections whose calls block: those of BullMQ do for up to 10 s. */
+export const BLOCKED_MS = 12_000;
+/** Connections that ask for nothing hear of a fail-over by this: those of subscribers above all. */
+const LOOK_EVERY_MS = 2_000;
+const CLOSED = 'Connection is closed.';
+
+/**
+ * `producer`: calls of an HTTP request, fails fast. `worker`: waits for Redis to come back (BullMQ asks for it).
+ * `subscriber`: pub/sub only, never shared.
+ */
+export type ConnectionRole = 'producer' | 'worker' | 'subscriber';
+
+/** `replyMapping` would be part of a client's type. */
+export type NodeOptions = Omit<RedisOptions, 'replyMapping'>;
+
+type ErrorHandlers = Record<'connectionClosed' | 'defaults', () => void>;
+
+/** A cluster client whose commands wait for the cluster, as those of a single connection do for its server. */
+class PatientCluster extends Cluster {
+  override handleError(error: Error, ttl: { value?: unknown }, handlers: ErrorHandlers): void {
+    // Without any node left the cluster connects again, and ioredis would give up what was under way.
+    if (error.message === CLOSED && this.status !== 'ready' && this.status !== 'end') handlers.connectionClosed();
+    else super.handleError(error, ttl, handlers);
+  }
+}
+
+/**
+ * Opens nothing yet. Commands of one turn share a write to each server, but no pipeline: ioredis puts a script into the
+ * pipeline of its first argument, which is the number of its keys, and then rejects the whole pipeline where its keys
+ * are of two masters (compare redis/ioredis issue 2109).
+ */
+function createCluster(nodes: { host: string; port: number }[], role: ConnectionRole, options: NodeOptions): Cluster {
+  const settings = {
+    redisOptions: { ...options, socketTimeout: SILENT_MS },
+    lazyConnect: true,
+    enableOfflineQueue: role !== 'producer',
+    shardedSubscribers: role === 'subscriber',
+    // A certificate is of a name, which ioredis would replace by its address.
+    ...(options.tls === undefined
+      ? {}
+      : {
+          dnsLookup: (name: string, done: (error: null, address: string) => void) => {
+            done(null, name);
+          },
+        }),
+  };
+  // ioredis gives up after 16 tries, 1.6 s: a caller's request has ended by then, and a worker waits.
+  const cluster =
+    role === 'producer'
+      ? new Cluster(nodes, settings)
+      : new PatientCluster(nodes, { ...settings, maxRedirections: Infinity });
+  cluster.on('+node', corkTurns);
+  lookNowAndThen(cluster);
+  return cluster;
+}
+
+/** ioredis's own `slotsRefreshInterval` goes on after `quit` where that meets a refresh, and keeps the process alive. */
+function lookNowAndThen(cluster: Cluster): void {
+  const timer = setInterval(() => {
+    if (cluster.status === 'ready') cluster.refreshSlotsCache();
+  }, LOOK_EVERY_MS);
+  timer.unref();
+  cluster.once('end', () => {
+    clearInterval(timer);
+  });
+}
+
+/**
+ * The two connections of a process: one for commands, one for pub/sub. Rejects with one sentence where Redis cannot be
+ * reached, may evict keys or refuses what this service does.
+ */
+export async function openRedis(
+  url: string,
+  role: Exclude<ConnectionRole, 'subscriber'>,
+  { keyspace, log, closer }: { keyspace: Keyspace; log: Logger; closer: Closer },
+): Promise<{ redis: RedisClient; subscriber: RedisClient }> {
+  const redis = createRedis(url, role);
+  closer.defer('redis', () =>
+    redis.quit().catch(() => {
+      redis.disconnect();
+    }),
+  );
+  await connectRedis(redis);
+  for (const advice of await assertSuitable(redis, keyspace)) log.warn(advice);
+  const subscriber = createRedis(url, 'subscriber');
+  closer.defer('subscriber', () => {
+    subscriber.disconnect();
+  });
+  await connectRedis(subscriber);
+  const timer = setInterval(() => {
+    // A subscriber asks for nothing else, and would not see that nobody is there any more.
+    subscriber.ping().catch(() => undefined);
+  }, LOOK_EVERY_MS);
+  timer.unref();
+  closer.defer('subscriber ping', () => {
+    clearInterval(timer);
+  });
+  for (const client of [redis, subscriber]) {
+    client.on('error', (error: Error) => {
+      log.warn('Redis reported an error.', { error });
+    });
+  }
+  return { redis, subscriber };
+}
+
+export type RedisClient = Redis | Cluster;
+
+/**
+ * Every call of a request has a limit: with Redis away the caller gets its 503 within 2 s
+ * (docs/architecture/facts.md section 3).
+ */
+const COMMAND_TIMEOUT_MS = 1_500;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** A client asks the servers of a cluster in turn, and one that hangs, or whose machine is gone, takes `SILENT_MS`. */
+const CONNECT_CLUSTER_MS = 12_000;
+/** ioredis's own back-off grows to 5 s; streams should be back sooner. */
+const RECONNECT_MAX_MS = 1_000;
+
+function optionsFor(role: ConnectionRole) {
+  const common = {
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    retryStrategy: (times: number) => Math.min(times * 50, RECONNECT_MAX_MS),
+    // A server that has become a replica says so on connections that stay open: another address, or the same one a
+    // moment later, has the master. 2: the command is sent again there.
+    reconnectOnError: (error: Error) => (error.message.startsWith('READONLY ') ? 2 : false),
+    lazyConnect: true,
+  } satisfies NodeOptions;
+  if (role !== 'producer') return { ...common, maxRetriesPerRequest: null };
+  return {
+    ...common,
+    maxRetriesPerRequest: 1,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    enableOfflineQueue: false,
+  };
+}
+
+/** What of TLS differs from Node.js's own settings. Throws where a file cannot be read or is none of PEM. */
+function readTls({ ca, cert, key }: TlsFiles) {
+  try {
+    const tls = {
+      ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
+      ...(cert === undefined ? {} : { cert: readFileSync(cert) }),
+      ...(key === undefined ? {} : { key: readFileSync(key) }),
+    };
+    createSecureContext(tls);
+    return tls;
+  } catch (cause) {
+    throw new Error(
+      'A certificate for Redis cannot be used; check REDIS_TLS_CA_FILE, REDIS_TLS_CERT_FILE and REDIS_TLS_KEY_FILE.',
+      { cause },
+    );
+  }
+}
+
+function sentinelOptions(
+  { nodes, name, sentinels }: Group & { name: string; sentinels: SentinelAccess },
+  role: ConnectionRole,
+  tls: object,
+): NodeOptions {
+  const { username, password, isEncrypted } = sentinels;
+  return {
+    sentinels: nodes,
+    name,
+    ...(username === undefined ? {} : { sentinelUsername: username }),
+    ...(password === undefined ? {} : { sentinelPassword: password }),
+    enableTLSForSentinelMode: isEncrypted,
+    ...(isEncrypted ? { sentinelTLS: tls } : {}),
+    // A master that hangs, or is cut off, closes nothing.
+    socketTimeout: role === 'worker' ? BLOCKED_MS : SILENT_MS,
+  };
+}
+
+function createClient(url: string, role: ConnectionRole): RedisClient {
+  const target = parseRedisUrl(url);
+  const options = optionsFor(role);
+  const tls = readTls(target.files);
+  if (target.kind === 'single')
+    return corkTurns(new Redis(target.url, target.url.startsWith('rediss:') ? { ...options, tls } : options));
+  const auth = {
+    ...(target.username === undefined ? {} : { username: target.username }),
+    ...(target.password === undefined ? {} : { password: target.password }),
+  };
+  const common = { ...options, ...auth, ...(target.isEncrypted ? { tls } : {}) };
+  if (target.kind === 'sentinel') return corkTurns(new Redis({ ...common, ...sentinelOptions(target, role, tls) }));
+  return createCluster(target.nodes, role, common);
+}
+
+/** Opens nothing yet: call `connect` (see `connectRedis`). */
+export function createRedis(url: string, role: ConnectionRole): RedisClient {
+  return rememberRejections(createClient(url, role));
+}
+
+function isEncrypted(client: RedisClient): boolean {
+  const options = client instanceof Redis ? client.options : client.options.redisOptions;
+  return options?.tls !== undefined;
+}
+
+/**
+ * Waits until the client is ready: a BullMQ queue on a client that is not ready ends the process
+ * (docs/architecture/facts.md section 5). Rejects with one sentence, which says what is wrong where that can be told, when Redis
+ * cannot be reached within `timeoutMs`.
+ */
+export async function connectRedis(
+  client: RedisClient,
+  timeoutMs = client.isCluster ? CONNECT_CLUSTER_MS : CONNECT_TIMEOUT_MS,
+): Promise<void> {
+  let lastError: unknown;
+  const remember = (error: unknown) => (lastError = error);
+  client.on('error', remember);
+  const timer = new Promise<'late'>((resolve) => setTimeout(resolve, timeoutMs, 'late').unref());
+  const ready = new Promise<'ready'>((resolve) =>
+    client.once('ready', () => {
+      resolve('ready');
+    }),
+  );
+  client.connect().catch(remember);
+  const outcome = await Promise.race([ready, timer]);
+  if (outcome === 'ready') {
+    client.off('error', remember);
+    return;
+  }
+  // Goes on listening: what is under way may fail a moment later, and nobody else would hear of it.
+  client.disconnect();
+  throw new Error(redisStartFault({ error: lastError, isEncrypted: isEncrypted(client) }), {
+    cause: reasonOf(lastError),
+  });
+}

@@ -1,0 +1,66 @@
+import { Cluster } from 'ioredis';
+
+import type { Logger } from '../logging/logger.ts';
+import { repeat } from '../lifecycle/clock.ts';
+import type { RedisClient } from './connection.ts';
+import { inTime } from './time-limits.ts';
+
+/** How full Redis is; on a cluster, the fullest of its masters that answer. */
+export interface MemoryWatch {
+  /** Memory in use as a part of `maxmemory`; 0 where Redis has no limit. */
+  ratio(): number;
+  /** Nothing new may come in, so that what is under way has room to end (docs/spec.md#stores-away). */
+  isFull(): boolean;
+  /** Redis refuses every command that takes memory, those of the queue included. */
+  isExhausted(): boolean;
+  stop(): void;
+}
+
+const LOOK_EVERY_MS = 1_000;
+const FULL_RATIO = 0.9;
+
+function figureOf(info: string, name: string): number {
+  return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+}
+
+/** Redis leaves its buffers for the append-only file and for replicas out of account when it compares with the limit. */
+function ratioOf(info: string): number {
+  const limit = figureOf(info, 'maxmemory');
+  const used = figureOf(info, 'used_memory') - figureOf(info, 'mem_not_counted_for_evict');
+  return limit === 0 ? 0 : used / limit;
+}
+
+/** Looks once a second. While Redis does not answer, what it said last holds. */
+export function watchMemory(client: RedisClient, log: Logger): MemoryWatch {
+  let ratio = 0;
+
+  async function look(): Promise<void> {
+    const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+    const asked = await Promise.allSettled(nodes.map((node) => inTime(node.info('memory'))));
+    const ratios = asked.flatMap((answer) => (answer.status === 'fulfilled' ? [ratioOf(answer.value)] : []));
+    if (ratios.length === 0) return;
+    const was = ratio;
+    ratio = Math.max(...ratios);
+    if (ratio > FULL_RATIO && was <= FULL_RATIO) log.error('Redis is full; new requests wait until it has room.');
+    if (ratio <= FULL_RATIO && was > FULL_RATIO) log.info('Redis has room again.');
+  }
+
+  const looking = repeat(
+    look,
+    () => LOOK_EVERY_MS,
+    () => undefined,
+  );
+  return {
+    ratio: () => ratio,
+    isFull: () => ratio > FULL_RATIO,
+    isExhausted: () => ratio >= 1,
+    stop() {
+      void looking.stop();
+    },
+  };
+}
+
+/** Redis refused a command, or a whole script, because its memory is used up: it has done nothing. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('OOM ');
+}

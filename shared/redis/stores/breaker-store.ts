@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+
+import { unknownCursor } from '../../contracts/list-page.ts';
+import type { ListQuery } from '../../contracts/list-page.ts';
+import { NEW_BREAKER, changeBetween, isNews } from '../../domain/breaker.ts';
+import type { Breaker, BreakerChange } from '../../domain/breaker.ts';
+import type { Emitter } from '../../lifecycle/event-bus.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { onResubscribed } from '../outages.ts';
+import { defineScript } from '../scripts.ts';
+import { inTime } from '../time-limits.ts';
+import { createSharedStates } from './shared-states.ts';
+
+/**
+ * Hears of every breaker that changes. `onMissed` is called after every reconnect, when messages may have been lost.
+ * `client` is a subscriber.
+ */
+export async function listenForBreakers(
+  client: RedisClient,
+  keyspace: Keyspace,
+  onChange: (provider: string, breaker: Breaker) => void,
+  onMissed: () => void,
+): Promise<void> {
+  const { channel } = keyspace.breakers;
+  const receive = (from: string, message: string) => {
+    if (from !== channel) return;
+    const split = message.indexOf('\n');
+    onChange(message.slice(0, split), parseBreaker(message.slice(split + 1)));
+  };
+  client.on('message', receive);
+  client.on('smessage', receive);
+  await (client.isCluster ? client.ssubscribe(channel) : client.subscribe(channel));
+  onResubscribed(client, onMissed);
+}
+
+/** A change as it is kept: the id is Redis's, a time and a number. */
+export interface BreakerEvent extends BreakerChange {
+  id: string;
+}
+
+export interface BreakerSnapshot {
+  /** Redis's clock, which is the one that all times of breakers are of. */
+  now: number;
+  breakers: ReadonlyMap<string, Breaker>;
+}
+
+/** The circuit breakers of all providers, shared by all workers. */
+export interface BreakerStore {
+  readAll(): Promise<BreakerSnapshot>;
+  /**
+   * Makes the next state of the current one, atomically: `next` is called again where another process was faster.
+   * Answers what then holds.
+   */
+  change(
+    provider: string,
+    next: (current: Breaker, now: number) => Breaker,
+  ): Promise<{ breaker: Breaker; now: number }>;
+  /** For a provider that is deleted. */
+  forget(provider: string): Promise<void>;
+  /** One event more than the limit. */
+  events(query: ListQuery): Promise<BreakerEvent[]>;
+}
+
+const EVENT_ID = /^\d{1,20}-\d{1,20}$/;
+
+/** What is no breaker is taken for a new one, which the next change puts in its place: the others are read all the same. */
+function parseBreaker(json: string): Breaker {
+  try {
+    // Only this service writes it.
+    return json === '' ? NEW_BREAKER : (JSON.parse(json) as Breaker);
+  } catch {
+    return NEW_BREAKER;
+  }
+}
+
+function toEvent(id: string, fields: string[]): BreakerEvent {
+  // Only `change` writes it.
+  return { id, ...(JSON.parse(fields[1] ?? '{}') as BreakerChange) };
+}
+
+export interface BreakerEvents {
+  /** A call of this process has changed the state, so there is one event for each change. */
+  'breaker.changed': [change: BreakerChange];
+}
+
+export function createBreakerStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  emitter: Emitter<BreakerEvents>,
+): BreakerStore {
+  const { events } = keyspace.breakers;
+  const shared = createSharedStates(client, keyspace.breakers, parseBreaker);
+
+  return {
+    async readAll() {
+      const { now, states } = await shared.readAll();
+      return { now, breakers: states };
+    },
+
+    async change(provider, next) {
+      const { before, state, now, changedAt } = await shared.change(provider, next, (from, to, time) => {
+        const change = changeBetween(provider, from, to, time);
+        return { event: change === undefined ? '' : JSON.stringify(change), isHeard: isNews(from, to) };
+      });
+      const change = changeBetween(provider, before, state, changedAt);
+      if (change !== undefined) emitter.emit('breaker.changed', change);
+      return { breaker: state, now };
+    },
+
+    forget: shared.forget,
+
+    async events({ limit, after, order }) {
+      if (after !== undefined && !EVENT_ID.test(after)) throw unknownCursor();
+      const count = limit + 1;
+      const from = after === undefined ? undefined : `(${after}`;
+      const rows =
+        order === 'asc'
+          ? await client.xrange(events, from ?? '-', '+', 'COUNT', count)
+          : await client.xrevrange(events, from ?? '+', '-', 'COUNT', count);
+      return rows.map(([id, fields]) => toEvent(id, fields));
+    },
+  };
+}
+
+/** Says whether tiers or providers have changed, so that processes need not reread all of them from MongoDB. */
+export interface RoutingMark {
+  /**
+   * A text that differs from every earlier one once routes have changed; '' before their first change. Rejects if Redis
+   * does not answer within 200 ms. While an earlier call is unanswered, further calls reject at once.
+   */
+  read(): Promise<string>;
+  /**
+   * To be called once MongoDB has a change; safe to repeat. Rejects if Redis refuses or does not answer within 500 ms; the
+   * mark may be set nevertheless.
+   */
+  renew(): Promise<void>;
+}
+
+/** Half a second passes between two looks, and a change has a second (docs/spec.md#administration). */
+const READ_MS = 200;
+/** An administrator waits. Processes that get no answer from Redis either will read MongoDB. */
+const RENEW_MS = 500;
+
+export function createRoutingMark(client: RedisClient, keyspace: Keyspace): RoutingMark {
+  const { mark } = keyspace.routing;
+  const markRoutes = defineScript(client, 'mark-routes');
+  let isAsking = false;
+
+  return {
+    async read() {
+      // A worker's client queues its commands while Redis is unavailable.
+      if (isAsking) throw new Error('Redis has not answered an earlier call');
+      isAsking = true;
+      const answer = client.get(mark).finally(() => (isAsking = false));
+      return (await inTime(answer, READ_MS)) ?? '';
+    },
+
+    async renew() {
+      // Random, not counted: a Redis that comes back without its last second would use a number twice.
+      await inTime(markRoutes([mark], [randomUUID()]), RENEW_MS);
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { newCapacity } from '../../domain/capacity.ts';
+import type { Capacity, CapacityReport } from '../../domain/capacity.ts';
+import { afterReport } from '../../domain/capacity-shares.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { createSharedStates } from './shared-states.ts';
+
+/** Whose capacity it is: a provider's, or one of its models'. */
+export interface CapacityOf {
+  provider: string;
+  /** Undefined: the provider as a whole. */
+  model: string | undefined;
+}
+
+export interface CapacitySnapshot {
+  /** Redis's clock, which is the one that all times of capacities are of. */
+  now: number;
+  capacities: readonly (CapacityOf & { capacity: Capacity })[];
+}
+
+/** How many calls each provider is sent at once, shared by all workers. */
+export interface CapacityStore {
+  /** Renews a worker's share. `ceiling` undefined: it is found. */
+  report(
+    of: CapacityOf,
+    report: CapacityReport,
+    ceiling: number | undefined,
+  ): Promise<{ capacity: Capacity; now: number }>;
+  readAll(): Promise<CapacitySnapshot>;
+  /** For a provider that is changed or deleted: what was found is of another server. */
+  forget(provider: string): Promise<void>;
+}
+
+/** Names of providers have no spaces. */
+const nameOf = ({ provider, model }: CapacityOf) => (model === undefined ? provider : `${provider} ${model}`);
+
+/** What is no capacity is taken for a new one. */
+function parseCapacity(json: string): Capacity {
+  try {
+    // Only this service writes it.
+    return json === '' ? newCapacity() : (JSON.parse(json) as Capacity);
+  } catch {
+    return newCapacity();
+  }
+}
+
+function ofName(name: string): CapacityOf {
+  const space = name.indexOf(' ');
+  return space === -1
+    ? { provider: name, model: undefined }
+    : { provider: name.slice(0, space), model: name.slice(space + 1) };
+}
+
+export function createCapacityStore(client: RedisClient, keyspace: Keyspace): CapacityStore {
+  const shared = createSharedStates(client, keyspace.capacities, parseCapacity);
+
+  return {
+    async report(of, report, ceiling) {
+      const { state, now } = await shared.change(nameOf(of), (current, time) =>
+        afterReport(current, report, ceiling, time),
+      );
+      return { capacity: state, now };
+    },
+
+    async readAll() {
+      const { now, states } = await shared.readAll();
+      const sorted = [...states].sort(([one], [other]) => (one < other ? -1 : 1));
+      return { now, capacities: sorted.map(([name, capacity]) => ({ ...ofName(name), capacity })) };
+    },
+
+    async forget(provider) {
+      const { states } = await shared.readAll();
+      // Shares stay: workers whose calls are in flight hold them.
+      for (const name of states.keys())
+        if (ofName(name).provider === provider)
+          await shared.change(name, ({ shares, version }) => ({ ...newCapacity(), shares, version }));
+    },
+  };
+}

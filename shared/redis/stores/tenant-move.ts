@@ -1,0 +1,301 @@
+import { parseNotice } from '../../contracts/finished-notice.ts';
+import { createOutboxSearch } from '../../requests/outbox.ts';
+import { createRequestEraser } from '../../requests/request-eraser.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { keyPages, streamPages } from '../pages.ts';
+import { defineScript } from '../scripts.ts';
+import { inTime } from '../time-limits.ts';
+
+/** Whose keys are meant: those of a tenant and of its API keys. */
+interface StateOwner {
+  tenantId: string;
+  keyIds: readonly string[];
+}
+
+const AT_ONCE = 100;
+
+/** Empty but for what nobody has tidied up: a tenant that is moved has nothing open and nothing pending. */
+const LEFT_BEHIND: ReadonlySet<string> = new Set(['pend', 'open']);
+
+/** Found by the records of their requests. */
+const BESIDE_RECORDS: ReadonlySet<string> = new Set(['s', 'a', 'b', 'e']);
+
+interface StateKey {
+  /** Behind the shard's prefix. */
+  name: string;
+  /** A request's record, or a part of what it has left. */
+  isAnswer: boolean;
+  isLeftBehind: boolean;
+  /** Whose it is cannot be told any more: it is copied where there is no newer one, and not taken away. */
+  isShared: boolean;
+}
+
+const key = (name: string, more: Partial<StateKey> = {}): StateKey => ({
+  name,
+  isAnswer: false,
+  isLeftBehind: false,
+  isShared: false,
+  ...more,
+});
+
+/** The keys of a tenant on a shard, some at a time; one may come twice. */
+type FindTenantKeys = (shard: number, owner: StateOwner) => AsyncGenerator<StateKey[]>;
+
+function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTenantKeys {
+  const ofTenant = defineScript(client, 'of-tenant');
+  const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
+
+  /** Whose each of some requests is: undefined for another tenant's, null where nobody knows. */
+  async function tenantsOf(shard: number, requestIds: readonly string[], tenantId: string) {
+    const { record } = keyspace.shard(shard);
+    const places = requestIds.length === 0 ? [] : await ofTenant(requestIds.map(record), [tenantId]);
+    const found = new Map<string, string | null>();
+    const candidates = Array.isArray(places) ? places.map((place) => requestIds[Number(place) - 1] ?? '') : [];
+    await Promise.all(candidates.map(async (id) => found.set(id, await client.hget(record(id), 'tenant'))));
+    return found;
+  }
+
+  async function ownRequests(shard: number, requestIds: readonly string[], tenantId: string): Promise<StateKey[]> {
+    const tenants = await tenantsOf(shard, requestIds, tenantId);
+    // Of some records nobody knows whose they are: tombstones.
+    const own = [...tenants].flatMap(([requestId, tenant]) => (tenant === tenantId ? [requestId] : []));
+    return own.flatMap((id) => ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${id}`, { isAnswer: true })));
+  }
+
+  /**
+   * A claim outlives the record of its request where nothing is kept, and names its tenant; its own name is a hash. Those of
+   * versions that did not write the tenant into it are found by the record, or shared.
+   */
+  async function ownClaims(shard: number, names: readonly string[], tenantId: string): Promise<StateKey[]> {
+    if (names.length === 0) return [];
+    const values = await client.mget(names.map((name) => prefixOf(shard) + name));
+    const claims = values.map((value) => value?.split(' ') ?? []);
+    const unnamed = claims.flatMap(([requestId, , owner]) =>
+      requestId === undefined || owner !== undefined ? [] : [requestId],
+    );
+    const tenants = await tenantsOf(shard, unnamed, tenantId);
+    return names.flatMap((name, index) => {
+      const [requestId = '', , owner] = claims[index] ?? [];
+      if (owner !== undefined) return owner === tenantId ? [key(name)] : [];
+      const tenant = tenants.get(requestId);
+      return tenant === undefined ? [] : [key(name, { isShared: tenant === null })];
+    });
+  }
+
+  async function ownOf(shard: number, names: readonly string[], { tenantId, keyIds }: StateOwner): Promise<StateKey[]> {
+    const ids = new Set([tenantId, ...keyIds]);
+    const [requestIds, claims, own]: [string[], string[], StateKey[]] = [[], [], []];
+    for (const name of names) {
+      const kind = name.slice(0, name.indexOf(':'));
+      if (kind === 'r') requestIds.push(name.slice(2));
+      else if (kind === 'idem') claims.push(name);
+      // The flag of the tenant is the mark of its move.
+      else if (!BESIDE_RECORDS.has(kind) && name !== `blocked:${tenantId}` && name.split(':').some((id) => ids.has(id)))
+        own.push(key(name, { isLeftBehind: LEFT_BEHIND.has(kind) }));
+    }
+    const [answers, named] = [await ownRequests(shard, requestIds, tenantId), await ownClaims(shard, claims, tenantId)];
+    return [...answers, ...named, ...own];
+  }
+
+  return async function* (shard: number, owner: StateOwner): AsyncGenerator<StateKey[]> {
+    const prefix = prefixOf(shard);
+    for await (const names of keyPages(client, prefix)) {
+      const own = await ownOf(
+        shard,
+        names.map((name) => name.slice(prefix.length)),
+        owner,
+      );
+      // Where nothing is found, too: whoever goes through them says now and then that it does.
+      for (let from = 0; from === 0 || from < own.length; from += AT_ONCE) yield own.slice(from, from + AT_ONCE);
+    }
+  };
+}
+
+/** What of a tenant is not at rest on a shard. */
+interface OpenWork {
+  /** Requests that wait or run. */
+  requests: number;
+  /** Requests that have ended and are not booked yet, dead letters included. */
+  unsettled: number;
+  /** What webhooks are yet to hear of them: a shard without tenants is served by nobody. */
+  unpublished: number;
+}
+
+/** Counts what keeps a tenant from being moved. */
+type CountOpenWork = (shard: number, tenantId: string) => Promise<OpenWork>;
+
+function createCountOpenWork(client: RedisClient, keyspace: Keyspace): CountOpenWork {
+  const requests = createRequestEraser(client, keyspace);
+  const outbox = createOutboxSearch(client, keyspace);
+
+  async function unsettledOf(shard: number, tenantId: string): Promise<number> {
+    const pending = await client.hlen(keyspace.shard(shard).pending(tenantId));
+    if (pending > 0) return pending;
+    // Of test keys nothing is pending.
+    const isWaiting = (await outbox.find(shard, (record) => record.tenantId === tenantId)) !== undefined;
+    const dead: string[] = [];
+    await outbox.rewriteDeadLetters(shard, (raw) => {
+      if (raw.includes(JSON.stringify(tenantId))) dead.push(raw);
+      return undefined;
+    });
+    return dead.length + (isWaiting ? 1 : 0);
+  }
+
+  async function unpublishedOf(shard: number, tenantId: string): Promise<number> {
+    let count = 0;
+    for await (const rows of streamPages(client, keyspace.shard(shard).notices))
+      count += rows.filter(([, fields]) => parseNotice(fields[1] ?? '')?.tenantId === tenantId).length;
+    return count;
+  }
+
+  async function requestsOf(shard: number, tenantId: string): Promise<number> {
+    let open = 0;
+    for await (const ids of requests.open(shard)) {
+      const found = await requests.look(shard, ids);
+      open += found.filter(
+        (request) => request.tenantId === tenantId && (request.state === 'accepted' || request.state === 'running'),
+      ).length;
+    }
+    return open;
+  }
+
+  // One after the other: what ends meanwhile is then found as a record to settle, and what is settled as a notice.
+  return async (shard, tenantId) => ({
+    requests: await requestsOf(shard, tenantId),
+    unsettled: await unsettledOf(shard, tenantId),
+    unpublished: await unpublishedOf(shard, tenantId),
+  });
+}
+
+/**
+ * All that Redis has of one tenant, for a move to another shard. Writing needs a mark on the shard that is written
+ * (move-marks.ts), so that a process which has been overtaken changes nothing.
+ */
+export interface TenantState {
+  openWork: CountOpenWork;
+  /** Rejects with `Overtaken` where the mark of the target is another one. `onPage` runs between portions. Safe to repeat. */
+  copy(way: { from: number; to: number }, owner: StateOwner, mark: string, onPage: () => Promise<void>): Promise<void>;
+  /**
+   * Takes everything of the tenant away from a shard that does not serve it; answers stay for `lingerMs`, for whoever is
+   * reading one. Rejects as above. Safe to repeat.
+   */
+  clear(shard: number, owner: StateOwner, mark: string, options: ClearOptions): Promise<void>;
+}
+
+interface ClearOptions {
+  lingerMs: number;
+  onPage?: () => Promise<void>;
+}
+
+/** The move is another process's. */
+export class Overtaken extends Error {
+  override readonly name = 'Overtaken';
+  constructor() {
+    super('The move of the tenant is in other hands');
+  }
+}
+
+export function createTenantState(client: RedisClient, keyspace: Keyspace): TenantState {
+  const bring = defineScript(client, 'bring-key');
+  const clearKeys = defineScript(client, 'clear-keys');
+  const keysOf = createFindTenantKeys(client, keyspace);
+  const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
+
+  async function copyOne(
+    { from, to }: { from: number; to: number },
+    { name, isShared }: StateKey,
+    mark: string,
+    tenantId: string,
+  ): Promise<void> {
+    const source = prefixOf(from) + name;
+    const [value, expiresAt] = await Promise.all([client.dumpBuffer(source), client.pexpiretime(source)]);
+    // -2: there is no such key.
+    if (expiresAt === -2) return;
+    const keys = [keyspace.shard(to).blocked(tenantId), prefixOf(to) + name];
+    // Of another tenant, which has been moved before, a newer one may be there; of this one an older one.
+    const stays = isShared ? 1 : 0;
+    const done = await bring(keys, [mark, Math.max(0, expiresAt), value, prefixOf(from), prefixOf(to), stays]);
+    if (done !== 1) throw new Overtaken();
+  }
+
+  return {
+    openWork: createCountOpenWork(client, keyspace),
+
+    async copy(way, owner, mark, onPage) {
+      for await (const own of keysOf(way.from, owner)) {
+        const moving = own.filter(({ isLeftBehind }) => !isLeftBehind);
+        await Promise.all(moving.map((each) => copyOne(way, each, mark, owner.tenantId)));
+        await onPage();
+      }
+    },
+
+    async clear(shard, owner, mark, { lingerMs, onPage }) {
+      for await (const own of keysOf(shard, owner)) {
+        const gone = own.filter(({ isShared }) => !isShared);
+        for (const isAnswer of [false, true]) {
+          const names = gone.filter((each) => each.isAnswer === isAnswer).map(({ name }) => prefixOf(shard) + name);
+          if (names.length === 0) continue;
+          const keys = [keyspace.shard(shard).blocked(owner.tenantId), ...names];
+          if ((await clearKeys(keys, [mark, isAnswer ? lingerMs : 0])) !== 1) throw new Overtaken();
+        }
+        await onPage?.();
+      }
+    },
+  };
+}
+
+/** Longer than any cached principal may live, as for the flags of revoked keys. */
+const MOVED_MS = 24 * 60 * 60_000;
+
+/** The mark with which a move closes a shard for its tenant. */
+export const movingMark = (token: string): string => `moving ${token}`;
+/** The mark on a tenant's former shard, which says where the tenant is. */
+export const movedMark = (shard: number): string => `moved ${shard}`;
+
+/** The shard to which a tenant has moved; undefined: it is on its way. */
+export function readMark(mark: string): number | undefined {
+  const shard = /^moved (\d+)$/.exec(mark)?.[1];
+  return shard === undefined ? undefined : Number(shard);
+}
+
+/**
+ * The marks of tenants that are moved. Admission reads them, so a process that knows only the former shard cannot admit
+ * anything there (docs/decisions/0002-tenant-shards.md).
+ */
+export interface MoveMarks {
+  /** From now on this shard admits nothing of the tenant. */
+  close(shard: number, tenantId: string, token: string): Promise<void>;
+  isClosed(shard: number, tenantId: string, token: string): Promise<boolean>;
+  /** Takes this very mark away. */
+  take(shard: number, tenantId: string, mark: string): Promise<void>;
+  /** Whoever comes here finds the tenant on `to`, in place of this very mark ('' any). False: it is not there. */
+  leave(shard: number, tenantId: string, mark: string, to: number): Promise<boolean>;
+  /** The mark of a move, whichever; undefined: the shard is open. */
+  find(shard: number, tenantId: string): Promise<string | undefined>;
+}
+
+export function createMoveMarks(client: RedisClient, keyspace: Keyspace): MoveMarks {
+  const mark = defineScript(client, 'mark-move');
+
+  async function change(shard: number, tenantId: string, from: string, to: string, lifeMs: number): Promise<boolean> {
+    return (await inTime(mark([keyspace.shard(shard).blocked(tenantId)], [from, to, lifeMs]))) === 1;
+  }
+
+  async function find(shard: number, tenantId: string): Promise<string | undefined> {
+    const found = await inTime(client.get(keyspace.shard(shard).blocked(tenantId)));
+    return found === null || found === '1' ? undefined : found;
+  }
+
+  return {
+    find,
+    async close(shard, tenantId, token) {
+      await change(shard, tenantId, '', movingMark(token), 0);
+    },
+    isClosed: async (shard, tenantId, token) => (await find(shard, tenantId)) === movingMark(token),
+    async take(shard, tenantId, own) {
+      await change(shard, tenantId, own, '', 0);
+    },
+    leave: (shard, tenantId, own, to) => change(shard, tenantId, own, movedMark(to), MOVED_MS),
+  };
+}

@@ -1,0 +1,286 @@
+import { encodeEntry } from '../contracts/events.ts';
+import type { Terminal } from '../contracts/events.ts';
+import {
+  ADDRESS_FAILURES_PER_MINUTE,
+  LOOKUPS_PER_MINUTE,
+  TENANT_LOOKUPS_PER_MINUTE,
+  tenantCallsPerMinute,
+} from '../domain/limit-defaults.ts';
+import { flagOf } from '../domain/principal.ts';
+import type { Principal } from '../domain/principal.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { createShardClocks, timely } from '../redis/deadline-script.ts';
+import type { ShardClocks, TimedReply } from '../redis/deadline-script.ts';
+import { acceptedKeys } from '../redis/keyspace.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { defineScript, defineTimedScript } from '../redis/scripts.ts';
+import type { ScriptReply } from '../redis/scripts.ts';
+import { readMark } from '../redis/stores/tenant-move.ts';
+import { toAdmitCall } from './admit-arguments.ts';
+import type { AdmissionRequest } from './admit-arguments.ts';
+import { TOMBSTONE_MS } from './record-store.ts';
+
+/**
+ * What admission decided. `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call
+ * with the same Idempotency-Key made the request. `changed`: the key allows less than when it was looked up. `moved`: the
+ * tenant is on another shard; `moving`: on its way there.
+ * `tenant_calls`: all keys of the tenant together make too many calls beside chat. `lane`: the queue is full;
+ * `lane_share`: this tenant's part of it is. Any other verdict names what refused the request.
+ */
+export type Verdict =
+  | 'admitted'
+  | 'void'
+  | 'joined'
+  | 'revoked'
+  | 'changed'
+  | 'suspended'
+  | 'rpm'
+  | 'throttle'
+  | 'daily'
+  | 'tpm'
+  | 'test_tokens'
+  | 'test_tokens_in_flight'
+  | 'credits'
+  | 'credits_in_flight'
+  | 'budget'
+  | 'budget_in_flight'
+  | 'lane'
+  | 'lane_share'
+  | 'tenant_calls'
+  | 'tenant_rpm'
+  | 'tenant_tpm'
+  | 'unpaid'
+  | 'max_in_flight'
+  | 'moved'
+  | 'moving'
+  | 'load';
+
+/** The figures behind the rate-limit headers, as they are after the call. */
+export interface WindowFigures {
+  requests: number;
+  requestsResetMs: number;
+  tokens: number;
+  tokensResetMs: number;
+}
+
+export interface Admission extends WindowFigures {
+  verdict: Verdict;
+  retryAfterMs: number;
+  /** Tokens held for the request. */
+  estimateTokens: number;
+  /** Place in the order of acceptance within the shard. */
+  seq: number;
+  /** The server's clock, milliseconds since the epoch. */
+  now: number;
+  /** With `joined`: the request that runs under the Idempotency-Key, and its body's fingerprint. */
+  joined?: { requestId: string; fingerprint: string };
+  /** With `moved`: the tenant's shard. */
+  movedTo?: number;
+}
+
+/** A move takes some seconds. */
+const MOVING_RETRY_MS = 2_000;
+
+/** The verdict, and what follows it as numbers; text becomes NaN. Throws on a reply that is no list. */
+function numbersOf(reply: ScriptReply): { verdict: string; numbers: number[] } {
+  if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
+  return { verdict: String(reply[0]), numbers: reply.slice(1).map(Number) };
+}
+
+/** Position of the server's clock among the numbers of a reply; the verdict `late` has only that number. */
+const NOW_AT = 7;
+
+/** Milliseconds since the epoch, by the server's clock. */
+function readTime(reply: ScriptReply): TimedReply {
+  const { verdict, numbers } = numbersOf(reply);
+  const isLate = verdict === 'late';
+  return { isLate, now: numbers[isLate ? 0 : NOW_AT] ?? 0 };
+}
+
+/** What admit.lua and count.lua answer. */
+function toAdmission(reply: ScriptReply): Admission {
+  const { verdict, numbers } = numbersOf(reply);
+  const [
+    requests = 0,
+    requestsResetMs = 0,
+    tokens = 0,
+    tokensResetMs = 0,
+    retryAfterMs = 0,
+    estimateTokens = 0,
+    seq = 0,
+    now = 0,
+  ] = numbers;
+  const figures = { requests, requestsResetMs, tokens, tokensResetMs, retryAfterMs, estimateTokens, seq, now };
+  // Besides these verdicts, admit.lua and count.lua know `elsewhere`, which is read below.
+  const admission: Admission = { ...figures, verdict: verdict as Verdict };
+  const text = Array.isArray(reply) ? String(reply[9]) : '';
+  if (verdict === 'elsewhere') {
+    const movedTo = readMark(text);
+    return movedTo === undefined
+      ? { ...admission, verdict: 'moving', retryAfterMs: MOVING_RETRY_MS }
+      : { ...admission, verdict: 'moved', retryAfterMs: 1_000, movedTo };
+  }
+  if (verdict !== 'joined') return admission;
+  const [requestId = '', fingerprint = ''] = text.split(' ');
+  return { ...admission, joined: { requestId, fingerprint } };
+}
+
+export interface AdmissionSettings {
+  queueLimit: number;
+  requestTimeoutMs: number;
+  retentionMs: number;
+  /** What the process knows of the shards' clocks. Absent: nothing yet. */
+  clocks?: ShardClocks;
+}
+
+export interface AdmissionStore {
+  /** Admits or refuses a request, in one script. `now` (ms since the epoch) is used until the shard's own clock is known. */
+  admit(request: AdmissionRequest, now: number): Promise<Admission>;
+  /**
+   * Voids an accepted request; see void.lua for the states it returns. `last` ends the stream for whoever still reads it.
+   * Safe to repeat.
+   */
+  void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
+  /** As `void`, but the caller gets an error unless a worker has the request: once voided, nobody may put it back. What another
+   * call has joined stays. */
+  voidForGood(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
+  /**
+   * As `void`, for a request whose caller got 503: a worker that already has it stops, and nobody pays. `isRefused`: no
+   * admission is under way, so a missing record needs no tombstone.
+   */
+  disown(requestId: string, owner: RequestOwner, last: Terminal, isRefused?: boolean): Promise<string>;
+  /** Counts a request that is not a chat request. `take: false` checks without counting. */
+  count(requestId: string, principal: Principal, take: boolean, besides?: SecondWindow): Promise<Admission>;
+  /** Counts a request that looks up, resumes or cancels another; these have their own limit. */
+  countLookup(requestId: string, principal: Principal): Promise<Admission>;
+  /** Counts a failed authentication of an address. */
+  countAddress(requestId: string, address: string): Promise<AddressCount>;
+}
+
+/** An endpoint's own limit, of a key or of all keys of a tenant, in addition to the key's rpm. Its verdict is `throttle`. */
+interface SecondWindow {
+  name: string;
+  limit: number;
+  of: 'key' | 'tenant';
+}
+
+type RequestOwner = Pick<Principal, 'shard' | 'keyId' | 'tenantId'>;
+
+interface AddressCount {
+  allowed: boolean;
+  requests: number;
+  requestsResetMs: number;
+  retryAfterMs: number;
+}
+
+export function createAdmissionStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  settings: AdmissionSettings,
+): AdmissionStore {
+  const admitNow = defineScript(client, 'admit', [
+    'window',
+    'account',
+    'use',
+    'line',
+    'pace',
+    'readers',
+    'keep-nothing',
+    'retries',
+    'refusal',
+  ]);
+  const clocks = settings.clocks ?? createShardClocks();
+  const admit = timely(admitNow, readTime, clocks);
+  const take = defineTimedScript(client, 'count', ['window', 'account', 'use']);
+  const takeAddress = defineTimedScript(client, 'count-address', ['window']);
+  const takeBack = defineScript(client, 'void', [
+    'window',
+    'account',
+    'use',
+    'line',
+    'emit',
+    'forget',
+    'drop',
+    'keep-nothing',
+    'put-back',
+  ]);
+  const { queueLimit, requestTimeoutMs, retentionMs } = settings;
+  const recordLifeMs = requestTimeoutMs + retentionMs + TOMBSTONE_MS;
+  const admitSettings = { queueLimit, requestTimeoutMs, retentionMs, recordLifeMs };
+
+  async function countIn(
+    requestId: string,
+    principal: Principal,
+    log: 'rpm' | 'lookup',
+    takeOne: boolean,
+    besides?: SecondWindow,
+  ): Promise<Admission> {
+    const { shard, keyId, tenantId, limits } = principal;
+    const keys = keyspace.shard(shard);
+    const logOf = log === 'rpm' ? keys.keyRpm : keys.lookups;
+    const own = logOf(keyId);
+    const ofTenant = log === 'rpm' ? tenantCallsPerMinute(limits) : TENANT_LOOKUPS_PER_MINUTE;
+    const reply = await take(
+      [
+        keys.keyRpm(keyId),
+        keys.keyUse(keyId),
+        keys.blocked(flagOf(principal)),
+        keys.blocked(tenantId),
+        own,
+        besides === undefined ? own : keys.throttle(besides.name, besides.of === 'tenant' ? tenantId : keyId),
+        logOf(tenantId),
+      ],
+      [
+        requestId,
+        log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE,
+        takeOne ? 1 : 0,
+        besides?.limit ?? '',
+        // Only chat requests are looked at without being counted, and they have ceilings of their own.
+        takeOne ? ofTenant : '',
+      ],
+    );
+    return toAdmission(reply);
+  }
+
+  async function voidAs(
+    requestId: string,
+    owner: RequestOwner,
+    { last, ...is }: { last?: Terminal; isDisowned?: boolean; isRefused?: boolean; isForGood?: boolean },
+  ) {
+    const { isDisowned = false, isRefused = false, isForGood = false } = is;
+    const { cancelled } = keyspace.shard(owner.shard);
+    const entry = last === undefined ? '' : encodeEntry([], last);
+    const state = await takeBack(
+      [...acceptedKeys(keyspace, requestId, owner), cancelled],
+      [requestId, TOMBSTONE_MS, entry, isDisowned ? 1 : 0, isRefused ? 1 : 0, isForGood ? 1 : 0, owner.tenantId],
+    );
+    return String(state);
+  }
+
+  return {
+    async admit(request, now) {
+      const { shard } = request.principal;
+      const acceptedAt = clocks.at(shard, performance.now()) ?? now;
+      return toAdmission(await admit(shard, ...toAdmitCall(keyspace, request, acceptedAt, admitSettings)));
+    },
+
+    void: (requestId, owner, last) => voidAs(requestId, owner, last === undefined ? {} : { last }),
+    voidForGood: (requestId, owner, last) => voidAs(requestId, owner, { last, isForGood: true }),
+    disown: (requestId, owner, last, isRefused = false) =>
+      voidAs(requestId, owner, { last, isDisowned: true, isRefused }),
+
+    count: (requestId, principal, takeOne, besides) => countIn(requestId, principal, 'rpm', takeOne, besides),
+    countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),
+
+    async countAddress(requestId, address) {
+      const reply = await takeAddress(
+        // Addresses belong to no tenant: they live on the first shard.
+        [keyspace.shard(0).address(address)],
+        [requestId, ADDRESS_FAILURES_PER_MINUTE],
+      );
+      const { verdict, numbers } = numbersOf(reply);
+      const [requests = 0, requestsResetMs = 0, retryAfterMs = 0] = numbers;
+      return { allowed: verdict === 'admitted', requests, requestsResetMs, retryAfterMs };
+    },
+  };
+}

@@ -1,0 +1,196 @@
+import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
+import { queueOf } from '../contracts/jobs.ts';
+import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';
+import type { Pseudonyms } from '../domain/pseudonyms.ts';
+import type { Principal } from '../domain/principal.ts';
+import { BYTES_PER_TOKEN } from '../domain/pricing.ts';
+import { timeOfSeq } from '../domain/request-times.ts';
+import { DEFAULT_RATES } from '../domain/routing.ts';
+import type { Rates } from '../domain/routing.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { Logger } from '../logging/logger.ts';
+import type { AccountRepository } from '../mongo/accounts/account-repository.ts';
+import type { RoutingCache } from '../mongo/routing/routing-cache.ts';
+import type { AccountStore } from '../redis/stores/account-store.ts';
+import type { Admission, AdmissionStore } from './admission-store.ts';
+import type { AdmissionRequest, AdmissionTerms } from './admit-arguments.ts';
+import { isOutOfMemory } from '../redis/memory-watch.ts';
+import type { Clock } from '../lifecycle/clock.ts';
+import { admissionUnanswered } from './refusals.ts';
+import type { Refusal } from './refusals.ts';
+
+export interface AdmissionDeps {
+  store: AdmissionStore;
+  accounts: AccountRepository;
+  accountStore: AccountStore;
+  routing: RoutingCache;
+  /** Whether Redis has no room for new requests. */
+  isFull: () => boolean;
+  /** Voids the admission in the background. `isRefused`: there is probably nothing to void. */
+  takeBack: (requestId: string, principal: Principal, isRefused: boolean) => void;
+  pseudonyms: Pick<Pseudonyms, 'of'>;
+  clock: Clock;
+  log: Logger;
+}
+
+/** A call to admission. The store gets it with the terms that admission adds. */
+export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof AdmissionTerms, 'countedTokens'>> {
+  stream: boolean;
+  request: ChatRequest;
+  /** How long Redis keeps the answer after its end; milliseconds. */
+  retentionMs: number;
+  /** Undefined: only Redis has the answer, as a stream, and a request that Redis loses is not admitted again. */
+  answerStorage: AnswerStorage | undefined;
+  /** The prices of its first acceptance, if it is admitted again. Absent: those of now. */
+  rates?: Rates | undefined;
+  /** True: admission puts the request into line. False: its caller does so later. */
+  isEnqueuedAtOnce: boolean;
+  /** See RequestEnvelope. */
+  traceparent?: string | undefined;
+}
+
+/** The decision, with the figures for the rate-limit headers. Unless `isQueued`, the caller puts the envelope into line. */
+export type AdmissionOutcome = { figures: Admission } & (
+  | { kind: 'admitted'; envelope: RequestEnvelope; isQueued: boolean }
+  | { kind: 'joined'; requestId: string; fingerprint: string }
+  | { kind: 'refused'; verdict: Refusal }
+);
+
+/** A larger body is sent after the admission, so that a flood of refused requests does not carry bodies along. */
+const BODY_TOKENS_MAX = 16_384;
+
+/** A quarter of the bytes of all messages, rounded up: the ingress has no tokenizer. */
+export function estimatePromptTokens(request: ChatRequest): number {
+  let bytes = 0;
+  for (const message of request.messages) bytes += Buffer.byteLength(message.content);
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
+/** What a chat format adds to each message, and a context instruction of the usual length. */
+const MESSAGE_TOKENS = 5;
+const INSTRUCTION_TOKENS = 100;
+
+/** The most by which the worker's count of a prompt without history may exceed the estimate. */
+export const promptTokensAbove = ({ messages }: ChatRequest) => messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
+
+/** What the worker needs, with the tenant's settings as they are now. */
+function toEnvelope(
+  {
+    requestId,
+    principal,
+    endpoint,
+    stream,
+    request,
+    retentionMs,
+    answerStorage,
+    idempotency,
+    traceparent,
+  }: AdmissionCall,
+  { tier, rates }: AdmissionTerms,
+): Omit<RequestEnvelope, 'acceptedAt'> {
+  const { tenantId, keyId, mode, subject, grade, moderation } = principal;
+  const named = idempotency === undefined ? {} : { idempotency };
+  return {
+    requestId,
+    tenantId,
+    keyId,
+    mode,
+    endpoint,
+    tier,
+    stream,
+    retentionMs,
+    ...(answerStorage === undefined ? named : { rates, kept: { ...answerStorage, ...named } }),
+    tenant: {
+      ...(subject === undefined ? {} : { subject }),
+      ...(grade === undefined ? {} : { grade }),
+      ...(moderation === undefined ? {} : { moderation }),
+    },
+    request,
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
+}
+
+/** Long enough for some requests to end. A refusal costs Redis nothing, so callers may ask again soon. */
+const FULL_RETRY_SECONDS = 2;
+
+/** Redis has no room: the caller may come again when some requests have ended (docs/spec.md#stores-away). */
+function noRoom(cause?: unknown): ServiceError {
+  return new ServiceError('model_unavailable', 'The service has no room for new requests; try again shortly.', {
+    retryAfterSeconds: FULL_RETRY_SECONDS,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/**
+ * Admits a request: limits, credits, budget and its place in line in one atomic step. `admitted`: the tenant's credits are
+ * held from now on. `joined`: an earlier call with the same Idempotency-Key made the request. Throws `model_unavailable` if
+ * a store does not answer.
+ */
+export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
+  const { store, accounts, accountStore, routing, isFull, takeBack, pseudonyms, clock, log } = deps;
+
+  async function loadBook({ tenantId, shard }: Principal): Promise<void> {
+    try {
+      const book = await accounts.read(tenantId);
+      if (book === undefined) throw new Error(`Tenant ${tenantId} has no account`);
+      await accountStore.publishBook(shard, tenantId, book);
+    } catch (cause) {
+      throw new ServiceError('model_unavailable', 'The account cannot be read at the moment; try again shortly.', {
+        cause,
+        retryAfterSeconds: 1,
+      });
+    }
+  }
+
+  function termsOf({ principal, endpoint, request, rates }: AdmissionCall, tier: Tier): AdmissionTerms {
+    const { entityId, maxTokens, metadataJson } = request;
+    const promptTokens = estimatePromptTokens(request);
+    return {
+      tier,
+      queue: queueOf(endpoint),
+      rates: rates ?? routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
+      promptTokens,
+      promptMostTokens: promptTokens + promptTokensAbove(request),
+      maxTokens,
+      metadataJson,
+      entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
+    };
+  }
+
+  async function tryOnce(call: AdmissionCall, terms: AdmissionTerms): Promise<Admission> {
+    const { requestId, principal } = call;
+    try {
+      return await store.admit({ ...call, ...terms }, clock.now());
+    } catch (cause) {
+      // Only the reply is known to be lost, so an admission that may exist is voided in the background. A full Redis
+      // refuses the whole script, but the call may be a repetition, after an admission whose reply was lost.
+      const isRefused = isOutOfMemory(cause);
+      takeBack(requestId, principal, isRefused);
+      if (isRefused) throw noRoom(cause);
+      log.warn('An admission got no answer from Redis.', { requestId, error: cause });
+      throw admissionUnanswered(cause);
+    }
+  }
+
+  return async (call) => {
+    if (isFull()) throw noRoom();
+    const tier = call.request.model ?? call.principal.defaultModel;
+    const terms = termsOf(call, tier);
+    const envelope = toEnvelope(call, terms);
+    const isQueued = call.isEnqueuedAtOnce && terms.promptTokens <= BODY_TOKENS_MAX;
+    if (isQueued) terms.body = JSON.stringify(envelope);
+    let admission = await tryOnce(call, terms);
+    if (admission.verdict === 'load') {
+      await loadBook(call.principal);
+      admission = await tryOnce(call, terms);
+    }
+    const { verdict, joined } = admission;
+    if (verdict === 'load') throw new Error('The account stays unloaded although its book was just published');
+    if (verdict === 'joined')
+      return { kind: 'joined', figures: admission, ...(joined ?? { requestId: '', fingerprint: '' }) };
+    if (verdict !== 'admitted') return { kind: 'refused', figures: admission, verdict };
+    // Of its first acceptance, as its record and its body say: the call may have been repeated.
+    const acceptedAt = Math.floor(timeOfSeq(admission.seq));
+    return { kind: 'admitted', figures: admission, envelope: { ...envelope, acceptedAt }, isQueued };
+  };
+}

@@ -1,0 +1,148 @@
+import { decodeMessage } from '../contracts/events.ts';
+import type { StreamEntry } from '../contracts/events.ts';
+import type { IdempotencyName } from '../contracts/jobs.ts';
+import type { EndedAnswer } from '../contracts/request-envelope.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { defineScript } from '../redis/scripts.ts';
+import { inTime, unlimited } from '../redis/time-limits.ts';
+import type { TimeLimit } from '../redis/time-limits.ts';
+
+/** Reads the events of a request, running or ended, from its stream or from the one entry of a whole answer. */
+export interface StreamReader {
+  /** Entries whose last event is `fromSeq` or later, in order, at most `count`; the first may begin before it. */
+  readFrom(shard: number, requestId: string, fromSeq: number, count?: number): Promise<StreamEntry[]>;
+}
+
+/** More than any answer has. */
+const ENTRIES_MAX = 1_000_000;
+
+/** Splits an answer that is stored as plain text into head and payload (emit_whole in emit.lua). */
+function splitWhole(whole: string): { head: string; payload: string } {
+  const lineEnd = whole.indexOf('\n');
+  return { head: whole.slice(0, lineEnd), payload: whole.slice(lineEnd + 1) };
+}
+
+export function createStreamReader(
+  client: RedisClient,
+  keyspace: Keyspace,
+  limit: TimeLimit = unlimited,
+): StreamReader {
+  return {
+    async readFrom(shard, requestId, fromSeq, count = ENTRIES_MAX) {
+      const keys = keyspace.shard(shard);
+      const [rows, whole] = await limit(
+        Promise.all([
+          client.xrange(keys.stream(requestId), `${fromSeq}-0`, '+', 'COUNT', count),
+          client.get(keys.answer(requestId)),
+        ]),
+      );
+      if (whole !== null) {
+        const { head, payload } = splitWhole(whole);
+        const entry = decodeMessage(head, payload);
+        return entry.lastSeq >= fromSeq ? [entry] : [];
+      }
+      // `d` and its payload, then perhaps `w` and the writer.
+      return rows.map(([id, [, payload = '', , writer]]) =>
+        decodeMessage(`${parseInt(id, 10)}${writer === undefined ? '' : ` ${writer}`}`, payload),
+      );
+    },
+  };
+}
+
+/** Copies ended requests, record and events, out of Redis and restores them there; MongoDB stores some for longer. */
+export interface AnswerCache {
+  /**
+   * Undefined: the request has not ended, or Redis has expired it. So is one whose end is not there, because Redis came back
+   * without it between two reads.
+   */
+  read(shard: number, requestId: string): Promise<EndedAnswer | undefined>;
+  /** Expires an answer that was read `ttlMs` from now, unless its request has been run again since. Safe to repeat. */
+  shorten(shard: number, answer: Pick<EndedAnswer, 'requestId' | 'fields'>, ttlMs: number): Promise<void>;
+  /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
+  isNamed(shard: number, name: string): Promise<boolean>;
+  /** Restores an answer for `ttlMs`, and its Idempotency-Key for `namedMs`, if at all. What exists is left as it is. */
+  restore(
+    shard: number,
+    answer: EndedAnswer & { idempotency?: IdempotencyName },
+    times: { ttlMs: number; namedMs: number },
+  ): Promise<void>;
+}
+
+const FIELDS = [
+  'tenant',
+  'billed',
+  'state',
+  'status',
+  'tier',
+  'metadata',
+  'sent',
+  'acceptedAt',
+  'startedAt',
+  'firstTokenAt',
+  'finishedAt',
+] as const;
+
+export function createAnswerCache(client: RedisClient, keyspace: Keyspace): AnswerCache {
+  const restore = defineScript(client, 'restore-answer');
+  const shorten = defineScript(client, 'shorten-answer');
+
+  async function entriesOf(shard: number, requestId: string): Promise<EndedAnswer['entries']> {
+    const keys = keyspace.shard(shard);
+    const [rows, whole] = await Promise.all([
+      client.xrange(keys.stream(requestId), '-', '+'),
+      client.get(keys.answer(requestId)),
+    ]);
+    if (whole !== null) {
+      const { head, payload } = splitWhole(whole);
+      return [{ lastSeq: parseInt(head, 10), payload }];
+    }
+    return rows.map(([id, fields]) => ({ lastSeq: parseInt(id, 10), payload: fields[1] ?? '' }));
+  }
+
+  return {
+    async read(shard, requestId) {
+      const values = await client.hmget(keyspace.shard(shard).record(requestId), ...FIELDS);
+      const fields = Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? '']));
+      const { tenant: tenantId = '', state } = fields;
+      if (state !== 'done') return undefined;
+      const entries = await entriesOf(shard, requestId);
+      if (entries.at(-1)?.lastSeq !== Number(fields['sent'])) return undefined;
+      return { requestId, tenantId, fields, entries };
+    },
+
+    async shorten(shard, { requestId, fields }, ttlMs) {
+      const keys = keyspace.shard(shard);
+      const names = [keys.record(requestId), keys.stream(requestId), keys.answer(requestId)];
+      await shorten(names, [fields['finishedAt'] ?? '', ttlMs]);
+    },
+
+    async isNamed(shard, name) {
+      return (await inTime(client.exists(keyspace.shard(shard).idempotency(name)))) === 1;
+    },
+
+    async restore(shard, { requestId, tenantId, fields, entries, idempotency }, { ttlMs, namedMs }) {
+      const keys = keyspace.shard(shard);
+      const known = Object.entries(fields).filter(([, value]) => value !== '');
+      const named = namedMs > 0 ? idempotency : undefined;
+      await inTime(
+        restore(
+          [
+            keys.record(requestId),
+            keys.stream(requestId),
+            named === undefined ? keys.record(requestId) : keys.idempotency(named.name),
+            keys.answer(requestId),
+          ],
+          [
+            ttlMs,
+            named === undefined ? '' : `${requestId} ${named.fingerprint} ${tenantId}`,
+            namedMs,
+            known.length,
+            ...known.flat(),
+            ...entries.flatMap(({ lastSeq, payload }) => [lastSeq, payload]),
+          ],
+        ),
+      );
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { onResubscribed } from '../redis/outages.ts';
+import { inTime } from '../redis/time-limits.ts';
+
+/** Tells workers of cancellations, so that a request stops at once and not with its next write or renewal. */
+export interface CancelChannel {
+  /** Safe to repeat. A missed message costs time only: the flag in the record counts. */
+  subscribe(shard: number): Promise<void>;
+}
+
+/** `client` is a subscriber; `onCancel` gets the request's id. */
+export function createCancelChannel(
+  client: RedisClient,
+  keyspace: Keyspace,
+  onCancel: (requestId: string) => void,
+): CancelChannel {
+  const names = new Set<string>();
+  const receive = (channel: string, requestId: string) => {
+    if (names.has(channel)) onCancel(requestId);
+  };
+  client.on('message', receive);
+  client.on('smessage', receive);
+  return {
+    async subscribe(shard) {
+      const name = keyspace.shard(shard).cancelled;
+      names.add(name);
+      await (client.isCluster ? client.ssubscribe(name) : client.subscribe(name));
+    },
+  };
+}
+
+/** Stands before and between the messages of several requests (append.lua). */
+const SEPARATOR = '\x1e';
+
+/** `head`: see decodeMessage of contracts/events.ts. */
+type EntryListener = (requestId: string, head: string, payload: string) => void;
+
+/** The pub/sub side of the relay: one channel per ingress and shard, subscribed once. */
+export interface ChunkChannel {
+  nameOf(shard: number): string;
+  /** Resolves once Redis has confirmed the subscription, rejects where it does not in time; safe to repeat. */
+  subscribe(shard: number): Promise<void>;
+  /** Redis has confirmed the subscription; ioredis repeats it after a reconnect. */
+  isSubscribed(shard: number): boolean;
+  onEntry(listener: EntryListener): void;
+  /** Called after every reconnect, when messages may have been missed. */
+  onReady(listener: () => void): void;
+}
+
+/** `client` is for pub/sub only (docs/architecture/facts.md section 5). */
+export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingressId: string): ChunkChannel {
+  const names = new Set<string>();
+  const subscriptions = new Map<number, Promise<unknown>>();
+  const subscribed = new Set<number>();
+  const nameOf = (shard: number) => keyspace.shard(shard).channel(ingressId);
+
+  return {
+    nameOf,
+
+    async subscribe(shard) {
+      let pending = subscriptions.get(shard);
+      if (pending === undefined) {
+        names.add(nameOf(shard));
+        pending = client.isCluster ? client.ssubscribe(nameOf(shard)) : client.subscribe(nameOf(shard));
+        subscriptions.set(shard, pending);
+        pending.then(
+          () => subscribed.add(shard),
+          () => subscriptions.delete(shard),
+        );
+      }
+      // Only this caller stops waiting; the subscription goes on, for the next one.
+      await inTime(pending);
+    },
+
+    isSubscribed: (shard) => subscribed.has(shard),
+
+    onEntry(listener) {
+      const hear = (message: string) => {
+        const headEnd = message.indexOf('\n');
+        const space = message.indexOf(' ');
+        listener(message.slice(0, space), message.slice(space + 1, headEnd), message.slice(headEnd + 1));
+      };
+      const receive = (channel: string, message: string) => {
+        if (!names.has(channel)) return;
+        if (!message.startsWith(SEPARATOR)) hear(message);
+        else for (const each of message.slice(`${SEPARATOR} `.length).split(SEPARATOR)) hear(each);
+      };
+      client.on('message', receive);
+      client.on('smessage', receive);
+    },
+
+    onReady(listener) {
+      onResubscribed(client, listener);
+    },
+  };
+}

@@ -1,0 +1,199 @@
+import { UnreadableError } from '../contracts/request-envelope.ts';
+import { randomBase62 } from '../lifecycle/ids.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { defineScript } from '../redis/scripts.ts';
+import type { ScriptReply } from '../redis/scripts.ts';
+import { serverTimeMs } from '../redis/time-limits.ts';
+import { createCommonAppend } from './append-batch.ts';
+import { getLongBody } from './body-store.ts';
+import { queueOfRecord, readEnvelope, toClaimed, toHeld } from './delivery.ts';
+import type { Claim, ClaimedRequest, DeliveryRef, MadeClaim, Needed, Renewal, WriteOutcome } from './delivery.ts';
+import { createFinishRequest, toFinishCall } from './finish-request.ts';
+import type { FinishRequest } from './finish-request.ts';
+import { createRollbackWrites, toPutBackRunning } from './rollback.ts';
+import type { AppendMore } from './rollback.ts';
+
+/** The delivery that claims a request. */
+type Claimant = Pick<DeliveryRef, 'shard' | 'requestId' | 'tenantId' | 'fence'>;
+
+interface ClaimRequest {
+  /** `made`: the claim that came with the job, so Redis is not asked. */
+  claim(claimant: Claimant, made?: MadeClaim): Promise<Claim>;
+  /** Repeats a claim under its name, without the body, which Redis may have lost. Resolves with the reply of claim.lua. */
+  again(claimant: Claimant, owner: string): Promise<ScriptReply>;
+}
+
+/** The owner of a request and its body, in one call where the body is short. */
+function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: number): ClaimRequest {
+  const script = defineScript(client, 'claim', ['window', 'account', 'claiming']);
+
+  function send(
+    { shard, requestId, tenantId, fence }: Claimant,
+    owner: string,
+    body: 'wanted' | 'known' = 'wanted',
+  ): Promise<ScriptReply> {
+    const keys = keyspace.shard(shard);
+    return script(
+      [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
+      [requestId, fence, leaseMs, owner, keys.account(''), body === 'known' ? 1 : 0],
+    );
+  }
+
+  /** Claims, unless that came with the job, and reads the body: a long one by itself, see long-bodies.ts. */
+  async function claimWithBody(
+    claimant: Claimant,
+    owner: string,
+    made?: ScriptReply[],
+  ): Promise<{ reply: ScriptReply; body: string }> {
+    const reply = made ?? (await send(claimant, owner));
+    const isClaimed = Array.isArray(reply) && reply[0] === 'run';
+    const body = isClaimed ? String(reply[1]) : '';
+    if (!isClaimed || body !== '') return { reply, body };
+    const long = await getLongBody(client, keyspace.shard(claimant.shard).body(claimant.requestId));
+    if (long !== undefined) return { reply, body: long };
+    // The request has ended meanwhile, or Redis came back without it: a second claim says which.
+    return claimWithBody(claimant, owner);
+  }
+
+  /** Reads from the record what the unreadable body would have said. */
+  async function identify(
+    { shard, fence, owner }: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
+    requestId: string,
+  ) {
+    const values = await client.hmget(keyspace.shard(shard).record(requestId), 'tenant', 'key', 'lane', 'life', 'keep');
+    const [tenantId = '', keyId = '', lane, life] = values.map((value) => value ?? '');
+    const keep = values[4];
+    return {
+      ref: { shard, requestId, tenantId, keyId, queue: queueOfRecord(lane), fence, owner },
+      retentionMs: Number(keep ?? life),
+    };
+  }
+
+  return {
+    again: (claimant, owner) => send(claimant, owner, 'known'),
+    async claim(claimant, made) {
+      const { shard, requestId, fence } = claimant;
+      const owner = made?.owner ?? randomBase62(12);
+      const { reply, body } = await claimWithBody(claimant, owner, made?.reply);
+      if (!Array.isArray(reply) || reply[0] !== 'run') {
+        return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
+      }
+      const values = reply.map(String);
+      const claimed = { shard, fence, owner };
+      const envelope = readEnvelope(body);
+      if (!(envelope instanceof UnreadableError)) return toClaimed(claimed, envelope, values);
+      return {
+        kind: 'unreadable',
+        error: envelope,
+        sent: Number(values[3]),
+        ...(await identify(claimed, requestId)),
+      };
+    },
+  };
+}
+
+export interface RequestStore extends FinishRequest, Pick<ClaimRequest, 'claim'> {
+  /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
+  append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
+  /** Milliseconds until the lease of the request's delivery ends; 0: no delivery has it. */
+  leaseLeftMs(shard: number, requestId: string): Promise<number>;
+  /** Renews the lease, raises the token weight and resolves with what is held. */
+  renew(ref: DeliveryRef, needed: Needed): Promise<Renewal>;
+}
+
+export interface RequestStoreSettings {
+  leaseMs: number;
+  /** How long a client that left may take to come back. */
+  disconnectGraceMs: number;
+  /** Whether the shard's Redis is away, or came back within this time. */
+  hasReconnectedRecently?: (shard: number, withinMs: number) => boolean;
+  /** For how long the shard's Redis was away before it came back a moment ago; milliseconds. */
+  lastAwayMs?: (shard: number) => number;
+  /** Brings a tenant's book to a Redis that has lost it; never rejects. Without it what runs goes on until the book is there. */
+  loadBook?: (shard: number, tenantId: string) => Promise<void>;
+}
+
+/**
+ * Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later.
+ * A request whose last reader has said since that it left has none.
+ */
+const READERS_BACK_MS = 20_000;
+
+/** What put-back-running.lua returns where Redis lacks the tenant's book, too. */
+const BOOKLESS = 2;
+
+/** By how much a clock is put back now and then. */
+const CLOCK_MS = 5_000;
+
+export function createRequestStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  settings: RequestStoreSettings,
+): RequestStore {
+  const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false, lastAwayMs = () => 0, loadBook } = settings;
+  const claiming = createClaimRequest(client, keyspace, leaseMs);
+  const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
+  const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'] as const;
+  const finish = defineScript(client, 'finish', parts);
+  const putBack = defineScript(client, 'put-back-running', ['window', 'account', 'use', 'put-back']);
+  const writes = createRollbackWrites({
+    append: createCommonAppend(client, keyspace),
+    end: (ref, sentSeq, ending) => finish(...toFinishCall(keyspace, ref, sentSeq, ending)),
+    claim: claiming.again,
+    async putBack(ref) {
+      const { facts, envelope } = ref;
+      if (facts === undefined || envelope === undefined) return false;
+      const known = { facts, envelope, leaseMs, awayMs: lastAwayMs(ref.shard) };
+      const reply = await putBack(...toPutBackRunning(keyspace, ref, known));
+      if (reply === BOOKLESS && facts.mode === 'live') await loadBook?.(ref.shard, ref.tenantId);
+      if (reply !== 0) ref.wasPutBack = true;
+      return reply !== 0;
+    },
+    hasReconnectedRecently,
+  });
+
+  return {
+    claim: claiming.claim,
+
+    ...createFinishRequest(client, keyspace, writes.end),
+
+    append: (ref, lastSeq, deltas, more = {}) => writes.append(ref, lastSeq, deltas, more),
+
+    async leaseLeftMs(shard, requestId) {
+      const [[state, leased], now] = await Promise.all([
+        client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
+        serverTimeMs(client, keyspace.shard(shard).record(requestId)),
+      ]);
+      const leftMs = state === 'running' ? Number(leased ?? 0) - now : 0;
+      // No lease is longer: the server's clock has been put back, and a worker that lives would have renewed it since.
+      return leftMs > leaseMs + CLOCK_MS ? 0 : Math.max(0, leftMs);
+    },
+
+    async renew(ref, { weight, must, ahead, overrun }) {
+      const keys = keyspace.shard(ref.shard);
+      const send = async (): Promise<readonly ScriptReply[]> => {
+        const reply = await renew(
+          [keys.record(ref.requestId), keys.inflight, keys.account(ref.tenantId), keys.keyUse(ref.keyId)],
+          [
+            ref.requestId,
+            ref.fence,
+            leaseMs,
+            disconnectGraceMs,
+            Math.ceil(weight),
+            ...[must, ahead, overrun].flatMap(({ micro, tokens }) => [Math.ceil(micro), Math.ceil(tokens)]),
+            ref.owner ?? '',
+          ],
+        );
+        return Array.isArray(reply) ? reply : [];
+      };
+      const [outcome, micro, tokens, unreadMs] = await writes.renew(ref, send);
+      const held = toHeld(micro, tokens);
+      if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
+      if (outcome !== 'abandoned') return { outcome: 'superseded' };
+      // Asked after the answer has come: ioredis may have repeated the command after a reconnect.
+      const waitMs = Number(unreadMs) < 0 ? READERS_BACK_MS : Math.min(Number(unreadMs), READERS_BACK_MS);
+      return { outcome: hasReconnectedRecently(ref.shard, waitMs) ? 'ok' : 'cancelled', held };
+    },
+  };
+}

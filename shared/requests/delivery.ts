@@ -1,0 +1,221 @@
+import type { FinishReason, Terminal } from '../contracts/events.ts';
+import type { Tier } from '../contracts/chat-request.ts';
+import type { ChatRoute, IdempotencyName, QueueName, RequestEnvelope } from '../contracts/jobs.ts';
+import type { KeyMode } from '../contracts/space.ts';
+import { parseEnvelope, UnreadableError } from '../contracts/request-envelope.ts';
+import type { FinishedNotice } from '../contracts/finished-notice.ts';
+import type { SettlementRecord } from '../contracts/settlement.ts';
+import type { Rates } from '../domain/routing.ts';
+import type { ScriptReply } from '../redis/scripts.ts';
+
+/** A request that a delivery owns: a higher fence shuts out the writes of every lower one. */
+export interface ClaimedRequest {
+  kind: 'run';
+  shard: number;
+  fence: number;
+  /** Names this claim. After a rollback of Redis another claim may have the same fence. */
+  owner: string;
+  envelope: RequestEnvelope;
+  /** Milliseconds until the request's deadline; negative when it has passed. */
+  remainingMs: number;
+  /** Sequence number of the last event that an earlier delivery sent; 0: nothing was sent. */
+  sent: number;
+  cancelled: boolean;
+  seq: number;
+  held: Held;
+  /** The prices at its acceptance. Undefined: the record has none. */
+  rates: Rates | undefined;
+  /** Prompt tokens as an earlier delivery counted them; 0: unknown. */
+  promptTokens: number;
+  /** Fields of the record that nothing else says, as they are there; '' where absent. */
+  terms: RecordTerms;
+  /** By Redis's clock, as all times of a request: the clock of this process may differ. */
+  now: number;
+}
+
+/** What a request holds of each bound; Infinity if the bound does not apply to it. */
+export interface Held {
+  micro: number;
+  /** Of the monthly budget, or of the test allowance. */
+  tokens: number;
+}
+
+/** `drop`: another delivery has it, or it has ended. */
+export type Claim = ClaimedRequest | Unreadable | { kind: 'drop'; reason: string };
+
+/** A claim that was made while its job was taken. */
+export interface MadeClaim {
+  owner: string;
+  /** As claiming.lua returns it. */
+  reply: ScriptReply[];
+}
+
+/** This delivery owns the request but cannot read its body, so it can only end it. */
+export interface Unreadable {
+  kind: 'unreadable';
+  ref: DeliveryRef;
+  sent: number;
+  /** How long its end is kept; milliseconds. */
+  retentionMs: number;
+  error: Error;
+}
+
+export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
+export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
+
+export type FinalStatus = 'completed' | 'failed' | 'cancelled';
+
+export interface Ending {
+  status: FinalStatus;
+  /** Text that has not been appended yet. */
+  deltas: readonly string[];
+  /** What this delivery appended before, in case Redis comes back without some of it. */
+  earlier?: readonly string[];
+  terminal: Terminal;
+  costMicro: number;
+  /** Tokens that providers were asked for and nobody pays for: they count in the key's window and the test allowance. */
+  unbilledTokens?: number;
+  /** How many of them are work of providers: they count towards the tenant's hour. */
+  unpaidTokens?: number;
+  /** How far the charge may overdraw the account. */
+  overdraftMicro?: number;
+  /** How long answer and record are kept. */
+  retentionMs: number;
+  /** Absent: nothing is charged, no ledger entry (docs/spec.md#ledger). */
+  settlement?: SettlementRecord;
+  /** An event for webhooks, besides the booking. */
+  notice?: FinishedNotice;
+  /** The end stood before, and `deltas` are all of the text: a request of which Redis has lost everything is put back. */
+  putsBack?: true;
+  /** Called when nobody pays for this end, as its caller was told that it failed; again when it is repeated. */
+  whenUnheard?: () => void;
+  /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
+  jobLock?: string;
+}
+
+/** `limit`: tokens of the month, or of a test key's day; `alone`: what happens without readers; `keep`: its own retention. */
+type RecordTerms = Readonly<Record<'limit' | 'alone' | 'keep', string>>;
+
+/** What Redis knows of a request that runs, besides its text. Times are milliseconds since the epoch, by Redis's clock. */
+export interface RecordFacts {
+  tier: Tier;
+  mode: KeyMode;
+  endpoint: ChatRoute;
+  acceptedAt: number;
+  startedAt: number;
+  /** Place in the order of acceptance. */
+  seq: number;
+  deadline: number;
+  rates?: Rates;
+  terms: RecordTerms;
+  metadataJson?: string;
+  idempotency?: IdempotencyName;
+  /** The pseudonym of its entity, under which a deletion finds the request. */
+  entityHash?: string;
+}
+
+/** Names one running delivery. */
+export interface DeliveryRef {
+  shard: number;
+  requestId: string;
+  tenantId: string;
+  keyId: string;
+  queue: QueueName;
+  fence: number;
+  /** The claim to which its writes belong. Absent: any with this fence. */
+  owner?: string;
+  /** For a Redis that loses all of the request. Absent where an earlier delivery has sent text, which is not known here. */
+  facts?: RecordFacts;
+  /** The same, while it runs. */
+  envelope?: RequestEnvelope | undefined;
+  /** Set once the running request was put back: a deletion that came between did not know it. */
+  wasPutBack?: boolean;
+}
+
+/** What a running request asks to hold, as totals. What it holds is never reduced. */
+export interface Needed {
+  /** Its tokens in the key's window. */
+  weight: number;
+  /** Granted as far as the bounds allow. */
+  must: Held;
+  /** Wanted ahead of need: granted if it is a small part of what is left. */
+  ahead: Held;
+  /** By how much the request may exceed a bound of which no other request holds anything. */
+  overrun: Held;
+}
+
+/** The queue of a record. Its field `lane` is written for batches only. */
+export function queueOfRecord(lane: string | null | undefined): QueueName {
+  return lane === 'batch' ? 'batch' : 'interactive';
+}
+
+/** From a script's reply, which has -1 if a bound does not apply. */
+export function toHeld(micro: unknown, tokens: unknown): Held {
+  const amountOf = (held: unknown) => (Number(held) === -1 ? Infinity : Number(held));
+  return { micro: amountOf(micro), tokens: amountOf(tokens) };
+}
+
+/** `rates` begins with micro-credits a prompt token and a completion token, as admit.lua wrote it. */
+function toRates(rates: string): Rates | undefined {
+  const [promptMicro, completionMicro] = rates.split(' ').map(Number);
+  return promptMicro === undefined || completionMicro === undefined ? undefined : { promptMicro, completionMicro };
+}
+
+/** The last sequence number that Redis has, if it came back without some of the text. */
+export function knownSeq(outcome: ScriptReply): number | undefined {
+  return typeof outcome === 'string' && outcome.startsWith('behind ') ? Number(outcome.slice(7)) : undefined;
+}
+
+/** `reply`: the texts that claim_request returns (lua/claiming.lua), in its order. */
+export function toClaimed(
+  claim: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
+  envelope: RequestEnvelope,
+  reply: readonly string[],
+): ClaimedRequest {
+  const [
+    ,
+    ,
+    remainingMs,
+    sent,
+    cancel,
+    seq,
+    now,
+    micro,
+    tokens,
+    rates = '',
+    promptTokens,
+    limit = '',
+    alone = '',
+    keep = '',
+  ] = reply;
+  return {
+    kind: 'run',
+    ...claim,
+    envelope,
+    remainingMs: Number(remainingMs),
+    sent: Number(sent),
+    cancelled: cancel !== '',
+    seq: Number(seq),
+    held: toHeld(micro, tokens),
+    rates: toRates(rates),
+    promptTokens: Number(promptTokens),
+    terms: { limit, alone, keep },
+    now: Number(now),
+  };
+}
+
+/** Returns the error, as the body may have been written by another version. */
+export function readEnvelope(body: string): RequestEnvelope | UnreadableError {
+  try {
+    return parseEnvelope(body);
+  } catch (error) {
+    if (error instanceof UnreadableError) return error;
+    throw error;
+  }
+}
+
+/** What each finish reason means for the look-up of a request. */
+export function statusOf(reason: FinishReason): FinalStatus {
+  if (reason === 'error') return 'failed';
+  return reason === 'cancelled' ? 'cancelled' : 'completed';
+}

@@ -1,0 +1,163 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { LOST } from '../contracts/events.ts';
+import { queueOf } from '../contracts/jobs.ts';
+import type { RequestEnvelope } from '../contracts/jobs.ts';
+import type { Principal } from '../domain/principal.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { Logger } from '../logging/logger.ts';
+import type { AdmissionStore } from './admission-store.ts';
+import type { RecentWrites } from '../redis/replay-log.ts';
+import type { LineStore } from './body-store.ts';
+import { inTime } from '../redis/time-limits.ts';
+import type { Clock } from '../lifecycle/clock.ts';
+
+export interface EnqueuerDeps {
+  line: Pick<LineStore, 'enqueue'>;
+  store: Pick<AdmissionStore, 'voidForGood' | 'disown'>;
+  clock: Clock;
+  log: Logger;
+  /** After this long an admission is left to the sweep. */
+  giveUpAfterMs: number;
+  /** A caller waits, who is told within this time that nothing was accepted. Absent: nobody waits. */
+  tellWithinMs?: number;
+  /** Absent: what was taken back may run if Redis comes back without that. */
+  recentWrites?: Pick<RecentWrites, 'note'>;
+  /** For a request that was charged although its caller was told 503. */
+  refund?: (requestId: string, principal: Principal) => Promise<void>;
+}
+
+export interface Enqueuer {
+  /**
+   * Puts a request into line that was admitted without its body. Throws `model_unavailable` once the admission has been taken
+   * back, or where a caller waits and Redis does not say so in time: then it is taken back as by `takeBack`.
+   */
+  enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void>;
+  /**
+   * Takes an admission back in the background, trying until Redis confirms it. `isRefused`: Redis said that it did nothing,
+   * so no tombstone is needed against what could still be under way. `envelope`: a request without its body, which is put
+   * into line instead where another call has joined it.
+   */
+  takeBack(requestId: string, principal: Principal, isRefused?: boolean, envelope?: RequestEnvelope): void;
+  /** Waits for what is being taken back: no other process knows of it. */
+  idle(): Promise<void>;
+}
+
+const RETRY_MS = 250;
+/**
+ * States of an admission that does not run any longer, as void.lua names them. `void`: an earlier try was done, and its answer
+ * was lost.
+ */
+const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped', 'void']);
+
+export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
+  const { line, store, clock, log, giveUpAfterMs, tellWithinMs, recentWrites, refund } = deps;
+
+  const takingBack = new Set<Promise<void>>();
+
+  /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
+  function noteTaken(state: string | undefined, requestId: string, principal: Principal): void {
+    if (!TAKEN_BACK.has(state)) return;
+    const { shard, tenantId } = principal;
+    recentWrites?.note(
+      async () => {
+        // It came back, ended and was charged: nobody can read its answer, or knows of it.
+        if ((await store.disown(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
+      },
+      { shard, requestId, tenantId },
+    );
+  }
+
+  /** Returns the state in which the record was found. Undefined: Redis did not answer in time. */
+  async function tryUntil(until: number, write: () => Promise<string>): Promise<string | undefined> {
+    while (clock.now() < until) {
+      try {
+        return await write();
+      } catch {
+        await pause(RETRY_MS);
+      }
+    }
+    return undefined;
+  }
+
+  async function untilConfirmed(write: () => Promise<string>, requestId: string): Promise<string | undefined> {
+    const state = await tryUntil(clock.now() + giveUpAfterMs, write);
+    if (state === undefined)
+      log.error('An admission could not be taken back in time; if Redis has it in line, it runs.', { requestId });
+    return state;
+  }
+
+  function takeBack(requestId: string, principal: Principal, isRefused = false, envelope?: RequestEnvelope): void {
+    // LOST is for whoever reads the request's stream by its id.
+    const taking = untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId);
+    const taken = taking.then(async (state) => {
+      if (!isRefused) noteTaken(state, requestId, principal);
+      if (state === 'joined' && envelope !== undefined) await putInLineForOthers(envelope, principal);
+      if (state === 'gone') await refund?.(requestId, principal);
+    });
+    takingBack.add(taken);
+    void taken.finally(() => takingBack.delete(taken));
+  }
+
+  async function putInLine(envelope: RequestEnvelope, { shard }: Principal): Promise<void> {
+    const { requestId, tenantId, endpoint } = envelope;
+    const body = JSON.stringify(envelope);
+    const state = await inTime(line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }));
+    if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
+  }
+
+  /** For a call that has joined. False: recovery puts the request into line if it has an intent, and else the sweep ends it. */
+  async function putInLineForOthers(envelope: RequestEnvelope, principal: Principal): Promise<boolean> {
+    try {
+      await putInLine(envelope, principal);
+      return true;
+    } catch (error) {
+      log.warn('A request that another call has joined is not in line.', { requestId: envelope.requestId, error });
+      return false;
+    }
+  }
+
+  /** The state in which the record was found, before anybody is told. Undefined: whoever waits is told all the same. */
+  async function beforeTelling(
+    tellAt: number,
+    envelope: RequestEnvelope,
+    principal: Principal,
+  ): Promise<string | undefined> {
+    const { requestId } = envelope;
+    const write = () => store.voidForGood(requestId, principal, LOST);
+    if (tellWithinMs === undefined) return untilConfirmed(write, requestId);
+    const trying = inTime(tryUntil(tellAt, write), Math.max(0, tellAt - clock.now()));
+    const state = await trying.catch(() => undefined);
+    // From then on its caller is told, so a worker that has it stops.
+    if (state === undefined) takeBack(requestId, principal, false, envelope);
+    return state;
+  }
+
+  return {
+    async enqueue(envelope, principal) {
+      const { requestId } = envelope;
+      const tellAt = clock.now() + (tellWithinMs ?? 0);
+      try {
+        await putInLine(envelope, principal);
+      } catch (cause) {
+        // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
+        const state = await beforeTelling(tellAt, envelope, principal);
+        if (state === 'running' || state === 'done') return;
+        // Redis answers again.
+        if (state === 'joined' && (await putInLineForOthers(envelope, principal))) return;
+        noteTaken(state, requestId, principal);
+        log.warn('A request could not be enqueued and was, or is being, taken back.', { requestId, error: cause });
+        throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
+          cause,
+          retryAfterSeconds: 1,
+        });
+      }
+    },
+
+    takeBack,
+
+    async idle() {
+      await Promise.all(takingBack);
+    },
+  };
+}

@@ -1,0 +1,179 @@
+import { encodeEntry, eventsOf } from '../contracts/events.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { textsOf } from '../redis/scripts.ts';
+import type { Script, ScriptReply } from '../redis/scripts.ts';
+import type { DeliveryRef, Ending, RecordFacts } from './delivery.ts';
+import { toPutBack } from './rollback.ts';
+import type { RollbackWrites } from './rollback.ts';
+
+export interface FinishRequest {
+  /** `sentSeq`: sequence number of the last event before this. False: this delivery no longer owns the request. */
+  finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean>;
+  /**
+   * Repeats an end that stood to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it had,
+   * and what it lost is written again: end and charge, and the request itself where its `facts` are known. `superseded`:
+   * another delivery has the request and ends it, or its caller was told that it failed.
+   */
+  replayFinish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
+}
+
+/** What finish.lua returns if the request has ended: one of these, or `charged` and micro-credits. */
+const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
+const CHARGED = 'charged ';
+
+/** Nobody has the request: its record is lost, or nothing but a tombstone. */
+const isNowhere = (outcome: ScriptReply) => outcome === 'missing' || outcome === 'void';
+
+/** A charge that has been made is not held against what the account can pay by now. */
+const UNBOUNDED_MICRO = Number.MAX_SAFE_INTEGER;
+
+/** Whether Redis may have let go of a request by itself: then a missing record does not mean that its end was lost. */
+function isLetGo({ startedAt }: RecordFacts, { settlement, retentionMs }: Ending): boolean {
+  return retentionMs > 0 && (settlement?.finishedAt ?? startedAt) + retentionMs <= Date.now();
+}
+
+/** Ends requests through `end`, and repeats their ends to a Redis that may have lost them. */
+export function createFinishRequest(
+  client: RedisClient,
+  keyspace: Keyspace,
+  end: RollbackWrites['end'],
+): FinishRequest {
+  /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
+  const unheard = new WeakSet<Ending>();
+  /** Micro-credits of ends that cost more than the account had. */
+  const charged = new WeakMap<Ending, number>();
+
+  /** Whether an end stands, by what finish.lua says. */
+  function hasEnded(outcome: ScriptReply, ending: Ending): boolean {
+    if (outcome === 'unheard') {
+      unheard.add(ending);
+      ending.whenUnheard?.();
+    }
+    if (typeof outcome !== 'string' || !outcome.startsWith(CHARGED)) return ENDED.has(outcome);
+    charged.set(ending, Number(outcome.slice(CHARGED.length)));
+    return true;
+  }
+
+  /** An end as it stood: nobody pays for what is unheard, and a charge was never more than the account could pay. */
+  function asItStood(ending: Ending): Ending {
+    const { settlement, ...rest } = ending;
+    if (settlement === undefined || unheard.has(ending)) return { ...rest, costMicro: 0 };
+    const costMicro = charged.get(ending);
+    const charge = costMicro === undefined ? settlement : { ...settlement, costMicro, estimated: true };
+    return { ...rest, settlement: charge, costMicro: charge.costMicro, overdraftMicro: UNBOUNDED_MICRO };
+  }
+
+  /** Repeats an end; if Redis has nothing of the request, with all that it had. */
+  function endAgain(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+    const { earlier = [], deltas } = ending;
+    if (ref.facts === undefined || isLetGo(ref.facts, ending)) return end(ref, sentSeq, ending);
+    return end(ref, 0, { ...ending, earlier: [], deltas: [...earlier, ...deltas], putsBack: true });
+  }
+
+  return {
+    async finish(ref, sentSeq, ending) {
+      return hasEnded(await end(ref, sentSeq, ending), ending);
+    },
+
+    async replayFinish(ref, sentSeq, ending) {
+      const { record, outbox } = keyspace.shard(ref.shard);
+      const again = asItStood(ending);
+      const charge = again.settlement;
+      const names = ['state', 'fence', 'untold', 'erased'] as const;
+      const [state, fence, ...marks] = await client.hmget(record(ref.requestId), ...names);
+      // An answer that was put back from MongoDB has no fence, and says nothing of its charge.
+      if (state === 'done' && (fence !== null || charge === undefined)) return 'known';
+      const outcome = await endAgain(ref, sentSeq, again);
+      if (hasEnded(outcome, ending)) return 'replayed';
+      // Nobody pays for what a caller was told has failed.
+      const isForGood = outcome === 'void' && marks.every((mark) => mark === null);
+      if (isForGood || !isNowhere(outcome)) return 'superseded';
+      // What cannot be put back is charged all the same; the book takes a charge once.
+      if (charge !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(charge));
+      return 'replayed';
+    },
+  };
+}
+
+function keysOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId, queue }: DeliveryRef): string[] {
+  const keys = keyspace.shard(shard);
+  return [
+    keys.record(requestId),
+    keys.body(requestId),
+    keys.inflight,
+    keys.account(tenantId),
+    keys.pending(tenantId),
+    keys.outbox,
+    keys.keyUse(keyId),
+    keys.meanCompletion(keyId),
+    keys.queueStatistics(queue),
+    keys.answer(requestId),
+    keys.open(tenantId),
+    keys.job(queue, requestId),
+    keys.active(queue),
+  ];
+}
+
+/** Named for the reader; finish.lua takes the values in this order. */
+function shortTextsOf(
+  { fence, owner = '', queue }: DeliveryRef,
+  sentSeq: number,
+  lastSeq: number,
+  {
+    status,
+    terminal,
+    costMicro,
+    settlement,
+    retentionMs,
+    unbilledTokens = 0,
+    unpaidTokens = 0,
+    overdraftMicro = 0,
+    jobLock = '',
+  }: Ending,
+): (string | number)[] {
+  const { promptTokens, completionTokens } = terminal.usage;
+  const totalTokens = promptTokens + completionTokens;
+  return Object.values({
+    costMicro,
+    totalTokens,
+    completionTokens,
+    keptTokens: unbilledTokens + (settlement === undefined ? 0 : totalTokens),
+    unpaidTokens,
+    overdraftMicro,
+    fence,
+    lastSeq,
+    follows: sentSeq,
+    status,
+    retentionMs,
+    owner,
+    queue,
+    jobLock,
+  });
+}
+
+/** Keys and arguments of finish.lua. `sentSeq`: sequence number of the last event before this end. */
+export function toFinishCall(
+  keyspace: Keyspace,
+  ref: DeliveryRef,
+  sentSeq: number,
+  ending: Ending,
+): Parameters<Script> {
+  const { deltas, terminal, settlement, notice, putsBack } = ending;
+  const lastSeq = sentSeq + deltas.length + eventsOf(terminal);
+  const entry = encodeEntry(deltas, terminal);
+  const head = ref.owner === undefined ? `${lastSeq}` : `${lastSeq} ${ref.owner}`;
+  const again = putsBack && ref.facts !== undefined ? toPutBack(keyspace, ref, ref.facts) : undefined;
+  return [
+    [...keysOf(keyspace, ref), ...(again?.names ?? [])],
+    [
+      ref.requestId,
+      textsOf(shortTextsOf(ref, sentSeq, lastSeq, ending)),
+      // A whole answer is stored with its head; see emit_whole in emit.lua.
+      sentSeq === 0 ? `${head}\n${entry}` : entry,
+      settlement === undefined ? '' : JSON.stringify(settlement),
+      notice === undefined ? '' : JSON.stringify(notice),
+      ...(again?.known ?? []),
+    ],
+  ];
+}

@@ -1,0 +1,202 @@
+import { parseNotice } from '../contracts/finished-notice.ts';
+import type { FinishedNotice } from '../contracts/finished-notice.ts';
+import { parseSettlement } from '../contracts/settlement.ts';
+import type { SettlementRecord } from '../contracts/settlement.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { streamPages } from '../redis/pages.ts';
+import type { StreamRow } from '../redis/pages.ts';
+import { defineScript } from '../redis/scripts.ts';
+import { serverTimeMs } from '../redis/time-limits.ts';
+
+export interface OutboxEntry {
+  id: string;
+  /** Undefined: the entry cannot be read and is a dead letter. */
+  record: SettlementRecord | undefined;
+  raw: string;
+}
+
+/** An entry that can be read. */
+export type ReadableEntry = OutboxEntry & { record: SettlementRecord };
+
+export function isReadable(entry: OutboxEntry): entry is ReadableEntry {
+  return entry.record !== undefined;
+}
+
+/** Settlement records on their way from Redis to MongoDB: one stream per shard, read by one leader at a time. */
+export interface Outbox {
+  /** `redelivered`: what this process has read before and nobody has acknowledged; else what it has not read. */
+  read(shard: number, from: 'redelivered' | 'new', count: number): Promise<OutboxEntry[]>;
+  /**
+   * Takes booked entries out, once their charges are pending no more: where Redis has lost the book that was published of
+   * them, they stay and are read again. Safe to repeat.
+   */
+  acknowledge(shard: number, entries: readonly ReadableEntry[]): Promise<void>;
+  /** Takes an entry that cannot be booked out, and keeps it among the dead letters. */
+  deadLetter(shard: number, entry: OutboxEntry): Promise<void>;
+  /** Puts the dead letters that can be read back into the outbox, to be booked; safe to repeat and to run twice at once. */
+  requeue(shard: number): Promise<Requeued>;
+  length(shard: number): Promise<number>;
+  backlog(shard: number): Promise<Backlog>;
+}
+
+interface Requeued {
+  requeued: number;
+  /** Dead letters that cannot be read, so that they stay. */
+  left: number;
+}
+
+/** How far settlement is behind. */
+export interface Backlog {
+  /** Records that wait in the outbox. */
+  outbox: number;
+  deadLetters: number;
+  /** For how long the oldest record has waited; 0: none does. */
+  lagSeconds: number;
+}
+
+/** In which workers of an earlier version read: what they have read must not come to them again. */
+const GROUP = 'settlement';
+
+function toEntry([id, fields]: StreamRow): OutboxEntry {
+  const raw = fields[1] ?? '';
+  return { id, raw, record: parseSettlement(raw) };
+}
+
+export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
+  const acknowledge = defineScript(client, 'acknowledge');
+  const move = defineScript(client, 'dead-letter');
+
+  /** By shard, the id up to which this process has read; a process that begins to lead reads all there is. */
+  const readUpTo = new Map<number, string>();
+
+  return {
+    async read(shard, from, count) {
+      const stream = keyspace.shard(shard).outbox;
+      const last = readUpTo.get(shard);
+      if (from === 'redelivered') {
+        const rows = last === undefined ? [] : await client.xrange(stream, '-', last, 'COUNT', count);
+        return rows.map(toEntry);
+      }
+      const rows = await client.xrange(stream, last === undefined ? '-' : `(${last}`, '+', 'COUNT', count);
+      const newest = rows.at(-1)?.[0];
+      if (newest !== undefined) readUpTo.set(shard, newest);
+      return rows.map(toEntry);
+    },
+
+    async acknowledge(shard, entries) {
+      const keys = keyspace.shard(shard);
+      const byTenant = [...Map.groupBy(entries, ({ record }) => record.tenantId)];
+      await acknowledge(
+        [keys.outbox, ...byTenant.map(([tenantId]) => keys.pending(tenantId))],
+        [
+          GROUP,
+          ...byTenant.flatMap(([, own]) => [own.length, ...own.flatMap(({ id, record }) => [id, record.requestId])]),
+        ],
+      );
+    },
+
+    async deadLetter(shard, { id, raw }) {
+      const { outbox, deadLetters } = keyspace.shard(shard);
+      await move([outbox, deadLetters], [GROUP, id, raw]);
+    },
+
+    async requeue(shard) {
+      const { outbox, deadLetters } = keyspace.shard(shard);
+      const [newest] = await client.xrevrange(deadLetters, '+', '-', 'COUNT', 1);
+      const done = { requeued: 0, left: 0 };
+      if (newest === undefined) return done;
+      // What fails again comes to stand behind the newest one, so this ends.
+      for await (const rows of streamPages(client, deadLetters, { to: newest[0] })) {
+        for (const { id, raw, record } of rows.map(toEntry)) {
+          if (record === undefined) {
+            done.left += 1;
+            continue;
+          }
+          done.requeued += Number(await move([deadLetters, outbox], [GROUP, id, raw]));
+        }
+      }
+      return done;
+    },
+
+    length: (shard) => client.xlen(keyspace.shard(shard).outbox),
+
+    async backlog(shard) {
+      const keys = keyspace.shard(shard);
+      const [outbox, deadLetters, [oldest], now] = await Promise.all([
+        client.xlen(keys.outbox),
+        client.xlen(keys.deadLetters),
+        client.xrange(keys.outbox, '-', '+', 'COUNT', 1),
+        serverTimeMs(client, keys.outbox),
+      ]);
+      // The id begins with the time of Redis at which the record came.
+      const waitingSince = oldest === undefined ? now : parseInt(oldest[0], 10);
+      return { outbox, deadLetters, lagSeconds: Math.max(0, (now - waitingSince) / 1000) };
+    },
+  };
+}
+
+/** Finds and rewrites settlement records that wait in the outbox or are dead letters, for deletions. */
+export interface OutboxSearch {
+  /**
+   * The first waiting entry whose record is meant, as its id; undefined: none is. `from`: the entry to begin with, for
+   * entries are added at the end only.
+   */
+  find(shard: number, isMeant: (record: SettlementRecord) => boolean, from?: string): Promise<string | undefined>;
+  /**
+   * Rewrites dead letters; `rewrite` gets the text, which may be no record, and returns undefined to leave it. Returns
+   * how many were changed. Safe to repeat.
+   */
+  rewriteDeadLetters(shard: number, rewrite: (raw: string) => string | undefined): Promise<number>;
+}
+
+export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): OutboxSearch {
+  const move = defineScript(client, 'dead-letter');
+
+  async function* entriesOf(stream: string, from?: string): AsyncGenerator<{ id: string; raw: string }> {
+    for await (const rows of streamPages(client, stream, { from })) {
+      for (const [id, fields] of rows) yield { id, raw: fields[1] ?? '' };
+    }
+  }
+
+  return {
+    async find(shard, isMeant, from) {
+      for await (const { id, raw } of entriesOf(keyspace.shard(shard).outbox, from)) {
+        const record = parseSettlement(raw);
+        if (record !== undefined && isMeant(record)) return id;
+      }
+      return undefined;
+    },
+
+    async rewriteDeadLetters(shard, rewrite) {
+      const { deadLetters } = keyspace.shard(shard);
+      let changed = 0;
+      for await (const { id, raw } of entriesOf(deadLetters)) {
+        const text = rewrite(raw);
+        if (text === undefined) continue;
+        changed += Number(await move([deadLetters, deadLetters], [GROUP, id, text]));
+      }
+      return changed;
+    },
+  };
+}
+
+/** Notices of a shard that finish.lua left for webhooks, oldest first; read by one leader at a time. */
+export interface NoticeStore {
+  /** `notice` is undefined where the entry cannot be read. */
+  read(shard: number, count: number): Promise<{ id: string; notice: FinishedNotice | undefined }[]>;
+  /** Safe to repeat. */
+  remove(shard: number, ids: readonly string[]): Promise<void>;
+}
+
+export function createNoticeStore(client: RedisClient, keyspace: Keyspace): NoticeStore {
+  return {
+    async read(shard, count) {
+      const rows = await client.xrange(keyspace.shard(shard).notices, '-', '+', 'COUNT', count);
+      return rows.map(([id, fields]) => ({ id, notice: parseNotice(fields[1] ?? '') }));
+    },
+    async remove(shard, ids) {
+      if (ids.length > 0) await client.xdel(keyspace.shard(shard).notices, ...ids);
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import { QUEUE_NAMES } from '../contracts/jobs.ts';
+import type { QueueName } from '../contracts/jobs.ts';
+import { CLOCKS_APART_MS } from '../domain/request-times.ts';
+import type { ChatQueues } from '../queue/queues.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { defineScript } from '../redis/scripts.ts';
+import { createShardClocks } from '../redis/deadline-script.ts';
+import { serverTimeMs } from '../redis/time-limits.ts';
+import { queueOfRecord } from './delivery.ts';
+
+/** A request whose lease, or time to get into line, has run out. */
+export interface Overdue {
+  requestId: string;
+  /** `missing`: the record is gone. */
+  state: string;
+  tenantId: string;
+  keyId: string;
+  queue: QueueName;
+  fence: number;
+  /** Deliveries since it was accepted, or last run again. */
+  deliveries: number;
+  /** Sequence number of the last event that was sent before its worker went silent; 0: none. */
+  sent: number;
+  /** Milliseconds until the request's deadline; negative when it has passed. */
+  remainingMs: number;
+  /** The request's body is there, so it can still be run. */
+  hasBody: boolean;
+  /** How long its end is kept; milliseconds. Undefined: the service's own time. */
+  retentionMs: number | undefined;
+  /** BullMQ still has the job and will hand it out. */
+  jobPending: boolean;
+}
+
+/** The index of requests that have not ended, by the time at which the sweep must look after them. */
+export interface Inflight {
+  /**
+   * Requests that the sweep must look after, at most `limit`. None for 5 s after the server's clock was set ahead: workers
+   * that live have not renewed their leases yet.
+   */
+  overdue(shard: number, limit: number): Promise<Overdue[]>;
+  /** Reads the server's clock, as `overdue` does: a worker that never did cannot notice that the clock has been set. */
+  watchClock(shard: number): Promise<void>;
+  /** Makes the request overdue again after `delayMs`, counted from now. */
+  postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
+  /** Takes the request out of the index. Safe to repeat. */
+  forget(shard: number, requestId: string): Promise<void>;
+}
+
+/** Nothing is due so far ahead, unless it was written before the server's clock was put back; its worker may be dead. */
+const FAR_MS = 60_000;
+/** When such a request becomes due instead: a worker that lives renews its lease and its job's lock before that. */
+const NEAR_MS = 10_000;
+
+/** More than a renewal interval of leases (workers/pipeline/lease.ts): by then every living worker has renewed. */
+const RENEWED_MS = 5_000;
+
+/** States of jobs that BullMQ will not hand out any more. */
+const NOT_PENDING: ReadonlySet<string> = new Set(['completed', 'failed', 'unknown']);
+
+export function createInflight(client: RedisClient, keyspace: Keyspace, queues: ChatQueues): Inflight {
+  const clocks = createShardClocks();
+  /** By shard whose clock was set ahead: until when leases that have run out say nothing. */
+  const renewedBy = new Map<number, number>();
+  const postpone = defineScript(client, 'postpone', ['window']);
+
+  async function describe(shard: number, requestId: string, at: number): Promise<Overdue> {
+    const keys = keyspace.shard(shard);
+    const values = await client.hmget(
+      keys.record(requestId),
+      'state',
+      'tenant',
+      'key',
+      'fence',
+      'sent',
+      'deadline',
+      'lane',
+      'keep',
+      'base',
+    );
+    const [state, tenantId, keyId, fence, sent, deadline, lane, keep, base] = values;
+    const queue = queueOfRecord(lane);
+    const [job, body] = await Promise.all([
+      queues.queue(shard, queue).getJobState(requestId),
+      client.exists(keys.body(requestId)),
+    ]);
+    return {
+      requestId,
+      state: state ?? 'missing',
+      tenantId: tenantId ?? '',
+      keyId: keyId ?? '',
+      queue,
+      fence: Number(fence ?? 0),
+      // requeue.lua sets `base`: a request that is run again continues from its last fence.
+      deliveries: Number(fence ?? 0) - Number(base ?? 0),
+      sent: Number(sent ?? 0),
+      remainingMs: Number(deadline ?? 0) - at,
+      hasBody: body === 1,
+      retentionMs: keep === null || keep === undefined ? undefined : Number(keep),
+      jobPending: !NOT_PENDING.has(job),
+    };
+  }
+
+  async function bringNearer(shard: number, requestId: string): Promise<void> {
+    const keys = keyspace.shard(shard);
+    await Promise.all([
+      postpone([keys.inflight], [requestId, NEAR_MS]),
+      ...QUEUE_NAMES.map((queue) => client.pexpire(keys.lock(queue, requestId), NEAR_MS, 'LT')),
+    ]);
+  }
+
+  /**
+   * BullMQ looks for jobs whose locks have run out once a mark of 3 s has gone. A mark that is longer was set before the
+   * server's clock was put back: nobody would look until the clock has caught up.
+   */
+  async function shortenStallMarks(shard: number): Promise<void> {
+    const { stalledCheck } = keyspace.shard(shard);
+    await Promise.all(QUEUE_NAMES.map((queue) => client.pexpire(stalledCheck(queue), NEAR_MS, 'LT')));
+  }
+
+  /**
+   * Resolves with the shard's time. If its clock was put back, or is read for the first time, shortens BullMQ's marks; if it was
+   * set ahead, gives leases time to be renewed.
+   */
+  async function lookAtClock(shard: number): Promise<number> {
+    const sentAt = performance.now();
+    const at = await serverTimeMs(client, keyspace.shard(shard).inflight);
+    const receivedAt = performance.now();
+    const expected = clocks.at(shard, receivedAt);
+    clocks.learn(shard, at, sentAt, receivedAt);
+    const setByMs = expected === undefined ? undefined : (clocks.at(shard, receivedAt) ?? expected) - expected;
+    if (setByMs === undefined || setByMs < -CLOCKS_APART_MS) await shortenStallMarks(shard);
+    else if (setByMs > CLOCKS_APART_MS) renewedBy.set(shard, receivedAt + RENEWED_MS);
+    return at;
+  }
+
+  return {
+    async watchClock(shard) {
+      await lookAtClock(shard);
+    },
+
+    async overdue(shard, limit) {
+      const { inflight } = keyspace.shard(shard);
+      const at = await lookAtClock(shard);
+      if (performance.now() < (renewedBy.get(shard) ?? -Infinity)) return [];
+      const [ids, far] = await Promise.all([
+        client.zrangebyscore(inflight, '-inf', at, 'LIMIT', 0, limit),
+        client.zrangebyscore(inflight, at + FAR_MS, '+inf', 'LIMIT', 0, limit),
+      ]);
+      await Promise.all(far.map((requestId) => bringNearer(shard, requestId)));
+      return Promise.all(ids.map((requestId) => describe(shard, requestId, at)));
+    },
+    async postpone(shard, requestId, delayMs) {
+      await postpone([keyspace.shard(shard).inflight], [requestId, delayMs]);
+    },
+    async forget(shard, requestId) {
+      await client.zrem(keyspace.shard(shard).inflight, requestId);
+    },
+  };
+}

@@ -1,0 +1,208 @@
+import type { Tier } from '../contracts/chat-request.ts';
+import { encodeEntry, eventsOf } from '../contracts/events.ts';
+import type { Terminal } from '../contracts/events.ts';
+import { QUEUE_NAMES } from '../contracts/jobs.ts';
+import type { SearchedSpace } from '../contracts/space.ts';
+import type { Principal } from '../domain/principal.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { acceptedKeys } from '../redis/keyspace.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import type { RecentWrites } from '../redis/replay-log.ts';
+import { defineScript, defineTimedScript } from '../redis/scripts.ts';
+import { inTime } from '../redis/time-limits.ts';
+
+/** Replaces the fingerprint of a body once nothing of the request is kept (keep-nothing.lua). */
+export const FORGOTTEN = '-';
+
+type RequestState = 'accepted' | 'running' | 'done';
+
+/**
+ * What a reader may expect. `ended`: nothing that is not in the stream. `unknown`: the same, if the record's time was over; if
+ * Redis has lost it, its worker may put it back.
+ */
+type ReadState = 'open' | 'ended' | 'unknown';
+
+/** A request's record, as every ingress may read it. Times are milliseconds since the epoch. */
+export interface RequestRecord {
+  requestId: string;
+  state: RequestState;
+  /** Set once it is done. */
+  status: 'completed' | 'failed' | 'cancelled' | undefined;
+  tier: Tier;
+  metadataJson?: string;
+  /** Sequence number of the last event so far. */
+  sentSeq: number;
+  acceptedAt: number;
+  startedAt?: number;
+  firstTokenAt?: number;
+  finishedAt?: number;
+  /** The request has ended, and nothing of its answer is kept. */
+  isGone: boolean;
+}
+
+/** Where a request waits for a worker. */
+export interface QueuePlace {
+  /** Among its tenant's own, from 1. */
+  position: number;
+  /** Expected time until a worker takes it. */
+  waitMs: number;
+}
+
+/** Reads a request's record for the ingress: look-ups, attaching readers, cancelling. Never writes events of a worker. */
+export interface RecordStore {
+  /** Undefined: unknown, another tenant's, of the other mode, or past its retention. */
+  find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
+  /** Like `find`, and makes the ingress with this channel a reader: workers publish entries to it from now on. */
+  attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
+  /** Undefined: the request does not wait in line. */
+  place(owner: Pick<Principal, 'shard' | 'tenantId'>, requestId: string): Promise<QueuePlace | undefined>;
+  /** Renews the ingress as a reader, of which Redis may know nothing any more, and the life of an answer that it still reads. */
+  renewReader(shard: number, requestId: string, channel: string): Promise<ReadState>;
+  /** Removes the ingress from the readers. */
+  detach(shard: number, requestId: string, channel: string): Promise<void>;
+  /**
+   * Deletes Redis's copy of an answer whose tenant keeps nothing, if no other ingress reads it. Call it when readers here
+   * have the end. Safe to repeat.
+   */
+  wipe(shard: number, requestId: string, channel: string): Promise<void>;
+  /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
+  cancel(
+    owner: Pick<Principal, 'shard' | 'keyId' | 'retentionSeconds'> & SearchedSpace,
+    requestId: string,
+  ): Promise<boolean>;
+}
+
+/** The mode of a key as its records have it; a record without it is live. Empty: either mode. */
+export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '1', test: '0', any: '' };
+
+/** How long a tombstone stays in place of a record: longer than any command that may be on its way to Redis. */
+export const TOMBSTONE_MS = 3_600_000;
+
+/** As in readers.lua. */
+const READER_LEASE_MS = 15_000;
+
+const CANCELLED: Terminal = { finishReason: 'cancelled', usage: { promptTokens: 0, completionTokens: 0 } };
+
+function timeOf(value: string | undefined): number | undefined {
+  return value === undefined || value === '' ? undefined : Number(value);
+}
+
+function optional<K extends string, V>(name: K, value: V | undefined): { [key in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { [key in K]: V });
+}
+
+function toRecord(requestId: string, values: readonly string[]): RequestRecord {
+  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished, , gone] = values;
+  return {
+    requestId,
+    // Written by the scripts of this folder, which know no other values.
+    state: state as RequestState,
+    status: status === '' ? undefined : (status as RequestRecord['status']),
+    tier: tier as Tier,
+    sentSeq: Number(sent),
+    acceptedAt: Number(accepted),
+    isGone: gone === '1',
+    ...(metadata === undefined || metadata === '' ? {} : { metadataJson: metadata }),
+    ...optional('startedAt', timeOf(started)),
+    ...optional('firstTokenAt', timeOf(firstToken)),
+    ...optional('finishedAt', timeOf(finished)),
+  };
+}
+
+export interface RecordStoreSettings {
+  /** How long an ended request is kept. */
+  retentionMs: number;
+  /** Absent: what was cancelled may run if Redis comes back without that. */
+  recentWrites?: Pick<RecentWrites, 'note'>;
+}
+
+export function createRecordStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  { retentionMs, recentWrites }: RecordStoreSettings,
+): RecordStore {
+  const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
+  const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
+  const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
+  const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
+  const cancel = defineTimedScript(client, 'cancel', parts);
+
+  function answerKeys(shard: number, requestId: string): string[] {
+    const keys = keyspace.shard(shard);
+    return [keys.record(requestId), keys.stream(requestId), keys.answer(requestId)];
+  }
+
+  async function look(
+    { shard, tenantId, mode }: Principal,
+    requestId: string,
+    channel: string,
+  ): Promise<RequestRecord | undefined> {
+    const reply = await attach(answerKeys(shard, requestId), [tenantId, channel, READER_LEASE_MS, BILLED[mode]]);
+    return Array.isArray(reply) ? toRecord(requestId, reply.map(String)) : undefined;
+  }
+
+  return {
+    find: (principal, requestId) => look(principal, requestId, ''),
+    attach: look,
+    async place({ shard, tenantId }, requestId) {
+      const keys = keyspace.shard(shard);
+      const lines = QUEUE_NAMES.flatMap((queue) => [
+        keys.line(queue),
+        keys.waiting(queue),
+        keys.queueStatistics(queue),
+      ]);
+      const reply = await place(
+        [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...lines],
+        [requestId],
+      );
+      return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
+    },
+    async renewReader(shard, requestId, channel) {
+      const state = await reader(answerKeys(shard, requestId), [channel, READER_LEASE_MS]);
+      if (state === 'done' || state === 'void') return 'ended';
+      return state === 'missing' ? 'unknown' : 'open';
+    },
+    async detach(shard, requestId, channel) {
+      await reader(answerKeys(shard, requestId), [channel, 0]);
+    },
+    async wipe(shard, requestId, channel) {
+      const keys = keyspace.shard(shard);
+      const [gone, channels] = await inTime(client.hmget(keys.record(requestId), 'gone', 'channels'));
+      if (gone !== '1' || channels !== channel) return;
+      await inTime(Promise.all([client.unlink(keys.stream(requestId)), client.unlink(keys.answer(requestId))]));
+    },
+    async cancel(principal, requestId) {
+      const { retentionSeconds = Infinity, mode } = principal;
+      const { tenantId, shard } = principal;
+      const { cancelled } = keyspace.shard(shard);
+      const call = [
+        [...acceptedKeys(keyspace, requestId, principal), cancelled],
+        [
+          requestId,
+          tenantId,
+          encodeEntry([], CANCELLED),
+          eventsOf(CANCELLED),
+          Math.min(retentionMs, retentionSeconds * 1000),
+          BILLED[mode],
+        ],
+      ] as const;
+      const found = await cancel(...call);
+      // One that runs is ended by its worker, which tells Redis so again itself.
+      if (found === 'accepted') recentWrites?.note(() => cancel(...call), { shard, requestId, tenantId });
+      return found !== '';
+    },
+  };
+}
+
+/** Reads the present moment as a place in a shard's order of acceptance. */
+export interface AcceptanceClock {
+  /** By the shard's clock, in microseconds: requests accepted before have a lower `seq`, later ones a higher one. */
+  read(shard: number): Promise<number>;
+}
+
+export function createAcceptanceClock(client: RedisClient, keyspace: Keyspace): AcceptanceClock {
+  const readNow = defineScript(client, 'now', ['window']);
+  return {
+    read: async (shard) => Number(await readNow([keyspace.shard(shard).inflight], [])),
+  };
+}

@@ -1,0 +1,324 @@
+import { LOST, encodeEntry, eventsOf } from '../contracts/events.ts';
+import type { Terminal } from '../contracts/events.ts';
+import { queueOf } from '../contracts/jobs.ts';
+import type { RequestEnvelope } from '../contracts/jobs.ts';
+import { STORED_ANSWER_MS, UnreadableError, parseEnvelope } from '../contracts/request-envelope.ts';
+import type { EndedAnswer, StoredAnswer } from '../contracts/request-envelope.ts';
+import type { Principal } from '../domain/principal.ts';
+import { endOf, outageOf, seqAt } from '../domain/request-times.ts';
+import { createErasureGate, gateAnswers } from '../erasure-gate.ts';
+import type { ErasureGate } from '../erasure-gate.ts';
+import { toErrorDetail } from '../errors/error-body.ts';
+import type { Clock } from '../lifecycle/clock.ts';
+import type { Logger } from '../logging/logger.ts';
+import { createAccountRepository } from '../mongo/accounts/account-repository.ts';
+import { createLedgerRepository } from '../mongo/accounts/ledger-repository.ts';
+import type { LedgerRepository } from '../mongo/accounts/ledger-repository.ts';
+import { createErasureRepository } from '../mongo/compliance/erasure-repository.ts';
+import type { MongoConnection } from '../mongo/connection.ts';
+import { createAnswerRepository } from '../mongo/requests/answer-repository.ts';
+import type { AnswerRepository } from '../mongo/requests/answer-repository.ts';
+import { createFailedIntents } from '../mongo/requests/failed-intents.ts';
+import type { FailedIntents } from '../mongo/requests/failed-intents.ts';
+import { createRequestIntents } from '../mongo/requests/request-intents.ts';
+import type { RequestIntent, RequestIntents } from '../mongo/requests/request-intents.ts';
+import { createPrincipalRepository } from '../mongo/tenants/principal-repository.ts';
+import type { PrincipalRepository } from '../mongo/tenants/principal-repository.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import type { TimeLimit } from '../redis/time-limits.ts';
+import type { AdmissionStore } from './admission-store.ts';
+import { createAdmission } from './admission.ts';
+import type { AdmissionDeps } from './admission.ts';
+import { createAnswerCache } from './answers.ts';
+import type { AnswerCache } from './answers.ts';
+import { createLineStore } from './body-store.ts';
+import type { LineStore } from './body-store.ts';
+import { toRefusal } from './refusals.ts';
+import type { Refusal } from './refusals.ts';
+import { createReplayStore } from './replay-store.ts';
+import type { ReplayStore } from './replay-store.ts';
+import { createRequestPresence } from './rollback.ts';
+import type { RequestPresence } from './rollback.ts';
+
+type RecoveryOutcome =
+  /** Redis has the request, and it has not ended. */
+  | { kind: 'open' }
+  /** It has ended, in this call or before. */
+  | { kind: 'ended' }
+  /** It cannot be accepted again now. */
+  | { kind: 'later'; waitMs: number };
+
+export type RecoverRequest = (intent: RequestIntent) => Promise<RecoveryOutcome>;
+
+export interface RecoverRequestDeps {
+  presence: RequestPresence;
+  /** Its `takeBack` does nothing: an admission without an answer is tried again, and never voided. */
+  admit: ReturnType<typeof createAdmission>;
+  line: Pick<LineStore, 'enqueue'>;
+  replays: Pick<ReplayStore, 'requeue'>;
+  /** Voids a request that must not run. */
+  admissions: Pick<AdmissionStore, 'void'>;
+  /** `store` passes the erasure gate. */
+  answers: Pick<AnswerRepository, 'find' | 'store'>;
+  gate: Pick<ErasureGate, 'isErased'>;
+  ledger: Pick<LedgerRepository, 'settledAt'>;
+  principals: Pick<PrincipalRepository, 'findByKey'>;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Refusals that waiting does not change. Only these end a request that was accepted once. */
+const FINAL: ReadonlySet<Refusal> = new Set(['revoked', 'suspended', 'credits', 'budget']);
+/** The fence of a request that ran before Redis lost it: its deliveries are unknown, and later ones have higher fences. */
+export const FENCE_UNKNOWN = 2;
+const WAIT_MIN_MS = 1_000;
+const WAIT_MAX_MS = 60_000;
+
+/**
+ * Accepts a request that Redis lost after its acceptance again, under its own id. The ledger has one entry per id, so the
+ * request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
+ */
+export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
+  const { presence, admit, admissions, line, replays, answers, gate, ledger, principals, clock, log } = deps;
+
+  /** Stores the end as a stored answer, where readers find it. */
+  async function end(envelope: RequestEnvelope, last: Terminal) {
+    const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
+    const lastSeq = eventsOf(last);
+    const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
+    await answers.store({
+      requestId,
+      tenantId,
+      mode,
+      ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
+      fields: {
+        tenant: tenantId,
+        billed: mode === 'test' ? '0' : '1',
+        state: 'done',
+        status: 'failed',
+        tier,
+        metadata: request.metadataJson ?? '',
+        sent: String(lastSeq),
+        acceptedAt: String(acceptedAt),
+        finishedAt: String(clock.now()),
+      },
+      entries: [{ lastSeq, payload: encodeEntry([], last) }],
+      expiresAt: ownMs === undefined ? acceptedAt + STORED_ANSWER_MS : clock.now() + ownMs,
+    });
+    log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
+  }
+
+  async function enqueue(
+    { shard, replays: replayed }: RequestIntent,
+    envelope: RequestEnvelope,
+  ): Promise<RecoveryOutcome> {
+    const { requestId, tenantId, keyId, endpoint, acceptedAt, request } = envelope;
+    // A deletion that ran while this process was suspended did not know a request that Redis had lost; one that sets its
+    // mark later finds what has been written by then.
+    if (await gate.isErased(envelope, request.entityId, seqAt(acceptedAt))) {
+      await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
+      return { kind: 'ended' };
+    }
+    // The worker in which it failed may still be alive.
+    if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
+    else {
+      // Needed for a request found without its body, too: the process that admitted it again may have died before this.
+      await presence.setAcceptedAt(shard, requestId, acceptedAt);
+      await line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
+    }
+    log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
+    return { kind: 'open' };
+  }
+
+  async function admitAgain(
+    intent: RequestIntent,
+    envelope: RequestEnvelope,
+    principal: Principal,
+  ): Promise<RecoveryOutcome> {
+    const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
+    const outcome = await admit({
+      requestId,
+      principal,
+      endpoint,
+      stream,
+      retentionMs,
+      acceptedAt,
+      rates,
+      request: { ...envelope.request, model: tier },
+      // No caller is waiting any more; the answer is looked up, or asked for under its key.
+      channel: '',
+      idempotency: kept?.idempotency,
+      onDisconnect: 'finish',
+      answerStorage: {},
+      // `enqueue` follows once the record has the time of its first acceptance.
+      isEnqueuedAtOnce: false,
+    });
+    // The envelope keeps time and settings of the first acceptance.
+    if (outcome.kind === 'admitted') return enqueue({ ...intent, shard: principal.shard }, envelope);
+    if (outcome.kind === 'joined') {
+      // Its Idempotency-Key belongs to a later request by now.
+      await end(envelope, LOST);
+      return { kind: 'ended' };
+    }
+    const { figures, verdict } = outcome;
+    // Another process was faster.
+    if (verdict === 'void') return { kind: 'open' };
+    if (!FINAL.has(verdict))
+      return { kind: 'later', waitMs: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
+    const error = toErrorDetail(toRefusal({ ...figures, verdict }, principal, endpoint));
+    await end(envelope, { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 }, error });
+    return { kind: 'ended' };
+  }
+
+  /** `since`: an earlier end belongs to the failed run that this one repeats. */
+  async function isKnown({ tenantId, requestId }: RequestIntent, since: number): Promise<boolean> {
+    const anywhere = { tenantId, mode: 'any' } as const;
+    const answer = await answers.find(anywhere, requestId, clock.now());
+    if (answer !== undefined && Number(answer.fields['finishedAt']) >= since) return true;
+    return (await ledger.settledAt(anywhere, requestId)) !== undefined;
+  }
+
+  return async (intent) => {
+    const { requestId, tenantId, shard } = intent;
+    const [found] = await presence.look(shard, [requestId]);
+    if (found === 'open') return { kind: found };
+    if (found === 'ended' || found === 'failed') return { kind: 'ended' };
+    try {
+      const envelope = parseEnvelope(intent.envelopeJson);
+      // A record without a body was admitted again, so only an end after that counts.
+      const since = found === 'bodiless' ? (envelope.replayedAt ?? 0) : 0;
+      if (await isKnown(intent, since)) return { kind: 'ended' };
+      if (found === 'bodiless') return await enqueue(intent, envelope);
+      const principal = await principals.findByKey(tenantId, envelope.keyId);
+      if (principal !== undefined) return await admitAgain(intent, envelope, principal);
+      await end(envelope, LOST);
+    } catch (error) {
+      if (!(error instanceof UnreadableError)) throw error;
+      log.error('A request that Redis had lost cannot be read.', { requestId, tenantId, error });
+    }
+    return { kind: 'ended' };
+  };
+}
+
+interface ConcludeIntentDeps {
+  intents: Pick<RequestIntents, 'forgetRun'>;
+  failed: Pick<FailedIntents, 'keepFailed'>;
+  /** `store` passes the erasure gate. */
+  answers: Pick<AnswerRepository, 'find' | 'store'>;
+  cache: Pick<AnswerCache, 'read'>;
+  clock: Clock;
+}
+
+export type ConcludeIntent = (intent: RequestIntent) => Promise<void>;
+
+/**
+ * An ended request as MongoDB stores it. Undefined: Redis alone keeps its answer. Like finish.lua: a request that ended
+ * without an answer frees its key, so that a retry runs.
+ */
+export function toStoredAnswer(
+  ended: EndedAnswer,
+  { mode, kept, acceptedAt, request }: RequestEnvelope,
+  hasText: boolean,
+): StoredAnswer | undefined {
+  if (kept === undefined || kept.redisOnly === true) return undefined;
+  const { idempotency, storedMs } = kept;
+  const isRemembered = ended.fields['status'] === 'completed' || hasText;
+  return {
+    ...ended,
+    mode,
+    ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
+    ...(idempotency !== undefined && isRemembered ? { idempotency } : {}),
+    expiresAt: storedMs === undefined ? acceptedAt + STORED_ANSWER_MS : Number(ended.fields['finishedAt']) + storedMs,
+  };
+}
+
+/**
+ * Concludes the intent of a request that has ended: MongoDB gets the answer if it lacks it, as its worker may have died or
+ * been cut off, and the intent is deleted. If the request failed in an outage, the intent is kept for as long as the
+ * answer, and an operator may run the request again. If that happens meanwhile, the intent of the new run stays. Safe to
+ * repeat.
+ */
+function createConcludeIntent({ intents, failed, answers, cache, clock }: ConcludeIntentDeps): ConcludeIntent {
+  async function storeIfMissing(ended: EndedAnswer, stored: StoredAnswer | undefined, envelope: RequestEnvelope) {
+    if (stored?.fields['finishedAt'] === ended.fields['finishedAt']) return;
+    const answer = toStoredAnswer(ended, envelope, endOf(ended).hasText);
+    if (answer !== undefined && answer.expiresAt > clock.now()) await answers.store(answer);
+  }
+
+  async function concludeReadable(intent: RequestIntent, envelope: RequestEnvelope): Promise<void> {
+    const { requestId, tenantId, shard } = intent;
+    const [cached, stored] = await Promise.all([
+      cache.read(shard, requestId),
+      answers.find({ tenantId, mode: 'any' }, requestId, clock.now()),
+    ]);
+    if (cached !== undefined) await storeIfMissing(cached, stored, envelope);
+    const ended = cached ?? stored;
+    const code = ended === undefined ? undefined : outageOf(endOf(ended));
+    if (ended === undefined || code === undefined) return intents.forgetRun(intent);
+    const at = Number(ended.fields['finishedAt']);
+    const ownMs = envelope.kept?.redisOnly === true ? envelope.retentionMs : envelope.kept?.storedMs;
+    await failed.keepFailed(intent, { at, code, ...(ownMs === undefined ? {} : { keptUntil: at + ownMs }) });
+  }
+
+  return async (intent) => {
+    try {
+      await concludeReadable(intent, parseEnvelope(intent.envelopeJson));
+    } catch (error) {
+      if (!(error instanceof UnreadableError)) throw error;
+      await intents.forgetRun(intent);
+    }
+  };
+}
+
+export interface OpenRecoveryDeps extends Pick<
+  AdmissionDeps,
+  'store' | 'accountStore' | 'routing' | 'isFull' | 'pseudonyms' | 'clock'
+> {
+  mongo: MongoConnection;
+  redis: RedisClient;
+  keyspace: Keyspace;
+  requestTimeoutMs: number;
+  limit: TimeLimit;
+  log: Logger;
+}
+
+export interface Recovery {
+  recover: RecoverRequest;
+  conclude: ConcludeIntent;
+  presence: RequestPresence;
+  admit: ReturnType<typeof createAdmission>;
+  replays: ReplayStore;
+}
+
+/** Composes the recovery of lost requests, for ingress and worker. */
+export function openRecovery(deps: OpenRecoveryDeps): Recovery {
+  const { mongo, redis, keyspace, clock, log } = deps;
+  const presence = createRequestPresence(redis, keyspace, deps.limit);
+  const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), takeBack: () => undefined });
+  const replays = createReplayStore(redis, keyspace, deps);
+  const gate = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms: deps.pseudonyms });
+  const repository = createAnswerRepository(mongo);
+  const answers = { ...repository, ...gateAnswers(repository, gate) };
+  const conclude = createConcludeIntent({
+    answers,
+    clock,
+    intents: createRequestIntents(mongo),
+    failed: createFailedIntents(mongo),
+    cache: createAnswerCache(redis, keyspace),
+  });
+  const recover = createRecoverRequest({
+    presence,
+    admit,
+    replays,
+    clock,
+    log,
+    line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
+    admissions: deps.store,
+    answers,
+    gate,
+    ledger: createLedgerRepository(mongo),
+    principals: createPrincipalRepository(mongo),
+  });
+  return { recover, conclude, presence, admit, replays };
+}

@@ -1,0 +1,82 @@
+import { queueOf } from '../contracts/jobs.ts';
+import type { RequestEnvelope } from '../contracts/jobs.ts';
+import { seqAt } from '../domain/request-times.ts';
+import { storedChatJob } from '../queue/bullmq-layout.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { defineScript } from '../redis/scripts.ts';
+import type { TimeLimit } from '../redis/time-limits.ts';
+import { bodyLifeMs } from './body-store.ts';
+
+type Reopened =
+  /** Its end is removed from Redis. `fence`: that of its last delivery, if Redis still knew it. */
+  | { kind: 'open'; fence: number | undefined }
+  /** It runs, or has ended with text, or not in a failure. */
+  | { kind: 'unchanged' };
+
+/** Runs requests again under their own ids. */
+export interface ReplayStore {
+  reopen(shard: number, envelope: Pick<RequestEnvelope, 'requestId' | 'tenantId'>): Promise<Reopened>;
+  /**
+   * Puts a request into line that was admitted again without its body, with the time of its first acceptance and this
+   * fence. Returns the state in which it was found; only `accepted` is put into line. Safe to repeat.
+   */
+  requeue(shard: number, envelope: RequestEnvelope, fence: number): Promise<string>;
+}
+
+export interface ReplayStoreSettings {
+  requestTimeoutMs: number;
+  limit: TimeLimit;
+}
+
+export function createReplayStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  { requestTimeoutMs, limit }: ReplayStoreSettings,
+): ReplayStore {
+  const reopen = defineScript(client, 'reopen');
+  const requeue = defineScript(client, 'requeue', ['window', 'account', 'use', 'line']);
+  return {
+    async reopen(shard, { requestId, tenantId }) {
+      const keys = keyspace.shard(shard);
+      const found = [keys.record(requestId), keys.stream(requestId), keys.answer(requestId), keys.ended(requestId)];
+      const reply = await limit(reopen(found, [tenantId]));
+      const [state, fence] = Array.isArray(reply) ? reply.map(String) : [];
+      if (state !== 'failed' && state !== 'missing') return { kind: 'unchanged' };
+      return { kind: 'open', fence: fence === undefined || fence === '' ? undefined : Number(fence) };
+    },
+
+    async requeue(shard, envelope, fence) {
+      const { requestId, tenantId, keyId, endpoint, acceptedAt } = envelope;
+      const keys = keyspace.shard(shard);
+      const queue = queueOf(endpoint);
+      const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
+      const state = await limit(
+        requeue(
+          [
+            keys.record(requestId),
+            keys.body(requestId),
+            keys.job(queue, requestId),
+            keys.line(queue),
+            keys.marker(queue),
+            keys.queueMeta(queue),
+            keys.keyRpm(keyId),
+            keys.account(tenantId),
+          ],
+          [
+            requestId,
+            JSON.stringify(envelope),
+            bodyLifeMs(requestTimeoutMs),
+            name,
+            data,
+            opts,
+            acceptedAt,
+            seqAt(acceptedAt),
+            fence,
+          ],
+        ),
+      );
+      return String(state);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import type { KnownRequest } from '../contracts/compliance.ts';
+import type { KeyMode, SearchedSpace } from '../contracts/space.ts';
+import { seqAt } from '../domain/request-times.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { defineScript } from '../redis/scripts.ts';
+import { serverTimeMs } from '../redis/time-limits.ts';
+import { BILLED, TOMBSTONE_MS } from './record-store.ts';
+
+/** The fields of a request's record that a deletion reads. */
+export interface ErasableRequest {
+  requestId: string;
+  state: string;
+  tenantId: string;
+  keyId: string;
+  mode: KeyMode;
+  /** Place in the order of acceptance; 0 where it is not known. */
+  seq: number;
+}
+
+/** `later`: accepted after the given place; `busy`: it has not ended; `foreign`: another tenant's, or of the other mode. */
+type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
+
+/** Finds and erases what requests have left in Redis, for deletions. */
+export interface RequestEraser {
+  /** Ids of the requests of an entity that Redis knows. `pseudonym`: the entity's. */
+  ofEntity(shard: number, tenantId: string, pseudonym: string): Promise<string[]>;
+  /** Ids of all requests of a shard that have not ended, of all tenants, in batches. */
+  open(shard: number): AsyncIterable<string[]>;
+  /** Ids of a tenant's interactive requests that have not ended. */
+  openOf(shard: number, tenantId: string): Promise<string[]>;
+  /** Ids of a tenant's requests that have ended and left something, in batches; one may come twice. */
+  left(shard: number, tenantId: string): AsyncIterable<string[]>;
+  /** In the order of the ids. One that Redis does not know has the state `missing`. */
+  look(shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]>;
+  /**
+   * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
+   */
+  erase(shard: number, space: SearchedSpace, request: KnownRequest, upToSeq: number): Promise<Erased>;
+  /** Takes requests out of their entity's list. Safe to repeat. */
+  unlist(shard: number, tenantId: string, pseudonym: string, requestIds: readonly string[]): Promise<void>;
+}
+
+const OPEN_AT_ONCE = 1_000;
+const UNLIST_AT_ONCE = 1_000;
+const LEFT_AT_ONCE = 200;
+/** Requests are listed by the quarter of an hour in which what they left expires (keep-nothing.lua): a day on at most. */
+const LEFT_MS = 900_000;
+/** Twice as many as there are in a day, because the server's clock may have been set back. */
+const LEFT_PARTS = (2 * 86_400_000) / LEFT_MS;
+
+export function createRequestEraser(client: RedisClient, keyspace: Keyspace): RequestEraser {
+  const erase = defineScript(client, 'erase', ['window', 'account', 'forget', 'mode']);
+
+  async function lookAt(shard: number, requestId: string): Promise<ErasableRequest> {
+    const record = keyspace.shard(shard).record(requestId);
+    const values = await client.hmget(record, 'state', 'tenant', 'key', 'billed', 'seq', 'acceptedAt');
+    const [state, tenantId, keyId, billed, seq, acceptedAt] = values;
+    return {
+      requestId,
+      state: state ?? 'missing',
+      tenantId: tenantId ?? '',
+      keyId: keyId ?? '',
+      mode: billed === BILLED.test ? 'test' : 'live',
+      seq: Number(seq ?? seqAt(Number(acceptedAt ?? 0))),
+    };
+  }
+
+  return {
+    ofEntity: (shard, tenantId, pseudonym) =>
+      client.zrange(keyspace.shard(shard).entityRequests(tenantId, pseudonym), '0', '-1'),
+
+    async *open(shard) {
+      const ids = await client.zrange(keyspace.shard(shard).inflight, '0', '-1');
+      for (let from = 0; from < ids.length; from += OPEN_AT_ONCE) yield ids.slice(from, from + OPEN_AT_ONCE);
+    },
+
+    openOf: (shard, tenantId) => client.zrange(keyspace.shard(shard).open(tenantId), '0', '-1'),
+
+    async *left(shard, tenantId) {
+      const keys = keyspace.shard(shard);
+      const first = Math.floor((await serverTimeMs(client, keys.inflight)) / LEFT_MS);
+      for (let until = first; until <= first + LEFT_PARTS; until += 1) {
+        const ids = ((await client.get(keys.left(tenantId, until))) ?? '').split(' ').slice(0, -1);
+        for (let from = 0; from < ids.length; from += LEFT_AT_ONCE) yield ids.slice(from, from + LEFT_AT_ONCE);
+      }
+    },
+
+    look: (shard, requestIds) => Promise.all(requestIds.map((requestId) => lookAt(shard, requestId))),
+
+    async erase(shard, { tenantId, mode }, { requestId, name }, upToSeq) {
+      const keys = keyspace.shard(shard);
+      const record = keys.record(requestId);
+      const reply = await erase(
+        [
+          record,
+          keys.body(requestId),
+          keys.stream(requestId),
+          keys.answer(requestId),
+          keys.inflight,
+          name === undefined ? record : keys.idempotency(name),
+        ],
+        [requestId, tenantId, upToSeq, TOMBSTONE_MS, BILLED[mode]],
+      );
+      if (reply === 1) return 'erased';
+      // erase.lua knows no other words.
+      return reply === 0 ? 'nothing' : (reply as 'later' | 'busy' | 'foreign');
+    },
+
+    async unlist(shard, tenantId, pseudonym, requestIds) {
+      const list = keyspace.shard(shard).entityRequests(tenantId, pseudonym);
+      for (let from = 0; from < requestIds.length; from += UNLIST_AT_ONCE)
+        await client.zrem(list, ...requestIds.slice(from, from + UNLIST_AT_ONCE));
+    },
+  };
+}

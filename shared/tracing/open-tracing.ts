@@ -1,0 +1,19 @@
+import type { Config, ProcessKind } from '../config/load-config.ts';
+import type { Closer } from '../lifecycle/closer.ts';
+import type { Logger } from '../logging/logger.ts';
+import type { Tracing } from './tracing.ts';
+
+/** Undefined without `OTEL_EXPORTER_OTLP_ENDPOINT`: then no part of OpenTelemetry is even loaded. */
+export async function openTracing(
+  { tracing }: Pick<Config, 'tracing'>,
+  kind: ProcessKind,
+  closer: Closer,
+  log: Logger,
+): Promise<Tracing | undefined> {
+  if (tracing === undefined) return undefined;
+  const { createOtlpTracing } = await import('./otlp-tracing.ts');
+  const { close, ...spans } = createOtlpTracing({ serviceName: `parley-${kind}`, ...tracing }, log);
+  // What is opened first is closed last: spans of the last requests are among those that are sent.
+  closer.defer('tracing', close);
+  return spans;
+}

@@ -1,0 +1,214 @@
+import type { SearchedSpace } from '../contracts/space.ts';
+import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-events.ts';
+import { ACCOUNT_EVENT_TYPES, accountEvents } from '../domain/account-events.ts';
+import type { Clock } from '../lifecycle/clock.ts';
+import type { Closer } from '../lifecycle/closer.ts';
+import { derivedId } from '../lifecycle/ids.ts';
+import type { Logger } from '../logging/logger.ts';
+import { createAccountStates } from '../mongo/accounts/account-repository.ts';
+import type { AccountStates } from '../mongo/accounts/account-repository.ts';
+import { spaceFields } from '../mongo/collection.ts';
+import type { MongoConnection } from '../mongo/connection.ts';
+import { createWebhookDeliveryRepository } from '../mongo/webhooks/webhook-delivery-repository.ts';
+import type {
+  WebhookDeliveryRepository,
+  WebhookDeliveryRow,
+  WebhookEventRow,
+} from '../mongo/webhooks/webhook-delivery-repository.ts';
+import { createWebhookRepository } from '../mongo/webhooks/webhook-repository.ts';
+import type { Subscriber, WebhookRepository, WebhookRow } from '../mongo/webhooks/webhook-repository.ts';
+import { createWebhookQueue } from '../queue/queues.ts';
+import type { WebhookQueue } from '../queue/queues.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { listenForAccessChanges } from '../redis/stores/access-flags.ts';
+import { createBriefCalls } from '../redis/time-limits.ts';
+import { createSubscriptions } from './subscriptions.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+/** Something that happened in a tenant's account; webhooks of its mode, or of both, hear of it. */
+export type WebhookEvent = {
+  [Type in WebhookEventType]: SearchedSpace & {
+    type: Type;
+    /** What makes it this one: a cause has at most one event of a type. */
+    cause: string;
+    data: WebhookEventData[Type];
+    /** Milliseconds since the epoch. */
+    now: number;
+    /** For a cause that may show again after more than the 30 days that an event is kept. */
+    keptUntil?: number;
+    /** A webhook that is not told: the one that the event is about. */
+    except?: string;
+  };
+}[WebhookEventType];
+
+/** Publishes events to the webhooks that subscribe to them. Costs a look into memory where none does. */
+export interface EventSink {
+  wants(space: SearchedSpace, types: readonly WebhookEventType[]): Promise<boolean>;
+  /** Safe to repeat. Rejects when MongoDB is away: then nothing, or a part, is stored. */
+  publish(events: readonly WebhookEvent[]): Promise<void>;
+  /** The same for what cannot wait for MongoDB: logs the loss instead of rejecting. */
+  tryPublish(events: readonly WebhookEvent[]): Promise<void>;
+  /** Sends a `ping` to one webhook: one for each cause. */
+  ping(webhook: WebhookRow, cause: string, now: number): Promise<WebhookDeliveryRow>;
+}
+
+export interface EventSinkDeps {
+  subscriptions: Pick<Subscriptions, 'of'>;
+  deliveries: Pick<WebhookDeliveryRepository, 'insert'>;
+  queue: Pick<WebhookQueue, 'add'>;
+  log: Logger;
+}
+
+export const DELIVERY_KEPT_DAYS = 30;
+const KEPT_MS = DELIVERY_KEPT_DAYS * 24 * 3_600_000;
+
+function toEventRow({ tenantId, mode, type, cause, data, now, keptUntil = 0 }: WebhookEvent): WebhookEventRow {
+  const id = derivedId('evt', tenantId, type, cause);
+  const entityId = 'entity_id' in data ? data.entity_id : null;
+  return {
+    _id: id,
+    ...spaceFields({ tenantId, mode: mode === 'any' ? 'live' : mode }),
+    type,
+    bodyJson: JSON.stringify({ id, type, timestamp: new Date(now).toISOString(), data }),
+    ...(entityId === null ? {} : { entityId }),
+    createdAt: now,
+    expiresAt: new Date(Math.max(now + KEPT_MS, keptUntil)),
+  };
+}
+
+function toDeliveryRow(
+  { _id: eventId, tenantId, type, createdAt, expiresAt }: WebhookEventRow,
+  { webhookId, mode }: Subscriber,
+) {
+  const row: WebhookDeliveryRow = {
+    _id: derivedId('dlv', eventId, webhookId),
+    ...spaceFields({ tenantId, mode }),
+    webhookId,
+    eventId,
+    type,
+    status: 'pending',
+    attempts: [],
+    failed: 0,
+    nextAttemptAt: createdAt,
+    claim: 0,
+    createdAt,
+    expiresAt,
+  };
+  return row;
+}
+
+export function createEventSink({ subscriptions, deliveries, queue, log }: EventSinkDeps): EventSink {
+  // The queue may be on a master that is away, while what is published is of tenants on the others.
+  const calls = createBriefCalls();
+
+  /** A webhook that cannot be queued now is found by the sweep. */
+  async function enqueue(rows: readonly WebhookDeliveryRow[]): Promise<void> {
+    const jobs = new Map(rows.map(({ tenantId, webhookId }) => [webhookId, { tenantId, webhookId }]));
+    const added = await Promise.allSettled(
+      [...jobs.values()].map((job) => calls.make(() => queue.add('webhooks', job))),
+    );
+    const failed = added.filter(({ status }) => status === 'rejected').length;
+    if (failed > 0) log.warn('Webhooks could not be queued; the sweep finds them.', { count: failed });
+  }
+
+  async function publish(events: readonly WebhookEvent[]): Promise<void> {
+    const eventRows: WebhookEventRow[] = [];
+    const rows: WebhookDeliveryRow[] = [];
+    for (const event of events) {
+      const subscribed = await subscriptions.of(event, event.type);
+      const subscribers = subscribed.filter(({ webhookId }) => webhookId !== event.except);
+      if (subscribers.length === 0) continue;
+      const eventRow = toEventRow(event);
+      eventRows.push(eventRow);
+      rows.push(...subscribers.map((subscriber) => toDeliveryRow(eventRow, subscriber)));
+    }
+    if (rows.length === 0) return;
+    await deliveries.insert(eventRows, rows);
+    await enqueue(rows);
+  }
+
+  return {
+    async wants(space, types) {
+      for (const type of types) if ((await subscriptions.of(space, type)).length > 0) return true;
+      return false;
+    },
+
+    publish,
+
+    async tryPublish(events) {
+      try {
+        await publish(events);
+      } catch (error) {
+        const { tenantId } = events[0] ?? {};
+        const fields = { count: events.length, error, ...(tenantId === undefined ? {} : { tenantId }) };
+        log.warn('Webhook events are lost, if anybody wants them: MongoDB could not be asked.', fields);
+      }
+    },
+
+    async ping({ _id: webhookId, tenantId, mode = 'live' }, cause, now) {
+      const eventRow = toEventRow({ tenantId, mode, type: 'ping', cause, data: { webhook_id: webhookId }, now });
+      const row = toDeliveryRow(eventRow, { webhookId, mode });
+      await deliveries.insert([eventRow], [row]);
+      await enqueue([row]);
+      return row;
+    },
+  };
+}
+
+/** Finds the events that a change of a tenant's credits or budget calls for; none where no webhook subscribes. */
+export type WatchAccount = (tenantId: string, now: number) => Promise<WebhookEvent[]>;
+
+/** How long a cause counts as published: longer than the credits of one grant or purchase may be low. */
+const REMEMBERED_MS = 400 * 24 * 3_600_000;
+
+function createWatchAccount(deps: { events: Pick<EventSink, 'wants'>; accounts: AccountStates }): WatchAccount {
+  return async (tenantId, now) => {
+    if (!(await deps.events.wants({ tenantId, mode: 'live' }, ACCOUNT_EVENT_TYPES))) return [];
+    const state = await deps.accounts.read(tenantId);
+    if (state === undefined) return [];
+    return accountEvents(state.account, state.monthlyTokenBudget, now).map((event) => ({
+      ...event,
+      tenantId,
+      // Test keys cost nothing.
+      mode: 'live',
+      now,
+      keptUntil: now + REMEMBERED_MS,
+    }));
+  };
+}
+
+export interface OpenPublishingDeps {
+  mongo: MongoConnection;
+  redis: RedisClient;
+  subscriber: RedisClient;
+  keyspace: Keyspace;
+  clock: Clock;
+  closer: Closer;
+  log: Logger;
+}
+
+/** What every process needs to publish events to tenants' webhooks. */
+export interface Publishing {
+  webhooks: WebhookRepository;
+  deliveries: WebhookDeliveryRepository;
+  queue: WebhookQueue;
+  events: EventSink;
+  watchAccount: WatchAccount;
+}
+
+/** Opens the queue of deliveries and the subscriptions of tenants, which follow every change that is announced. */
+export async function openPublishing(deps: OpenPublishingDeps): Promise<Publishing> {
+  const { mongo, redis, subscriber, keyspace, clock, closer, log } = deps;
+  const webhooks = createWebhookRepository(mongo);
+  const deliveries = createWebhookDeliveryRepository(mongo);
+  const queue = createWebhookQueue(redis, keyspace, (error) => {
+    log.warn('The queue of webhooks reported an error.', { error });
+  });
+  closer.defer('webhook queue', () => queue.close());
+  const subscriptions = createSubscriptions({ webhooks, clock });
+  await listenForAccessChanges(subscriber, subscriptions.forget, subscriptions.forgetAll);
+  const events = createEventSink({ subscriptions, deliveries, queue, log });
+  const watchAccount = createWatchAccount({ events, accounts: createAccountStates(mongo) });
+  return { webhooks, deliveries, queue, events, watchAccount };
+}

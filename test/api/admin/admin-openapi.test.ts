@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { createAdminDocument } from '../../../api/openapi/admin-api.ts';
+import { createAnswerChecker } from '../../fuzz/check-answer.ts';
+import { examplesOf, writeQuery } from '../../fuzz/examples.ts';
+import { endpointsOf } from '../../fuzz/read-document.ts';
+import type { ServedDocument } from '../../fuzz/read-document.ts';
+import { ADMIN_TOKEN, startAdmin } from '../../support/admin.ts';
+import type { TestAdmin } from '../../support/admin.ts';
+import { routesOf } from '../../support/routes-of.ts';
+
+// What is served has passed through JSON.
+const document = JSON.parse(JSON.stringify(createAdminDocument())) as ServedDocument;
+const endpoints = endpointsOf(document);
+const checker = createAnswerChecker(document);
+
+let admin: TestAdmin;
+beforeAll(async () => {
+  admin = await startAdmin();
+  const settings = { kind: 'openai', base_url: 'https://api.openai.com/v1' };
+  await admin.call('put', '/admin/v1/providers/openai', settings);
+  const targets = [{ provider: 'openai', model: 'gpt-5-mini' }];
+  await admin.call('put', '/admin/v1/tiers/mobius', { rates: { prompt: 1, completion: 1 }, targets });
+});
+afterAll(() => admin.close());
+
+/** A tenant and a key of its own for each example, the one provider and the one tier for all. */
+async function valuesFor(): Promise<Record<string, string>> {
+  const tenant = await admin.call('post', '/admin/v1/tenants', { name: 'Lakeside School' });
+  const tenantId = String(tenant.body.id);
+  const key = await admin.call('post', `/admin/v1/tenants/${tenantId}/keys`, {});
+  return { tenant_id: tenantId, key_id: String(key.body.id), provider: 'openai', tier: 'mobius' };
+}
+
+describe('the document of the administration', () => {
+  it('is served to the token alone', async () => {
+    const response = await request(admin.app).get('/admin/openapi.json').auth(ADMIN_TOKEN, { type: 'bearer' });
+    const refused = await request(admin.app).get('/admin/openapi.json').set('Accept', 'application/json');
+
+    expect(JSON.parse(response.text)).toEqual(document);
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(refused.status).toBe(401);
+  });
+
+  it('has a page beside it, for a browser that has signed in', async () => {
+    const page = await request(admin.app).get('/admin/docs/').auth(ADMIN_TOKEN, { type: 'bearer' });
+    const stranger = await request(admin.app).get('/admin/docs/').set('Accept', 'text/html');
+
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('../openapi.json');
+    expect([stranger.status, stranger.headers['location']]).toEqual([303, '/admin/sign-in?to=%2Fadmin%2Fdocs%2F']);
+  });
+
+  it('has every route below /admin/v1, and no other', () => {
+    const served = routesOf(admin.express).filter((route) => route.includes(' /admin/v1'));
+    const described = endpoints.map(({ method, template }) => `${method} ${template}`);
+
+    expect(served.toSorted()).toEqual(described.toSorted());
+  });
+});
+
+describe('every example of the administration', () => {
+  const examples = endpoints.flatMap((endpoint) =>
+    examplesOf(document, endpoint).map((example) => [`${endpoint.id} ${example.name}`, endpoint, example] as const),
+  );
+
+  it.each(examples)('is answered as the document says: %s', async (_name, endpoint, { query, body, status }) => {
+    const values = await valuesFor();
+    const path = endpoint.template.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => values[name] ?? 'x');
+
+    const response = await admin.call(endpoint.method, `${path}${writeQuery(query)}`, body);
+    const headers = response.headers as Record<string, string>;
+    const answer = { status: response.status, headers, text: response.text };
+
+    expect([answer.status, checker.check(endpoint, answer)]).toEqual([status, []]);
+  });
+});
+
+describe('every endpoint of the administration', () => {
+  it.each(endpoints.map((endpoint) => [endpoint.id, endpoint] as const))(
+    'is 401 without the token: %s',
+    async (_id, { method, template }) => {
+      const response = await request(admin.app)[method](template.replaceAll(/[{}]/g, ''));
+
+      expect(response.status).toBe(401);
+    },
+  );
+});

@@ -1,0 +1,71 @@
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { waitFor } from '../../support/chat.ts';
+import { jobOf } from '../../support/compliance.ts';
+import { QUESTION, replayLab } from '../../support/replay-lab.ts';
+import type { TestTenant } from '../../support/service.ts';
+import { apiOf } from '../../support/tenant-api.ts';
+import { useService } from '../../support/use-service.ts';
+import { unzip } from '../../support/zip.ts';
+
+const ENTITY = 'pupil-7';
+
+/** docs/spec.md#replay: what is kept of a failed request is the entity's. */
+describe('a failed request that may be replayed', () => {
+  const service = useService();
+  const lab = replayLab(service);
+  beforeAll(() => service.setProvider({ max_retries: 0 }));
+  afterEach(() => {
+    service.provider.restore();
+    service.provider.reset();
+  });
+
+  const textsOf = (tenant: TestTenant) => service.models.requestIntents.countDocuments({ tenantId: tenant.tenantId });
+
+  async function replayable(tenant: TestTenant): Promise<string> {
+    const { id } = await lab.failed(tenant, { entity_id: ENTITY });
+    expect((await lab.replay({ request_ids: [id], dry_run: true })).matched).toBe(1);
+    return id;
+  }
+
+  it('is part of an export of its entity', async () => {
+    const tenant = await service.startTenant();
+    const api = apiOf(service, tenant.key);
+    const id = await replayable(tenant);
+
+    const { body } = await api('post', '/compliance/exports', { scope: 'entity', entity_id: ENTITY });
+    await jobOf(api, 'exports', String(body.id));
+    const { body: archive } = await request(service.app)
+      .get(`/platform/v1/compliance/exports/${String(body.id)}/download`)
+      .auth(tenant.key, { type: 'bearer' })
+      .buffer(true)
+      .parse((res, callback) => {
+        const parts: Buffer[] = [];
+        res.on('data', (part: Buffer) => parts.push(part));
+        res.on('end', () => {
+          callback(null, Buffer.concat(parts));
+        });
+      });
+
+    const files = await unzip(archive as Buffer);
+    expect(JSON.parse(String(files.get('failed_requests.jsonl')))).toMatchObject({
+      ...{ request_id: id, entity_id: ENTITY, error_code: 'model_unavailable' },
+      messages: [{ role: 'user', content: QUESTION }],
+    });
+  }, 60_000);
+
+  it('is gone with a deletion of its entity, and never replayed', async () => {
+    const tenant = await service.startTenant();
+    const api = apiOf(service, tenant.key);
+    const id = await replayable(tenant);
+
+    const { body } = await api('post', '/compliance/deletions', { scope: 'entity', entity_id: ENTITY });
+    const job = await jobOf(api, 'deletions', String(body.id));
+
+    expect(job.status).toBe('completed');
+    await waitFor(async () => ((await textsOf(tenant)) === 0 ? true : undefined), 'its text to be gone');
+    expect(await lab.reasonOf(id)).toBe('not_replayable');
+    expect(service.provider.stats().calls).toBe(0);
+  }, 60_000);
+});

@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+
+import { describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
+import { chatOf, postChat } from '../../support/chat.ts';
+import { refusalOf } from '../../support/refusal.ts';
+import { useService } from '../../support/use-service.ts';
+
+const PATH = '/platform/v1/chat';
+const service = useService();
+
+/** The head of the answer to a request whose body does not come. */
+async function answerToHead(key: string, headers: readonly string[]): Promise<string> {
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+  const lines = [`POST ${PATH} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', `Authorization: Bearer ${key}`];
+  socket.write(`${[...lines, ...headers].join('\r\n')}\r\n\r\n`);
+  const [bytes] = (await once(socket, 'data')) as [Buffer];
+  socket.destroy();
+  return bytes.toString();
+}
+
+const sendGzip = (key: string, body: object) =>
+  request(service.app)
+    .post(PATH)
+    .auth(key, { type: 'bearer' })
+    .set({ 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' })
+    .serialize((sent: unknown) => sent as string)
+    .send(gzipSync(JSON.stringify(body)) as unknown as string);
+
+const sendChunked = (key: string, body: object) =>
+  fetch(service.url + PATH, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: new Blob([JSON.stringify(body)]).stream(),
+    duplex: 'half',
+  });
+
+describe('a key over its requests a minute', () => {
+  it.each([
+    ['large', 'Content-Length: 20000000'],
+    ['compressed', 'Content-Length: 40\r\nContent-Encoding: br'],
+    ['of unknown length', 'Transfer-Encoding: chunked'],
+    ['small', 'Content-Length: 40'],
+  ])('is answered 429 before its body has come: %s', async (_which, header) => {
+    const { key } = await service.startTenant({ tenant: { rpm: 1 } });
+    expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+    const first = refusalOf(await postChat(service.app, key, chatOf('Hi')));
+
+    const head = await answerToHead(key, [header]);
+
+    expect(head).toMatch(/^HTTP\/1\.1 429 /);
+    expect(head).toMatch(/\r\nX-RateLimit-Remaining-Requests: 0\r\n/i);
+    const retryAfter = Number(/\r\nRetry-After: (\d+)\r\n/i.exec(head)?.[1]);
+    expect(retryAfter).toBeGreaterThan(0);
+    expect(retryAfter).toBeLessThanOrEqual(first.retryAfter ?? 0);
+    expect(head).toContain(first.message);
+  });
+
+  it('is told the longest of its waits, as before: that of its day, and not the minute', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 1, daily_requests: 1 } });
+    await postChat(service.app, key, chatOf('Hi'));
+    const first = refusalOf(await postChat(service.app, key, chatOf('Hi')));
+    expect(first.message).toContain('1 requests per day');
+
+    const again = refusalOf(await postChat(service.app, key, chatOf('Hi')));
+
+    expect(again).toMatchObject({ status: 429, code: 'rpm_exceeded', message: first.message });
+    expect(again.retryAfter).toBeGreaterThan((first.retryAfter ?? 0) - 10);
+  });
+
+  it('is served again once its limit is raised, though its last refusal holds', async () => {
+    const { key, tenantId } = await service.startTenant({ tenant: { rpm: 1 } });
+    await postChat(service.app, key, chatOf('Hi'));
+    expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(429);
+
+    await service.admin('patch', `/tenants/${tenantId}`, { rpm: 100 });
+
+    expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+  });
+});
+
+describe('a costly body', () => {
+  const large = chatOf('x'.repeat(16_000), { padding: 'y'.repeat(300_000), max_tokens: 1 });
+
+  it('that was refused for its tokens is not read again as long as that holds; a small one is', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 100, tpm: 2_000 } });
+    expect((await postChat(service.app, key, chatOf('Hi', { max_tokens: 1 }))).status).toBe(200);
+    const first = refusalOf(await sendGzip(key, large));
+    expect(first).toMatchObject({ status: 429, code: 'tpm_exceeded' });
+
+    const head = await answerToHead(key, ['Content-Length: 300000', 'Content-Encoding: gzip']);
+
+    expect(head).toMatch(/^HTTP\/1\.1 429 /);
+    expect(head).toContain(first.message);
+    expect((await postChat(service.app, key, chatOf('Hi', { max_tokens: 1 }))).status).toBe(200);
+  });
+
+  it('joins the request of its Idempotency-Key, although another one was refused for its tokens meanwhile', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 100, tpm: 2_000 } });
+    const first = await sendGzip(key, large).set('Idempotency-Key', 'known');
+    expect(first.status).toBe(200);
+    expect((await sendGzip(key, large)).status).toBe(429);
+
+    const again = await sendGzip(key, large).set('Idempotency-Key', 'known');
+
+    expect(again.body).toEqual(first.body);
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    const unknown = ['Content-Length: 300000', 'Content-Encoding: gzip', 'Idempotency-Key: unknown'];
+    expect(await answerToHead(key, unknown)).toMatch(/^HTTP\/1\.1 429 /);
+  });
+
+  it('does not stand for one of unknown length, which may be small: that is read as far as a small one goes', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 100, tpm: 2_000 } });
+    const small = chatOf('Hi', { max_tokens: 1 });
+    expect((await postChat(service.app, key, small)).status).toBe(200);
+    const first = refusalOf(await sendGzip(key, large));
+
+    const refused = await sendChunked(key, large);
+
+    expect([refused.status, await refused.json()]).toMatchObject([429, { error: { message: first.message } }]);
+    expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('99');
+    expect((await sendChunked(key, small)).status).toBe(200);
+  });
+
+  it('is not refused for the limit of another endpoint', async () => {
+    const { key } = await service.startTenant();
+    const upload = () =>
+      request(service.app)
+        .post('/platform/v1/batches')
+        .auth(key, { type: 'bearer' })
+        .set({ 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' })
+        .serialize((sent: unknown) => sent as string)
+        .send(gzipSync('{}') as unknown as string);
+    let refused = await upload();
+    for (let sent = 1; sent <= BATCH_LIMITS.perMinute; sent += 1) refused = await upload();
+    expect(refusalOf(refused)).toMatchObject({ status: 429, code: 'rpm_exceeded' });
+
+    expect((await sendGzip(key, large)).status).toBe(200);
+  });
+
+  it('of a key under its limits is read', async () => {
+    const { key } = await service.startTenant();
+    expect((await sendGzip(key, large)).status).toBe(200);
+  });
+});

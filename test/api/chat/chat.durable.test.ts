@@ -1,0 +1,290 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { chatOf, errorOf, postChat, postStream, waitFor } from '../../support/chat.ts';
+import { restore, snapshotOf } from '../../support/roll-back.ts';
+import type { RunningWorker, TestTenant } from '../../support/service.ts';
+import { setRates } from '../../support/set-rates.ts';
+import { useService } from '../../support/use-service.ts';
+
+const KEY = 'order-1';
+const ASYNC = ['Prefer', 'respond-async'] as const;
+
+/** docs/spec.md#accepted-requests. No worker runs until a test starts one. */
+describe('a request that was accepted before Redis lost its last second', () => {
+  let worker: RunningWorker | undefined;
+  const service = useService({ workers: 0 });
+  afterEach(async () => {
+    await worker?.close();
+    worker = undefined;
+    service.provider.restore();
+    service.provider.reset();
+  });
+  const startWorker = async () => {
+    worker = await service.startWorker();
+  };
+
+  /** What Redis has at this moment; calling the result takes it back there, as after a power cut. */
+  async function remember(): Promise<() => Promise<void>> {
+    const { tag } = service.keyspace.shard(0);
+    const before = await snapshotOf(service.redis, tag);
+    return () => restore(service.redis, tag, before);
+  }
+  const loseAll = () => restore(service.redis, service.keyspace.shard(0).tag, new Map());
+
+  const get = (tenant: TestTenant, id: string) =>
+    request(service.app).get(`/platform/v1/chat/${id}`).auth(tenant.key, { type: 'bearer' });
+  const cancel = (tenant: TestTenant, id: string) =>
+    request(service.app).post(`/platform/v1/chat/${id}/cancel`).auth(tenant.key, { type: 'bearer' });
+  const callsOf = (id: string) => service.provider.request(id)?.calls ?? 0;
+  const charges = (tenant: TestTenant) =>
+    service.models.ledger.countDocuments({ tenantId: tenant.tenantId, type: 'usage' });
+  const intents = (tenant: TestTenant) => service.models.requestIntents.countDocuments({ tenantId: tenant.tenantId });
+  const concluded = (tenant: TestTenant) =>
+    waitFor(async () => ((await intents(tenant)) === 0 ? true : undefined), 'the end of the intents', 20_000);
+  /** Instead of waiting for the time of the first look. */
+  const hasten = () => service.models.requestIntents.updateMany({}, { $set: { lookAt: 0 } });
+
+  async function answered(tenant: TestTenant, id: string): Promise<request.Response> {
+    return waitFor(
+      async () => {
+        const response = await get(tenant, id);
+        if (response.status === 404) throw new Error('An accepted request is unknown.');
+        return ['completed', 'failed'].includes(String(response.body.status)) ? response : undefined;
+      },
+      `the end of ${id}`,
+      20_000,
+    );
+  }
+
+  it('is kept with the largest body that there can be, and every call under its key hears so', async () => {
+    const tenant = await service.startTenant({ credits: 10_000_000 });
+    // Six bytes of JSON each.
+    const messages = Array.from({ length: 100 }, () => ({ role: 'user', content: '\u0001'.repeat(16_000) }));
+    const ask = () =>
+      postChat(service.app, tenant.key, { messages })
+        .set('Idempotency-Key', KEY)
+        .set(...ASYNC);
+
+    expect([(await ask()).status, (await ask()).status]).toEqual([202, 202]);
+
+    expect(await intents(tenant)).toBe(1);
+  });
+
+  it('ends without being asked for, and is charged once', async () => {
+    const tenant = await service.startTenant();
+    const rollBack = await remember();
+    const accepted = await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC);
+    const id = String(accepted.body.id);
+    await rollBack();
+    await hasten();
+
+    await startWorker();
+    await waitFor(() => service.models.answers.findById(id).lean(), 'its answer', 20_000);
+    const ended = await answered(tenant, id);
+
+    expect([accepted.status, ended.body]).toMatchObject([
+      202,
+      { status: 'completed', created_at: accepted.body.created_at },
+    ]);
+    await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
+    expect(callsOf(id)).toBe(1);
+  });
+
+  it('holds the budget of the month in which it was accepted, to which its charge counts', async () => {
+    const tenant = await service.startTenant();
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await rollBack();
+    const row = await service.models.requestIntents.findById(id).lean();
+    const envelopeJson = JSON.stringify({ ...JSON.parse(row?.envelopeJson ?? ''), acceptedAt: Date.UTC(2026, 0, 31) });
+    await service.models.requestIntents.updateOne({ _id: id }, { $set: { envelopeJson } });
+
+    expect((await get(tenant, id)).body.status).toBe('queued');
+
+    const held = await service.redis.hget(service.keyspace.shard(0).account(tenant.tenantId), 'ht:202601');
+    expect(Number(held)).toBeGreaterThan(0);
+  });
+
+  it('costs what it cost when it was accepted', async () => {
+    const tenant = await service.startTenant({ credits: 10_000 });
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const before = await setRates(service, { prompt: 9, completion: 9 });
+    await rollBack();
+
+    await startWorker();
+    const { usage } = ((await answered(tenant, id)).body as { response: { usage: { total_tokens: number } } }).response;
+    await setRates(service, before);
+
+    const charge = await waitFor(() => service.models.ledger.findOne({ requestId: id }).lean(), 'the charge');
+    expect(-charge.amountMicro / 1_000_000).toBe(usage.total_tokens);
+  });
+
+  it('is there for whoever looks it up at once', async () => {
+    const tenant = await service.startTenant();
+    const stranger = await service.startTenant();
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await rollBack();
+
+    expect((await get(stranger, id)).status).toBe(404);
+    expect((await get(tenant, id)).body).toMatchObject({ id, status: 'queued' });
+    await startWorker();
+    expect((await answered(tenant, id)).body.status).toBe('completed');
+    expect(callsOf(id)).toBe(1);
+  });
+
+  it('that Redis knows without its body is run all the same', async () => {
+    const tenant = await service.startTenant();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const keys = service.keyspace.shard(0);
+    await service.redis.zrem(keys.line('interactive'), id);
+    await service.redis.del(keys.body(id), `${keys.tag}:interactive:${id}`);
+    await service.redis.zadd(keys.inflight, 'XX', 1, id);
+    await hasten();
+
+    await startWorker();
+
+    expect((await answered(tenant, id)).body.status).toBe('completed');
+    expect(callsOf(id)).toBe(1);
+  });
+
+  it.each([
+    ['asynchronously', postChat, ASYNC],
+    ['as a complete answer', postChat, undefined],
+    ['as a stream', postStream, undefined],
+  ] as const)(
+    'is not run a second time when its key is repeated, asked for %s',
+    async (_how, post, prefer) => {
+      const tenant = await service.startTenant();
+      const body = chatOf('Once only');
+      const rollBack = await remember();
+      const call = () => {
+        const made = post(service.app, tenant.key, body).set('Idempotency-Key', KEY);
+        return (prefer === undefined ? made : made.set(...prefer)).then((response) => response);
+      };
+      const first = call();
+      const intent = await waitFor(
+        () => service.models.requestIntents.findOne({ tenantId: tenant.tenantId }).lean(),
+        'the intent',
+      );
+      const keys = service.keyspace.shard(0);
+      await waitFor(() => service.redis.zscore(keys.line('interactive'), intent._id), 'the job');
+      await rollBack();
+
+      const second = call();
+      await waitFor(() => service.redis.zscore(keys.line('interactive'), intent._id), 'the job once more');
+      const other = await postChat(service.app, tenant.key, chatOf('Else')).set('Idempotency-Key', KEY);
+      await startWorker();
+      const again = await second;
+      await answered(tenant, intent._id);
+
+      expect(errorOf(other)).toMatchObject({ code: 'idempotency_mismatch' });
+      expect([again.status, again.headers['idempotent-replayed']]).toEqual([prefer === undefined ? 200 : 202, 'true']);
+      await first;
+      await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
+      expect([service.provider.stats().calls, callsOf(intent._id)]).toEqual([1, 1]);
+      expect(await service.models.ledger.countDocuments({ requestId: intent._id })).toBe(1);
+    },
+    40_000,
+  );
+
+  it('and cannot be paid any more ends with the reason', async () => {
+    const tenant = await service.startTenant();
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await rollBack();
+    await service.redis.del(service.keyspace.shard(0).account(tenant.tenantId));
+    await service.models.accounts.updateOne({ _id: tenant.tenantId }, { $set: { balanceMicro: 0 } });
+
+    const { status, body } = await get(tenant, id);
+
+    expect([status, body.status, body.error.code]).toEqual([200, 'failed', 'insufficient_credits']);
+    expect((await get(tenant, id)).status).toBe(200);
+    expect(callsOf(id)).toBe(0);
+  });
+
+  it.each([
+    ['a minute', 60],
+    ['a week', 7 * 86_400],
+  ])('and is ended is kept for %s where its tenant wants that, and found by its entity', async (_, seconds) => {
+    const tenant = await service.startTenant({ tenant: { retention_seconds: seconds } });
+    const rollBack = await remember();
+    const asked = chatOf('Later', { entity_id: 'ent_1', metadata: { note: 'theirs' } });
+    const id = String((await postChat(service.app, tenant.key, asked).set(...ASYNC)).body.id);
+    await rollBack();
+    await service.redis.del(service.keyspace.shard(0).account(tenant.tenantId));
+    await service.models.accounts.updateOne({ _id: tenant.tenantId }, { $set: { balanceMicro: 0 } });
+
+    expect((await get(tenant, id)).body.status).toBe('failed');
+
+    const row = await service.models.answers.findById(id).lean();
+    const keptSeconds = (Number(row?.expiresAt) - Date.now()) / 1_000;
+    expect(keptSeconds).toBeLessThanOrEqual(seconds);
+    expect(keptSeconds).toBeGreaterThan(seconds - 30);
+    expect(row?.entityId).toBe('ent_1');
+  });
+
+  it('and was cancelled before is not run', async () => {
+    const tenant = await service.startTenant();
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const cancelled = await cancel(tenant, id);
+    await rollBack();
+    await hasten();
+
+    await startWorker();
+    const kept = await postChat(service.app, tenant.key, chatOf('Next')).set(...ASYNC);
+    await answered(tenant, String(kept.body.id));
+    await concluded(tenant);
+
+    expect(cancelled.body.status).toBe('cancelled');
+    expect([callsOf(id), await service.models.ledger.countDocuments({ requestId: id })]).toEqual([0, 0]);
+  });
+
+  it('or had ended before leaves no intent behind, nor one that ends as usual', async () => {
+    await startWorker();
+    const tenant = await service.startTenant();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await postChat(service.app, tenant.key, chatOf('Now')).set('Idempotency-Key', KEY);
+    await answered(tenant, id);
+    await waitFor(() => service.models.answers.findById(id).lean(), 'its answer');
+    await service.redis.unlink(service.keyspace.shard(0).record(id));
+    await hasten();
+
+    await concluded(tenant);
+
+    expect(service.provider.stats().calls).toBe(2);
+    expect((await get(tenant, id)).body.status).toBe('completed');
+  });
+
+  it('has its answer in MongoDB before its intent goes, where its worker died behind the end', async () => {
+    const tenant = await service.startTenant();
+    const ask = () =>
+      postChat(service.app, tenant.key, chatOf('Later')).set({ Prefer: ASYNC[1], 'Idempotency-Key': KEY });
+    const id = String((await ask()).body.id);
+    await service.models.requestIntents.updateMany({}, { $set: { lookAt: Date.now() + 60_000 } });
+    await startWorker();
+    await waitFor(() => service.models.answers.findOneAndDelete({ _id: id }).lean(), 'its answer', 20_000);
+    await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
+
+    await hasten();
+    await concluded(tenant);
+    await loseAll();
+
+    expect([(await get(tenant, id)).body.status, (await ask()).body.id]).toEqual(['completed', id]);
+    expect([callsOf(id), await charges(tenant)]).toEqual([1, 1]);
+  });
+
+  it('or all that it has, and was cancelled in line, is found as cancelled', async () => {
+    const tenant = await service.startTenant();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await cancel(tenant, id);
+
+    await concluded(tenant);
+    await loseAll();
+
+    expect((await get(tenant, id)).body.status).toBe('cancelled');
+  });
+});

@@ -1,0 +1,149 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { chatOf, errorOf, parseSse, postChat, postStream } from '../../support/chat.ts';
+import { openStream } from '../../support/stream-client.ts';
+import { useService } from '../../support/use-service.ts';
+
+describe('Idempotency-Key', () => {
+  const service = useService();
+  afterEach(() => {
+    service.provider.restore();
+  });
+
+  it('makes one provider call of many parallel calls, complete and streamed', async () => {
+    service.provider.change({ first_token_ms: 200 });
+    service.provider.reset();
+    const { key } = await service.startTenant();
+    const body = chatOf('Once only');
+
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, index) =>
+        (index % 2 === 0 ? postChat : postStream)(service.app, key, body).set('Idempotency-Key', 'order-1'),
+      ),
+    );
+
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(service.provider.stats().calls).toBe(1);
+    const ids = new Set(
+      answers.map(({ body: answer }) =>
+        String(typeof answer === 'string' ? parseSse(answer)[0]?.chunk?.['id'] : answer.id),
+      ),
+    );
+    expect(ids.size).toBe(1);
+    expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true')).toHaveLength(29);
+    const texts = new Set(
+      answers.map(({ body: answer }) =>
+        typeof answer === 'string'
+          ? parseSse(answer)
+              .map(
+                ({ chunk }) =>
+                  (chunk?.['choices'] as { delta: { content?: string } }[] | undefined)?.[0]?.delta.content ?? '',
+              )
+              .join('')
+          : String(answer.choices[0].message.content),
+      ),
+    );
+    expect(texts.size).toBe(1);
+  });
+
+  it('Idempotency-Key replays the ended answer', async () => {
+    const { key } = await service.startTenant();
+    const first = await postChat(service.app, key, chatOf('Again')).set('Idempotency-Key', 'a');
+
+    const second = await postChat(service.app, key, chatOf('Again')).set('Idempotency-Key', 'a');
+
+    expect(second.headers['idempotent-replayed']).toBe('true');
+    expect(second.body).toEqual(first.body);
+  });
+
+  it('a repeated stream goes on behind Last-Event-ID, running and ended', async () => {
+    service.provider.change({ chunks: 12, chunk_ms: 40 });
+    const { key } = await service.startTenant();
+    const ask = (headers = {}) => openStream(service.url, key, chatOf('Cut'), { 'Idempotency-Key': 'cut', ...headers });
+    const askBehind = async (id: number | string) => {
+      const { status, end } = await ask({ 'Last-Event-ID': String(id) });
+      return { status, text: await end() };
+    };
+    const cut = await ask();
+    await cut.until('id: 3\n');
+    cut.leave();
+
+    const running = await askBehind(3);
+
+    const whole = await (await ask()).end();
+    const behind = (id: number) => whole.slice(whole.indexOf(`id: ${id + 1}\n`));
+    expect(running).toEqual({ status: 200, text: behind(3) });
+    expect(await askBehind(7)).toEqual({ status: 200, text: behind(7) });
+    const last = parseSse(whole).length;
+    expect(await askBehind(last)).toEqual({ status: 200, text: '' });
+    for (const none of [last + 1, 'x']) {
+      const { status, text } = await askBehind(none);
+      expect([status, JSON.parse(text)]).toMatchObject([400, { error: { code: 'invalid_request' } }]);
+    }
+  });
+
+  it('a first call has its stream from the start, whatever Last-Event-ID says', async () => {
+    const { key } = await service.startTenant();
+    const answer = await postStream(service.app, key, chatOf('New')).set('Last-Event-ID', '3');
+    expect(parseSse(String(answer.body))[0]?.id).toBe(1);
+  });
+
+  it('Idempotency-Key replays the answer by each chat route', async () => {
+    const { key } = await service.startTenant();
+    const body = chatOf('Any way', { model: 'mobius', entity_id: 'e', subject: 's', grade: '5', metadata: { a: 1 } });
+    const ask = (path: string, name: string) =>
+      request(service.app)
+        .post(`/platform/v1${path}`)
+        .auth(key, { type: 'bearer' })
+        .set('Idempotency-Key', name)
+        .send(body);
+
+    for (const [first, second] of [
+      ['/chat', '/chat/completions'],
+      ['/chat/completions', '/chat'],
+    ] as const) {
+      const answer = await ask(first, first);
+      expect((await ask(second, first)).body).toEqual(answer.body);
+    }
+  });
+
+  it('Idempotency-Key refuses the same key with another body', async () => {
+    const { key } = await service.startTenant();
+    await postChat(service.app, key, chatOf('One')).set('Idempotency-Key', 'b');
+
+    const response = await postChat(service.app, key, chatOf('Two')).set('Idempotency-Key', 'b');
+
+    expect(response.status).toBe(422);
+    expect(errorOf(response)).toMatchObject({ code: 'idempotency_mismatch', type: 'invalid_request_error' });
+  });
+
+  it('Idempotency-Key runs again after a failure without text', async () => {
+    service.provider.change({ fail: 'status', status: 400 });
+    const { key } = await service.startTenant();
+    const failed = await postChat(service.app, key, chatOf('Retry')).set('Idempotency-Key', 'c');
+    expect(failed.status).toBe(400);
+    service.provider.restore();
+
+    const response = await postChat(service.app, key, chatOf('Retry')).set('Idempotency-Key', 'c');
+
+    expect(response.status).toBe(200);
+    expect(response.headers['idempotent-replayed']).toBeUndefined();
+  });
+
+  it('is another key for another tenant, and must have 1 to 255 characters', async () => {
+    const [one, two] = [await service.startTenant(), await service.startTenant()];
+    await postChat(service.app, one.key, chatOf('Mine')).set('Idempotency-Key', 'd');
+
+    const other = await postChat(service.app, two.key, chatOf('Yours')).set('Idempotency-Key', 'd');
+
+    expect(other.status).toBe(200);
+    for (const bad of ['', 'x'.repeat(256)]) {
+      const response = await postChat(service.app, one.key, chatOf('Mine')).set('Idempotency-Key', bad);
+      expect(response.status).toBe(400);
+      expect(errorOf(response)['param']).toBe('Idempotency-Key');
+    }
+    const longest = await postChat(service.app, one.key, chatOf('Mine')).set('Idempotency-Key', 'x'.repeat(255));
+    expect(longest.status).toBe(200);
+  });
+});

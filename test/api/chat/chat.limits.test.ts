@@ -1,0 +1,227 @@
+import { describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { chatOf, errorOf, postChat, postStream } from '../../support/chat.ts';
+import { refusalOf } from '../../support/refusal.ts';
+import { useService } from '../../support/use-service.ts';
+import { moveUse } from '../../support/use-window.ts';
+const service = useService();
+
+/** Short prompts and answers: the tokens of a request are few and known. */
+const SHORT = chatOf('Hi', { max_tokens: 5 });
+
+/** Sends one after another until something else than 200 comes; returns how many were answered, and that. */
+async function sendUntilRefused(post: () => request.Test, most = 200): Promise<[number, request.Response]> {
+  for (let answered = 0; answered <= most; answered += 1) {
+    const response = await post();
+    if (response.status !== 200) return [answered, response];
+  }
+  throw new Error(`Nothing was refused in ${String(most)} requests`);
+}
+
+/** As if a minute had passed for everything that the key has used. */
+async function passMinute(keyId: string): Promise<void> {
+  const keys = service.keyspace.shard(0);
+  // All of the second in which something was counted has to have left.
+  await moveUse(service.redis, keys.keyUse(keyId), 61);
+  for (const log of [keys.keyRpm(keyId), keys.throttle('chat', keyId), keys.throttle('chat.stream', keyId)])
+    for (const member of await service.redis.zrange(log, '0', '-1')) await service.redis.zincrby(log, -60_000, member);
+}
+
+describe('the requests of a minute', () => {
+  it('are 60 by default, and then 429 rpm_exceeded until Retry-After', async () => {
+    const { key, keyId } = await service.startTenant({ tenant: { rpm: 60 } });
+    const post = () => postChat(service.app, key, SHORT);
+
+    const [answered, response] = await sendUntilRefused(post);
+
+    expect(answered).toBe(60);
+    const refusal = refusalOf(response);
+    expect(refusal).toMatchObject({
+      status: 429,
+      code: 'rpm_exceeded',
+      type: 'rate_limit_error',
+      limit: 60,
+      remaining: 0,
+    });
+    expect(refusal.message).toContain('60 requests per minute');
+    expect(refusal.retryAfter).toBeLessThanOrEqual(60);
+    await passMinute(keyId);
+    expect((await post()).status).toBe(200);
+  });
+
+  it('admit exactly the limit when 200 come at once over both routes', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 60 } });
+
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => (index % 2 === 0 ? postChat : postStream)(service.app, key, SHORT)),
+    );
+
+    const admitted = answers.filter(({ status }) => status === 200);
+    expect(admitted).toHaveLength(60);
+    expect(
+      admitted.map(({ headers }) => Number(headers['x-ratelimit-remaining-requests'])).sort((a, b) => a - b),
+    ).toEqual([...Array(60).keys()]);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+  });
+
+  it('are counted by key: another key of the tenant has its own', async () => {
+    const { key, tenantId } = await service.startTenant({ tenant: { rpm: 1 } });
+    const { body } = await service.admin('post', `/tenants/${tenantId}/keys`, { name: 'second', rpm: 3 });
+    await postChat(service.app, key, SHORT);
+
+    const second = await postChat(service.app, String(body.value), SHORT);
+
+    expect((await postChat(service.app, key, SHORT)).status).toBe(429);
+    expect([second.status, second.headers['x-ratelimit-limit-requests']]).toEqual([200, '3']);
+  });
+
+  it('follow a changed limit of the tenant within a second', async () => {
+    const { key, tenantId } = await service.startTenant({ tenant: { rpm: 1 } });
+    await postChat(service.app, key, SHORT);
+
+    await service.admin('patch', `/tenants/${tenantId}`, { rpm: 5 });
+
+    const [answered] = await sendUntilRefused(() => postChat(service.app, key, SHORT));
+    expect(answered).toBe(4);
+  });
+});
+
+describe('the calls beside chat of all keys of a tenant together', () => {
+  /** As if other keys of the tenant had made so many in this minute. */
+  async function fill(log: 'keyRpm' | 'lookups', tenantId: string, count: number): Promise<void> {
+    const key = service.keyspace.shard(0)[log](tenantId);
+    await service.redis.zadd(key, ...Array.from({ length: count }, (_, index) => [Date.now(), `req_${index}`]).flat());
+  }
+
+  it('are ten times what a key has by default, and then 429 rpm_exceeded', async () => {
+    const { key, tenantId } = await service.startTenant({ tenant: { rpm: 60 } });
+    const list = () => request(service.app).get('/platform/v1/keys').auth(key, { type: 'bearer' });
+    await fill('keyRpm', tenantId, 599);
+
+    expect((await list()).status).toBe(200);
+    const refused = await list();
+
+    expect(refused.status).toBe(429);
+    expect(errorOf(refused)).toMatchObject({
+      code: 'rpm_exceeded',
+      message:
+        "The account's limit of 600 requests per minute over all keys, chat apart, is reached; wait as Retry-After says.",
+    });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    // Chat has a ceiling of its own.
+    expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+  });
+
+  it('are as many as a key may make that has more', async () => {
+    const { key, tenantId } = await service.startTenant({ tenant: { rpm: 602 } });
+    await fill('keyRpm', tenantId, 601);
+    const list = () => request(service.app).get('/platform/v1/keys').auth(key, { type: 'bearer' });
+
+    expect([(await list()).status, (await list()).status]).toEqual([200, 429]);
+  });
+
+  it('are 6,000 look-ups', async () => {
+    const { key, tenantId } = await service.startTenant();
+    await fill('lookups', tenantId, 5_999);
+    const look = () => request(service.app).get('/platform/v1/chat/req_0').auth(key, { type: 'bearer' });
+
+    expect((await look()).status).toBe(404);
+    const refused = await look();
+    expect(refused.status).toBe(429);
+    expect(errorOf(refused)['message']).toContain('6000 look-ups per minute over all keys');
+  });
+});
+
+describe('a refused request over a limit', () => {
+  it('a refused request over a limit takes nothing: the key is as it was', async () => {
+    const { key, keyId, tenantId } = await service.startTenant({ tenant: { rpm: 1 } });
+    await postChat(service.app, key, SHORT);
+    const keys = service.keyspace.shard(0);
+    const figures = async () => [
+      await service.redis.zrange(keys.keyRpm(keyId), '0', '-1'),
+      await service.redis.zrange(keys.throttle('chat', keyId), '0', '-1'),
+      await service.redis.hgetall(keys.keyUse(keyId)),
+      (await service.redis.hmget(keys.account(tenantId), 'held', 'book')).slice(0, 1),
+    ];
+    const before = await figures();
+
+    expect((await postChat(service.app, key, SHORT)).status).toBe(429);
+
+    expect(await figures()).toEqual(before);
+  });
+});
+
+describe('the throttles of the endpoints', () => {
+  it('are 120 a minute for /chat and 60 for /chat/stream, apart from each other and from the rpm', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 1_000, chat_rpm: 120, stream_rpm: 60 } });
+
+    const complete = await Promise.all(Array.from({ length: 125 }, () => postChat(service.app, key, SHORT)));
+    const streamed = await Promise.all(Array.from({ length: 65 }, () => postStream(service.app, key, SHORT)));
+
+    const refusedOf = (answers: request.Response[]) => answers.filter(({ status }) => status === 429);
+    expect([refusedOf(complete).length, refusedOf(streamed).length]).toEqual([5, 5]);
+    for (const [answers, message] of [
+      [complete, '120 requests per minute on POST /chat '],
+      [streamed, '60 requests per minute on POST /chat/stream '],
+    ] as const) {
+      const [refused] = refusedOf(answers);
+      if (refused === undefined) throw new Error('none was refused');
+      expect(refusalOf(refused)).toMatchObject({
+        code: 'rpm_exceeded',
+        limit: 1_000,
+        message: expect.stringContaining(message),
+      });
+    }
+  });
+});
+
+describe('the requests of a day', () => {
+  it('are limited where a number is set: 429 rpm_exceeded that names the day', async () => {
+    const { key } = await service.startTenant({ tenant: { daily_requests: 3 } });
+
+    const [answered, response] = await sendUntilRefused(() => postChat(service.app, key, SHORT));
+
+    expect(answered).toBe(3);
+    const refusal = refusalOf(response);
+    expect(refusal).toMatchObject({
+      status: 429,
+      code: 'rpm_exceeded',
+      message: expect.stringContaining('3 requests per day'),
+    });
+    expect(refusal.retryAfter).toBeGreaterThan(86_000);
+  });
+
+  it('the requests of a day are not limited at 0', async () => {
+    const { key } = await service.startTenant({ tenant: { daily_requests: 0 } });
+    for (let count = 0; count < 5; count += 1) expect((await postChat(service.app, key, SHORT)).status).toBe(200);
+  });
+});
+
+describe('the tokens of a minute', () => {
+  it('are 429 tpm_exceeded over the limit, with the headers of the tokens', async () => {
+    const { key, keyId } = await service.startTenant({ tenant: { tpm: 100 } });
+    const post = () => postChat(service.app, key, chatOf('x'.repeat(120), { max_tokens: 10 }));
+
+    const [answered, response] = await sendUntilRefused(post);
+
+    expect(answered).toBeGreaterThanOrEqual(1);
+    expect(refusalOf(response)).toMatchObject({
+      status: 429,
+      code: 'tpm_exceeded',
+      type: 'rate_limit_error',
+      message: expect.stringContaining('100 tokens per minute'),
+    });
+    expect(response.headers['x-ratelimit-limit-tokens']).toBe('100');
+    expect(Number(response.headers['x-ratelimit-remaining-tokens'])).toBeLessThan(100);
+    await passMinute(keyId);
+    expect((await post()).status).toBe(200);
+  });
+
+  it('do not keep out a single request that is larger than the limit when the window is empty', async () => {
+    const { key } = await service.startTenant({ tenant: { tpm: 50 } });
+
+    expect((await postChat(service.app, key, chatOf('word '.repeat(200), { max_tokens: 5 }))).status).toBe(200);
+    expect(refusalOf(await postChat(service.app, key, SHORT)).code).toBe('tpm_exceeded');
+  });
+});

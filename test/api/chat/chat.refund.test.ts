@@ -1,0 +1,189 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { createRefund } from '../../../api/chat/refund.ts';
+import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
+import { createAccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
+import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
+import { createReconciliationRepository } from '../../../shared/mongo/accounts/reconciliation-repository.ts';
+import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
+import { createTenantRepository } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
+import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
+import { createLineStore } from '../../../shared/requests/body-store.ts';
+import { systemClock } from '../../../shared/lifecycle/clock.ts';
+import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
+import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';
+import type { TestService, TestTenant } from '../../support/service.ts';
+import { apiOf } from '../../support/tenant-api.ts';
+import { useService } from '../../support/use-service.ts';
+
+const TIMEOUT_MS = 600_000;
+
+function openRefund({ redis, keyspace, mongo, log }: TestService) {
+  return createRefund({
+    clock: systemClock,
+    log,
+    giveUpAfterMs: 10_000,
+    ledger: createLedgerRepository(mongo),
+    accounts: createAccountRepository(mongo),
+    accountStore: createAccountStore(redis, keyspace),
+    tenants: createTenantRepository(mongo),
+  });
+}
+
+/** What an ingress does that got no answer to an admission, and hears of Redis only when the request has ended. */
+describe('a request whose caller was told 503 and that had ended', () => {
+  const service = useService();
+
+  async function takeBack({ tenantId, keyId }: TestTenant, requestId: string): Promise<void> {
+    const { redis, keyspace, mongo, log } = service;
+    const principal = await createPrincipalRepository(mongo).findByKey(tenantId, keyId);
+    if (principal === undefined) throw new Error('The key is gone.');
+    const common = { clock: systemClock, log, giveUpAfterMs: 10_000 };
+    const settings = { queueLimit: 1_000, requestTimeoutMs: TIMEOUT_MS, retentionMs: TIMEOUT_MS };
+    const refund = openRefund(service);
+    await new Promise<void>((resolve) => {
+      const store = createAdmissionStore(redis, keyspace, settings);
+      const { takeBack: takeBackOnce } = createEnqueuer({
+        ...common,
+        line: createLineStore(redis, keyspace, TIMEOUT_MS),
+        store: {
+          voidForGood: store.voidForGood,
+          async disown(...call) {
+            const state = await store.disown(...call);
+            if (state !== 'gone') resolve();
+            return state;
+          },
+        },
+        refund: (...call) => refund(...call).finally(resolve),
+      });
+      takeBackOnce(requestId, principal);
+    });
+  }
+
+  const entriesOf = ({ tenantId }: TestTenant) =>
+    service.models.ledger.find({ tenantId }).sort({ createdAt: 1 }).lean();
+  const balanceOf = async ({ tenantId }: TestTenant) =>
+    Number((await service.admin('get', `/tenants/${tenantId}`)).body.balance);
+
+  it('gets its charge back once, where its tenant keeps nothing', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+
+    await takeBack(tenant, requestId);
+    await takeBack(tenant, requestId);
+
+    const [, usage, refund, ...more] = await entriesOf(tenant);
+    expect(usage).toMatchObject({ type: 'usage', requestId });
+    expect(refund).toMatchObject({ type: 'adjustment', amountMicro: 0 - (usage?.amountMicro ?? 0) });
+    expect(refund?._id).toMatch(/^txn_[A-Za-z0-9]{24}$/);
+    expect(more).toEqual([]);
+    await waitFor(async () => ((await balanceOf(tenant)) === 1_000 ? true : undefined), 'the balance');
+  });
+
+  it('gets the tokens of its monthly budget back, and the books agree', async () => {
+    const settings = { retention_seconds: 0, monthly_token_budget: 10_000 };
+    const tenant = await service.startTenant({ credits: 1_000, tenant: settings });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+
+    await takeBack(tenant, requestId);
+    await takeBack(tenant, requestId);
+
+    const { body } = await apiOf(service, tenant.key)('get', '/billing');
+    expect(body.budget).toMatchObject({ used: 0, remaining: 10_000 });
+    const books = createReconciliationRepository(service.mongo);
+    expect(await books.check(tenant.tenantId, { onDrift: 'report', now: systemClock.now() })).toMatchObject({
+      balanceDriftMicro: 0,
+      budgetDriftTokens: 0,
+      usageDriftTokens: 0,
+    });
+  });
+
+  it('leaves low credits where the last grant has set them: a refund buys nothing', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+
+    await takeBack(tenant, requestId);
+
+    const [grant, , refund] = await entriesOf(tenant);
+    expect(refund).toMatchObject({ type: 'adjustment' });
+    const account = await service.models.accounts.findById(tenant.tenantId).lean();
+    expect(account?.lastTopUp).toEqual({ transactionId: grant?._id, balanceMicro: grant?.amountMicro });
+  });
+
+  it('is charged, where its tenant keeps answers and it can be looked up', async () => {
+    const tenant = await service.startTenant({ credits: 1_000 });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+
+    await takeBack(tenant, requestId);
+
+    const entries = await waitFor(async () => {
+      const found = await entriesOf(tenant);
+      return found.length > 1 ? found : undefined;
+    }, 'the charge');
+    expect(entries.map(({ type }) => type)).toEqual(['grant', 'usage']);
+  });
+
+  it('is charged, where another call with its Idempotency-Key has read the answer', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    service.provider.change({ first_token_ms: 500 });
+    const post = () => postChat(service.app, tenant.key, chatOf('Hi')).set('Idempotency-Key', 'once');
+    const [first, second] = await Promise.all([post(), post()]);
+    service.provider.restore();
+    expect([first.status, second.status]).toEqual([200, 200]);
+    const usage = await waitFor(async () => {
+      const [, charge] = await entriesOf(tenant);
+      return charge;
+    }, 'the charge');
+
+    await takeBack(tenant, usage.requestId ?? '');
+
+    expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant', 'usage']);
+  });
+
+  it('leaves its Idempotency-Key, so that the next try runs and is charged', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    const post = () => postChat(service.app, tenant.key, chatOf('Hi')).set('Idempotency-Key', 'once');
+    const first = await post();
+    expect((await post()).status).toBe(410);
+
+    await takeBack(tenant, requestIdOf(first));
+
+    const second = await post();
+    expect([second.status, second.headers['idempotent-replayed']]).toEqual([200, undefined]);
+    const types = async () => (await entriesOf(tenant)).map(({ type }) => type);
+    await waitFor(async () => ((await types()).length > 3 ? true : undefined), 'the charge of the second');
+    expect(await types()).toEqual(['grant', 'usage', 'adjustment', 'usage']);
+  });
+
+  it('is not given back what it was never charged', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    service.provider.change({ fail: 'status', status: 500 });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+    service.provider.restore();
+
+    await takeBack(tenant, requestId);
+
+    expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant']);
+  });
+});
+
+describe('a refund of a tenant that has been moved since', () => {
+  const service = useService({ env: { QUEUE_SHARDS: '2' } });
+
+  it('counts at once where the tenant is', async () => {
+    const { redis, keyspace, mongo } = service;
+    const { tenantId, keyId, key } = await service.startTenant({ credits: 1_000 });
+    const requestId = requestIdOf(await postChat(service.app, key, chatOf('Hi')));
+    const principal = await createPrincipalRepository(mongo).findByKey(tenantId, keyId);
+    if (principal === undefined) throw new Error('The key is gone.');
+    const from = await shardOf(service, tenantId);
+    await moveWhenIdle(service, tenantId, 1 - from);
+
+    await openRefund(service)(requestId, principal);
+
+    const accounts = createAccountStore(redis, keyspace);
+    expect(await accounts.read(1 - from, tenantId, '202611')).toMatchObject({ bookMicro: 1_000_000_000 });
+    expect(await accounts.read(from, tenantId, '202611')).toMatchObject({ bookMicro: undefined });
+  }, 60_000);
+});

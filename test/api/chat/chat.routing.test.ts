@@ -1,0 +1,292 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { chatOf, errorOf, expectUncharged, postChat, postStream, requestIdOf, waitFor } from '../../support/chat.ts';
+import type { RunningWorker } from '../../support/service.ts';
+import { useService, useTenant } from '../../support/use-service.ts';
+import { createSimulatedProvider } from '../../../scripts/simulated-provider/simulated-provider.ts';
+
+const BREAKER = { open_ms: 60_000, max_open_ms: 60_000 };
+let workers: RunningWorker[];
+const backup = createSimulatedProvider({ defaults: { text: 'from the backup' } });
+/**
+ * `mobius` asks `simulated`, then `backup`; `oloid` asks `only`, and nobody else. `only` and `simulated` are one server.
+ * Two workers, so that nothing works by chance in one of them alone.
+ */
+const service = useService({ workers: 0 });
+const tenant = useTenant(service, { credits: 10_000_000 });
+beforeAll(async () => {
+  const { url } = await backup.listen();
+  await service.setProvider({ max_retries: 0, first_token_timeout_ms: 1_000, timeout_ms: 2_000, breaker: BREAKER });
+  await service.setProvider({ max_retries: 0, breaker: { open_ms: 1_000, max_open_ms: 60_000 } }, 'only');
+  await service.setProvider({ base_url: `${url}/v1` }, 'backup');
+  await service.setTargets('mobius', [
+    { provider: 'simulated', model: 'sim', priority: 1 },
+    { provider: 'backup', model: 'sim', priority: 2 },
+  ]);
+  await service.setTargets('oloid', [{ provider: 'only', model: 'sim' }]);
+  workers = [await service.startWorker(), await service.startWorker()];
+});
+afterEach(async () => {
+  for (const provider of [service.provider, backup]) {
+    provider.restore();
+    provider.reset();
+  }
+  await service.resetBreakers();
+});
+afterAll(async () => {
+  expect(service.log.errors()).toEqual([]);
+  await backup.close();
+});
+
+interface BreakerResource {
+  id: string;
+  state: string;
+  reason: string | null;
+  recent_errors: Record<string, number>;
+  recent_failures: number;
+  since: number;
+}
+
+async function breakerOf(provider: string): Promise<BreakerResource> {
+  // On a busy machine MongoDB may take longer than a call may take: then the administrator tries again.
+  const { body } = await waitFor(async () => {
+    const answer = await service.admin('get', '/breakers');
+    return answer.status === 503 ? undefined : answer;
+  }, 'an answer of the administration in time');
+  const found = (body.data as BreakerResource[]).find(({ id }) => id === provider);
+  if (found === undefined) throw new Error(`There is no breaker of ${provider}`);
+  return found;
+}
+
+/** Resolves once both workers have heard that it is open. */
+async function untilOpen(provider: string): Promise<void> {
+  const line = new RegExp(`^parley_breaker_state\\{.*provider="${provider}".*\\} 2$`, 'm');
+  for (const worker of workers) {
+    await waitFor(async () => (line.test(await worker.metrics()) ? true : undefined), `${provider} to be open`);
+  }
+}
+
+const ask = (model = 'mobius', text = 'Hello') => postChat(service.app, tenant.key, chatOf(text, { model }));
+
+async function attemptsOf(response: { headers: object }) {
+  const path = `/platform/v1/chat/${requestIdOf(response)}`;
+  const answer = await fetch(service.url + path, { headers: { Authorization: `Bearer ${tenant.key}` } });
+  const { timeline } = (await answer.json()) as {
+    timeline: { attempts: { provider: string; model: string; outcome: string }[] };
+  };
+  return timeline.attempts.map(({ provider, outcome }) => [provider, outcome]);
+}
+
+describe('a provider whose breaker has opened', () => {
+  it('is skipped without a call, and the timeline says so', async () => {
+    service.provider.change({ fail: 'status', status: 500 });
+    await Promise.all(Array.from({ length: 12 }, () => ask()));
+    await untilOpen('simulated');
+    const calls = service.provider.stats().calls;
+
+    const responses = await Promise.all(Array.from({ length: 6 }, () => ask()));
+
+    expect(service.provider.stats().calls).toBe(calls);
+    for (const response of responses) expect(response.body.choices[0].message.content).toBe('from the backup');
+    expect(await attemptsOf(responses[0] ?? { headers: {} })).toEqual([
+      ['simulated', 'breaker_open'],
+      ['backup', 'ok'],
+    ]);
+    expect(await breakerOf('simulated')).toMatchObject({ state: 'open', reason: 'status_500' });
+  });
+
+  it('is one event in the whole fleet: in the list, in the log and in the metrics', async () => {
+    const before = service.log.lines.length;
+    service.provider.change({ fail: 'status', status: 503 });
+    await Promise.all(Array.from({ length: 30 }, () => ask()));
+    await untilOpen('simulated');
+
+    const opened = service.log.lines.slice(before).filter(({ message }) => message.includes('has opened'));
+    expect(opened).toHaveLength(1);
+    expect(opened[0]).toMatchObject({
+      level: 'warn',
+      fields: { provider: 'simulated', from: 'closed', to: 'open', reason: 'status_503' },
+    });
+    const { body } = await service.admin('get', '/breakers/events?limit=1');
+    expect(body.data[0]).toMatchObject({
+      type: 'breaker.opened',
+      data: { provider: 'simulated', reason: 'status_503' },
+    });
+    const pages = await Promise.all(workers.map((worker) => worker.metrics()));
+    expect(pages.join('\n')).toMatch(/parley_breaker_changes_total\{provider="simulated",from="closed",to="open"/);
+  });
+
+  it.each([
+    [401, 'authentication'],
+    [402, 'payment_required'],
+    [403, 'forbidden'],
+  ])('by status %d alone is open at once, for the reason %s', async (status, reason) => {
+    service.provider.change({ fail: 'status', status });
+
+    const first = await ask();
+    await untilOpen('simulated');
+    const second = await ask();
+
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(service.provider.stats().calls).toBe(1);
+    expect(await breakerOf('simulated')).toMatchObject({ state: 'open', reason });
+  });
+
+  it('opens for streams that are cut after their first text, too', async () => {
+    service.provider.change({ text: 'one two three four', chunks: 4, fail: 'truncate', fail_after: 2 });
+
+    await Promise.all(Array.from({ length: 12 }, () => postStream(service.app, tenant.key, chatOf('Cut'))));
+
+    await untilOpen('simulated');
+    expect(await breakerOf('simulated')).toMatchObject({ reason: 'connection_or_format' });
+  });
+});
+
+describe('the only target of a tier', () => {
+  it.each([400, 413, 422])('never opens for what is the caller’s own fault (%d)', async (status) => {
+    service.provider.change({ fail: 'status', status });
+    const refused = await Promise.all(Array.from({ length: 15 }, () => ask('oloid')));
+    service.provider.restore();
+
+    const served = await ask('oloid');
+
+    expect(new Set(refused.map((response) => response.status))).toEqual(new Set([400]));
+    expect(served.status).toBe(200);
+    expect(await breakerOf('only')).toMatchObject({ state: 'closed', recent_errors: {} });
+  });
+
+  it('is probed by one request when its pause is over, and has all the traffic when that succeeds', async () => {
+    service.provider.change({ fail: 'status', status: 403 });
+    await waitFor(async () => ((await ask('oloid')).status === 503 ? true : undefined), 'the failure');
+    await untilOpen('only');
+    service.provider.restore();
+    service.provider.reset();
+    service.provider.change({ first_token_ms: 400 });
+
+    const statuses = new Set<number>();
+    await waitFor(async () => {
+      const responses = await Promise.all(Array.from({ length: 8 }, () => ask('oloid')));
+      for (const { status } of responses) statuses.add(status);
+      // While the probe is under way it is alone.
+      if (responses.some(({ status }) => status === 503)) expect(service.provider.stats().calls).toBeLessThanOrEqual(1);
+      return responses.every(({ status }) => status === 200) ? true : undefined;
+    }, 'the traffic to be back');
+
+    expect([...statuses].sort()).toEqual([200, 503]);
+    expect(await breakerOf('only')).toMatchObject({ state: 'closed', reason: 'probe_succeeded' });
+  });
+
+  it('that is open is 503 with the time until its next probe, and costs nothing', async () => {
+    const poor = await service.startTenant({ credits: 50_000 });
+    service.provider.change({ fail: 'status', status: 401 });
+    await service.setProvider({ max_retries: 0, breaker: BREAKER }, 'only');
+    await waitFor(async () => {
+      await service.resetBreakers();
+      await ask('oloid');
+      const { body } = await service.admin('get', '/breakers/events?limit=1');
+      const { created_at: at, data } = body.data[0] as { created_at: number; data: { retry_at: number | null } };
+      return data.retry_at !== null && data.retry_at - at >= 59 ? true : undefined;
+    }, 'the workers to have the settings');
+    await untilOpen('only');
+    const calls = service.provider.stats().calls;
+
+    const response = await postChat(service.app, poor.key, chatOf('Anybody?', { model: 'oloid' }));
+
+    expect(response.status).toBe(503);
+    expect(errorOf(response)).toMatchObject({ code: 'model_unavailable', type: 'overloaded_error' });
+    expect(Number(response.headers['retry-after'])).toBeGreaterThan(30);
+    expect(Number(response.headers['retry-after'])).toBeLessThanOrEqual(60);
+    expect(service.provider.stats().calls).toBe(calls);
+    await expectUncharged(service, poor.tenantId, 50_000);
+  });
+});
+
+describe('three targets of which one fails', () => {
+  const third = createSimulatedProvider();
+  beforeAll(async () => {
+    const { url } = await third.listen();
+    await service.setProvider({ base_url: `${url}/v1` }, 'third');
+    await service.setTargets('mobius', [
+      { provider: 'simulated', model: 'sim', weight: 2 },
+      { provider: 'backup', model: 'sim', weight: 1 },
+      { provider: 'third', model: 'sim', weight: 1 },
+    ]);
+    await waitFor(async () => {
+      await Promise.all(Array.from({ length: 4 }, () => ask()));
+      return third.stats().calls > 0 ? true : undefined;
+    }, 'the workers to have the targets');
+  });
+  afterAll(() => third.close());
+
+  it.each([
+    ['an error status', { fail: 'status', status: 500 }],
+    ['a conflict', { fail: 'status', status: 409 }],
+    ['a refused key', { fail: 'status', status: 401 }],
+    ['a reset connection', { fail: 'reset', fail_after: -1 }],
+    ['a stream cut ahead of its text', { fail: 'truncate', fail_after: 0 }],
+    ['malformed events', { fail: 'malformed', fail_after: 0 }],
+    ['silence', { fail: 'stall', fail_after: 0 }],
+    ['silence without a head', { fail: 'stall', fail_after: -1 }],
+  ] as const)('three targets of which one fails with %s: no request fails', async (_what, settings) => {
+    service.provider.reset();
+    service.provider.change(settings);
+
+    const responses = await Promise.all(
+      Array.from({ length: 12 }, (_, number) =>
+        (number % 2 === 0 ? postChat : postStream)(service.app, tenant.key, chatOf(`Question ${number}`)),
+      ),
+    );
+
+    expect(responses.map(({ status }) => status)).toEqual(Array(12).fill(200));
+    for (const { text, body } of responses) {
+      expect(`${text} ${String(body)}`).not.toContain('"error"');
+    }
+    const { calls } = service.provider.stats();
+    expect(calls).toBeGreaterThan(0);
+    // Each of them counts, whichever way it failed, but for a reset of a connection that had served before.
+    const least = settings.fail === 'reset' ? calls / 2 : calls;
+    await waitFor(async () => {
+      const { state, recent_failures: counted } = await breakerOf('simulated');
+      return state !== 'closed' || counted >= least ? true : undefined;
+    }, 'the failures to be counted');
+  });
+});
+
+describe('a change of the routes', () => {
+  /** Who answers, asked by so many requests at once that both workers have some of them. */
+  async function isServedBy(text: string): Promise<true | undefined> {
+    const responses = await Promise.all(Array.from({ length: 16 }, () => ask('oloid')));
+    const texts = responses.map(({ body }) => body.choices[0].message.content as string);
+    return texts.every((answer) => answer === text) ? true : undefined;
+  }
+
+  it('is followed by every worker within a second, and so is the way back', async () => {
+    service.provider.change({ text: 'from the only one' });
+    const { body: before } = await service.admin('get', '/tiers/oloid');
+    const startedAt = performance.now();
+
+    await service.setTargets('oloid', [{ provider: 'backup', model: 'sim' }]);
+    await waitFor(() => isServedBy('from the backup'), 'the new target');
+    await service.admin('post', '/tiers/oloid/rollback', { version: before.version });
+    await waitFor(() => isServedBy('from the only one'), 'the old target');
+
+    // Twice one second is promised; a machine with other work may be late by the rest.
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
+  });
+
+  const targets = [{ provider: 'backup', model: 'sim' }];
+  it.each([
+    ['PUT of a provider', async () => service.setProvider({}, 'spare')],
+    ['DELETE of a provider', async () => service.admin('delete', '/providers/spare')],
+    ['PUT of a tier', async () => service.setTargets('oloid', targets)],
+    ['rollback of a tier', async () => service.admin('post', '/tiers/oloid/rollback', { version: 1 })],
+    ['rotation of the credentials', async () => service.admin('post', '/credentials/rotate')],
+  ])('is marked in Redis, where every process looks for it: %s', async (_what, change) => {
+    const mark = () => service.redis.get(service.keyspace.routing.mark);
+    const before = await mark();
+
+    await change();
+
+    expect([null, before]).not.toContain(await mark());
+  });
+});

@@ -1,0 +1,167 @@
+import { afterAll, expect, it } from '@jest/globals';
+import type request from 'supertest';
+
+import { URLS } from '../../support/billing.ts';
+import { startLossyProxy } from '../../support/lossy-proxy.ts';
+import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { apiOf } from '../../support/tenant-api.ts';
+import { startService } from '../../support/service.ts';
+import type { TestService } from '../../support/service.ts';
+import { mongoUri } from '../../support/stores.ts';
+
+/** A service of its own for each: answers are lost on one connection to MongoDB, whoever waits for them. */
+interface Lossy {
+  proxy: LossyProxy;
+  service: TestService;
+}
+
+const open: Lossy[] = [];
+async function openLossy(what: string): Promise<Lossy> {
+  const proxy = await startLossyProxy(mongoUri(`lost-${what}-${String(process.pid)}`));
+  const service = await startService({ workers: 0, env: { PAYMENTS: 'test', MONGODB_URI: proxy.url } });
+  open.push({ proxy, service });
+  return { proxy, service };
+}
+afterAll(async () => {
+  for (const { proxy, service } of open) {
+    await service.close();
+    await proxy.close();
+  }
+});
+
+/** From the nth answer of MongoDB on, so many are lost: the driver's second try with the first. */
+const LOST = 4;
+/** More than any of the calls writes and reads. */
+const ANSWERS_MAX = 24;
+
+/** Calls with answers lost from the nth on; whether any was. */
+async function callLosing(proxy: LossyProxy, nth: number, call: () => Promise<request.Response>) {
+  let count = 0;
+  proxy.loseReplies(() => {
+    count += 1;
+    return count >= nth && count < nth + LOST;
+  });
+  const first = await call();
+  proxy.loseReplies(() => false);
+  return { first, wasReached: count >= nth };
+}
+
+type Api = ReturnType<typeof apiOf>;
+
+interface Creation {
+  path: string | ((api: Api) => Promise<string>);
+  body: object;
+  count(service: TestService, tenantId: string): Promise<number>;
+}
+
+const CREATIONS: [string, Creation][] = [
+  [
+    'checkout',
+    {
+      path: '/billing/checkout',
+      body: { ...URLS, credits: 2_000_000 },
+      count: (service, tenantId) => service.models.checkouts.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'key',
+    {
+      path: '/keys',
+      body: { name: 'made once' },
+      count: (service, tenantId) => service.models.keys.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'entity',
+    {
+      path: '/entities',
+      body: { entity_id: 'pupil-7', name: 'Mia' },
+      count: (service, tenantId) => service.models.entities.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'webhook',
+    {
+      path: '/webhooks',
+      body: { url: 'https://receiver.invalid/hook', events: ['key.created'] },
+      count: (service, tenantId) => service.models.webhooks.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'batch',
+    {
+      path: '/batches',
+      body: { requests: [{ custom_id: 'a', body: { messages: [{ role: 'user', content: 'Hi' }] } }] },
+      count: (service, tenantId) => service.models.batches.countDocuments({ tenantId, status: { $ne: 'validating' } }),
+    },
+  ],
+  [
+    'ping',
+    {
+      path: async (api) => {
+        const webhook = { url: 'https://receiver.invalid/hook', events: ['key.created'] };
+        const { body } = await api('post', '/webhooks', webhook);
+        return `/webhooks/${String(body.id)}/test`;
+      },
+      body: {},
+      count: (service, tenantId) => service.models.webhookDeliveries.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'export',
+    {
+      path: '/compliance/exports',
+      body: { scope: 'tenant' },
+      count: (service, tenantId) => service.models.complianceJobs.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'deletion',
+    {
+      path: '/compliance/deletions',
+      body: { scope: 'entity', entity_id: 'pupil-7' },
+      count: (service, tenantId) => service.models.complianceJobs.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'whole-deletion',
+    {
+      path: '/compliance/deletions',
+      body: { scope: 'tenant' },
+      count: (service, tenantId) => service.models.complianceJobs.countDocuments({ tenantId }),
+    },
+  ],
+];
+
+async function expectOne(what: string, { path, body, count }: Creation): Promise<void> {
+  const { proxy, service } = await openLossy(what);
+  for (let nth = 1; nth <= ANSWERS_MAX; nth += 1) {
+    const { tenantId, key } = await service.startTenant();
+    const api = apiOf(service, key);
+    const before = await count(service, tenantId);
+    const to = typeof path === 'string' ? path : await path(api);
+    const call = () => api('post', to, body, { 'Idempotency-Key': 'once' });
+    const { first, wasReached } = await callLosing(proxy, nth, call);
+    if (first.status >= 500) {
+      // Until the claim of the first call lapses.
+      const claims = await service.models.idempotency.countDocuments({ tenantId });
+      if (claims > 0) expect((await call()).status).toBe(409);
+      await service.models.idempotency.updateMany({ tenantId }, { $set: { claimedAt: Date.now() - 61_000 } });
+    }
+
+    const second = await call();
+
+    expect([what, nth, second.status]).toEqual([what, nth, expect.any(Number)]);
+    expect(second.status).toBeLessThan(300);
+    if (first.status < 300) expect(second.body.id).toBe(first.body.id);
+    expect([what, nth, await count(service, tenantId)]).toEqual([what, nth, before + 1]);
+    expect((await call()).body.id).toBe(second.body.id);
+    if (!wasReached) return;
+  }
+  throw new Error(`More than ${ANSWERS_MAX} answers for a ${what}: the test does not see the end.`);
+}
+
+it('one checkout, key, entity, webhook, batch, ping, export and deletion exist under one key, whichever answers of MongoDB are lost', async () => {
+  // At the same time, as nearly all of it is waiting for the driver to try again.
+  await Promise.all(CREATIONS.map(([what, creation]) => expectOne(what, creation)));
+}, 120_000);

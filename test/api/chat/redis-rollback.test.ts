@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
+import { startLossyProxy } from '../../support/lossy-proxy.ts';
+import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
+import { openTestRedis, redisUrl } from '../../support/stores.ts';
+import { apiOf } from '../../support/tenant-api.ts';
+import { useService } from '../../support/use-service.ts';
+
+describe('what an ingress has told a Redis that comes back without its last second', () => {
+  let proxy: LossyProxy;
+  /** Past the proxy. */
+  let direct: RedisClient;
+  beforeAll(async () => {
+    proxy = await startLossyProxy(redisUrl());
+    direct = await openTestRedis('worker');
+  });
+  const service = useService(() => ({ env: { REDIS_URL: proxy.url, QUEUE_SHARDS: '1' }, workers: 0 }));
+  beforeAll(() => {
+    service.redis.on('error', () => undefined);
+  });
+  afterAll(async () => {
+    direct.disconnect();
+    await proxy.close();
+  });
+
+  const tag = () => service.keyspace.shard(0).tag;
+  const snapshot = () => snapshotOf(direct, tag());
+  const rollBack = (before: ReadonlyMap<string, Buffer>) => rollBackTo(before, { redis: direct, tag: tag(), proxy });
+
+  const stateOf = (requestId: string) => direct.hget(service.keyspace.shard(0).record(requestId), 'state');
+
+  it('is told again that a request was taken back whose caller was told 503', async () => {
+    const { key } = await service.startTenant();
+    await postChat(service.app, key, chatOf('Known', { model: 'none' }));
+    const lost = proxy.loseNextReply('Taken back').then(() => {
+      proxy.setDown(true);
+    });
+    const refused = await postChat(service.app, key, chatOf('Taken back'));
+    await lost;
+    const requestId = requestIdOf(refused);
+    expect([refused.status, await stateOf(requestId)]).toEqual([503, 'accepted']);
+    const before = await snapshot();
+    proxy.setDown(false);
+    await waitFor(
+      async () => ((await stateOf(requestId)) === 'void' ? true : undefined),
+      'the request to be taken back',
+    );
+
+    await rollBack(before);
+
+    expect(await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'that again')).toBe(
+      true,
+    );
+    expect(await direct.zcard(service.keyspace.shard(0).line('interactive'))).toBe(0);
+  });
+
+  it('is told in time that an asynchronous request is not in line, and takes it back later', async () => {
+    const { key } = await service.startTenant();
+    // Its text reaches Redis behind the admission only.
+    void proxy.loseNextReply('Cut off').then(() => {
+      proxy.setDown(true);
+    });
+    const start = performance.now();
+
+    const refused = await postChat(service.app, key, chatOf('Cut off')).set('Prefer', 'respond-async').timeout(5_000);
+
+    // 2 s, and what this machine takes beside it.
+    expect([refused.status, performance.now() - start < 2_500]).toEqual([503, true]);
+    const requestId = requestIdOf(refused);
+    expect(await stateOf(requestId)).toBe('accepted');
+    proxy.setDown(false);
+    await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'its end');
+    expect(await direct.zscore(service.keyspace.shard(0).line('interactive'), requestId)).toBeNull();
+  });
+
+  it('is told again of credits that were granted', async () => {
+    const { tenantId } = await service.startTenant({ credits: 100 });
+    const book = () => direct.hget(service.keyspace.shard(0).account(tenantId), 'book');
+    const before = await snapshot();
+    const grant = { credits: 50, reason: 'More' };
+    expect((await service.admin('post', `/tenants/${tenantId}/credits`, grant)).status).toBe(201);
+    expect(await book()).toBe('150000000');
+
+    await rollBack(before);
+
+    expect(await waitFor(async () => ((await book()) === '150000000' ? true : undefined), 'the grant')).toBe(true);
+  });
+
+  it('lets a tenant in again that was suspended and is not any more', async () => {
+    const { tenantId, key } = await service.startTenant();
+    const look = async () => (await apiOf(service, key)('get', '/models')).status;
+    const become = async (status: string) => {
+      expect((await service.admin('patch', `/tenants/${tenantId}`, { status })).status).toBe(200);
+    };
+    await become('suspended');
+    const before = await snapshot();
+    await become('active');
+    expect(await look()).toBe(200);
+
+    await rollBack(before);
+
+    expect(await waitFor(async () => ((await look()) === 200 ? true : undefined), 'the tenant to be let in')).toBe(
+      true,
+    );
+  });
+
+  it('is told again who has signed out of the administration', async () => {
+    const token = 'an-administrator-token-of-tests-0123456789';
+    const signedIn = await request(service.adminApp).post('/admin/sign-in').type('form').send({ token });
+    const cookie = String(signedIn.headers['set-cookie']).split(';')[0] ?? '';
+    const look = async () => (await request(service.adminApp).get('/admin/queues').set('Cookie', cookie)).status;
+    expect(await look()).toBe(200);
+    await request(service.adminApp).post('/admin/sign-out').set('Cookie', cookie);
+    expect(await look()).toBe(401);
+
+    proxy.setDown(true);
+    const ended = await direct.keys(service.keyspace.administration.endedSession('*'));
+    expect(await direct.unlink(...ended)).toBe(1);
+    proxy.setDown(false);
+
+    expect(await waitFor(async () => ((await look()) === 401 ? true : undefined), 'the session to be over')).toBe(true);
+  });
+
+  it('is told again that routes have changed', async () => {
+    const { mark: key } = service.keyspace.routing;
+    const before = String(await direct.get(key));
+    await service.setProvider({}, 'another');
+
+    proxy.setDown(true);
+    await direct.set(key, before);
+    proxy.setDown(false);
+
+    expect(await waitFor(async () => ((await direct.get(key)) !== before ? true : undefined), 'another mark')).toBe(
+      true,
+    );
+  });
+});

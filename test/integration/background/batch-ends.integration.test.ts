@@ -1,0 +1,220 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { createChatQueues } from '../../../shared/queue/queues.ts';
+import type { ChatQueues } from '../../../shared/queue/queues.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
+import { createBatchLab, textOf } from '../../support/batch-lab.ts';
+import type { BatchLab } from '../../support/batch-lab.ts';
+import { chatOf, postChat } from '../../support/chat.ts';
+import { holdLead } from '../../support/hold-lead.ts';
+import { startLossyProxy } from '../../support/lossy-proxy.ts';
+import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
+import type { TestTenant } from '../../support/service.ts';
+import { proxyTo } from '../../support/store-proxy.ts';
+import type { StoreProxy } from '../../support/store-proxy.ts';
+import { mongoUri, openTestRedis, redisUrl } from '../../support/stores.ts';
+import { useService } from '../../support/use-service.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const contents = (count: number) => Array.from({ length: count }, (_, index) => `Question ${index}`);
+
+describe('a batch that is being ended while MongoDB is away', () => {
+  let mongo: StoreProxy;
+  let lab: BatchLab;
+  const service = useService({ workers: 0, env: { WORKER_BATCH_CONCURRENCY: '2' } });
+  beforeAll(async () => {
+    lab = createBatchLab(service);
+    mongo = await proxyTo(mongoUri(service.mongo.name));
+    await service.startWorker({ MONGODB_URI: mongo.url });
+  });
+  afterAll(async () => {
+    await mongo.close();
+  });
+
+  it.each([
+    ['cancelled', (batchId: string) => lab.cancel(batchId)],
+    [
+      'expired',
+      async (batchId: string) => {
+        await service.models.batches.updateOne({ _id: batchId }, { $set: { expiresAt: Date.now() - 1 } });
+      },
+    ],
+  ] as const)(
+    'comes to its end when MongoDB is back: %s',
+    async (status, end) => {
+      service.provider.change({ first_token_ms: 3_000 });
+      const tenant = await service.startTenant();
+      const batchId = await lab.submit(tenant, contents(20));
+      await lab.until(batchId, 'to run', ({ startedAt }) => startedAt !== undefined);
+      await end(batchId);
+      const over = { batchId, state: 'failed' } as const;
+      await waitFor(
+        async () => (await service.models.batchLines.countDocuments(over)) > 0 || undefined,
+        'that to begin',
+      );
+
+      mongo.cut();
+      await pause(1_500);
+      mongo.restore();
+
+      const row = await lab.until(batchId, 'to end', (found) => found.status === status);
+      expect(row.completed + row.failed).toBe(20);
+      expect((await lab.lines(batchId)).filter(({ state }) => state === 'waiting')).toEqual([]);
+    },
+    60_000,
+  );
+});
+
+describe('a line whose queue is paused for longer than a request may take', () => {
+  let lab: BatchLab;
+  let queues: ChatQueues;
+  const service = useService({ env: { REQUEST_TIMEOUT_SECONDS: '2' } });
+  beforeAll(() => {
+    lab = createBatchLab(service);
+    queues = createChatQueues(service.redis, service.keyspace, () => undefined);
+  });
+  afterAll(async () => {
+    await queues.close();
+  });
+
+  it('has not failed by its own fault, although others are answered meanwhile', async () => {
+    const { redis, keyspace } = service;
+    const tenant = await service.startTenant();
+    await queues.queue(0, 'batch').pause();
+    const batchId = await lab.submit(tenant, ['Patience']);
+    const waiting = await waitFor(async () => {
+      const [id] = await redis.zrange(keyspace.shard(0).line('batch'), '0', '0');
+      return id;
+    }, 'the line to wait');
+    expect((await postChat(service.app, tenant.key, chatOf('Hi'))).status).toBe(200);
+    await pause(2_000);
+    // The sweep would come to it some seconds later.
+    await redis.zadd(keyspace.shard(0).inflight, 'XX', 0, waiting);
+
+    const [line] = await waitFor(async () => {
+      const lines = await lab.lines(batchId);
+      return lines[0]?.retry === undefined ? undefined : lines;
+    }, 'the line to be tried again');
+
+    expect(line?.retry).toMatchObject({ tries: 1, faults: 0 });
+    await queues.queue(0, 'batch').resume();
+    expect(await lab.until(batchId, 'to end', ({ status }) => status === 'completed')).toMatchObject({ completed: 1 });
+  }, 60_000);
+});
+
+describe('a batch that is cancelled when Redis comes back without its last second', () => {
+  let proxy: LossyProxy;
+  /** Past the proxy. */
+  let direct: RedisClient;
+  let queues: ChatQueues;
+  let lab: BatchLab;
+  beforeAll(async () => {
+    proxy = await startLossyProxy(redisUrl());
+    direct = await openTestRedis('worker');
+  });
+  const service = useService(() => ({ env: { REDIS_URL: proxy.url } }));
+  beforeAll(() => {
+    service.redis.on('error', () => undefined);
+    lab = createBatchLab(service);
+    queues = createChatQueues(direct, service.keyspace, () => undefined);
+  });
+  afterAll(async () => {
+    await queues.close();
+    direct.disconnect();
+    await proxy.close();
+  });
+
+  const tag = () => service.keyspace.shard(0).tag;
+  const snapshot = () => snapshotOf(direct, tag());
+  const rollBack = (before: ReadonlyMap<string, Buffer>, first?: () => Promise<unknown>) =>
+    rollBackTo(before, { redis: direct, tag: tag(), proxy }, first);
+
+  const charges = ({ tenantId }: TestTenant) => service.models.ledger.countDocuments({ tenantId, type: 'usage' });
+
+  it('runs and charges none of the lines that it says did not run', async () => {
+    const keys = service.keyspace.shard(0);
+    const tenant = await service.startTenant();
+    await queues.queue(0, 'batch').pause();
+    const batchId = await lab.submit(tenant, contents(5));
+    await waitFor(async () => ((await direct.zcard(keys.line('batch'))) === 5 ? true : undefined), 'the lines to wait');
+    const before = await snapshot();
+    await lab.cancel(batchId);
+    await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
+
+    await rollBack(before);
+    await queues.queue(0, 'batch').resume();
+
+    await waitFor(async () => ((await direct.zcard(keys.inflight)) === 0 ? true : undefined), 'what is left to end');
+    await waitFor(async () => ((await direct.xlen(keys.outbox)) === 0 ? true : undefined), 'the charges to be booked');
+    expect((await lab.lines(batchId)).map(({ error }) => error?.code)).toEqual(Array(5).fill('conflict'));
+    expect(await charges(tenant)).toBe(0);
+  }, 60_000);
+
+  it('has the answers that are charged, although Redis has lost all of their requests', async () => {
+    const keys = service.keyspace.shard(0);
+    const tenant = await service.startTenant();
+    const before = await snapshot();
+    service.provider.change({ first_token_ms: 1_500 });
+    const batchId = await lab.submit(tenant, contents(5), { metadataJson: '{"a":1}' });
+    await waitFor(async () => ((await direct.zcard(keys.inflight)) === 5 ? true : undefined), 'the lines to run');
+    // Nobody brings the answers into the results.
+    const giveUpLead = await holdLead(direct, keys.lease('batches'));
+    await waitFor(async () => ((await charges(tenant)) === 5 ? true : undefined), 'the lines to be charged');
+    expect((await lab.lines(batchId)).map(({ state }) => state)).toEqual(Array(5).fill('waiting'));
+    await lab.cancel(batchId);
+    await giveUpLead();
+
+    await rollBack(before);
+
+    expect(await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled')).toMatchObject({ completed: 5 });
+    for (const line of await lab.lines(batchId)) {
+      expect(textOf(line)).not.toBe('');
+      expect(line.fields).toMatchObject({ tier: 'mobius', billed: '1', metadata: '{"a":1}' });
+    }
+    expect(await charges(tenant)).toBe(5);
+    service.provider.change({ first_token_ms: 0 });
+  }, 60_000);
+
+  it.each([
+    ['lost their requests', 'before'],
+    ['their requests in line again', 'inLine'],
+  ] as const)(
+    'has the answers that are charged, although they were being taken out of line by a leader when Redis came back with %s',
+    async (_, when) => {
+      const keys = service.keyspace.shard(0);
+      const tenant = await service.startTenant();
+      const before = await snapshot();
+      await queues.queue(0, 'batch').pause();
+      const batchId = await lab.submit(tenant, contents(5));
+      await waitFor(
+        async () => ((await direct.zcard(keys.line('batch'))) === 5 ? true : undefined),
+        'the lines to wait',
+      );
+      const inLine = await snapshot();
+      // Nobody brings the answers into the results.
+      const giveUpLead = await holdLead(direct, keys.lease('batches'));
+      await queues.queue(0, 'batch').resume();
+      await waitFor(async () => ((await charges(tenant)) === 5 ? true : undefined), 'the lines to be charged');
+      const ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
+      await lab.cancel(batchId);
+      await giveUpLead();
+
+      const owner = { shard: 0, tenantId: tenant.tenantId, keyId: tenant.keyId };
+      const limits = { queueLimit: 10, requestTimeoutMs: 600_000, retentionMs: 60_000 };
+      const admissions = createAdmissionStore(direct, service.keyspace, limits);
+      await rollBack({ before, inLine }[when], () => Promise.all(ids.map((id) => admissions.void(id, owner))));
+      await queues.queue(0, 'batch').resume();
+
+      expect(await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled')).toMatchObject({
+        completed: 5,
+      });
+      for (const line of await lab.lines(batchId)) expect(textOf(line)).not.toBe('');
+      expect(await charges(tenant)).toBe(5);
+    },
+    60_000,
+  );
+});

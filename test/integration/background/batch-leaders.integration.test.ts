@@ -1,0 +1,190 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { createBatchLab } from '../../support/batch-lab.ts';
+import type { BatchLab } from '../../support/batch-lab.ts';
+import { openLeader } from '../../support/batch-leader.ts';
+import type { BatchLeader } from '../../support/batch-leader.ts';
+import { snapshotOf } from '../../support/roll-back.ts';
+import { startService } from '../../support/service.ts';
+import type { RunningWorker, TestService, TestTenant } from '../../support/service.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+let service: TestService;
+let lab: BatchLab;
+let leader: BatchLeader;
+let tenant: TestTenant;
+/** By how much the leader's clock is ahead of this test's. */
+let aheadMs = 0;
+const workers: RunningWorker[] = [];
+beforeAll(async () => {
+  service = await startService({ workers: 0 });
+  lab = createBatchLab(service);
+  leader = await openLeader(service, { now: () => Date.now() + aheadMs });
+});
+afterAll(async () => {
+  await leader.close();
+  await service.close();
+});
+beforeEach(async () => {
+  tenant = await service.startTenant();
+});
+
+afterEach(async () => {
+  await leader.stop();
+  while (workers.length > 0) await workers.pop()?.close();
+});
+
+async function startNext(): Promise<void> {
+  workers.push(await service.startWorker());
+}
+
+/** So many lines of a tenant are sent at once (fill-queue.ts). */
+const SLICE = 8;
+
+const contents = (count: number) => Array.from({ length: count }, (_, index) => `Question ${index}`);
+
+const chargesAtRest = async () => (await lab.chargedAtRest(tenant)).length;
+
+describe('a leader that is cut off with lines in its hands', () => {
+  it.each([
+    ['cancelled', (batchId: string) => lab.cancel(batchId)],
+    [
+      'expired',
+      async (batchId: string) => {
+        await service.models.batches.updateOne({ _id: batchId }, { $set: { expiresAt: Date.now() - 1 } });
+      },
+    ],
+  ] as const)('sends none of a batch that the next leader has ended: %s', async (status, end) => {
+    const batchId = await lab.submit(tenant, contents(5));
+    const { letGo, ended } = await leader.takeInHand();
+    await end(batchId);
+    await service.redis.del(service.keyspace.shard(0).lease('batches'));
+    await startNext();
+    await lab.until(batchId, 'to end', (row) => row.status === status);
+
+    letGo();
+    await ended;
+
+    expect(await chargesAtRest()).toBe(0);
+    expect((await lab.lines(batchId)).map(({ error }) => error?.code)).toEqual(
+      Array(5).fill(status === 'expired' ? 'timeout' : 'conflict'),
+    );
+  });
+
+  it('sends none of it although it leads again', async () => {
+    const batchId = await lab.submit(tenant, contents(5));
+    const { letGo, ended } = await leader.takeInHand();
+    await lab.cancel(batchId);
+    await service.redis.del(service.keyspace.shard(0).lease('batches'));
+    await startNext();
+    await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
+    await workers.pop()?.close();
+    await leader.takeLease();
+
+    letGo();
+    await ended;
+
+    await startNext();
+    expect(await chargesAtRest()).toBe(0);
+  });
+
+  it('leaves the lines to the next leader, which runs each once', async () => {
+    const batchId = await lab.submit(tenant, contents(20));
+    const { letGo, ended } = await leader.takeInHand();
+    await service.redis.del(service.keyspace.shard(0).lease('batches'));
+    await startNext();
+    await waitFor(async () => (await lab.row(batchId)).completed > 0 || undefined, 'the next leader to lead');
+
+    letGo();
+    await ended;
+
+    const row = await lab.until(batchId, 'to end', ({ status }) => status === 'completed');
+    expect(row).toMatchObject({ completed: 20, failed: 0 });
+    expect(await chargesAtRest()).toBe(20);
+  });
+});
+
+describe('a leader that hears nothing of an admission', () => {
+  it('lets the line run on that a worker has already', async () => {
+    await leader.takeLease();
+    await lab.submit(tenant, contents(1));
+
+    const requestId = await leader.loseAnswer();
+
+    const { redis, keyspace } = service;
+    // Behind what the leader has sent: commands of a connection go in order.
+    const fields = await redis.hmget(keyspace.shard(0).record(requestId), 'state', 'cancel', 'unheard');
+    expect(fields).toEqual(['running', null, null]);
+  });
+
+  it('does not fail lines that run for the end of their key', async () => {
+    await leader.takeLease();
+    const batchId = await lab.submit(tenant, contents(SLICE + 1));
+    await leader.loseAnswer();
+    await service.admin('delete', `/tenants/${tenant.tenantId}/keys/${tenant.keyId}`);
+
+    await waitFor(async () => {
+      await leader.lead();
+      return (await lab.lines(batchId)).at(-1)?.state === 'failed' || undefined;
+    }, 'the line that was not sent to fail');
+
+    const states = (await lab.lines(batchId)).map(({ state, error }) => error?.code ?? state);
+    expect(states).toEqual([...Array<string>(SLICE).fill('waiting'), 'invalid_api_key']);
+  });
+});
+
+describe('a leader whose clock is put back', () => {
+  afterEach(() => {
+    aheadMs = 0;
+  });
+
+  it('sends a batch that comes then', async () => {
+    aheadMs = 3_600_000;
+    await leader.takeLease();
+    const first = await lab.submit(tenant, contents(1));
+    await leader.loseAnswer();
+    aheadMs = 0;
+    await lab.cancel(first);
+    await lab.submit(tenant, contents(1));
+
+    expect(await leader.loseAnswer()).toMatch(/^req_/);
+  }, 20_000);
+});
+
+describe('a Redis that comes back without its last second', () => {
+  it('is told again which lines of a cancelled batch were taken out of line', async () => {
+    const { redis, keyspace } = service;
+    const { line, record, tag } = keyspace.shard(0);
+    let ids: string[] = [];
+    const inLine = async () => (await redis.zmscore(line('batch'), ids)).filter((tag) => tag !== null).length;
+    const leadUntil = (holds: () => Promise<boolean>, what: string) =>
+      waitFor(async () => {
+        await leader.lead();
+        return (await holds()) ? true : undefined;
+      }, what);
+    await leader.takeLease();
+    const batchId = await lab.submit(tenant, contents(3));
+    ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
+    await leadUntil(async () => (await inLine()) === 3, 'the lines');
+    await lab.cancel(batchId);
+    const before = await snapshotOf(redis, tag);
+    await leadUntil(async () => (await lab.row(batchId)).status === 'cancelled', 'the end of the batch');
+    await redis.unlink(...(await redis.keys(`${tag}*`)));
+    for (const [key, value] of before) await redis.restore(key, 0, value);
+
+    await leader.repeatAll();
+
+    expect(await inLine()).toBe(0);
+    const states = await Promise.all(ids.map((id) => redis.hget(record(id), 'state')));
+    expect(states).toEqual(['void', 'void', 'void']);
+    expect(service.log.errors()).toEqual([]);
+
+    // A worker was faster.
+    await redis.hset(record(ids[1] ?? ''), 'state', 'done');
+    await leader.repeatAll();
+
+    expect(service.log.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields['requestId'])).toEqual(
+      [ids[1]],
+    );
+  });
+});

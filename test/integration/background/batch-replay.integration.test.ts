@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+
+import { createBatchLab } from '../../support/batch-lab.ts';
+import type { BatchLab } from '../../support/batch-lab.ts';
+import { replayLab } from '../../support/replay-lab.ts';
+import { startScriptedServer } from '../../support/scripted-server.ts';
+import type { ScriptedServer } from '../../support/scripted-server.ts';
+import { startService } from '../../support/service.ts';
+import type { TestService } from '../../support/service.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const POISON = 'poison';
+const SLOW = 'slow';
+const ANSWER = JSON.stringify({
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Fine.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
+});
+
+let service: TestService;
+let lab: BatchLab;
+let server: ScriptedServer;
+beforeAll(async () => {
+  server = await startScriptedServer();
+  service = await startService({ workers: 0 });
+  lab = createBatchLab(service);
+  await service.setProvider({ kind: 'openai', base_url: server.url, api_key: 'k', max_retries: 0 }, 'scripted');
+  await service.setTargets('mobius', [{ provider: 'scripted', model: 'any', context_window: 128_000 }]);
+  await service.startWorker();
+});
+afterAll(async () => {
+  await service.close();
+  await server.close();
+});
+
+/** Answers everything but what poisons; what is slow waits for `release`. */
+function serve(isBroken: () => boolean): { release: () => void } {
+  const held: (() => void)[] = [];
+  server.answer((res) => {
+    const body = server.requests.at(-1)?.body ?? '';
+    const fails = body.includes(POISON) && isBroken();
+    const send = () => {
+      res.writeHead(fails ? 503 : 200, { 'Content-Type': 'application/json' });
+      res.end(fails ? '{"error":{"message":"Overloaded"}}' : ANSWER);
+    };
+    if (body.includes(SLOW)) held.push(send);
+    else send();
+  });
+  return {
+    release: () => {
+      for (const send of held) send();
+    },
+  };
+}
+
+/** docs/spec.md#replay. */
+it('a line that was given up is replayed while its batch runs, once, and is final afterwards', async () => {
+  const { replay } = replayLab(service);
+  const tenant = await service.startTenant();
+  let isBroken = true;
+  const { release } = serve(() => isBroken);
+  const batchId = await lab.submit(tenant, [SLOW, `${POISON} one`, `${POISON} two`]);
+  const others = setInterval(() => void lab.submit(tenant, ['More']), 500);
+  await lab.until(batchId, 'to give lines up', ({ failed }) => failed === 2, 60_000);
+  clearInterval(others);
+  isBroken = false;
+  const own = { tenant_id: tenant.tenantId, kind: 'batch' };
+
+  const first = await replay({ ...own, limit: 1 });
+  const second = await replay({ ...own, page: first.next_page, dry_run: true });
+  const again = await replay({ ...own, limit: 1 });
+  release();
+  const row = await lab.until(batchId, 'to end', ({ status }) => status === 'completed', 60_000);
+
+  expect(first).toMatchObject({ matched: 2, replayed: 1 });
+  expect(first.data).toMatchObject([{ kind: 'batch', error_code: 'model_unavailable', outcome: 'replayed' }]);
+  expect(second.data.map(({ outcome }) => outcome)).toEqual(['matched']);
+  expect(again.data.map(({ id }) => id)).toEqual(second.data.map(({ id }) => id));
+  expect(row).toMatchObject({ completed: 3, failed: 0, total: 3 });
+  const lines = await waitFor(async () => {
+    const found = await lab.lines(batchId);
+    return found.every(({ requestJson, failedAt }) => requestJson === undefined && failedAt === undefined)
+      ? found
+      : undefined;
+  }, 'nothing of the requests to be left');
+  expect(lines.map(({ state }) => state)).toEqual(['completed', 'completed', 'completed']);
+  const usage = () =>
+    service.models.ledger.countDocuments({
+      tenantId: tenant.tenantId,
+      type: 'usage',
+      requestId: { $in: lines.map(({ requestId }) => requestId) },
+    });
+  await waitFor(async () => ((await usage()) === 3 ? true : undefined), 'one charge for each');
+  expect((await replay({ ...own })).matched).toBe(0);
+}, 120_000);

@@ -1,0 +1,274 @@
+import { randomBytes } from 'node:crypto';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Connection } from 'mongoose';
+
+import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
+import type { Space } from '../../../shared/contracts/space.ts';
+import { createConversationRepository } from '../../../shared/mongo/entities/conversation-repository.ts';
+import type { ConversationRepository, Turn } from '../../../shared/mongo/entities/conversation-repository.ts';
+import { createModels, ensureIndexes } from '../../../shared/mongo/catalogue.ts';
+import type { Models } from '../../../shared/mongo/catalogue.ts';
+import { openTestMongo, uniqueName } from '../../support/stores.ts';
+
+const CREATE = { create: true, now: 1_000 };
+
+const turn = (seq: number, content = `turn ${seq}`, more: Partial<Turn> = {}): Turn => ({
+  requestId: `req_${seq}`,
+  seq,
+  claimedAt: 1,
+  messages: [
+    { role: 'user', content },
+    { role: 'assistant', content: `reply to ${content}` },
+  ],
+  ...more,
+});
+
+const LIVE = { tenantId: 'ten_1', mode: 'live' } as const;
+const OTHER = { tenantId: 'ten_2', mode: 'live' } as const;
+
+const messagesOf = (...turns: Turn[]): ChatMessage[] => turns.flatMap(({ messages }) => messages);
+
+/** The same numbers in every run, 0 to 1. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 0x1_0000_0000;
+  };
+}
+
+/** Turns with one more, in the order of acceptance; of two of one request that of the later delivery stays. */
+function withTurn(turns: readonly Turn[], next: Turn): Turn[] {
+  const mine = turns.find(({ requestId }) => requestId === next.requestId);
+  const kept = mine !== undefined && mine.claimedAt > next.claimedAt ? mine : next;
+  return [...turns.filter((each) => each !== mine), kept].sort((left, right) => left.seq - right.seq);
+}
+
+/** What is left of turns within the 50 messages that are kept. */
+function lastMessages(turns: readonly Turn[]): Turn[] {
+  let room = 50;
+  return turns
+    .toReversed()
+    .map((each) => {
+      const messages = room === 0 ? [] : each.messages.slice(-room);
+      room -= messages.length;
+      return { ...each, messages };
+    })
+    .filter(({ messages }) => messages.length > 0)
+    .reverse();
+}
+
+describe('the stored conversation of an entity', () => {
+  let mongo: Connection;
+  let models: Models;
+  let conversations: ConversationRepository;
+  beforeAll(async () => {
+    mongo = await openTestMongo(uniqueName('conv-'));
+    models = createModels(mongo);
+    await ensureIndexes(mongo);
+    conversations = createConversationRepository(mongo);
+  });
+  afterAll(async () => {
+    await mongo.close();
+  });
+
+  const newEntity = () => `entity ${randomBytes(6).toString('hex')}`;
+
+  async function history(entityId: string, space: Space = LIVE): Promise<ChatMessage[] | undefined> {
+    return (await conversations.find(space, entityId))?.history;
+  }
+
+  it('the stored conversation of an entity is unknown before its first turn', async () => {
+    expect(await conversations.find(LIVE, newEntity())).toBeUndefined();
+  });
+
+  it('keeps the order of acceptance, whatever the order of the writes', async () => {
+    const entityId = newEntity();
+
+    for (const seq of [5, 1, 9, 3, 7]) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(3), turn(5), turn(7), turn(9)));
+  });
+
+  it('replaces the turn of a request that is written again, in its place', async () => {
+    const entityId = newEntity();
+    for (const seq of [1, 2, 3]) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
+
+    await conversations.saveTurn(LIVE, entityId, turn(2, 'again'), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(2, 'again'), CREATE);
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(2, 'again'), turn(3)));
+  });
+
+  it('is that of one turn after the other, whatever their order, and whichever way a turn is stored', async () => {
+    const random = seeded(20_261_122);
+    for (let round = 0; round < 8; round += 1) {
+      const entityId = newEntity();
+      let expected: Turn[] = [];
+      for (let step = 0; step < 12; step += 1) {
+        const seq = random() < 0.6 ? 10 + step : 1 + Math.floor(random() * 22);
+        const messages = Array.from({ length: 1 + Math.floor(random() * 8) }, (_, index) => ({
+          role: 'user' as const,
+          content: `${step}.${index}`,
+        }));
+        const next = turn(seq, '', { claimedAt: 1 + Math.floor(random() * 3), messages });
+
+        await conversations.saveTurn(LIVE, entityId, next, CREATE);
+
+        expected = lastMessages(withTurn(expected, next));
+        expect(await history(entityId)).toEqual(messagesOf(...expected));
+      }
+    }
+  });
+
+  it('sends a turn that comes in order alone, and has the server build no history', async () => {
+    const entityId = newEntity();
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
+    const updates: unknown[] = [];
+    mongo.set('debug', (_collection: string, method: string, _filter: unknown, update: unknown) => {
+      if (method === 'updateOne') updates.push(update);
+    });
+
+    await conversations.saveTurn(LIVE, entityId, turn(2), { create: false, now: 2_000 });
+    const inOrder = updates.splice(0);
+    await conversations.saveTurn(LIVE, entityId, turn(1), { create: false, now: 2_000 });
+
+    mongo.set('debug', false);
+    expect(inOrder).toEqual([expect.objectContaining({ $push: expect.anything() as unknown })]);
+    expect(updates).toEqual([expect.objectContaining({ $push: expect.anything() as unknown }), expect.any(Array)]);
+  });
+
+  it('the stored conversation of an entity keeps the 50 most recent messages', async () => {
+    const entityId = newEntity();
+
+    for (let seq = 1; seq <= 26; seq += 1) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
+
+    const kept = await history(entityId);
+    expect(kept).toHaveLength(50);
+    expect(kept?.[0]).toEqual({ role: 'user', content: 'turn 2' });
+    expect(kept?.at(-1)?.content).toBe('reply to turn 26');
+  });
+
+  it('keeps the last 50 messages of a turn that is longer', async () => {
+    const entityId = newEntity();
+    const messages = Array.from({ length: 101 }, (_, index) => ({ role: 'user' as const, content: String(index) }));
+
+    await conversations.saveTurn(LIVE, entityId, turn(1, '', { messages }), CREATE);
+
+    expect((await history(entityId))?.map(({ content }) => content)).toEqual(
+      messages.slice(-50).map(({ content }) => content),
+    );
+  });
+
+  it.each(['$messages', '$$ROOT', '$literal', '{"$set":{}}', '$'.repeat(3), 'a.b', '\u0000', '😀', '\ud800x'])(
+    'the stored conversation of an entity takes any text for text: %j',
+    async (content) => {
+      const entityId = newEntity();
+
+      await conversations.saveTurn(LIVE, entityId, turn(1, content), CREATE);
+
+      expect((await history(entityId))?.[0]?.content).toBe(content.toWellFormed());
+    },
+  );
+
+  it('loses none of many first turns at the same time', async () => {
+    const entityId = newEntity();
+    const turns = Array.from({ length: 16 }, (_, index) => turn(index + 1));
+
+    await Promise.all(turns.map((each) => conversations.saveTurn(LIVE, entityId, each, CREATE)));
+
+    expect(await history(entityId)).toEqual(messagesOf(...turns));
+    expect(await models.entities.countDocuments({ entityId })).toBe(1);
+  });
+
+  it('the stored conversation of an entity belongs to one tenant', async () => {
+    const entityId = newEntity();
+    await conversations.saveTurn(LIVE, entityId, turn(1, 'mine'), CREATE);
+    await conversations.saveTurn(OTHER, entityId, turn(2, 'yours'), CREATE);
+
+    await conversations.deleteTurn(OTHER, entityId, turn(1));
+
+    expect(await history(entityId, LIVE)).toEqual(messagesOf(turn(1, 'mine')));
+    expect(await history(entityId, OTHER)).toEqual(messagesOf(turn(2, 'yours')));
+  });
+
+  it('the stored conversation of an entity loses one deleted turn and nothing else', async () => {
+    const entityId = newEntity();
+    for (const seq of [1, 2, 3]) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
+
+    await conversations.deleteTurn(LIVE, entityId, turn(2));
+    await conversations.deleteTurn(LIVE, entityId, turn(2));
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(3)));
+  });
+
+  it('is not made again by a turn in flight when the entity was deleted meanwhile', async () => {
+    const entityId = newEntity();
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
+    await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
+
+    await conversations.saveTurn(LIVE, entityId, turn(2), { create: false, now: 2_000 });
+
+    expect(await conversations.find(LIVE, entityId)).toBeUndefined();
+  });
+
+  it('goes into no other row than the one that was found', async () => {
+    const entityId = newEntity();
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
+    const rowId = (await conversations.find(LIVE, entityId))?.rowId;
+    await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
+    await conversations.saveTurn(LIVE, entityId, turn(3), CREATE);
+
+    await conversations.saveTurn(LIVE, entityId, turn(2), { create: false, now: 2_000, rowId });
+    await conversations.saveTurn(LIVE, entityId, turn(4), { create: false, now: 2_000, rowId });
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(3)));
+  });
+
+  it('is that of the entity which was made anew after a deletion', async () => {
+    const entityId = newEntity();
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
+    expect(await history(entityId)).toHaveLength(2);
+    await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
+    expect(await history(entityId)).toBeUndefined();
+
+    await conversations.saveTurn(LIVE, entityId, turn(2), CREATE);
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(2)));
+  });
+
+  it('leaves subject, grade and the time of creation as they are', async () => {
+    const entityId = newEntity();
+    await models.entities.create({ tenantId: 'ten_1', entityId, subject: 'Art', messages: [], createdAt: 1 });
+
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
+
+    expect(await conversations.find(LIVE, entityId)).toMatchObject({ subject: 'Art' });
+    expect(await models.entities.findOne({ entityId }).lean()).toMatchObject({ createdAt: 1 });
+  });
+
+  describe('of a request whose deliveries overlap', () => {
+    const late = turn(1, 'late', { claimedAt: 1 });
+    const winner = turn(1, 'winner', { claimedAt: 2 });
+
+    it('is that of the later delivery, whichever wrote last', async () => {
+      const entityId = newEntity();
+
+      await conversations.saveTurn(LIVE, entityId, winner, CREATE);
+      await conversations.saveTurn(LIVE, entityId, late, CREATE);
+
+      expect(await history(entityId)).toEqual(messagesOf(winner));
+    });
+
+    it('is not taken out by the delivery whose finish was refused', async () => {
+      const entityId = newEntity();
+      await conversations.saveTurn(LIVE, entityId, late, CREATE);
+      await conversations.saveTurn(LIVE, entityId, winner, CREATE);
+
+      await conversations.deleteTurn(LIVE, entityId, late);
+
+      expect(await history(entityId)).toEqual(messagesOf(winner));
+    });
+  });
+});

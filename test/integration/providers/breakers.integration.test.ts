@@ -1,0 +1,261 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { totalsOf, afterReset } from '../../../shared/domain/breaker.ts';
+import type { Breaker } from '../../../shared/domain/breaker.ts';
+import { BreakerOpenError } from '../../../workers/pipeline/circuit.ts';
+import { call, failure, openBreakerLab, providerOf, refusal } from '../../support/breaker-lab.ts';
+import type { BreakerLab, LabWorker } from '../../support/breaker-lab.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** On a busy machine none of them decides alone. */
+const CALL_MS = 20_000;
+
+let lab: BreakerLab;
+let workers: LabWorker[];
+let first: LabWorker;
+let second: LabWorker;
+beforeEach(async () => {
+  lab = await openBreakerLab();
+  workers = [];
+  for (let number = 0; number < 4; number += 1) workers.push(await lab.startWorker({ callMs: CALL_MS }));
+  [first, second] = workers as [LabWorker, LabWorker];
+});
+afterEach(async () => {
+  await lab.close();
+});
+
+const isOpen = ({ state }: Breaker) => state === 'open';
+const countedAttempts = ({ slices }: Breaker) => totalsOf(slices, 0).attempts;
+
+/** Resolves once every one of them honours the state. */
+function untilAll(those: readonly LabWorker[], provider: Parameters<LabWorker['isPassable']>[0], passable: boolean) {
+  return waitFor(
+    () => (those.every((worker) => worker.isPassable(provider) === passable) ? true : undefined),
+    `${those.length} workers to ${passable ? 'call' : 'skip'} the provider`,
+  );
+}
+
+describe('a breaker', () => {
+  it('of which Redis has no readable state keeps no other from being read, and is written anew', async () => {
+    const [broken, provider] = [providerOf(), providerOf({ openMs: 60_000, maxOpenMs: 60_000 })];
+    await call(first, provider, 10, failure);
+    await lab.until(provider, isOpen, 'the breaker to open');
+    await lab.redis.hset(lab.states, broken.name, '{"state":');
+    await lab.redis.publish(lab.channel, `${broken.name}\n{"state":`);
+
+    const late = await lab.startWorker({ isDeaf: true });
+
+    expect(late.isPassable(provider)).toBe(false);
+    await call(late, broken, 10, failure);
+    await lab.until(broken, isOpen, 'the other breaker to open');
+  });
+
+  it('that one worker opens is honoured by all of them within a second', async () => {
+    const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
+    const deaf = await lab.startWorker({ isDeaf: true });
+    await call(deaf, provider, 1);
+
+    await call(first, provider, 10, failure);
+    await lab.until(provider, isOpen, 'the breaker to open');
+    const openedAt = performance.now();
+    await untilAll([...workers, deaf], provider, false);
+
+    // One second is promised; a machine with other work may be late by the rest.
+    expect(performance.now() - openedAt).toBeLessThan(3_000);
+    for (const worker of workers) expect(await call(worker, provider, 3)).toBe(3);
+  });
+
+  it('is honoured by a worker that starts later, from its first call on', async () => {
+    const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
+    await call(first, provider, 1, refusal);
+    await lab.until(provider, isOpen, 'the breaker to open');
+
+    const late = await lab.startWorker();
+
+    expect(await call(late, provider, 1)).toBe(1);
+  });
+
+  it('counts the failures of all workers together', async () => {
+    const provider = providerOf();
+
+    await Promise.all(workers.map((worker) => call(worker, provider, 3, failure)));
+
+    expect(await lab.until(provider, isOpen, 'the breaker to open')).toMatchObject({
+      reason: 'status_500',
+      errors: { status_500: 12 },
+    });
+  });
+
+  it('weighs the failures of one worker with what went well in the others', async () => {
+    const provider = providerOf();
+    await call(second, provider, 30);
+
+    await call(first, provider, 12, failure);
+    await lab.until(provider, (breaker) => countedAttempts(breaker) === 42, 'all attempts to be counted');
+    await call(first, provider, 1, failure);
+
+    const counted = await lab.until(provider, (breaker) => countedAttempts(breaker) === 43, 'the last failure');
+    expect(counted.state).toBe('closed');
+  });
+
+  it('opens at once when the provider refuses us, with the reason', async () => {
+    const provider = providerOf();
+
+    await call(first, provider, 1, refusal);
+
+    expect(await lab.until(provider, isOpen, 'the breaker to open')).toMatchObject({ reason: 'authentication' });
+  });
+
+  it('costs a healthy provider no call of Redis', async () => {
+    const provider = providerOf();
+
+    await call(first, provider, 1_000);
+
+    expect(first.changes()).toBe(0);
+    expect(await lab.shared(provider)).toMatchObject({ version: 0 });
+  });
+
+  it('raises one event for each change, however many workers see the failures', async () => {
+    const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
+
+    await Promise.all(workers.map((worker) => call(worker, provider, 20, failure)));
+    await untilAll(workers, provider, false);
+
+    const expected = { provider: provider.name, from: 'closed', to: 'open', reason: 'status_500' };
+    await waitFor(() => lab.changes[0], 'the worker that opened it to say so');
+    expect(lab.changes).toEqual([expect.objectContaining(expected)]);
+    expect(await lab.store.events({ limit: 10, order: 'desc' })).toEqual([expect.objectContaining(expected)]);
+  });
+
+  it('a breaker that is reset is closed for all of them', async () => {
+    const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
+    await call(first, provider, 1, refusal);
+    await untilAll(workers, provider, false);
+
+    await lab.store.change(provider.name, afterReset);
+
+    await untilAll(workers, provider, true);
+    expect(await call(second, provider, 1)).toBe(0);
+  });
+});
+
+/** A provider whose breaker is open, its pause over; and calls that end when the test says so. */
+async function readyForProbe() {
+  const provider = providerOf({ openMs: 30_000, maxOpenMs: 60_000 });
+  await call(first, provider, 1, refusal);
+  await untilAll(workers, provider, false);
+  // As if the pause had passed.
+  await lab.store.change(provider.name, (breaker, now) => ({ ...breaker, retryAt: now }));
+  await untilAll(workers, provider, true);
+  const running: { end(error?: Error): void }[] = [];
+  let skipped = 0;
+  const ask = (worker: LabWorker) =>
+    worker
+      .guard(provider, () => {
+        const held = Promise.withResolvers<undefined>();
+        running.push({
+          end: (error) => {
+            if (error === undefined) held.resolve(undefined);
+            else held.reject(error);
+          },
+        });
+        return held.promise;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof BreakerOpenError) skipped += 1;
+      });
+  return { provider, running, ask, skipped: () => skipped };
+}
+
+describe('a half-open breaker', () => {
+  it('lets one call through, however many workers try at once, and closes when it succeeds', async () => {
+    const { provider, running, ask, skipped } = await readyForProbe();
+
+    const asked = workers.flatMap((worker) => Array.from({ length: 5 }, () => ask(worker)));
+    await waitFor(() => (skipped() === 19 ? true : undefined), 'all others to be skipped');
+
+    expect(running).toHaveLength(1);
+    expect(await lab.shared(provider)).toMatchObject({ state: 'half_open' });
+    running[0]?.end();
+    await Promise.all(asked);
+    expect(await lab.until(provider, ({ state }) => state === 'closed', 'it to close')).toMatchObject({
+      reason: 'probe_succeeded',
+    });
+    await untilAll(workers, provider, true);
+    expect(await call(second, provider, 5)).toBe(0);
+    expect(lab.changes.map(({ to }) => to)).toEqual(['open', 'half_open', 'closed']);
+  });
+
+  it('opens again for twice as long when the probe fails', async () => {
+    const { provider, running, ask } = await readyForProbe();
+    const probe = ask(second);
+    await waitFor(() => running[0], 'the probe');
+
+    running[0]?.end(failure());
+    await probe;
+
+    const breaker = await lab.until(provider, isOpen, 'it to open again');
+    expect(breaker).toMatchObject({
+      pauseMs: 60_000,
+      reason: 'status_500',
+      errors: { authentication: 1, status_500: 1 },
+    });
+  });
+
+  it('gives the next call the probe when the first was at fault itself', async () => {
+    const { provider, running, ask } = await readyForProbe();
+    const probe = ask(first);
+    await waitFor(() => running[0], 'the probe');
+
+    running[0]?.end(new Error('The caller has left'));
+    await probe;
+    await lab.until(provider, (breaker) => breaker.probe === null, 'the probe to be free');
+    await untilAll(workers, provider, true);
+
+    const next = ask(second);
+    await waitFor(() => running[1], 'the next probe');
+    running[1]?.end();
+    await next;
+    await lab.until(provider, ({ state }) => state === 'closed', 'it to close');
+  });
+
+  it('gives another worker the probe of one that has died, and hears no more of the first', async () => {
+    const { provider, running, ask } = await readyForProbe();
+    const orphan = ask(first);
+    await waitFor(() => running[0], 'the probe');
+    await first.stop();
+    // As if the lease of ten seconds had passed.
+    await lab.store.change(provider.name, (breaker, now) => ({
+      ...breaker,
+      probe: breaker.probe && { ...breaker.probe, until: now - 1 },
+    }));
+    await waitFor(() => (second.isPassable(provider) ? true : undefined), 'the lease to be over');
+
+    const probe = ask(second);
+    await waitFor(() => running[1], 'the next probe');
+    running[0]?.end(failure());
+    await orphan;
+    running[1]?.end();
+    await probe;
+
+    await waitFor(() => lab.changes[2], 'it to close');
+    expect(lab.changes.map(({ to }) => to)).toEqual(['open', 'half_open', 'closed']);
+  });
+
+  it('a half-open breaker keeps the probe of a worker that lives', async () => {
+    const { provider, running, ask } = await readyForProbe();
+    const probe = ask(first);
+    await waitFor(() => running[0], 'the probe');
+    const { probe: before } = await lab.shared(provider);
+
+    const renewed = await lab.until(
+      provider,
+      (breaker) => (breaker.probe?.until ?? 0) > (before?.until ?? 0),
+      'the probe to be renewed',
+    );
+
+    expect(renewed.probe?.holder).toBe(before?.holder);
+    running[0]?.end();
+    await probe;
+  });
+});

@@ -1,0 +1,93 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import { createKeyspace } from '../../../shared/redis/keyspace.ts';
+import { watchOutages } from '../../../shared/redis/outages.ts';
+import type { Outages } from '../../../shared/redis/outages.ts';
+import { proxyTo } from '../../support/store-proxy.ts';
+import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTestRedis, redisUrl, uniqueName } from '../../support/stores.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+describe.each(['worker', 'producer'] as const)('the outages of a Redis that hangs, as a %s sees them', (role) => {
+  let proxy: StoreProxy;
+  let client: RedisClient;
+  let outages: Outages;
+  let returns = 0;
+  beforeAll(async () => {
+    proxy = await proxyTo(redisUrl());
+    client = createRedis(proxy.url, role);
+    client.on('error', () => undefined);
+    await connectRedis(client);
+    outages = watchOutages(client, createKeyspace());
+    outages.onReturn(() => (returns += 1));
+  });
+  afterAll(async () => {
+    outages.stop();
+    client.disconnect();
+    await proxy.close();
+  });
+
+  const isAway = () => (outages.hasReconnectedRecently(0) ? true : undefined);
+
+  it('begin when it has not answered for some seconds, and end once with its next answer', async () => {
+    expect([isAway(), outages.lastAwayMs(0)]).toEqual([undefined, 0]);
+    proxy.stall();
+    expect(await waitFor(isAway, 'the outage')).toBe(true);
+    expect(returns).toBe(0);
+
+    proxy.restore();
+
+    await waitFor(() => (returns > 0 ? true : undefined), 'the return');
+    expect(outages.hasReconnectedRecently(0)).toBe(true);
+    expect(outages.lastAwayMs(0)).toBeGreaterThanOrEqual(3_000);
+    await pause(2_500);
+    expect(returns).toBe(1);
+  });
+});
+
+describe('a process that starts', () => {
+  const keyspace = createKeyspace(uniqueName('outages-'));
+  const { incarnation } = keyspace.shard(0);
+  const clients: RedisClient[] = [];
+  afterAll(async () => {
+    await clients[0]?.del(incarnation);
+    for (const client of clients) client.disconnect();
+  });
+
+  /** Meets the shard as a worker does when it starts. */
+  async function start(): Promise<{ outages: Outages; client: RedisClient }> {
+    const client = await openTestRedis('worker');
+    clients.push(client);
+    const outages = watchOutages(client, keyspace);
+    const meeting = outages.meet(0);
+    // Nobody may be taken over before the answer is there.
+    expect(outages.hasReconnectedRecently(0)).toBe(true);
+    await meeting;
+    outages.stop();
+    return { outages, client };
+  }
+
+  it('waits like the others where another server has come back, or was promoted, a moment ago', async () => {
+    const { client } = await start();
+    // Of the server before.
+    await client.hset(incarnation, 'id', 'another', 'since', 1);
+
+    const [first, second] = [await start(), await start()];
+
+    const recent = ({ outages }: typeof first) => outages.hasReconnectedRecently(0, 5_000);
+    expect([recent(first), recent(second)]).toEqual([true, true]);
+  });
+
+  it('waits for nobody where the server has been there all along', async () => {
+    const { client } = await start();
+    await client.hset(incarnation, 'since', Date.now() - 6_000);
+
+    const { outages } = await start();
+
+    expect(outages.hasReconnectedRecently(0)).toBe(false);
+  });
+});

@@ -1,0 +1,173 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { startRedisCluster } from '../../../scripts/harness/redis-cluster.ts';
+import type { RedisCluster } from '../../../scripts/harness/redis-cluster.ts';
+import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
+import { slotOf } from '../../../shared/redis/cluster-slots.ts';
+import { createKeyspace } from '../../../shared/redis/keyspace.ts';
+import { watchOutages } from '../../../shared/redis/outages.ts';
+import type { Outages } from '../../../shared/redis/outages.ts';
+import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
+import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
+import { itemsOf, postLines, resultsOf } from '../../support/batch-client.ts';
+import { chatOf, postChat, waitFor } from '../../support/chat.ts';
+import { labRequest, principalOf, RATE, REQUEST_TIMEOUT_MS, RETENTION_MS } from '../../support/request-lab.ts';
+import { startService } from '../../support/service.ts';
+import type { TestService } from '../../support/service.ts';
+import { answersAll, tenantsByShard } from '../../support/shards.ts';
+import type { ShardTenant } from '../../support/shards.ts';
+import { uniqueName } from '../../support/stores.ts';
+import { apiOf } from '../../support/tenant-api.ts';
+
+/** Three masters, and a shard on each of them. */
+const SHARDS = 3;
+const SLOTS = 16_384;
+const START_MS = 40_000;
+const BACK_WITHIN_MS = 15_000;
+
+/** A shard on each master, and on that of the first all that belongs to no tenant: the most that can be lost with one. */
+function worstNamespace(): string {
+  const masterOf = (key: string) => Math.floor((slotOf(key) * SHARDS) / SLOTS);
+  for (;;) {
+    const namespace = uniqueName('t');
+    const { shard, webhooks, compliance, breakers, routing, administration } = createKeyspace(namespace);
+    const keys = [shard(0).tag, webhooks, compliance, breakers.states, routing.mark, administration.endedSession('')];
+    const shards = [0, 1, 2].map((number) => masterOf(shard(number).tag));
+    if (new Set(keys.map(masterOf)).size === 1 && new Set(shards).size === SHARDS) return namespace;
+  }
+}
+
+describe('without one master of a Redis Cluster, which nothing replaces', () => {
+  let dataDir: string;
+  let cluster: RedisCluster;
+  let namespace: string;
+  let service: TestService;
+  /** Started after the master was gone. */
+  let further: TestService | undefined;
+  let outages: Outages;
+  /** The shards of each return. */
+  const returns: number[][] = [];
+  let gone: RedisNode;
+  /** The tenant of the master that is gone, and one of another master. */
+  let lost: ShardTenant;
+  let tenant: ShardTenant;
+  let others: ShardTenant[];
+
+  const settings = () => ({ namespace, env: { REDIS_URL: cluster.url, QUEUE_SHARDS: String(SHARDS) } });
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-cluster-'));
+    cluster = await startRedisCluster({ dataDir, replicas: 0 });
+    namespace = worstNamespace();
+    service = await startService(settings());
+    // One for each shard, in their order.
+    [lost, tenant, ...others] = (await tenantsByShard(service, SHARDS)) as [ShardTenant, ShardTenant];
+    expect(await answersAll(service, [lost, tenant, ...others])).toBe(true);
+    outages = watchOutages(service.redis, service.keyspace);
+    outages.onReturn((isBack) => returns.push([0, 1, 2].filter(isBack)));
+
+    gone = await cluster.masterOf(service.keyspace.shard(lost.shard).tag);
+    gone.process().kill();
+    await gone.process().exited;
+  }, START_MS);
+  afterAll(async () => {
+    outages.stop();
+    await further?.close();
+    await service.close();
+    await cluster.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }, START_MS);
+
+  it('the tenants of the others are answered', async () => {
+    expect(await answersAll(service, [tenant, ...others])).toBe(true);
+
+    expect((await postChat(service.app, lost.key, chatOf('Hi'))).status).toBe(503);
+  });
+
+  it('their batches run, although the queue of webhooks is gone', async () => {
+    const api = apiOf(service, tenant.key);
+    await api('post', '/webhooks', { url: 'https://example.com/hooks', events: ['batch.completed'] });
+    // The second one waits until the end of the first one has been published.
+    for (const content of ['Hi', 'Hello']) {
+      const { body: batch } = await postLines(service, tenant.key, itemsOf(3, content));
+      await waitFor(
+        async () => (await api('get', `/batches/${String(batch.id)}`)).body.status === 'completed' || undefined,
+        'the batch',
+      );
+      expect(await resultsOf(service, tenant.key, String(batch.id))).toHaveLength(3);
+    }
+  });
+
+  it('their requests are swept', async () => {
+    const { tenantId, keyId, shard } = tenant;
+    const keys = service.keyspace.shard(shard);
+    const times = { requestTimeoutMs: REQUEST_TIMEOUT_MS, retentionMs: RETENTION_MS };
+    const principal = principalOf({ tenantId, keyId, shard });
+    const requestId = newId('req');
+    const admission = await createAdmissionStore(service.redis, service.keyspace, { queueLimit: 100, ...times }).admit(
+      {
+        requestId,
+        principal,
+        endpoint: 'chat.stream',
+        queue: 'interactive',
+        rates: { promptMicro: RATE, completionMicro: RATE },
+        promptTokens: 1,
+        maxTokens: 10,
+        channel: '',
+        tier: 'mobius',
+        metadataJson: undefined,
+        onDisconnect: 'finish',
+        idempotency: undefined,
+        retentionMs: RETENTION_MS,
+        entityHash: undefined,
+      },
+      Date.now(),
+    );
+    await service.redis.set(keys.body(requestId), JSON.stringify(labRequest(requestId, principal, admission).envelope));
+    // Its job never came, and the time for that is over.
+    await service.redis.zadd(keys.inflight, 'XX', 1, requestId);
+
+    await waitFor(
+      async () => (await service.redis.hget(keys.record(requestId), 'state')) === 'done' || undefined,
+      'the sweep',
+    );
+  });
+
+  it('their keys can be looked through, and those of the lost shard are not taken for none', async () => {
+    const { left } = createRequestEraser(service.redis, service.keyspace);
+    async function countOf({ shard, tenantId }: ShardTenant): Promise<number> {
+      let count = 0;
+      for await (const requestIds of left(shard, tenantId)) count += requestIds.length;
+      return count;
+    }
+
+    expect(await countOf(tenant)).toBeGreaterThan(0);
+    await expect(countOf(lost)).rejects.toThrow();
+  });
+
+  it('further processes start, and serve them', async () => {
+    further = await startService({ ...settings(), isSetUp: true });
+
+    expect(await answersAll(further, [tenant, ...others])).toBe(true);
+    const warnings = further.log.lines.filter(({ message }) => message.includes('does not answer'));
+    expect(warnings.map(({ message }) => message)).toContainEqual(expect.stringContaining(`:${gone.port} `));
+  });
+
+  it('only its own shards are away, and wait for what it may have lost when it is back', async () => {
+    const recent = () => [0, 1, 2].filter((shard) => outages.hasReconnectedRecently(shard));
+    expect([recent(), returns]).toEqual([[lost.shard], []]);
+
+    await gone.restart();
+
+    await waitFor(() => returns.length > 0 || undefined, 'the return');
+    expect([recent(), returns]).toEqual([[lost.shard], [[lost.shard]]]);
+    expect(outages.lastAwayMs(lost.shard)).toBeGreaterThan(1_000);
+    expect(outages.lastAwayMs(tenant.shard)).toBe(0);
+    await waitFor(async () => (await answersAll(service, [lost])) || undefined, 'an answer', BACK_WITHIN_MS);
+  });
+});

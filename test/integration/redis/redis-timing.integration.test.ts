@@ -1,0 +1,65 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
+import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import { createRecordStore } from '../../../shared/requests/record-store.ts';
+import { createStreamReader } from '../../../shared/requests/answers.ts';
+import { inTime } from '../../../shared/redis/time-limits.ts';
+import { openRequestLab, principalOf, SHARD } from '../../support/request-lab.ts';
+import type { RequestLab } from '../../support/request-lab.ts';
+import { proxyTo } from '../../support/store-proxy.ts';
+import type { StoreProxy } from '../../support/store-proxy.ts';
+import { redisUrl } from '../../support/stores.ts';
+
+/** The limit is 1.5 s; without it these calls take about as long again. */
+const LIMIT_MS = 2_200;
+
+describe('a call that a caller waits for, with a Redis that hangs', () => {
+  let lab: RequestLab;
+  let proxy: StoreProxy;
+  let client: RedisClient;
+  beforeAll(async () => {
+    lab = await openRequestLab();
+    proxy = await proxyTo(redisUrl());
+    client = createRedis(proxy.url, 'producer');
+    client.on('error', () => undefined);
+    await connectRedis(client);
+  });
+  afterEach(() => {
+    proxy.restore();
+  });
+  afterAll(async () => {
+    client.disconnect();
+    await proxy.close();
+    await lab.close();
+  });
+
+  const principal = principalOf({ shard: SHARD });
+  const stores = () => ({
+    records: createRecordStore(client, lab.keyspace, { retentionMs: 1_000 }),
+    streams: createStreamReader(client, lab.keyspace, inTime),
+    accounts: createAccountStore(client, lab.keyspace, inTime),
+  });
+  const book = { balanceMicro: 1, version: 1, tokensByMonth: {} };
+
+  it.each<[string, (all: ReturnType<typeof stores>) => Promise<unknown>]>([
+    ['finding a record', ({ records }) => records.find(principal, 'req_1')],
+    ['attaching to a record', ({ records }) => records.attach(principal, 'req_1', 'channel')],
+    ['cancelling', ({ records }) => records.cancel(principal, 'req_1')],
+    ['reading a stream', ({ streams }) => streams.readFrom(SHARD, 'req_1', 1)],
+    ['publishing a book', ({ accounts }) => accounts.publishBook(SHARD, 'ten_1', book)],
+    ['reading an account', ({ accounts }) => accounts.read(SHARD, 'ten_1', '202611')],
+  ])('%s ends in time, although it waits behind others that get no answer', async (_name, call) => {
+    const all = stores();
+    proxy.stall();
+    const before = client.get('anything').catch(() => undefined);
+    await new Promise((resolve) => setImmediate(resolve));
+
+    const start = performance.now();
+    await expect(call(all)).rejects.toThrow('Command timed out');
+
+    expect(performance.now() - start).toBeLessThan(LIMIT_MS);
+    await before;
+  });
+});

@@ -1,0 +1,102 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+
+import { startRedisCluster } from '../../../scripts/harness/redis-cluster.ts';
+import { startNode } from '../../../scripts/harness/redis-nodes.ts';
+import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
+import { startSentinels } from '../../../scripts/harness/redis-sentinel.ts';
+import { loadConfig } from '../../../shared/config/load-config.ts';
+import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
+import { LOCALHOST } from '../../support/certificates.ts';
+import { startService } from '../../support/service.ts';
+import { answersAll } from '../../support/shards.ts';
+
+const START_MS = 60_000;
+const TLS = { ...LOCALHOST, isMutual: true };
+const FILES = { REDIS_TLS_CA_FILE: TLS.ca, REDIS_TLS_CERT_FILE: TLS.cert, REDIS_TLS_KEY_FILE: TLS.key };
+
+let dataDir: string;
+let node: RedisNode;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'parley-tls-'));
+  node = await startNode('node', { dataDir, password: 'a pass/word', tls: TLS }, () => ({}));
+}, START_MS);
+afterAll(async () => {
+  await node.process().stop();
+  await rm(dataDir, { recursive: true, force: true });
+}, START_MS);
+
+/** As an operator writes it: the files are in settings of their own. */
+const plain = (url: string) => url.replace(/\?.*$/, '');
+
+async function expectService(url: string): Promise<void> {
+  const service = await startService({ env: { REDIS_URL: plain(url), ...FILES } });
+  const tenant = await service.startTenant();
+  expect(await answersAll(service, [tenant])).toBe(true);
+  await service.close();
+}
+
+it('serves over TLS with an authority and a certificate of its own', () => expectService(node.url), START_MS);
+
+it(
+  'serves on a cluster that asks for a certificate',
+  async () => {
+    const cluster = await startRedisCluster({ dataDir: join(dataDir, 'cluster'), tls: TLS, replicas: 0 });
+
+    await expectService(cluster.url);
+
+    await cluster.stop();
+  },
+  START_MS,
+);
+
+it(
+  'serves under sentinels that ask for a certificate',
+  async () => {
+    const group = await startSentinels({ dataDir: join(dataDir, 'sentinels'), tls: TLS, replicas: 1 });
+
+    await expectService(group.url);
+
+    await group.stop();
+  },
+  START_MS,
+);
+
+it.each([
+  ['that the authority is unknown', {}, /self-signed certificate/, /REDIS_TLS_CA_FILE/],
+  [
+    'that a certificate is asked for',
+    { REDIS_TLS_CA_FILE: TLS.ca },
+    /certificate required|ECONNRESET|closed/,
+    /REDIS_/,
+  ],
+])(
+  'says at the start %s',
+  async (_what, files, reason, setting) => {
+    const { redisUrl } = loadConfig(
+      {
+        ...{ REDIS_URL: plain(node.url), MONGODB_URI: 'mongodb://h1/parley', ...files },
+        CREDENTIALS_KEY: Buffer.alloc(32, 7).toString('base64'),
+      },
+      'worker',
+    );
+    const client = createRedis(redisUrl, 'worker');
+    client.on('error', () => undefined);
+
+    const failed = await connectRedis(client, 2_000).catch((error: unknown) => error);
+
+    expect(failed).toMatchObject({ message: expect.stringMatching(setting) });
+    expect(String((failed as Error).cause)).toMatch(reason);
+  },
+  START_MS,
+);
+
+it('says which settings name a file that cannot be used', () => {
+  const url = `${plain(node.url)}?tls_ca=${encodeURIComponent('/nonexistent/ca.pem')}`;
+
+  expect(() => createRedis(url, 'worker')).toThrow(/check REDIS_TLS_CA_FILE/);
+});

@@ -1,0 +1,90 @@
+import { expect, it } from '@jest/globals';
+
+import { newId } from '../../../shared/lifecycle/ids.ts';
+import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
+import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';
+import type { TestTenant } from '../../support/service.ts';
+import { useService } from '../../support/use-service.ts';
+
+const service = useService({ env: { QUEUE_SHARDS: '2' } });
+
+const TEST_MS = 120_000;
+
+const callOnce = ({ key }: TestTenant) => postChat(service.app, key, chatOf('Hi')).set('Idempotency-Key', 'once');
+
+/** Two tenants of one shard. */
+async function neighbours(retentionSeconds: number | null): Promise<[TestTenant, TestTenant]> {
+  const settings = { tenant: { retention_seconds: retentionSeconds } };
+  const first = await service.startTenant(settings);
+  return waitFor(async () => {
+    const second = await service.startTenant(settings);
+    const isNeighbour = (await shardOf(service, first.tenantId)) === (await shardOf(service, second.tenantId));
+    return isNeighbour ? [first, second] : undefined;
+  }, 'a neighbour');
+}
+
+/** The claims on a shard that stand for one of some requests. */
+async function claimsOf(shard: number, requestIds: readonly string[]): Promise<string[]> {
+  const names = await service.redis.keys(service.keyspace.shard(shard).idempotency('*'));
+  const values = names.length === 0 ? [] : await service.redis.mget(names);
+  return requestIds.filter((id) => values.some((value) => value?.startsWith(id)));
+}
+
+it.each<[string, number | null, (tenant: TestTenant, requestId: string) => Promise<unknown>]>([
+  ['is let go', null, () => Promise.resolve()],
+  ['keeps nothing', 0, () => Promise.resolve()],
+  [
+    'was put back',
+    null,
+    async (tenant, requestId) => {
+      const keys = service.keyspace.shard(await shardOf(service, tenant.tenantId));
+      const names = await service.redis.keys(keys.idempotency('*'));
+      const values = await service.redis.mget(names);
+      const claim = names.filter((_name, index) => values[index]?.startsWith(requestId));
+      await service.redis.del(...claim, keys.record(requestId));
+      expect((await callOnce(tenant)).headers['idempotent-replayed']).toBe('true');
+    },
+  ],
+])("moves a tenant's own claims, and no other's, where the request %s", async (_how, retention, between) => {
+  const tenants = await neighbours(retention);
+  const from = await shardOf(service, tenants[0].tenantId);
+  const requestIds: string[] = [];
+  for (const tenant of tenants) {
+    const requestId = requestIdOf(await callOnce(tenant));
+    requestIds.push(requestId);
+    const isStored = async () => (await service.models.answers.countDocuments({ _id: requestId })) || undefined;
+    if (retention === null) await waitFor(isStored, 'the stored answer');
+    await between(tenant, requestId);
+  }
+  await waitFor(async () => {
+    const { body } = await service.admin('get', '/settlement');
+    return body.outbox === 0 || undefined;
+  }, 'the settlement');
+  // As when it was let go.
+  await service.redis.del(requestIds.map((id) => service.keyspace.shard(from).record(id)));
+
+  expect((await moveWhenIdle(service, tenants[0].tenantId, 1 - from)).status).toBe(200);
+
+  expect(await claimsOf(1 - from, requestIds)).toEqual(requestIds.slice(0, 1));
+  expect(await claimsOf(from, requestIds)).toEqual(requestIds.slice(1));
+});
+
+it('brings a claim of an earlier version whose owner nobody knows, but not over a newer one', async () => {
+  const tenant = await service.startTenant();
+  const from = await shardOf(service, tenant.tenantId);
+  const claimsOf = (shard: number) =>
+    ['reused', 'older', 'left'].map((name) => service.keyspace.shard(shard).idempotency(`${tenant.keyId}-${name}`));
+  const claims = claimsOf(from);
+  const there = claimsOf(1 - from);
+  const [older, newer] = [`${newId('req')} print`, `${newId('req')} print`];
+  for (const name of claims) await service.redis.set(name, older, 'PX', TEST_MS);
+  // Of a tenant that has moved there with its claim, which was given up and taken again.
+  await service.redis.set(there[0] ?? '', newer, 'PX', TEST_MS * 2);
+  // Of one that comes back.
+  await service.redis.set(there[1] ?? '', newer, 'PX', TEST_MS / 2);
+
+  expect((await moveWhenIdle(service, tenant.tenantId, 1 - from)).status).toBe(200);
+
+  expect(await service.redis.mget(there)).toEqual([newer, older, older]);
+  expect(await service.redis.mget(claims)).toEqual([older, older, older]);
+});

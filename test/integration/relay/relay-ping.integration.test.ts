@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { waitFor } from '../../support/chat.ts';
+import { openRelayLab } from '../../support/relay-lab.ts';
+import type { RelayLab } from '../../support/relay-lab.ts';
+import { useStreams } from '../../support/stream-server.ts';
+import type { ServedStream } from '../../support/stream-server.ts';
+
+const PING_MS = 10;
+
+describe('the head of a stream', () => {
+  let relay: RelayLab;
+  const serve = useStreams(() => relay);
+  beforeAll(async () => {
+    relay = await openRelayLab();
+  });
+  afterAll(async () => {
+    await relay.close();
+  });
+
+  const pings = (stream: ServedStream, count: number) =>
+    waitFor(() => (stream.text().split(': ping\n').length > count ? true : undefined), 'pings');
+
+  it('the head of a stream comes with the first ping', async () => {
+    const request = await relay.start();
+    const stream = await serve(request.requestId, { pingMs: PING_MS });
+
+    await pings(stream, 3);
+
+    expect(stream.text()).toMatch(/^HTTP\/1.1 200 OK\r\n/);
+    expect(stream.text()).toContain('Content-Type: text/event-stream; charset=utf-8');
+  });
+
+  it('waits for the queue, which may still refuse the request, and then comes at once', async () => {
+    const request = await relay.start();
+    const queued = Promise.withResolvers<undefined>();
+    const stream = await serve(request.requestId, { pingMs: PING_MS, between: queued.promise });
+    // Another client's pings show that there was time for some.
+    await pings(await serve((await relay.start()).requestId, { pingMs: PING_MS }), 5);
+    expect(stream.res.headersSent).toBe(false);
+
+    queued.resolve(undefined);
+
+    await pings(stream, 1);
+  });
+
+  it('is that of the error where the request fails before the first ping', async () => {
+    const request = await relay.start();
+    const stream = await serve(request.requestId, {});
+
+    await request.fail();
+
+    // This test's server has no error handler of its own, so Express answers.
+    expect(await stream.ended).toMatch(/^HTTP\/1.1 500 /);
+  });
+
+  it('stays 200 where the request fails after it, and the error is an event', async () => {
+    const request = await relay.start();
+    const stream = await serve(request.requestId, { pingMs: PING_MS });
+    await pings(stream, 1);
+
+    await request.fail();
+
+    const text = await stream.ended;
+    expect(text).toMatch(/^HTTP\/1.1 200 OK\r\n/);
+    expect(text).toContain('"finish_reason":"error"');
+    expect(text).not.toContain('[DONE]');
+  });
+
+  it('ends with the typed timeout where nobody is left to end the request', async () => {
+    const request = await relay.start();
+    await request.append('Hello', ' there');
+    const stream = await serve(request.requestId, { existing: true, timeoutMs: 300, marginMs: 200 });
+
+    const text = await stream.ended;
+
+    expect(text).toContain('"content":" there"');
+    const last = text.slice(text.lastIndexOf('id: '));
+    expect(last).toMatch(/^id: 3\n/);
+    expect(last).toContain('"finish_reason":"error"');
+    expect(last).toContain('"code":"timeout"');
+    expect(text).not.toContain('[DONE]');
+    // The connection ends as one that is whole: chunked encoding has its last chunk.
+    expect(text.endsWith('0\r\n\r\n')).toBe(true);
+  });
+});

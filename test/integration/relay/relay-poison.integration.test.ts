@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+
+import { chatOf, choiceOf, parseSse, textOf } from '../../support/chat.ts';
+import { startService } from '../../support/service.ts';
+import type { TestService } from '../../support/service.ts';
+import { openStream } from '../../support/stream-client.ts';
+import type { OpenStream } from '../../support/stream-client.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ workers: 0, relayTimes: { pingMs: 50 } });
+});
+afterAll(async () => {
+  await service.close();
+});
+
+const shard = () => service.keyspace.shard(0);
+const idOf = ({ headers }: OpenStream) => headers.get('x-request-id') ?? '';
+
+/** Two streams that wait for their first event, on one subscription. */
+async function openTwo(): Promise<OpenStream[]> {
+  const { key } = await service.startTenant();
+  return Promise.all(['One', 'Two'].map((content) => openStream(service.url, key, chatOf(content))));
+}
+
+/** As a worker writes entries: into the stream, and to whoever reads it. */
+async function write(stream: OpenStream, ...entries: string[]): Promise<void> {
+  const id = idOf(stream);
+  for (const [index, entry] of entries.entries())
+    await service.redis.xadd(shard().stream(id), `${index + 1}-0`, 'd', entry);
+  const channels = (await service.redis.hget(shard().record(id), 'channels')) ?? '';
+  const messages = entries.map((entry, index) => `${id} ${index + 1}\n${entry}`);
+  await service.redis.publish(channels, `\x1e ${messages.join('\x1e')}`);
+}
+
+const END = '{"finishReason":"stop","usage":{"promptTokens":1,"completionTokens":1}}';
+
+it.each([
+  ['has an error that this version does not know', '{"finishReason":"error","usage":{},"error":{"code":"later"}}'],
+  ['is not JSON', '{"finishReason":'],
+])('ends a stream alone whose end %s, with an error event', async (_what, end) => {
+  const [broken, whole] = (await openTwo()) as [OpenStream, OpenStream];
+
+  await write(broken, '"a"', end);
+  const events = parseSse(await broken.end());
+  await write(whole, '"b"');
+  await service.redis.xadd(shard().stream(idOf(whole)), '3-0', 'd', END);
+
+  expect(textOf(events)).toBe('a');
+  expect(choiceOf(events.at(-1)?.chunk).finish_reason).toBe('error');
+  expect(events.at(-1)?.chunk).toMatchObject({ error: { code: 'internal_error', request_id: idOf(broken) } });
+  expect(events.map(({ id }) => id)).toEqual([1, 2]);
+  expect(textOf(parseSse(await whole.end()))).toBe('b');
+  expect(service.log.lines.filter(({ fields }) => fields.requestId === idOf(broken))).toContainEqual(
+    expect.objectContaining({ level: 'error', message: 'An answer cannot be handed on; the client is told.' }),
+  );
+});

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { monthOf } from '../../../shared/domain/pricing.ts';
+import { fill, openAdmissionLab, RATE } from '../../support/admission-lab.ts';
+import type { AdmissionLab } from '../../support/admission-lab.ts';
+
+let lab: AdmissionLab;
+beforeAll(async () => {
+  lab = await openAdmissionLab();
+});
+afterAll(async () => {
+  await lab.close();
+});
+
+const MONTH = monthOf(Date.now());
+
+describe('the balance', () => {
+  it('is asked for where Redis does not know it, and nothing is taken', async () => {
+    const key = await lab.key();
+    await lab.redis.del(lab.keys.account(key.principal.tenantId));
+
+    expect((await key.admit()).verdict).toBe('load');
+    expect(await lab.store.count('req_look', key.principal, false)).toMatchObject({ requests: 0, tokens: 0 });
+  });
+
+  it.each([0, -5])('of %s refuses, without a time after which it would be better', async (tokens) => {
+    const key = await lab.key({}, tokens);
+    expect(await key.admit()).toMatchObject({ verdict: 'credits', retryAfterMs: 0 });
+  });
+
+  it('holds the estimate at the rates of prompt and completion', async () => {
+    const key = await lab.key({}, 1_000);
+
+    await key.admit({ promptTokens: 3, maxTokens: 5, rates: { promptMicro: 2 * RATE, completionMicro: 10 * RATE } });
+
+    expect(await key.figures()).toMatchObject({ bookMicro: 1_000 * RATE, heldMicro: 56 * RATE, pendingMicro: 0 });
+  });
+
+  it('admits as many as it can hold, and tells the next that it only has to wait', async () => {
+    const key = await lab.key({}, 65);
+
+    const { admitted, refused } = await fill(() => key.admit());
+
+    expect(admitted).toBe(3);
+    expect(refused.verdict).toBe('credits_in_flight');
+    expect(refused.retryAfterMs).toBe(1_000);
+  });
+
+  it('admits exactly as many when all come at once', async () => {
+    const key = await lab.key({}, 65);
+
+    const answers = await Promise.all(Array.from({ length: 50 }, () => key.admit()));
+
+    expect(answers.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(3);
+    expect((await key.figures()).heldMicro).toBe(60 * RATE);
+  });
+
+  it('always admits one request while it is positive and nothing is held', async () => {
+    const key = await lab.key({}, 0.000001);
+
+    expect((await key.admit({ promptTokens: 5_000 })).verdict).toBe('admitted');
+    expect((await key.admit()).verdict).toBe('credits_in_flight');
+  });
+
+  it('is lowered by what has finished and is not settled yet', async () => {
+    const key = await lab.key({}, 100);
+    const account = lab.keys.account(key.principal.tenantId);
+
+    await lab.redis.hset(account, 'pend', 100 * RATE);
+    expect((await key.admit()).verdict).toBe('credits');
+    await lab.redis.hset(account, 'pend', 99 * RATE);
+    expect((await key.admit()).verdict).toBe('admitted');
+  });
+
+  it('lets waiting take as long as recent requests took, from 1 to 30 s', async () => {
+    const key = await lab.key({}, 20);
+    await key.admit();
+    const account = lab.keys.account(key.principal.tenantId);
+    for (const [duration, retryAfterMs] of [
+      [200, 1_000],
+      [4_000, 4_000],
+      [600_000, 30_000],
+    ]) {
+      await lab.redis.hset(account, 'duration', String(duration));
+      expect(await key.admit()).toMatchObject({ verdict: 'credits_in_flight', retryAfterMs });
+    }
+  });
+
+  it('takes only a newer book, whatever order they come in', async () => {
+    const key = await lab.key({}, 100);
+    await key.publish({ balanceMicro: 0, version: 9 });
+    await key.publish({ balanceMicro: 100 * RATE, version: 8 });
+
+    expect((await key.admit()).verdict).toBe('credits');
+  });
+
+  it('is whole again when every hold was given back, at a rate of nothing too', async () => {
+    const key = await lab.key({}, 100);
+    for (const rates of [
+      { promptMicro: RATE, completionMicro: RATE },
+      { promptMicro: 0, completionMicro: 0 },
+    ]) {
+      const requestId = `req_${String(rates.promptMicro)}`;
+      expect((await key.admit({ requestId, rates })).verdict).toBe('admitted');
+      expect(await lab.store.void(requestId, key.principal)).toBe('accepted');
+    }
+    expect(await key.figures()).toMatchObject({ heldMicro: 0, budgetHeldTokens: 0 });
+  });
+});
+
+describe('the monthly token budget', () => {
+  const budget = { monthlyTokenBudget: 100 };
+
+  it('the monthly token budget is none at null', async () => {
+    const key = await lab.key();
+    await key.publish({ balanceMicro: 1e12, tokensByMonth: { [MONTH]: 1e15 } });
+    expect((await key.admit()).verdict).toBe('admitted');
+  });
+
+  it('holds the estimate, and tells the next request that it only has to wait', async () => {
+    const key = await lab.key({ monthlyTokenBudget: 50 });
+
+    const { admitted, refused } = await fill(() => key.admit());
+
+    expect(admitted).toBe(2);
+    expect(refused).toMatchObject({ verdict: 'budget_in_flight', retryAfterMs: 1_000 });
+    expect(await key.figures()).toMatchObject({ budgetHeldTokens: 40, budgetUsedTokens: 0 });
+  });
+
+  it('counts what is settled and what is not settled yet', async () => {
+    const key = await lab.key(budget);
+    await key.publish({ balanceMicro: 1e12, tokensByMonth: { [MONTH]: 60 } });
+    await lab.redis.hset(lab.keys.account(key.principal.tenantId), `pt:${MONTH}`, 40);
+
+    expect(await key.admit()).toMatchObject({ verdict: 'budget', retryAfterMs: 0 });
+    expect((await key.figures()).budgetUsedTokens).toBe(100);
+  });
+
+  it('is that of its first acceptance for a request that is admitted again, as its charge will be', async () => {
+    const key = await lab.key(budget);
+    const acceptedAt = Date.UTC(2026, 0, 31);
+    const account = lab.keys.account(key.principal.tenantId);
+    await key.publish({ balanceMicro: 1_000 * RATE, tokensByMonth: { 202601: 100 } });
+    expect((await key.admit({ acceptedAt })).verdict).toBe('budget');
+
+    await key.publish({ balanceMicro: 1_000 * RATE, tokensByMonth: { 202601: 50, [MONTH]: 100 } });
+
+    expect((await key.admit({ acceptedAt })).verdict).toBe('admitted');
+    expect(await lab.redis.hmget(account, 'ht:202601', `ht:${MONTH}`)).toEqual(['20', null]);
+  });
+
+  it('is that of the month in Redis, to which the charge will count, whatever the clock of the ingress says', async () => {
+    const key = await lab.key(budget);
+    await key.publish({ balanceMicro: 1_000 * RATE, tokensByMonth: { [monthOf(Date.now())]: 100 } });
+
+    await key.admit();
+
+    expect((await key.admit({}, Date.now() + 31 * 86_400_000)).verdict).toBe('budget');
+  });
+
+  it('the monthly token budget is full again in another month', async () => {
+    const key = await lab.key(budget);
+    await key.publish({ balanceMicro: 1e12, tokensByMonth: { '202001': 5_000 } });
+    expect((await key.admit()).verdict).toBe('admitted');
+  });
+
+  it('always admits one request while something is left and nothing is held', async () => {
+    const key = await lab.key(budget);
+    await key.publish({ balanceMicro: 1e12, tokensByMonth: { [MONTH]: 99 } });
+
+    expect((await key.admit({ promptTokens: 5_000 })).verdict).toBe('admitted');
+    expect((await key.admit()).verdict).toBe('budget_in_flight');
+  });
+
+  it('the monthly token budget counts tokens, not credits', async () => {
+    const key = await lab.key(budget);
+
+    await key.admit({ rates: { promptMicro: 4 * RATE, completionMicro: 4 * RATE } });
+
+    expect(await key.figures()).toMatchObject({ heldMicro: 80 * RATE, budgetHeldTokens: 20 });
+  });
+});
+
+describe('the rest of the daily allowance of test keys', () => {
+  it('lets a request in whose prompt leaves some of the rest for an answer, and no more than that', async () => {
+    const key = await lab.key({ mode: 'test', testDailyTokens: 50 }, 0);
+    for (let count = 0; count < 2; count += 1) await key.admit();
+
+    // Ten tokens are left.
+    const isRefused = { verdict: 'test_tokens_in_flight' };
+    expect(await key.admit({ promptTokens: 10, maxTokens: 100 })).toMatchObject(isRefused);
+    expect(await key.admit({ promptTokens: 9, maxTokens: 100, queue: 'batch' })).toMatchObject({
+      verdict: 'test_tokens',
+    });
+    const requestId = 'req_last_of_day';
+    expect((await key.admit({ promptTokens: 9, maxTokens: 100, requestId })).verdict).toBe('admitted');
+    expect(await lab.redis.hget(lab.keys.record(requestId), 'holdTokens')).toBe('10');
+    expect(await key.admit({ promptTokens: 1, maxTokens: 1 })).toMatchObject(isRefused);
+  });
+});

@@ -1,0 +1,126 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { startRedis } from '../../../scripts/embedded/redis.ts';
+import type { EmbeddedRedis } from '../../../scripts/embedded/redis.ts';
+import { createAdmission } from '../../../shared/requests/admission.ts';
+import type { AdmissionDeps } from '../../../shared/requests/admission.ts';
+import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
+import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import { createLineStore } from '../../../shared/requests/body-store.ts';
+import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
+import { systemClock } from '../../../shared/lifecycle/clock.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
+import { openAdmissionLab } from '../../support/admission-lab.ts';
+import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
+import { startLossyProxy } from '../../support/lossy-proxy.ts';
+import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { createRecordingLog } from '../../support/recording-log.ts';
+import { openTestRedis } from '../../support/stores.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const TIMEOUT_MS = 600_000;
+
+/** The first answer is lost on the way, and the ingress's client sends the admission again by itself. */
+describe('an admission that is sent again into a Redis that is full by then', () => {
+  let dataDir: string;
+  let redis: EmbeddedRedis;
+  let proxy: LossyProxy;
+  let lab: AdmissionLab;
+  let key: LabKey;
+  let direct: RedisClient;
+  let admit: ReturnType<typeof createAdmission>;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-sent-again-'));
+    redis = await startRedis({ dataDir, log: () => undefined });
+    proxy = await startLossyProxy(redis.url);
+    lab = await openAdmissionLab({ url: proxy.url });
+    lab.redis.on('error', () => undefined);
+    direct = await openTestRedis('worker', redis.url);
+    key = await lab.key();
+    const common = { clock: systemClock, log: createRecordingLog() };
+    const line = createLineStore(lab.redis, lab.keyspace, TIMEOUT_MS);
+    const { takeBack } = createEnqueuer({ ...common, line, store: lab.store, giveUpAfterMs: 10_000 });
+    admit = createAdmission({
+      ...{ ...common, takeBack, store: lab.store, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
+      accountStore: createAccountStore(lab.redis, lab.keyspace),
+      // Its book is in Redis, and its tier has the usual rates.
+      accounts: {} as unknown as AdmissionDeps['accounts'],
+      routing: { current: () => ({ tiers: {} }) } as unknown as AdmissionDeps['routing'],
+    });
+    // From then on Redis knows the scripts.
+    await ask();
+    await lab.store.void(newId('req'), key.principal);
+  });
+  afterEach(async () => {
+    await direct.call('CONFIG', 'SET', 'maxmemory', '0');
+  });
+  afterAll(async () => {
+    await direct.quit();
+    await lab.close();
+    await proxy.close();
+    await redis.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const ask = (requestId = newId('req')) =>
+    admit({
+      ...{ requestId, principal: key.principal, endpoint: 'chat', stream: false, channel: 'ingress' },
+      request: { messages: [{ role: 'user', content: 'Hi' }], maxTokens: 10, jsonMode: false },
+      ...{ idempotency: undefined, onDisconnect: 'finish', answerStorage: undefined },
+      ...{ isEnqueuedAtOnce: true, retentionMs: 60_000 },
+    });
+
+  async function fill(): Promise<void> {
+    const used = Number(/^used_memory:(\d+)/m.exec(await direct.info('memory'))?.[1]);
+    await direct.call('CONFIG', 'SET', 'maxmemory', String(Math.floor(used * 0.8)));
+  }
+
+  async function askTwice(meanwhile: (requestId: string) => Promise<unknown> = () => Promise.resolve()) {
+    const requestId = newId('req');
+    const lost = proxy.loseNextReply();
+    const refused = expect(ask(requestId)).rejects.toMatchObject({ code: 'model_unavailable', retryAfterSeconds: 2 });
+    await lost;
+    await meanwhile(requestId);
+    await fill();
+    await refused;
+    return requestId;
+  }
+
+  const fieldsOf = (requestId: string) => direct.hmget(lab.keys.record(requestId), 'state', 'cancel', 'unheard');
+
+  it('is taken back where it waits: nothing is held, and nobody runs it', async () => {
+    const before = await key.figures();
+
+    const requestId = await askTwice();
+
+    await waitFor(async () => ((await fieldsOf(requestId))[0] === 'void' ? true : undefined), 'the end of it');
+    expect(await key.figures()).toEqual(before);
+    expect(await direct.exists(lab.keys.body(requestId), lab.keys.job('interactive', requestId))).toBe(0);
+  });
+
+  it('is stopped where a worker has it, and nobody pays', async () => {
+    const requests = createRequestStore(direct, lab.keyspace, { leaseMs: 10_000, disconnectGraceMs: 30_000 });
+    const { shard, tenantId } = key.principal;
+
+    const requestId = await askTwice((id) => requests.claim({ shard, requestId: id, tenantId, fence: 1 }));
+
+    await waitFor(async () => ((await fieldsOf(requestId))[2] === '1' ? true : undefined), 'the word to stop');
+    expect(await fieldsOf(requestId)).toEqual(['running', '1', '1']);
+  });
+
+  it('leaves nothing behind where it was not let in before', async () => {
+    await fill();
+    const before = await direct.dbsize();
+
+    await expect(ask()).rejects.toMatchObject({ code: 'model_unavailable', retryAfterSeconds: 2 });
+
+    // What takes it back has been answered by then, too: it was sent behind the refusal.
+    await lab.redis.ping();
+    expect(await direct.dbsize()).toBe(before);
+  });
+});

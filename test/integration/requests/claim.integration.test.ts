@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import {
+  endingOf,
+  FAILED,
+  LEASE_MS,
+  needs,
+  openRequestLab,
+  RATE,
+  REQUEST_TIMEOUT_MS,
+  SHARD,
+} from '../../support/request-lab.ts';
+import type { RequestLab } from '../../support/request-lab.ts';
+
+describe('two deliveries of one request', () => {
+  let lab: RequestLab;
+  beforeAll(async () => {
+    lab = await openRequestLab();
+  });
+  afterAll(async () => {
+    await lab.close();
+  });
+
+  it('gives the request to the later delivery and drops the earlier one', async () => {
+    const request = await lab.admit();
+    const claim = (fence: number) => lab.requests.claim(request.ref(fence));
+
+    expect(await claim(1)).toMatchObject({ kind: 'run', fence: 1 });
+    expect(await claim(2)).toMatchObject({ kind: 'run', fence: 2 });
+    expect(await claim(1)).toEqual({ kind: 'drop', reason: 'drop superseded' });
+    expect(await claim(2)).toEqual({ kind: 'drop', reason: 'drop superseded' });
+  });
+
+  it('lets exactly one of many simultaneous claims of a delivery run', async () => {
+    const request = await lab.admit();
+
+    const claims = await Promise.all(Array.from({ length: 20 }, () => lab.requests.claim(request.ref(1))));
+
+    expect(claims.filter((claim) => claim.kind === 'run')).toHaveLength(1);
+  });
+
+  it('lets the earlier delivery write nothing and reach nobody', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.requests.append(request.ref(1), 1, ['Hel']);
+    await lab.run(request, 2);
+    const before = await lab.snapshot();
+    const heardBefore = lab.heard.length;
+
+    expect(await lab.requests.append(request.ref(1), 2, ['lo'])).toBe('superseded');
+    expect(await lab.requests.renew(request.ref(1), needs(1_000))).toEqual({ outcome: 'superseded' });
+    const ending = endingOf(request, 'lo', { prompt: 3, completion: 2 });
+    expect(await lab.requests.finish(request.ref(1), 1, ending)).toBe(false);
+
+    expect(await lab.snapshot()).toEqual(before);
+    expect(lab.heard).toHaveLength(heardBefore);
+  });
+
+  it('lets the later delivery finish and the earlier one not even repeat it', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.run(request, 2);
+    const ending = endingOf(request, 'Hello', { prompt: 3, completion: 2 });
+
+    expect(await lab.requests.finish(request.ref(2), 0, ending)).toBe(true);
+    const before = await lab.snapshot();
+    expect(await lab.requests.finish(request.ref(1), 0, ending)).toBe(false);
+    expect(await lab.requests.finish(request.ref(1), 0, FAILED)).toBe(false);
+
+    expect(await lab.snapshot()).toEqual(before);
+  });
+});
+
+describe('claiming', () => {
+  let lab: RequestLab;
+  beforeAll(async () => {
+    lab = await openRequestLab();
+  });
+  afterAll(async () => {
+    await lab.close();
+  });
+
+  it('tells what the request may cost, how long it has and that nothing was sent', async () => {
+    const principal = await lab.tenant(1_000 * RATE);
+    const request = await lab.admit({ principal, promptTokens: 10, maxTokens: 90 });
+
+    const claim = await lab.run(request, 1);
+
+    expect(claim).toMatchObject({
+      envelope: request.envelope,
+      held: { micro: 100 * RATE, tokens: Infinity },
+      rates: { promptMicro: RATE, completionMicro: RATE },
+      sent: 0,
+      cancelled: false,
+      seq: request.admission.seq,
+    });
+    expect(claim.remainingMs).toBeLessThanOrEqual(REQUEST_TIMEOUT_MS);
+    expect(claim.remainingMs).toBeGreaterThan(REQUEST_TIMEOUT_MS - 5_000);
+  });
+
+  it('tells the next delivery how much text was sent', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.requests.append(request.ref(1), 3, ['a', 'b', 'c']);
+
+    expect((await lab.run(request, 2)).sent).toBe(3);
+  });
+
+  it('asks nothing of the balance of a test key', async () => {
+    const request = await lab.admit({ principal: await lab.tenant(0, { mode: 'test' }), maxTokens: 90 });
+
+    expect(await lab.run(request, 1)).toMatchObject({ held: { micro: Infinity, tokens: 100 } });
+  });
+
+  it('claiming tells what the delivery before had asked', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.requests.append(request.ref(1), 1, ['a'], { promptTokens: 1_234 });
+    await lab.requests.append(request.ref(1), 2, ['b'], { promptTokens: 9 });
+
+    expect((await lab.run(request, 2)).promptTokens).toBe(1_234);
+  });
+
+  it('holds the longest answer where that is a small part of what is left', async () => {
+    const longest = 10 + 16_000;
+    const principal = await lab.tenant((500 + 16 * longest) * RATE);
+    const request = await lab.admit({ principal, maxTokens: 16_000 });
+
+    expect(await lab.run(request, 1)).toMatchObject({ held: { micro: longest * RATE } });
+    expect(await lab.figures(principal)).toMatchObject({ heldMicro: longest * RATE, budgetHeldTokens: longest });
+  });
+
+  it('takes no more than a sixteenth of what is left where it is not, so that a neighbour is let in', async () => {
+    const principal = await lab.tenant((510 + 1_600) * RATE, { monthlyTokenBudget: 510 + 320 });
+    const request = await lab.admit({ principal, maxTokens: 16_000 });
+
+    expect(await lab.run(request, 1)).toMatchObject({ held: { micro: 610 * RATE, tokens: 530 } });
+  });
+
+  it('has a lease that the sweep watches: from admission where it starts at once, from the claim where it starts late', async () => {
+    const prompt = await lab.admit();
+    const { now } = await lab.run(prompt, 1);
+    const leaseOf = async (requestId: string) => Number(await lab.redis.zscore(lab.keys.inflight, requestId));
+    const fromAdmission = await leaseOf(prompt.requestId);
+    expect(fromAdmission).toBeGreaterThan(now + LEASE_MS - 1_000);
+    expect(fromAdmission).toBeLessThanOrEqual(now + LEASE_MS);
+
+    const takenOver = await lab.run(prompt, 2);
+    expect(await leaseOf(prompt.requestId)).toBe(takenOver.now + LEASE_MS);
+  });
+
+  it('keeps the time of the first start when the request is taken over', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    const startedAt = await lab.redis.hget(lab.keys.record(request.requestId), 'startedAt');
+    await lab.run(request, 2);
+
+    expect(startedAt).not.toBeNull();
+    expect(await lab.redis.hget(lab.keys.record(request.requestId), 'startedAt')).toBe(startedAt);
+  });
+
+  it('drops a request that nobody knows, and leaves no trace of it', async () => {
+    const before = await lab.snapshot();
+
+    expect(
+      await lab.requests.claim({ shard: SHARD, requestId: 'req_unknown', tenantId: 'ten_unknown', fence: 1 }),
+    ).toEqual({
+      kind: 'drop',
+      reason: 'drop missing',
+    });
+    expect(await lab.snapshot()).toEqual(before);
+  });
+
+  it('claiming drops a request that was taken back', async () => {
+    const request = await lab.admit();
+    expect(await lab.admissions.void(request.requestId, request.principal)).toBe('accepted');
+
+    expect(await lab.requests.claim(request.ref(1))).toMatchObject({ reason: 'drop void' });
+  });
+
+  it('drops a request that has ended, whatever the delivery', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.requests.finish(request.ref(1), 0, FAILED);
+
+    expect(await lab.requests.claim(request.ref(9))).toMatchObject({ reason: 'drop done' });
+  });
+
+  it('takes nothing whose body is missing, so that it can still be taken back', async () => {
+    const request = await lab.admit({ withoutBody: true });
+
+    const claim = await lab.requests.claim(request.ref(1));
+
+    expect(claim).toEqual({ kind: 'drop', reason: 'no_body accepted' });
+    expect(await lab.admissions.void(request.requestId, request.principal)).toBe('accepted');
+  });
+});

@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { encodeEntry } from '../../../shared/contracts/events.ts';
+import { dayOf } from '../../../shared/domain/pricing.ts';
+import { waitFor } from '../../support/chat.ts';
+import { endingOf, FAILED, needs, openRequestLab, RATE, RETENTION_MS } from '../../support/request-lab.ts';
+import type { AdmitOptions, LabRequest, RequestLab } from '../../support/request-lab.ts';
+import { moveUse, tokensBySecond, usedOf } from '../../support/use-window.ts';
+
+let lab: RequestLab;
+beforeAll(async () => {
+  lab = await openRequestLab();
+});
+afterAll(async () => {
+  await lab.close();
+});
+
+/** Admission holds 10 + 90 tokens. */
+async function running(options: AdmitOptions = {}): Promise<LabRequest> {
+  const request = await lab.admit({ maxTokens: 90, ...options });
+  await lab.run(request, 1);
+  return request;
+}
+
+const TOKENS = { prompt: 12, completion: 30 };
+
+async function outboxOf({ requestId }: LabRequest): Promise<string[]> {
+  const rows = await lab.redis.xrange(lab.keys.outbox, '-', '+');
+  return rows.map(([, fields]) => fields[1] ?? '').filter((text) => text.includes(requestId));
+}
+
+const lastHeard = ({ requestId }: LabRequest) =>
+  lab.heard.filter((message) => message.startsWith(`${requestId} `)).at(-1);
+
+describe('finishing with an answer', () => {
+  it('turns the hold into a pending charge of what was used', async () => {
+    const principal = await lab.tenant(1_000 * RATE);
+    const request = await running({ principal });
+
+    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
+
+    expect(await lab.figures(principal)).toEqual({
+      bookMicro: 1_000 * RATE,
+      pendingMicro: 42 * RATE,
+      heldMicro: 0,
+      budgetUsedTokens: 42,
+      budgetHeldTokens: 0,
+    });
+  });
+
+  it('puts exactly one record into the outbox, as it was given', async () => {
+    const request = await running();
+    const ending = endingOf(request, 'Hello', TOKENS);
+
+    await lab.requests.finish(request.ref(1), 0, ending);
+
+    const [record, ...more] = await outboxOf(request);
+    expect(more).toEqual([]);
+    expect(JSON.parse(record ?? '')).toEqual(ending.settlement);
+  });
+
+  it('finishing with an answer deletes the body and ends the lease', async () => {
+    const request = await running();
+    expect(await lab.redis.exists(lab.keys.body(request.requestId))).toBe(1);
+
+    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
+
+    expect(await lab.redis.exists(lab.keys.body(request.requestId))).toBe(0);
+    expect(await lab.redis.zscore(lab.keys.inflight, request.requestId)).toBeNull();
+  });
+
+  it('stores and publishes the same last entry, kept for the retention', async () => {
+    const request = await running();
+    await lab.requests.append(request.ref(1), 2, ['He', 'l']);
+    const ending = endingOf(request, 'lo', TOKENS);
+
+    await lab.requests.finish(request.ref(1), 2, ending);
+
+    // One more piece of text, the final chunk and [DONE].
+    const payload = encodeEntry(['lo'], ending.terminal);
+    await waitFor(() => (lastHeard(request)?.includes('finishReason') === true ? true : undefined), 'the last entry');
+    expect(lastHeard(request)).toBe(`${request.requestId} 5\n${payload}`);
+    const stored = await lab.redis.xrange(lab.keys.stream(request.requestId), '-', '+');
+    expect(stored.at(-1)).toEqual(['5-0', ['d', payload]]);
+    for (const key of [lab.keys.stream(request.requestId), lab.keys.record(request.requestId)]) {
+      const left = await lab.redis.pttl(key);
+      expect(left).toBeGreaterThan(RETENTION_MS - 5_000);
+      expect(left).toBeLessThanOrEqual(RETENTION_MS);
+    }
+  });
+
+  it('corrects the weight in the token window to what was used', async () => {
+    const principal = await lab.tenant();
+    const requests = [await running({ principal }), await running({ principal })];
+    const sum = () => usedOf(lab.redis, lab.keys.keyUse(principal.keyId)).then(({ tokens }) => tokens);
+    expect(await sum()).toBe(200);
+
+    for (const request of requests) {
+      await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
+    }
+
+    expect(await sum()).toBe(84);
+  });
+
+  it.each(['renewed', 'ended'])(
+    'counts for the key as of now what one has taken beyond its estimate after a minute (%s)',
+    async (how) => {
+      const request = await running();
+      const window = lab.keys.keyUse(request.principal.keyId);
+      await moveUse(lab.redis, window, 70);
+      await lab.redis.hset(lab.keys.record(request.requestId), 'acceptedAt', Date.now() - 70_000);
+
+      if (how === 'renewed') await lab.requests.renew(request.ref(1), needs(500));
+      else await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 12, completion: 488 }));
+
+      // Its estimate of 100 has left the window.
+      expect(await usedOf(lab.redis, window)).toMatchObject({ tokens: 400 });
+      expect(await lab.redis.pttl(window)).toBeGreaterThan(60_000);
+    },
+  );
+
+  it('leaves no window without an end where it had expired', async () => {
+    const request = await running();
+    const window = lab.keys.keyUse(request.principal.keyId);
+    await lab.redis.del(window);
+    await lab.redis.hset(lab.keys.record(request.requestId), 'acceptedAt', Date.now() - 200_000);
+
+    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 12, completion: 488 }));
+
+    expect(await tokensBySecond(lab.redis, window)).toBe(400);
+    expect(await lab.redis.pttl(window)).toBeGreaterThan(60_000);
+  });
+
+  it('counts what came late where an earlier version looks that alone admits the tenant', async () => {
+    const request = await running();
+    const account = lab.keys.account(request.principal.tenantId);
+    // As such a version has admitted it, 70 seconds ago.
+    await lab.redis.hdel(account, 'u');
+    await lab.redis.hset(lab.keys.record(request.requestId), 'acceptedAt', Date.now() - 70_000);
+
+    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 12, completion: 488 }));
+
+    // It knows the seconds and their sums.
+    expect(await lab.redis.hmget(account, 'u', 'r', 't')).toEqual([null, '0', '400']);
+    expect(await tokensBySecond(lab.redis, account)).toBe(400);
+  });
+
+  it('changes nothing when it is sent again after a lost acknowledgement', async () => {
+    const request = await running();
+    const ending = endingOf(request, 'Hello', TOKENS);
+    expect(await lab.requests.finish(request.ref(1), 0, ending)).toBe(true);
+    const before = await lab.snapshot();
+
+    expect(await lab.requests.finish(request.ref(1), 0, ending)).toBe(true);
+
+    expect(await lab.snapshot()).toEqual(before);
+  });
+
+  it('finishing with an answer refuses a second, different end', async () => {
+    const request = await running();
+    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
+    const before = await lab.snapshot();
+
+    await lab.requests.finish(request.ref(1), 1, endingOf(request, 'Another', { prompt: 900, completion: 900 }));
+    expect(await lab.requests.finish(request.ref(2), 1, FAILED)).toBe(false);
+
+    expect(await lab.snapshot()).toEqual(before);
+  });
+
+  it('finishing with an answer is refused without a claim', async () => {
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+
+    expect(await lab.requests.finish(request.ref(0), 0, endingOf(request, 'Hello', TOKENS))).toBe(false);
+
+    expect(await lab.snapshot()).toEqual(before);
+  });
+
+  it('is refused for a request that nobody knows, and leaves no trace of it', async () => {
+    const request = await running();
+    await lab.redis.del(lab.keys.record(request.requestId));
+    const before = await lab.snapshot();
+
+    expect(await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS))).toBe(false);
+
+    expect(await lab.snapshot()).toEqual(before);
+  });
+});
+
+describe('finishing without text', () => {
+  it('charges nothing and gives back all that was held', async () => {
+    const principal = await lab.tenant(1_000 * RATE);
+    const request = await running({ principal });
+
+    expect(await lab.requests.finish(request.ref(1), 0, FAILED)).toBe(true);
+
+    expect(await outboxOf(request)).toEqual([]);
+    expect(await lab.figures(principal)).toEqual({
+      bookMicro: 1_000 * RATE,
+      pendingMicro: 0,
+      heldMicro: 0,
+      budgetUsedTokens: 0,
+      budgetHeldTokens: 0,
+    });
+    expect((await usedOf(lab.redis, lab.keys.keyUse(principal.keyId))).tokens).toBe(0);
+  });
+
+  it('ends the stream with the one event of an error', async () => {
+    const request = await running();
+
+    await lab.requests.finish(request.ref(1), 0, FAILED);
+
+    expect(await lab.redis.get(lab.keys.answer(request.requestId))).toBe(`1\n${encodeEntry([], FAILED.terminal)}`);
+  });
+});
+
+describe('finishing a request of a test key', () => {
+  it('owes nothing, is recorded at zero cost and takes what it used from the allowance', async () => {
+    const principal = await lab.tenant(500 * RATE, { mode: 'test' });
+    const request = await running({ principal });
+
+    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
+
+    expect(await lab.figures(principal)).toEqual({
+      bookMicro: 500 * RATE,
+      pendingMicro: 0,
+      heldMicro: 0,
+      budgetUsedTokens: 0,
+      budgetHeldTokens: 0,
+    });
+    expect((await outboxOf(request)).map((text) => JSON.parse(text).costMicro)).toEqual([0]);
+    const allowance = lab.keys.testAllowance(principal.tenantId, dayOf(request.admission.now));
+    expect(await lab.redis.get(allowance)).toBe('42');
+  });
+});

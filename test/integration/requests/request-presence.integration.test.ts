@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { LOST } from '../../../shared/contracts/events.ts';
+import { createRecoverRequest } from '../../../shared/requests/recovery.ts';
+import { createErasureGate } from '../../../shared/erasure-gate.ts';
+import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
+import { seqAt } from '../../../shared/domain/request-times.ts';
+import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
+import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
+import { createAnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
+import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
+import { createRecentWrites } from '../../../shared/redis/replay-log.ts';
+import type { RecentWrites } from '../../../shared/redis/replay-log.ts';
+import { createLineStore } from '../../../shared/requests/body-store.ts';
+import { createRecordStore } from '../../../shared/requests/record-store.ts';
+import { createReplayStore } from '../../../shared/requests/replay-store.ts';
+import { createRequestPresence } from '../../../shared/requests/rollback.ts';
+import type { Ending } from '../../../shared/requests/delivery.ts';
+import { unlimited } from '../../../shared/redis/time-limits.ts';
+import { systemClock } from '../../../shared/lifecycle/clock.ts';
+import { createFinish } from '../../../workers/pipeline/finish.ts';
+import { createFinishJournal } from '../../../workers/settlement/recover-lost.ts';
+import { idleLease } from '../../support/idle-lease.ts';
+import { rollBackTo } from '../../support/put-back-lab.ts';
+import { createRecordingLog } from '../../support/recording-log.ts';
+import {
+  endingOf,
+  FAILED,
+  openRequestLab,
+  RATE,
+  REQUEST_TIMEOUT_MS,
+  RETENTION_MS,
+  SHARD,
+} from '../../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { sweepOf } from '../../support/sweep.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { openWriter } from '../../support/writer-lab.ts';
+
+const SHORT_MS = 1_000;
+const FAILURE = {
+  finishReason: 'error',
+  usage: { promptTokens: 0, completionTokens: 0 },
+  error: { code: 'model_unavailable', message: 'The model provider is not available at the moment.' },
+} as const;
+
+let lab: RequestLab;
+beforeAll(async () => {
+  lab = await openRequestLab();
+});
+afterAll(async () => {
+  await lab.close();
+});
+
+describe('a request whose tenant keeps answers for a moment only', () => {
+  /** Ends a request as a worker does that has MongoDB keep its body meanwhile, and nothing behind the end. */
+  async function fail(): Promise<{ requestId: string; recentWrites: RecentWrites; before: Record<string, string> }> {
+    const log = createRecordingLog();
+    const recentWrites = createRecentWrites({ hasReconnectedRecently: () => false, clock: systemClock, log });
+    const eraseDeleted = () => Promise.resolve();
+    const journal = createFinishJournal({ requests: lab.requests, recentWrites, eraseDeleted, log });
+    const conversations = { deleteTurn: () => Promise.resolve() };
+    const finish = createFinish({ journal, conversations, clock: systemClock, log, events: { emit: () => undefined } });
+    const request = await lab.admit({ retentionMs: SHORT_MS });
+    const { requestId, envelope } = request;
+    const { owner, seq, now: claimedAt } = await lab.run(request, 1);
+    const { answer } = openWriter();
+    const run = {
+      ref: { ...request.ref(1), owner },
+      envelope: { ...envelope, retentionMs: SHORT_MS, kept: { redisOnly: true as const } },
+      ...{ answer, seq, claimedAt, job: undefined, interrupted: false, lease: idleLease() },
+      rates: { promptMicro: RATE, completionMicro: RATE },
+    };
+    const before = await lab.snapshot();
+
+    expect(await finish(run, FAILURE)).toBe(true);
+
+    return { requestId, recentWrites, before };
+  }
+
+  /** What the sweep finds that looks for requests which Redis has lost. */
+  async function found(requestId: string): Promise<string[]> {
+    const { redis, keyspace, keys } = lab;
+    await waitFor(async () => ((await redis.exists(keys.record(requestId))) === 0 ? true : undefined), 'it to go');
+    return createRequestPresence(redis, keyspace, unlimited).look(SHARD, [requestId, 'req_unknown']);
+  }
+
+  it('is not taken for one that Redis has lost, also where its worker dies right behind the end', async () => {
+    const { requestId } = await fail();
+
+    expect(await found(requestId)).toEqual(['ended', 'missing']);
+  });
+
+  it('nor where Redis comes back without the end, which its worker says again', async () => {
+    const { requestId, recentWrites, before } = await fail();
+    await rollBackTo(lab, before);
+
+    await recentWrites.repeatAll();
+
+    expect(await found(requestId)).toEqual(['ended', 'missing']);
+  });
+});
+
+describe('a request that MongoDB has for a day, and whose record goes sooner,', () => {
+  const idempotency = { name: 'a name', fingerprint: 'a print' };
+  const TOKENS = { prompt: 10, completion: 5 };
+
+  async function sweep({ requestId }: LabRequest): Promise<void> {
+    await lab.redis.del(lab.keys.body(requestId));
+    await lab.redis.zadd(lab.keys.inflight, 'XX', 1, requestId);
+    await sweepOf(lab, 'process', {
+      hasReconnectedRecently: () => false,
+      isExhausted: () => false,
+      runPipeline: () => Promise.resolve(),
+    }).sweepShard(SHARD);
+  }
+
+  const finish = async (request: LabRequest, ending: Ending) => {
+    await lab.run(request, 1);
+    await lab.requests.finish(request.ref(1), 0, ending);
+  };
+
+  async function putBack(request: LabRequest, ending: Ending): Promise<void> {
+    const { admission } = request;
+    const { owner, seq, terms, now, remainingMs } = await lab.run(request, 1);
+    const { tier, mode, endpoint, acceptedAt } = request.envelope;
+    const facts = { tier, mode, endpoint, acceptedAt, startedAt: now, seq, deadline: now + remainingMs, terms };
+    const ref = { ...request.ref(1), owner, facts: { ...facts, idempotency } };
+    await lab.requests.finish(ref, 0, ending);
+    await lab.redis.del(lab.keys.record(request.requestId), lab.keys.ended(request.requestId));
+    expect([admission.verdict, await lab.requests.replayFinish(ref, 0, ending)]).toEqual(['admitted', 'replayed']);
+  }
+
+  it.each<[string, (request: LabRequest, retentionMs: number) => Promise<unknown>]>([
+    ['failed', (request, retentionMs) => finish(request, { ...FAILED, retentionMs })],
+    ['has its answer', (request, retentionMs) => finish(request, { ...endingOf(request, 'Hi', TOKENS), retentionMs })],
+    [
+      'was cancelled while it ran',
+      (request, retentionMs) => finish(request, { ...FAILED, status: 'cancelled', retentionMs }),
+    ],
+    [
+      'was cancelled in line',
+      ({ principal, requestId }, retentionMs) =>
+        createRecordStore(lab.redis, lab.keyspace, { retentionMs }).cancel(principal, requestId),
+    ],
+    [
+      'was swept',
+      async (request) => {
+        await lab.run(request, 1);
+        await sweep(request);
+      },
+    ],
+    ['was swept in line', (request) => sweep(request)],
+    ['was voided', ({ principal, requestId }) => lab.admissions.voidForGood(requestId, principal, LOST)],
+    ['was put back with its end', (request, retentionMs) => putBack(request, { ...FAILED, retentionMs })],
+  ])('is not taken for one that Redis has lost if it %s', async (_, end) => {
+    // The service's own time, a tenant's shorter one, and one in between.
+    for (const retentionMs of [RETENTION_MS, SHORT_MS, 20 * RETENTION_MS]) {
+      const principal = await lab.tenant(undefined, { onDisconnect: 'finish' });
+      const request = await lab.admit({ principal, retentionMs, idempotency });
+      await end(request, retentionMs);
+      await lab.redis.del(lab.keys.record(request.requestId), lab.keys.idempotency(idempotency.name));
+
+      const presence = createRequestPresence(lab.redis, lab.keyspace, unlimited);
+
+      expect(await presence.look(SHARD, [request.requestId])).toEqual(['ended']);
+      expect(await lab.redis.pttl(lab.keys.ended(request.requestId))).toBeGreaterThan(86_000_000);
+    }
+  });
+
+  it('leaves no such note where its record itself stays for a day, or nobody may ask for it again', async () => {
+    const names = [];
+    for (const options of [{ retentionMs: 86_400_000, idempotency }, {}]) {
+      const request = await lab.admit(options);
+      await finish(request, { ...FAILED, retentionMs: options.retentionMs ?? RETENTION_MS });
+      names.push(lab.keys.ended(request.requestId));
+    }
+
+    expect(await lab.redis.exists(...names)).toBe(0);
+  });
+});
+
+it('puts a request that is admitted again where it was in the order of acceptance', async () => {
+  const request = await lab.admit();
+  const acceptedAt = request.admission.now - 5_000;
+
+  await createRequestPresence(lab.redis, lab.keyspace, unlimited).setAcceptedAt(SHARD, request.requestId, acceptedAt);
+
+  expect(await lab.run(request, 1)).toMatchObject({ seq: seqAt(acceptedAt) });
+});
+
+it('puts nothing in the place of a request that Redis has lost meanwhile', async () => {
+  const { redis, keyspace } = lab;
+
+  await createRequestPresence(redis, keyspace, unlimited).setAcceptedAt(SHARD, 'req_lost', 1_700_000_000_000);
+
+  expect(await redis.exists(keyspace.shard(SHARD).record('req_lost'))).toBe(0);
+});
+
+it('puts it there, too, if whoever admitted it again has died before it was in line', async () => {
+  const { redis, keyspace } = lab;
+  const mongo = await openTestMongo(uniqueName('recovery'));
+  const request = await lab.admit({ withoutBody: true });
+  const { requestId, envelope } = request;
+  const acceptedAt = request.admission.now - 5_000;
+  const settings = { requestTimeoutMs: REQUEST_TIMEOUT_MS, limit: unlimited };
+  const recover = createRecoverRequest({
+    presence: createRequestPresence(redis, keyspace, unlimited),
+    admit: () => Promise.reject(new Error('It is admitted')),
+    line: createLineStore(redis, keyspace, REQUEST_TIMEOUT_MS),
+    replays: createReplayStore(redis, keyspace, settings),
+    admissions: lab.admissions,
+    answers: createAnswerRepository(mongo),
+    gate: createErasureGate({
+      erasures: createErasureRepository(mongo),
+      pseudonyms: createPseudonyms(Buffer.alloc(32, 7)),
+    }),
+    ledger: createLedgerRepository(mongo),
+    principals: createPrincipalRepository(mongo),
+    clock: systemClock,
+    log: createRecordingLog(),
+  });
+
+  const envelopeJson = JSON.stringify({ ...envelope, acceptedAt });
+  const recovery = await recover({ requestId, tenantId: envelope.tenantId, shard: SHARD, envelopeJson, replays: 0 });
+  await mongo.close();
+
+  expect(recovery).toEqual({ kind: 'open' });
+  expect(await lab.run(request, 1)).toMatchObject({ seq: seqAt(acceptedAt), envelope: { acceptedAt } });
+});

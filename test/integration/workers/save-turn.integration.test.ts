@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Connection } from 'mongoose';
+
+import { createConversationRepository } from '../../../shared/mongo/entities/conversation-repository.ts';
+import { ensureIndexes } from '../../../shared/mongo/catalogue.ts';
+import type { Ending } from '../../../shared/requests/delivery.ts';
+import { systemClock } from '../../../shared/lifecycle/clock.ts';
+import { createFinish } from '../../../workers/pipeline/finish.ts';
+import { createSaveTurn } from '../../../workers/pipeline/save-answer.ts';
+import type { Generated } from '../../../workers/pipeline/stage.ts';
+import { idleLease } from '../../support/idle-lease.ts';
+import { createRecordingLog } from '../../support/recording-log.ts';
+import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+let connection: Connection;
+beforeAll(async () => {
+  connection = await openTestMongo(uniqueName('turns'));
+  await ensureIndexes(connection);
+});
+afterAll(async () => {
+  await connection.close();
+});
+
+const SPACE = { tenantId: 'ten_1', mode: 'live' } as const;
+
+const OUTCOME = { finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 1 } } as const;
+
+/** What both stages read of a run whose fence is 1. */
+function runOf(claimedAt: number, text: string): Generated {
+  return {
+    ref: { fence: 1 },
+    claimedAt,
+    envelope: { ...SPACE, requestId: 'req_1', retentionMs: 1_000, request: { entityId: 'pupil' } },
+    seq: 7,
+    lease: idleLease(),
+    entity: { rowId: undefined, context: {}, unseen: [{ role: 'user', content: 'Hi' }] },
+    outcome: { finishReason: 'stop' },
+    answer: { text, unsent: [], sent: [], asks: [], trace: { attempts: [] } },
+    rates: { promptMicro: 1, completionMicro: 1 },
+  } as unknown as Generated;
+}
+
+/** Saves the turns of two deliveries, the later one first, and ends the one that slept. */
+async function endSlept(isFirst: boolean, end: (ending: Ending) => boolean): Promise<void> {
+  const conversations = createConversationRepository(connection);
+  const log = createRecordingLog();
+  const saveTurn = createSaveTurn({ conversations, clock: systemClock, log });
+  const journal = { finish: (_ref: unknown, _sent: unknown, ending: Ending) => Promise.resolve(end(ending)) };
+  const finish = createFinish({ journal, conversations, clock: systemClock, log, events: { emit: () => undefined } });
+  const slept = runOf(1_000, 'first');
+  if (!isFirst) await saveTurn(runOf(2_000, 'second'));
+  await saveTurn(slept);
+
+  await finish(slept, OUTCOME);
+}
+
+async function stored(): Promise<string[]> {
+  const entity = await createConversationRepository(connection).find(SPACE, 'pupil');
+  return (entity?.history ?? []).map(({ content }) => content);
+}
+
+it.each<[string, (ending: Ending) => boolean]>([
+  ['its end was refused', () => false],
+  [
+    'its caller was told that it failed, so that nobody pays for it',
+    ({ whenUnheard }) => {
+      whenUnheard?.();
+      return true;
+    },
+  ],
+])('is deleted where %s', async (_, end) => {
+  await endSlept(true, end);
+
+  await waitFor(async () => ((await stored()).length === 0 ? true : undefined), 'its turn to go');
+});
+
+it('is left alone by a delivery that was overtaken, also where a rollback of Redis gave both the same number', async () => {
+  await endSlept(false, () => false);
+
+  expect(await stored()).toEqual(['Hi', 'second']);
+});

@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { SettlementRecord } from '../../../shared/contracts/settlement.ts';
+import { openBookLab, recordOf } from '../../support/book-lab.ts';
+import type { BookLab } from '../../support/book-lab.ts';
+import { meterMongo } from '../../support/store-meter.ts';
+import { mongoUri } from '../../support/stores.ts';
+
+const NOW = Date.UTC(2026, 10, 21, 13);
+const GRANT = 1_000_000_000;
+
+let book: BookLab;
+beforeAll(async () => {
+  book = await openBookLab();
+});
+afterAll(async () => {
+  await book.close();
+});
+
+describe('booking a batch', () => {
+  it('moves the balance of each tenant by its own records', async () => {
+    const [first, second] = [await book.tenant(GRANT), await book.tenant(GRANT)];
+    const records = [
+      recordOf(first, { costMicro: 1 }),
+      recordOf(second, { costMicro: 20 }),
+      recordOf(first, { costMicro: 300 }),
+    ];
+
+    const books = await book.ledger.settle(records, NOW);
+
+    expect(books.get(first)).toMatchObject({ balanceMicro: GRANT - 301 });
+    expect(books.get(second)).toMatchObject({ balanceMicro: GRANT - 20 });
+    expect(await book.balanceOf(first)).toEqual({ account: GRANT - 301, ledger: GRANT - 301 });
+    expect(await book.balanceOf(second)).toEqual({ account: GRANT - 20, ledger: GRANT - 20 });
+  });
+
+  it('writes what the request was into its ledger entry', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const record = recordOf(tenantId, { entityId: 'pupil-7', estimated: true, finishReason: 'length' });
+
+    await book.ledger.settle([record], NOW);
+
+    const { requestId, keyId, provider, model, promptTokens, completionTokens, acceptedAt } = record;
+    expect(await book.usageOf(tenantId)).toEqual([
+      {
+        _id: requestId.replace('req_', 'txn_'),
+        type: 'usage',
+        amountMicro: -record.costMicro,
+        balanceAfterMicro: GRANT - record.costMicro,
+        createdAt: NOW,
+        mode: 'live',
+        endpoint: 'chat',
+        tier: 'mobius',
+        entityId: 'pupil-7',
+        estimated: true,
+        finishReason: 'length',
+        ...{ tenantId, requestId, keyId, provider, model, promptTokens, completionTokens, acceptedAt },
+      },
+    ]);
+  });
+
+  it('adds the request to the usage of its minute, hour and day, with and without its entity', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const record = recordOf(tenantId, { entityId: 'pupil 7', costMicro: 5 });
+    await book.ledger.settle([record], NOW);
+    await book.ledger.settle([recordOf(tenantId, { keyId: record.keyId, costMicro: 6 })], NOW);
+
+    const rows = await book.models.usageRollUps.find({ tenantId, width: '1h' }).sort({ scope: 1, entityId: 1 }).lean();
+    const startMs = Date.UTC(2026, 10, 21, 12);
+    expect(rows).toMatchObject([
+      { scope: 'all', entityId: '', startMs, requests: 2, promptTokens: 20, completionTokens: 40, costMicro: 11 },
+      { scope: 'entity', entityId: '', startMs, requests: 1, costMicro: 6 },
+      { scope: 'entity', entityId: 'pupil 7', startMs, requests: 1, costMicro: 5 },
+    ]);
+    expect(await book.models.usageRollUps.distinct('width', { tenantId, expiresAt: { $exists: true } })).toEqual([
+      '1m',
+    ]);
+  });
+
+  it('counts the tokens of live requests by the month of acceptance', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const october = Date.UTC(2026, 9, 31, 23, 59, 59);
+
+    const books = await book.ledger.settle(
+      [
+        recordOf(tenantId, { acceptedAt: october }),
+        recordOf(tenantId),
+        recordOf(tenantId, { mode: 'test', costMicro: 0 }),
+      ],
+      NOW,
+    );
+
+    expect(books.get(tenantId)?.tokensByMonth).toEqual({ '202610': 30, '202611': 30 });
+  });
+
+  it('writes a zero-cost entry for a test key and leaves the balance', async () => {
+    const tenantId = await book.tenant(GRANT);
+
+    await book.ledger.settle([recordOf(tenantId, { mode: 'test', costMicro: 0 })], NOW);
+
+    const [entry] = await book.usageOf(tenantId);
+    // Not -0, which JSON and the console show differently.
+    expect(Object.is(entry?.amountMicro, 0)).toBe(true);
+    expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT, ledger: GRANT });
+  });
+
+  it('raises the version with every change, so that Redis can tell the later book', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const versionAfter = async (record: SettlementRecord) =>
+      (await book.ledger.settle([record], NOW)).get(tenantId)?.version;
+
+    const [first, second] = [await versionAfter(recordOf(tenantId)), await versionAfter(recordOf(tenantId))];
+
+    expect(second).toBeGreaterThan(first ?? Infinity);
+  });
+});
+
+describe('booking the same request again', () => {
+  it('charges once for duplicates inside a batch', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const record = recordOf(tenantId);
+
+    await book.ledger.settle([record, record, { ...record }], NOW);
+
+    expect(await book.usageOf(tenantId)).toHaveLength(1);
+    expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 30_000_000, ledger: GRANT - 30_000_000 });
+  });
+
+  it('charges once when a batch comes again with others beside it', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const [first, second, third] = [recordOf(tenantId), recordOf(tenantId), recordOf(tenantId)];
+    await book.ledger.settle([first, second], NOW);
+
+    const books = await book.ledger.settle([second, third, first], NOW + 1);
+
+    expect(await book.usageOf(tenantId)).toHaveLength(3);
+    expect(books.get(tenantId)?.balanceMicro).toBe(GRANT - 90_000_000);
+    expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 90_000_000, ledger: GRANT - 90_000_000 });
+  });
+
+  it('asks for what is known only where something is', async () => {
+    const meter = await meterMongo(mongoUri('unused'));
+    const ledger = await book.ledgerThrough(Number(new URL(meter.url).port));
+    const tenantId = await book.tenant(GRANT);
+    const records = [recordOf(tenantId), recordOf(tenantId)];
+    const commandsOf = async (batch: readonly SettlementRecord[]) => {
+      const before = meter.commands();
+      const books = await ledger.settle(batch, NOW);
+      return { commands: meter.commands() - before, balanceMicro: books.get(tenantId)?.balanceMicro };
+    };
+
+    // Account, entries, usage, commit.
+    expect(await commandsOf(records)).toEqual({ commands: 4, balanceMicro: GRANT - 60_000_000 });
+    const again = await commandsOf([...records, recordOf(tenantId)]);
+    await meter.close();
+
+    expect(again.commands).toBeGreaterThan(4);
+    expect(again.balanceMicro).toBe(GRANT - 90_000_000);
+    expect(await book.usageOf(tenantId)).toHaveLength(3);
+  });
+
+  it('changes nothing, not even the version, when all of it is known', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const records = [recordOf(tenantId), recordOf(tenantId)];
+    const before = (await book.ledger.settle(records, NOW)).get(tenantId);
+
+    expect((await book.ledger.settle(records, NOW + 1)).get(tenantId)).toEqual(before);
+  });
+
+  it('charges once when two leaders book the same batch at the same time', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const records = Array.from({ length: 20 }, () => recordOf(tenantId));
+
+    // One of them may be refused; it would find everything known on its next round.
+    const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => book.ledger.settle(records, NOW)));
+
+    expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
+    expect(await book.usageOf(tenantId)).toHaveLength(20);
+    expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 600_000_000, ledger: GRANT - 600_000_000 });
+  });
+});
+
+describe('a batch among other changes of the same account', () => {
+  it('tries again what conflicts, so that every change counts', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const grant = () => book.accounts.book({ tenantId, type: 'grant', amountMicro: 7, reason: 'test', now: NOW });
+
+    await Promise.all(
+      Array.from({ length: 10 }, () => [
+        grant(),
+        book.ledger.settle([recordOf(tenantId, { costMicro: 11 })], NOW),
+      ]).flat(),
+    );
+
+    expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 40, ledger: GRANT - 40 });
+  });
+
+  it('books nothing at all when one of its records has no account', async () => {
+    const tenantId = await book.tenant(GRANT);
+
+    await expect(book.ledger.settle([recordOf(tenantId), recordOf('ten_unknown')], NOW)).rejects.toThrow(/account/);
+
+    expect(await book.usageOf(tenantId)).toEqual([]);
+    expect(await book.usageOf('ten_unknown')).toEqual([]);
+    expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT, ledger: GRANT });
+  });
+});

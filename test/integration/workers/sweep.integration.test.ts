@@ -1,0 +1,298 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { decodeEntry } from '../../../shared/contracts/events.ts';
+import { createChatQueues } from '../../../shared/queue/queues.ts';
+import type { ChatQueues } from '../../../shared/queue/queues.ts';
+import type { Delivery } from '../../../workers/pipeline/stage.ts';
+import type { Sweep } from '../../../workers/settlement/sweep.ts';
+import { waitFor } from '../../support/chat.ts';
+import { sweepOf } from '../../support/sweep.ts';
+import { needs, openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
+import type { AdmitOptions, LabRequest, RequestLab } from '../../support/request-lab.ts';
+
+let lab: RequestLab;
+let queues: ChatQueues;
+let sweep: Sweep;
+/** What the sweep hands to the pipeline. */
+let taken: Delivery[];
+let isExhausted = false;
+let hasReconnectedRecently = false;
+let runPipeline: (delivery: Delivery) => Promise<void>;
+beforeEach(async () => {
+  lab = await openRequestLab();
+  queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);
+  taken = [];
+  hasReconnectedRecently = false;
+  isExhausted = false;
+  runPipeline = (delivery) => {
+    taken.push(delivery);
+    return Promise.resolve();
+  };
+  sweep = newSweep('process');
+});
+afterEach(async () => {
+  await queues.close();
+  await lab.close();
+});
+
+const newSweep = (processId: string): Sweep =>
+  sweepOf(lab, processId, {
+    hasReconnectedRecently: () => hasReconnectedRecently,
+    isExhausted: () => isExhausted,
+    runPipeline: (delivery) => runPipeline(delivery),
+  });
+
+/** The time in which its owner should have shown itself is over. */
+const letExpire = ({ requestId }: LabRequest) => lab.redis.zadd(lab.keys.inflight, 'XX', 1, requestId);
+
+async function accepted(options: AdmitOptions & { withJob?: boolean } = {}): Promise<LabRequest> {
+  const request = await lab.admit(options);
+  const { requestId, principal } = request;
+  if (options.withJob === true)
+    await queues.queue(SHARD, 'interactive').add('chat', { tenantId: principal.tenantId }, { jobId: requestId });
+  await letExpire(request);
+  return request;
+}
+
+/** A request whose worker has gone silent. */
+async function abandoned(options: AdmitOptions & { withJob?: boolean; text?: string } = {}): Promise<LabRequest> {
+  const request = await accepted(options);
+  await lab.run(request, 1);
+  if (options.text !== undefined) await lab.requests.append(request.ref(1), 1, [options.text]);
+  await letExpire(request);
+  return request;
+}
+
+const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
+const lookAgainAt = ({ requestId }: LabRequest) => lab.redis.zscore(lab.keys.inflight, requestId);
+
+it('takes nothing over while Redis has just come back: leases have run out whose workers live', async () => {
+  const request = await abandoned({ text: 'Hello' });
+  hasReconnectedRecently = true;
+
+  await sweep.sweepShard(SHARD);
+  expect(taken).toEqual([]);
+
+  hasReconnectedRecently = false;
+  await sweep.sweepShard(SHARD);
+  expect(taken).toMatchObject([{ requestId: request.requestId, fence: 2 }]);
+});
+
+describe('an admission', () => {
+  it('is left alone until its time to be enqueued is over', async () => {
+    const request = await lab.admit({ withoutBody: true });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await stateOf(request)).toBe('accepted');
+  });
+
+  it('is taken back when its body never came: no hold is left and whoever waits is told to send it again', async () => {
+    const principal = await lab.tenant(1_000 * RATE);
+    const request = await accepted({ principal, withoutBody: true });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await stateOf(request)).toBe('void');
+    expect(await lab.figures(principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0, budgetHeldTokens: 0 });
+    expect(await lookAgainAt(request)).toBeNull();
+    const [[, fields] = []] = await lab.redis.xrange(lab.keys.stream(request.requestId), '-', '+');
+    expect(decodeEntry(1, fields?.[1] ?? '').terminal).toMatchObject({
+      finishReason: 'error',
+      error: { code: 'model_unavailable', retryAfterSeconds: 1 },
+    });
+    expect(taken).toEqual([]);
+  });
+
+  it('an admission is run when it has a body and no job', async () => {
+    const { requestId, principal } = await accepted();
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toEqual([{ shard: SHARD, requestId, tenantId: principal.tenantId, fence: 1, endOnly: false }]);
+  });
+
+  it('is left to the queue while its job waits there', async () => {
+    const request = await accepted({ withJob: true });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toEqual([]);
+    expect(await stateOf(request)).toBe('accepted');
+    expect(Number(await lookAgainAt(request))).toBeGreaterThan(Date.now());
+  });
+
+  it('is run by the sweep when Redis is too full for the queue to hand it out', async () => {
+    const request = await accepted({ withJob: true });
+    isExhausted = true;
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId: request.requestId, fence: 1 }]);
+  });
+
+  it('is taken over for its end when its deadline has passed in the queue', async () => {
+    const request = await accepted({ withJob: true, timeoutMs: -1 });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId: request.requestId, fence: 1 }]);
+  });
+
+  it('is taken back when its job was handed out before the body could come', async () => {
+    const request = await accepted({ withJob: true, withoutBody: true });
+    // The worker found no body and dropped the job, which is over for BullMQ.
+    await lab.redis.zadd(`${lab.keys.tag}:interactive:completed`, 1, request.requestId);
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await stateOf(request)).toBe('void');
+  });
+});
+
+describe('a running request', () => {
+  it('is left alone while its worker renews the lease', async () => {
+    const request = await abandoned();
+    await lab.requests.renew(request.ref(1), needs(0));
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toEqual([]);
+  });
+
+  it('is left to the queue while BullMQ will hand it out again', async () => {
+    await abandoned({ withJob: true });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toEqual([]);
+  });
+
+  it('is taken over at once when it had sent text: it only has to be ended', async () => {
+    const { requestId } = await abandoned({ withJob: true, text: 'Hel' });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId, fence: 2, endOnly: false }]);
+  });
+
+  it.each(['failed', 'completed'])('is taken over when its job has %s without ending it', async (list) => {
+    const { requestId } = await abandoned({ withJob: true });
+    await lab.redis.zadd(`${lab.keys.tag}:interactive:${list}`, 1, requestId);
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId, fence: 2, endOnly: false }]);
+  });
+
+  it.each([
+    ['no text', undefined],
+    ['text', 'Hel'],
+  ])('with %s is ended when its body is gone, and nothing it held is left', async (_what, text) => {
+    const principal = await lab.tenant(1_000 * RATE);
+    const request = await abandoned({ principal, ...(text === undefined ? {} : { text }) });
+    await lab.redis.del(lab.keys.body(request.requestId));
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await stateOf(request)).toBe('done');
+    expect(await lookAgainAt(request)).toBeNull();
+    expect(await lab.figures(principal)).toMatchObject({ bookMicro: 1_000 * RATE, heldMicro: 0, pendingMicro: 0 });
+    await waitFor(() => lab.heard.find((message) => message.includes('"code":"model_unavailable"')), 'the end');
+    expect(taken).toEqual([]);
+  });
+
+  it('is run three times at most, then only ended', async () => {
+    const request = await abandoned();
+    const endsOnly: (boolean | undefined)[] = [];
+    for (let fence = 2; fence <= 4; fence += 1) {
+      await sweep.sweepShard(SHARD);
+      endsOnly.push(taken.at(-1)?.endOnly);
+      expect(taken.at(-1)?.fence).toBe(fence);
+      await lab.run(request, fence);
+      await letExpire(request);
+    }
+
+    expect(endsOnly).toEqual([false, false, true]);
+  });
+
+  it('is looked at again soon when taking it over came to nothing', async () => {
+    const request = await abandoned();
+    runPipeline = () => Promise.reject(new Error('Redis went away'));
+
+    await sweep.sweepShard(SHARD);
+    await sweep.idle();
+
+    expect(Number(await lookAgainAt(request))).toBeLessThan(Date.now() + 6_000);
+  });
+});
+
+describe('a round', () => {
+  it('forgets what has ended and what nobody knows any more', async () => {
+    const request = await abandoned();
+    await lab.redis.hset(lab.keys.record(request.requestId), 'state', 'done');
+    await lab.redis.zadd(lab.keys.inflight, 1, 'req_unknown');
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await lab.redis.zcard(lab.keys.inflight)).toBe(0);
+    expect(taken).toEqual([]);
+  });
+
+  it('reaches a dead request behind hundreds that merely wait', async () => {
+    const waiting = await Promise.all(Array.from({ length: 250 }, () => accepted({ withJob: true })));
+    const dead = await abandoned({ text: 'Hel' });
+    await lab.redis.zadd(lab.keys.inflight, 'XX', 2, dead.requestId);
+
+    await sweep.sweepShard(SHARD);
+
+    expect(waiting).toHaveLength(250);
+    expect(taken).toMatchObject([{ requestId: dead.requestId }]);
+  });
+
+  it('goes on while requests that were taken over still run, and not beyond what one process can bear', async () => {
+    const end = Promise.withResolvers<undefined>();
+    runPipeline = async (delivery) => {
+      taken.push(delivery);
+      await end.promise;
+    };
+    await Promise.all(Array.from({ length: 60 }, () => abandoned()));
+
+    await sweep.sweepShard(SHARD);
+    expect(taken).toHaveLength(50);
+    let isIdle = false;
+    const idle = sweep.idle().then(() => (isIdle = true));
+    await sweep.sweepShard(SHARD);
+    expect(isIdle).toBe(false);
+    end.resolve(undefined);
+    await idle;
+    await sweep.sweepShard(SHARD);
+
+    expect(new Set(taken.map(({ requestId }) => requestId)).size).toBe(60);
+  });
+
+  it('ends the rest when one request cannot be swept', async () => {
+    const stuck = await accepted({ withoutBody: true });
+    const dead = await abandoned({ text: 'Hel' });
+    await lab.redis.zadd(lab.keys.inflight, 'XX', 2, dead.requestId);
+    // A value of another type is in the way of taking it back.
+    await lab.redis.set(lab.keys.stream(stuck.requestId), 'in the way');
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId: dead.requestId }]);
+  });
+
+  it('a round is one process’s work at a time', async () => {
+    await sweep.sweepShard(SHARD);
+    await abandoned();
+    const other = newSweep('other');
+
+    await other.sweepShard(SHARD);
+    expect(taken).toEqual([]);
+    await sweep.release(SHARD);
+    await other.sweepShard(SHARD);
+
+    expect(taken).toHaveLength(1);
+  });
+});

@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+
+import { createBodyTurns, LARGE_BODY_TURNS } from '../../../../../api/http/body/body-limits.ts';
+
+describe('large bodies', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const work = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+  it('are read one at a time, tenants in turn, with pauses thrice as long as the work', async () => {
+    const bodies = createBodyTurns(LARGE_BODY_TURNS);
+    const begun: string[] = [];
+    const startedAt = performance.now();
+    const read = (tenant: string) =>
+      bodies.inTurn(tenant, async () => {
+        begun.push(`${tenant} ${Math.round(performance.now() - startedAt)}`);
+        await work(100);
+      });
+    const all = Promise.all([read('a'), read('a'), read('a'), read('b')]);
+    await jest.advanceTimersByTimeAsync(2_000);
+    await all;
+    expect(begun).toEqual(['a 0', 'a 400', 'b 800', 'a 1200']);
+  });
+
+  it('are refused where too many of one tenant wait, and others are not', async () => {
+    const bodies = createBodyTurns(LARGE_BODY_TURNS);
+    const running = Array.from({ length: 17 }, () => bodies.inTurn('a', () => work(1)));
+    expect(() => bodies.inTurn('a', () => work(1))).toThrow('Too many large');
+    const other = bodies.inTurn('b', () => work(1));
+    await jest.advanceTimersByTimeAsync(1_000);
+    await Promise.all([...running, other]);
+  });
+
+  it('go on after one that fails', async () => {
+    const bodies = createBodyTurns(LARGE_BODY_TURNS);
+    const failed = bodies.inTurn('a', () => Promise.reject(new Error('not JSON'))).catch((error: unknown) => error);
+    const next = bodies.inTurn('a', () => Promise.resolve('read'));
+    await jest.advanceTimersByTimeAsync(100);
+    expect(await failed).toEqual(new Error('not JSON'));
+    expect(await next).toBe('read');
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from '@jest/globals';
+
+import type { ReportedUsage } from '../../../../workers/providers/provider.ts';
+import { believedUsage, estimateUsage } from '../../../../workers/pipeline/spending.ts';
+
+it('counts prompt and answer with a real tokenizer and says that it did', async () => {
+  const usage = await estimateUsage([{ role: 'user', content: 'Hello world' }], 'Hello world, hello world', 100);
+
+  expect(usage).toEqual({ promptTokens: 2 + 4, completionTokens: 5, estimated: true });
+});
+
+it('counts no more of an answer than was asked for', async () => {
+  expect(await estimateUsage([], 'Hello world, hello world', 3)).toMatchObject({ completionTokens: 3 });
+});
+
+describe('a provider’s count', () => {
+  const asked = [
+    { role: 'system', content: 'é'.repeat(50) },
+    { role: 'user', content: 'x'.repeat(92) },
+  ] as const;
+  /** 192 bytes and two messages. */
+  const promptMost = 192 + 2 * 4 + 4_096;
+
+  const believed = (said: ReportedUsage, text = 'text') => believedUsage(said, asked, text, 10);
+
+  it.each([[{ promptTokens: 1, completionTokens: 1 }], [{ promptTokens: promptMost, completionTokens: 10 }]])(
+    'is believed where it can be true: %j',
+    (said) => {
+      expect(believed(said)).toEqual(said);
+    },
+  );
+
+  it.each([11, 20, 36])('of %d for an answer of at most 10 is cut', (completionTokens) => {
+    const cut = { promptTokens: 5, completionTokens: 10, estimated: true };
+
+    expect(believed({ promptTokens: 5, completionTokens })).toEqual(cut);
+  });
+
+  it.each([[{ promptTokens: promptMost + 1, completionTokens: 1 }], [{ promptTokens: 1, completionTokens: 37 }]])(
+    'is none where it cannot be true: %j',
+    (said) => {
+      expect(believed(said)).toBeUndefined();
+    },
+  );
+
+  it.each([[{ promptTokens: 5, completionTokens: 0 }], [{ promptTokens: 0, completionTokens: 5 }]])(
+    'of zero beside text is none: %j',
+    (said) => {
+      expect(believed(said)).toBeUndefined();
+    },
+  );
+
+  it('of zero for an answer without text is believed', () => {
+    expect(believed({ promptTokens: 5, completionTokens: 0 }, '')).toEqual({ promptTokens: 5, completionTokens: 0 });
+  });
+
+  it('of reasoning has no bound but max_tokens, where the rest can be true', () => {
+    const cut = { promptTokens: 5, completionTokens: 10, estimated: true };
+
+    expect(believed({ promptTokens: 5, completionTokens: 309, reasoningTokens: 300 })).toEqual(cut);
+    expect(believed({ promptTokens: 5, completionTokens: 900 }, '')).toEqual(cut);
+    expect(believed({ promptTokens: 5, completionTokens: 337, reasoningTokens: 300 })).toBeUndefined();
+  });
+
+  it.each(['', 'text'])('of more reasoning than any model does is none (%j)', (text) => {
+    const said = { promptTokens: 5, completionTokens: 1_000_000_003, reasoningTokens: 1_000_000_000 };
+
+    expect(believed(said, text)).toBeUndefined();
+  });
+});
+
+it('counts the markers of a chat format as the ordinary text they are', async () => {
+  const { completionTokens } = await estimateUsage([], 'before <|endoftext|> after', 100);
+
+  expect(completionTokens).toBeGreaterThan(3);
+});
+
+it.each([
+  ['one long word', 'a'.repeat(16_000)],
+  ['spaces', ' '.repeat(16_000)],
+  ['emoji', '😀'.repeat(16_000)],
+  ['digits', '7'.repeat(16_000)],
+  ['line breaks', '\n'.repeat(16_000)],
+  ['CJK without spaces', '漢字'.repeat(8_000)],
+])('does not stop the process for a message of %s', async (_what, content) => {
+  const startedAt = performance.now();
+
+  await estimateUsage([{ role: 'user', content }], content, 16_384);
+
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
+});

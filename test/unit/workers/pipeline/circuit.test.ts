@@ -1,0 +1,233 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+
+import { totalsOf, DEFAULT_BREAKER, GATHER_MS, NEW_BREAKER, afterReport } from '../../../../shared/domain/breaker.ts';
+import type { Breaker } from '../../../../shared/domain/breaker.ts';
+import { createEventBus } from '../../../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../../../../workers/worker-events.ts';
+import type { FailureClass } from '../../../../workers/pipeline/failure-class.ts';
+import { BreakerOpenError, createCircuit } from '../../../../workers/pipeline/circuit.ts';
+import type { Circuit } from '../../../../workers/pipeline/circuit.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+
+/** The fleet's state in a variable, and a clock that stands until a test moves it. */
+let fleet: Breaker;
+let isAway: boolean;
+let changes: number;
+let time: number;
+let states: string[];
+let circuit: Circuit;
+beforeEach(() => {
+  fleet = NEW_BREAKER;
+  isAway = false;
+  changes = 0;
+  time = 1_000_000_000;
+  states = [];
+  circuit = openCircuit();
+});
+
+/** An error carries what it says about the provider. */
+class Classified extends Error {
+  readonly failureClass: FailureClass;
+
+  constructor(failureClass: FailureClass) {
+    super(failureClass.kind);
+    this.failureClass = failureClass;
+  }
+}
+
+const FAILED = new Classified({ kind: 'failed', reason: 'timeout' });
+const REFUSED = new Classified({ kind: 'refused', reason: 'forbidden' });
+
+function openCircuit(): Circuit {
+  const events = createEventBus<WorkerEvents>(() => undefined);
+  events.on('breaker.seen', (_provider, state) => {
+    states.push(state);
+  });
+  return createCircuit({
+    provider: 'p',
+    classify: (error) => (error instanceof Classified ? error.failureClass : { kind: 'void' }),
+    newHolder: () => `holder-${time}`,
+    now: () => time,
+    events,
+    change(next) {
+      changes += 1;
+      if (isAway) return Promise.reject(new Error('Redis is away'));
+      const after = next(fleet, time);
+      if (after !== fleet) fleet = { ...after, version: fleet.version + 1 };
+      return Promise.resolve(fleet);
+    },
+  });
+}
+
+const succeed = () => circuit.guard(undefined, () => Promise.resolve('text'));
+const fail = (error: Error) => circuit.guard(undefined, () => Promise.reject(error)).catch(() => undefined);
+/** Lets the promises of a report run. */
+const settle = () =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+
+async function refuse(): Promise<void> {
+  await fail(REFUSED);
+  await settle();
+}
+
+describe('a closed circuit', () => {
+  it('a closed circuit tells nobody of its successes', async () => {
+    for (let number = 0; number < 100; number += 1) await succeed();
+    circuit.tick();
+    await settle();
+
+    expect(changes).toBe(0);
+  });
+
+  it('tells of them when something has failed elsewhere', async () => {
+    for (let number = 0; number < 7; number += 1) await succeed();
+    fleet = afterReport(fleet, { slices: [{ at: time, ok: 0, failed: { timeout: 1 } }] }, DEFAULT_BREAKER, time);
+
+    const before = fleet;
+
+    circuit.adopt(fleet);
+    await waitFor(() => (fleet === before ? undefined : true), 'the report');
+
+    expect(totalsOf(fleet.slices, 0)).toMatchObject({ attempts: 8, failures: 1 });
+  });
+
+  it('tells of failures soon after the clock was put back', async () => {
+    await fail(FAILED);
+    await waitFor(() => changes > 0 || undefined, 'the first report');
+    const before = changes;
+    time -= 3_600_000;
+
+    await fail(FAILED);
+
+    await waitFor(() => changes > before || undefined, 'the next report');
+  });
+
+  it('a closed circuit tells of a refusal at once', async () => {
+    await refuse();
+
+    expect(fleet).toMatchObject({ state: 'open', reason: 'forbidden' });
+    expect(states).toEqual(['closed', 'open']);
+  });
+
+  it('a closed circuit says nothing of calls that say nothing', async () => {
+    await fail(new Error('The caller has left'));
+    await settle();
+
+    expect(changes).toBe(0);
+  });
+
+  it('a closed circuit hands on what the call gives and throws', async () => {
+    expect(await succeed()).toBe('text');
+    await expect(circuit.guard(undefined, () => Promise.reject(FAILED))).rejects.toBe(FAILED);
+  });
+});
+
+describe('an open circuit', () => {
+  beforeEach(refuse);
+
+  it('makes no call and says when to come back', async () => {
+    let called = false;
+    const attempt = circuit.guard(undefined, () => {
+      called = true;
+      return Promise.resolve();
+    });
+
+    await expect(attempt).rejects.toMatchObject({ name: 'BreakerOpenError', retryInMs: 10_000 });
+    expect(called).toBe(false);
+    expect(circuit.isPassable()).toBe(false);
+  });
+
+  it('takes no part in Redis’s work before the pause is over', async () => {
+    changes = 0;
+
+    await expect(succeed()).rejects.toThrow(BreakerOpenError);
+
+    expect(changes).toBe(0);
+  });
+
+  it('asks for one probe only, however many requests come at once', async () => {
+    time += 10_000;
+    changes = 0;
+
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, succeed));
+
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    await settle();
+    expect(changes).toBe(2);
+    expect(fleet.state).toBe('closed');
+  });
+});
+
+describe('a probe', () => {
+  let end: () => void;
+  let running: Promise<unknown>;
+  beforeEach(async () => {
+    await refuse();
+    time += 10_000;
+    running = circuit.guard(undefined, (onText) => {
+      onText();
+      return new Promise<void>((resolve) => {
+        end = resolve;
+      });
+    });
+    await settle();
+    expect(fleet.state).toBe('half_open');
+  });
+
+  it('that has sent text for five seconds has shown enough, though its answer goes on', async () => {
+    time += 4_999;
+    circuit.tick();
+    await settle();
+    expect(fleet.state).toBe('half_open');
+
+    time += 1;
+    circuit.tick();
+    await settle();
+
+    expect(fleet.state).toBe('closed');
+    end();
+    await running;
+  });
+
+  it('a probe is renewed while it runs', async () => {
+    const until = fleet.probe?.until ?? 0;
+    time += 1_000;
+
+    circuit.tick();
+    await settle();
+
+    expect(fleet.probe?.until).toBe(until + 1_000);
+    end();
+    await running;
+  });
+});
+
+describe('with Redis away', () => {
+  beforeEach(() => {
+    isAway = true;
+  });
+
+  it('the circuit opens, probes and closes by itself', async () => {
+    await refuse();
+    await expect(succeed()).rejects.toThrow(BreakerOpenError);
+    time += 10_000;
+
+    await succeed();
+    await settle();
+
+    expect(await succeed()).toBe('text');
+    expect(states).toEqual(['closed', 'open', 'half_open', 'closed']);
+    expect(fleet).toBe(NEW_BREAKER);
+  });
+
+  it('ten failures open it, as they would the fleet’s', async () => {
+    for (let number = 0; number < 10; number += 1) await fail(FAILED);
+    await waitFor(() => (changes > 0 ? true : undefined), 'the report');
+    time += GATHER_MS;
+    await waitFor(() => (states.includes('open') ? true : undefined), 'the circuit to open');
+
+    expect(circuit.isPassable()).toBe(false);
+  });
+});

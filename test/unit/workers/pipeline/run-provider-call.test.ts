@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+
+import { runProviderCall } from '../../../../workers/pipeline/run-provider-call.ts';
+import { ProviderError } from '../../../../workers/providers/provider.ts';
+import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../../../workers/providers/provider.ts';
+import { readyCall } from '../../../support/ready-call.ts';
+import { listenersOf } from '../../../support/signals.ts';
+
+const END: ProviderEvent = { kind: 'end', finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } };
+
+/** An adapter that says what it is told and then, if told so, is silent until its call is aborted. */
+function adapterOf(events: readonly ProviderEvent[], options: { thenSilent?: boolean } = {}) {
+  const calls: ProviderCall[] = [];
+  const state = { closed: 0 };
+  const adapter: ProviderAdapter = {
+    async generate(_provider, call, sink) {
+      calls.push(call);
+      try {
+        await Promise.resolve();
+        for (const event of events) sink(event);
+        if (options.thenSilent !== true) return;
+        await new Promise((_resolve, reject) => {
+          call.signal.addEventListener('abort', () => {
+            // The reason a call is stopped with is always an error.
+            reject(call.signal.reason as Error);
+          });
+        });
+      } finally {
+        state.closed += 1;
+      }
+    },
+  };
+  return { adapter, calls, state };
+}
+
+describe('one call of a provider', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('hands on the text in order and says how it ended', async () => {
+    const { input, texts } = readyCall();
+    const { adapter } = adapterOf([{ kind: 'text', text: 'Hello ' }, { kind: 'text', text: 'world' }, END]);
+
+    const result = await runProviderCall(adapter, input);
+
+    expect(result).toEqual({ finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } });
+    expect(texts.join('')).toBe('Hello world');
+  });
+
+  it('gives a complete answer the whole time for its only token', async () => {
+    const { input } = readyCall({ stream: false, firstTokenMs: 1_000 });
+    const { adapter } = adapterOf([], { thenSilent: true });
+
+    const call = expect(runProviderCall(adapter, input)).rejects.toThrow('within 1000 ms');
+    await jest.advanceTimersByTimeAsync(999);
+    await jest.advanceTimersByTimeAsync(1);
+
+    await call;
+  });
+
+  it.each([
+    ['before its first token', [], 'no first token within 100 ms'],
+    ['after a token', [{ kind: 'text', text: 'a' }] as const, 'no next token within 50 ms'],
+  ])('one call of a provider ends when the provider falls silent %s', async (_when, events, message) => {
+    const { input } = readyCall();
+    const { adapter, state } = adapterOf(events, { thenSilent: true });
+
+    const call = expect(runProviderCall(adapter, input)).rejects.toThrow(message);
+    await jest.advanceTimersByTimeAsync(100);
+
+    await call;
+    expect(state.closed).toBe(1);
+  });
+
+  it('ends with the reason the request was stopped for', async () => {
+    const { input, stop } = readyCall();
+    const { adapter } = adapterOf([{ kind: 'text', text: 'a' }], { thenSilent: true });
+
+    const call = expect(runProviderCall(adapter, input)).rejects.toThrow('cancelled by the caller');
+    await jest.advanceTimersByTimeAsync(1);
+    stop(new Error('cancelled by the caller'));
+
+    await call;
+  });
+
+  it('releases nothing after flagged text and closes the call', async () => {
+    const { input, texts } = readyCall();
+    const { adapter, state } = adapterOf([
+      { kind: 'text', text: 'Fine. parley moderation test. ' },
+      { kind: 'text', text: 'More.' },
+      END,
+    ]);
+
+    const result = await runProviderCall(adapter, input);
+
+    expect(result).toMatchObject({ finishReason: 'content_filter', usage: undefined, flagged: { flagged: true } });
+    expect(texts.join('')).toBe('Fine. ');
+    await jest.advanceTimersByTimeAsync(0);
+    expect(state.closed).toBe(1);
+  });
+
+  it('counts nothing of the provider’s own figures for an answer whose end is flagged', async () => {
+    const { input, texts } = readyCall();
+    const { adapter } = adapterOf([{ kind: 'text', text: 'Fine. parley moderation test' }, END]);
+
+    const result = await runProviderCall(adapter, input);
+
+    expect(result).toMatchObject({ finishReason: 'content_filter', usage: undefined, flagged: { flagged: true } });
+    expect(texts.join('')).toBe('Fine. ');
+  });
+
+  it.each([
+    ['a limit on the provider’s silence', 500],
+    ['its time for the whole answer, which has come', 1_500],
+  ])('waits for the last verdict without %s', async (_limit, waitMs) => {
+    const released = Promise.withResolvers<undefined>();
+    const { input, texts } = readyCall({
+      openWindow: ({ release, signal }) => ({
+        push: () => undefined,
+        end: async () => {
+          await released.promise;
+          signal.throwIfAborted();
+          release('Hello');
+        },
+        close: () => undefined,
+      }),
+    });
+    const { adapter } = adapterOf([{ kind: 'text', text: 'Hello' }, END]);
+
+    const call = runProviderCall(adapter, input);
+    await jest.advanceTimersByTimeAsync(waitMs);
+    released.resolve(undefined);
+
+    expect(await call).toMatchObject({ finishReason: 'stop' });
+    expect(texts).toEqual(['Hello']);
+  });
+
+  it('stops the call where the verdict comes while the provider is thinking', async () => {
+    const { input } = readyCall({
+      openWindow: ({ stop }) => ({
+        push: () => {
+          setTimeout(() => {
+            stop(new Error('no verdict'));
+          }, 10);
+        },
+        end: () => Promise.resolve(),
+        close: () => undefined,
+      }),
+    });
+    const { adapter, state } = adapterOf([{ kind: 'text', text: 'Hello' }], { thenSilent: true });
+
+    const call = expect(runProviderCall(adapter, input)).rejects.toThrow('no verdict');
+    await jest.advanceTimersByTimeAsync(10);
+
+    await call;
+    expect(state.closed).toBe(1);
+  });
+
+  it('takes an adapter without an end for a bug, not for an answer', async () => {
+    const { adapter } = adapterOf([{ kind: 'text', text: 'a' }]);
+
+    await expect(runProviderCall(adapter, readyCall().input)).rejects.toThrow('without an end event');
+  });
+
+  it.each([
+    ['succeeds', adapterOf([{ kind: 'text', text: 'a' }, END]).adapter],
+    ['fails', adapterOf([]).adapter],
+    [
+      'cannot begin',
+      {
+        generate() {
+          throw new ProviderError('refused', 'no adapter');
+        },
+      },
+    ],
+  ])('leaves neither timers nor listeners behind when it %s', async (_how, adapter) => {
+    const { input } = readyCall();
+
+    await runProviderCall(adapter, input).catch(() => undefined);
+    await jest.advanceTimersByTimeAsync(0);
+
+    expect(jest.getTimerCount()).toBe(0);
+    expect(listenersOf(input.outer)).toBe(0);
+  });
+});

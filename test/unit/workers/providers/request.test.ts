@@ -1,0 +1,143 @@
+import { describe, expect, it } from '@jest/globals';
+
+import type { ChatMessage, Role } from '../../../../shared/contracts/chat-request.ts';
+import { anthropicHeaders, toMessagesBody } from '../../../../workers/providers/anthropic.ts';
+import type { ProviderCall } from '../../../../workers/providers/provider.ts';
+
+const say = (role: Role, content: string): ChatMessage => ({ role, content });
+
+function bodyOf(more: Partial<ProviderCall> = {}): Record<string, unknown> {
+  const call: ProviderCall = {
+    requestId: 'req_1',
+    messages: [say('user', 'Hi')],
+    model: 'claude-x',
+    maxTokens: 100,
+    jsonMode: false,
+    stream: false,
+    signal: new AbortController().signal,
+    ...more,
+  };
+  return JSON.parse(toMessagesBody(call)) as Record<string, unknown>;
+}
+
+const turnsOf = (...messages: ChatMessage[]) => bodyOf({ messages })['messages'];
+
+describe('the body for the Messages API', () => {
+  it('is model, max_tokens and messages, and nothing that was not asked for', () => {
+    expect(bodyOf()).toEqual({ model: 'claude-x', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] });
+  });
+
+  it('the body for the Messages API asks for a stream', () => {
+    expect(bodyOf({ stream: true })).toMatchObject({ stream: true });
+  });
+
+  it('has the system messages in a field of their own, in order, wherever they stood', () => {
+    const messages = [say('system', 'One.'), say('user', 'Hi'), say('system', 'Two.')];
+
+    expect(bodyOf({ messages })).toMatchObject({
+      system: 'One.\n\nTwo.',
+      messages: [{ role: 'user', content: 'Hi' }],
+    });
+  });
+
+  it('has no half of a surrogate pair', () => {
+    const messages = [say('system', 'Be\udc00'), say('user', 'Hi \ud83d')];
+
+    expect(bodyOf({ messages, sampling: { stop: 'x\ud800' } })).toMatchObject({
+      system: 'Be\ufffd',
+      messages: [{ role: 'user', content: 'Hi \ufffd' }],
+      stop_sequences: ['x\ufffd'],
+    });
+  });
+
+  it('sends of a message role and content only', () => {
+    const stored = { role: 'user', content: 'x', requestId: 'req_secret' } as const;
+
+    expect(JSON.stringify(bodyOf({ messages: [stored] }))).not.toContain('req_secret');
+  });
+
+  it('asks for JSON in words, after the caller’s own instructions', () => {
+    const { system } = bodyOf({ jsonMode: true, messages: [say('system', 'Be brief.'), say('user', 'Hi')] });
+
+    expect(system).toMatch(/^Be brief\.\n\nAnswer with one JSON object/);
+  });
+});
+
+describe('the turns', () => {
+  it('the turns join messages of one role in a row', () => {
+    expect(turnsOf(say('user', 'A'), say('user', 'B'), say('assistant', 'C'), say('user', 'D'))).toEqual([
+      say('user', 'A\n\nB'),
+      say('assistant', 'C'),
+      say('user', 'D'),
+    ]);
+  });
+
+  it('join user messages between which only a system message stood', () => {
+    expect(turnsOf(say('user', 'A'), say('system', 'S'), say('user', 'B'))).toEqual([say('user', 'A\n\nB')]);
+  });
+
+  it('begin with the user, even where the conversation does not', () => {
+    expect(turnsOf(say('assistant', 'Welcome!'), say('user', 'Hi'))).toEqual([
+      say('user', '(The conversation begins.)'),
+      say('assistant', 'Welcome!'),
+      say('user', 'Hi'),
+    ]);
+  });
+
+  it('are never empty, for a conversation of instructions only', () => {
+    expect(bodyOf({ messages: [say('system', 'Greet the user.')] })).toMatchObject({
+      system: 'Greet the user.',
+      messages: [say('user', '(The conversation begins.)')],
+    });
+  });
+
+  it('end with the user, as current models refuse to continue a message of their own', () => {
+    expect(turnsOf(say('user', 'Hi'), say('assistant', 'Hello'))).toEqual([
+      say('user', 'Hi'),
+      say('assistant', 'Hello'),
+      say('user', 'Continue.'),
+    ]);
+  });
+
+  it('leave out messages without a word, which the API refuses', () => {
+    expect(turnsOf(say('user', 'A'), say('assistant', ' \n'), say('user', 'B'))).toEqual([say('user', 'A\n\nB')]);
+    expect(bodyOf({ messages: [say('system', ' '), say('user', 'A')] })).not.toHaveProperty('system');
+  });
+});
+
+describe('the sampling settings', () => {
+  it.each([
+    [{ temperature: 0 }, { temperature: 0 }],
+    [{ temperature: 1.7 }, { temperature: 1 }],
+    [{ topP: 0.5 }, { top_p: 0.5 }],
+    [{ temperature: 0.2, topP: 0.5 }, { temperature: 0.2 }],
+    [{ stop: 'END' }, { stop_sequences: ['END'] }],
+    [{ stop: ['a', 'b'] }, { stop_sequences: ['a', 'b'] }],
+    [{ stop: [] }, {}],
+    [{ stop: ['\n', 'END'] }, { stop_sequences: ['END'] }],
+    [{ stop: '\n\n' }, {}],
+    [{ seed: 7 }, {}],
+    [{ user: 'u1' }, { metadata: { user_id: 'u1' } }],
+  ])('the sampling settings %j become %j', (sampling, expected) => {
+    expect(bodyOf({ sampling })).toEqual({ ...bodyOf(), ...expected });
+  });
+});
+
+describe('the headers', () => {
+  const provider = {
+    name: 'p',
+    kind: 'anthropic' as const,
+    baseUrl: 'https://host/v1',
+    timeoutMs: 1,
+    firstTokenTimeoutMs: 1,
+    maxRetries: 0,
+  };
+
+  it('name the version, and the key where there is one', () => {
+    expect(anthropicHeaders(provider)).toEqual({ 'anthropic-version': '2023-06-01' });
+    expect(anthropicHeaders({ ...provider, apiKey: 'k' })).toEqual({
+      'anthropic-version': '2023-06-01',
+      'x-api-key': 'k',
+    });
+  });
+});

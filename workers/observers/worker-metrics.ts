@@ -1,0 +1,118 @@
+import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import { CEILING_MAX, sumOf } from '../../shared/domain/capacity.ts';
+import type { BreakerState } from '../../shared/domain/breaker.ts';
+import { logBreakerChange } from '../../shared/logging/logger.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { WorkerMetrics } from '../../shared/metrics/worker-series.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { isDrifting } from '../settlement/reconcile.ts';
+import type { Drift } from '../settlement/reconcile.ts';
+import type { WorkerEventBus } from '../worker-events.ts';
+
+const STATE_NUMBER: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
+
+/** Turns a worker's events into the figures of `/metrics`. */
+export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, clock: Clock): void {
+  const secondsSince = ({ replayedAt, acceptedAt }: Pick<RequestEnvelope, 'replayedAt' | 'acceptedAt'>) =>
+    Math.max(0, clock.now() - (replayedAt ?? acceptedAt)) / 1000;
+
+  events.on('request.claimed', ({ envelope }) => {
+    metrics.queueWait.observe({ tier: envelope.tier }, secondsSince(envelope));
+  });
+  events.on('answer.first_text', ({ envelope }) => {
+    metrics.firstToken.observe({ tier: envelope.tier }, secondsSince(envelope));
+  });
+  events.on('request.finished', ({ envelope }, { finishReason, usage, error, unbilled }) => {
+    const { tier } = envelope;
+    metrics.requests.inc({ tier, outcome: error?.code ?? finishReason });
+    metrics.duration.observe({ tier }, secondsSince(envelope));
+    metrics.tokens.inc({ tier, kind: 'prompt' }, usage.promptTokens);
+    metrics.tokens.inc({ tier, kind: 'completion' }, usage.completionTokens);
+    for (const [reason, tokens] of Object.entries(unbilled?.tokens ?? {})) metrics.unbilled.inc({ reason }, tokens);
+  });
+  events.on('moderation.checked', (backend, outcome, durationMs) => {
+    metrics.moderations.inc({ backend, outcome });
+    metrics.moderationDuration.observe({ backend }, durationMs / 1000);
+  });
+  events.on('moderation.flagged', (_run, side, categories) => {
+    for (const category of categories) metrics.flagged.inc({ category, side });
+  });
+  events.on('provider.called', ({ provider, model }, outcome) => {
+    metrics.attempts.inc({ provider, model, outcome });
+  });
+  events.on('provider.odd_end', ({ provider, model }) => {
+    metrics.oddEnds.inc({ provider, model });
+  });
+  events.on('breaker.seen', (provider, state) => {
+    metrics.breakerState.set({ provider }, STATE_NUMBER[state]);
+  });
+  events.on('capacity.seen', ({ provider, model = '' }, { found, shares }, set) => {
+    const labels = { provider, model };
+    // A model whose provider as a whole has a ceiling has none of its own.
+    if (set === undefined || set < CEILING_MAX)
+      metrics.providerCeiling.set({ ...labels, source: set === undefined ? 'found' : 'set' }, set ?? found);
+    metrics.providerInFlight.set(labels, sumOf(shares, 'inFlight'));
+  });
+  events.on('breaker.changed', ({ provider, from, to }) => {
+    metrics.breakerChanges.inc({ provider, from, to });
+  });
+  events.on('webhook.attempted', (outcome) => {
+    metrics.webhookAttempts.inc({ outcome });
+  });
+  events.on('settlement.booked', (records) => {
+    metrics.settled.inc(records);
+  });
+  events.on('settlement.waiting', (shard, { outbox, deadLetters, lagSeconds }) => {
+    const labels = { shard: String(shard) };
+    metrics.unsettled.set(labels, outbox);
+    metrics.deadLetters.set(labels, deadLetters);
+    metrics.settlementLag.set(labels, lagSeconds);
+  });
+  events.on('settlement.blocked', (reason) => {
+    metrics.settlementBlocked.inc({ reason });
+  });
+  events.on('ledger.reconciled', (_shard, { failed, found, left }) => {
+    metrics.reconcileFailures.inc(failed);
+    for (const part of Object.keys(left) as (keyof Drift)[])
+      if (found[part] > left[part]) metrics.driftRepaired.inc({ part }, found[part] - left[part]);
+  });
+  events.on('ledger.drift', (shard, left) => {
+    for (const [part, amount] of Object.entries(left)) metrics.ledgerDrift.set({ shard: String(shard), part }, amount);
+  });
+}
+
+/** Writes the log lines for a worker's events, including one for each request that ends. */
+export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): void {
+  events.on('request.finished', ({ envelope, answer }, { finishReason, usage, error }) => {
+    const { tier, requestId, tenantId, keyId, acceptedAt } = envelope;
+    log.info('A request ended.', {
+      requestId,
+      tenantId,
+      keyId,
+      tier,
+      provider: answer.provider,
+      model: answer.model,
+      promptTokens: usage.promptTokens,
+      completionTokens: usage.completionTokens,
+      durationMs: Math.max(0, clock.now() - acceptedAt),
+      finishReason,
+      ...(error === undefined ? {} : { code: error.code }),
+    });
+  });
+  events.on('moderation.flagged', ({ envelope }, side, categories) => {
+    const { requestId, tenantId } = envelope;
+    const message = side === 'input' ? 'A request was refused by moderation.' : 'An answer was cut off by moderation.';
+    log.info(message, { requestId, tenantId, categories: [...categories] });
+  });
+  events.on('provider.odd_end', (target, word) => {
+    const message = 'A provider ended an answer with a finish reason that is not known; it was taken for stop.';
+    log.warn(message, { ...target, finishReason: word });
+  });
+  events.on('breaker.changed', (change) => {
+    logBreakerChange(log, change);
+  });
+  events.on('ledger.reconciled', (shard, { found, left }) => {
+    if (isDrifting(found)) log.error('Reconciliation found drift and repaired it.', { shard, drift: { ...found } });
+    if (isDrifting(left)) log.error('Reconciliation left drift; it needs an operator.', { shard, drift: { ...left } });
+  });
+}

@@ -1,0 +1,76 @@
+import type { ProviderKind } from '../../shared/domain/routing.ts';
+import type { ProviderCallOutcome, Tracing } from '../../shared/tracing/tracing.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { FlaggedError } from '../moderation/moderator.ts';
+import { failureReason } from '../pipeline/failure-class.ts';
+import type { Assembled, Stage } from '../pipeline/stage.ts';
+import { ProviderError } from '../providers/provider.ts';
+import type { ProviderAdapter } from '../providers/provider.ts';
+import type { WorkerEventBus } from '../worker-events.ts';
+
+/**
+ * A worker's spans, as wrappers that the composition root puts around stages and adapters; without tracing, none of
+ * this code runs. All spans are children of the span that came with the request.
+ */
+export function traceQueue(events: WorkerEventBus, tracing: Tracing, clock: Clock): void {
+  events.on('request.claimed', ({ envelope, ref }) => {
+    const { requestId, acceptedAt, traceparent: parent } = envelope;
+    const waited = tracing.waited({ requestId, parent, queue: ref.queue, acceptedAt, claimedAt: clock.now() });
+    // Batch lines, and requests from an older ingress, come without a span: the wait starts their trace.
+    envelope.traceparent ??= waited;
+  });
+}
+
+export function traceModeration(moderate: Stage<Assembled, Assembled>, tracing: Tracing): Stage<Assembled, Assembled> {
+  return async (run) => {
+    const { requestId, traceparent: parent } = run.envelope;
+    const span = tracing.moderate({ requestId, parent });
+    try {
+      return await moderate(run);
+    } finally {
+      span.end(run.answer.trace.moderation);
+    }
+  };
+}
+
+/** The HTTP status of a failure, as the semantic conventions require, or else the timeline's word for it. */
+function outcomeOf(error: unknown): ProviderCallOutcome {
+  if (error instanceof FlaggedError) return { finishReason: 'content_filter', usage: undefined, model: undefined };
+  const status = error instanceof ProviderError ? error.status : undefined;
+  return { error: status === undefined ? failureReason(error) : String(status) };
+}
+
+function traceAdapter(adapter: ProviderAdapter, tracing: Tracing): ProviderAdapter {
+  return {
+    async generate(provider, call, sink) {
+      const { requestId, traceparent: parent, model, maxTokens, stream } = call;
+      const span = tracing.callProvider({ requestId, parent, provider, model, maxTokens, stream });
+      let isOpen = true;
+      function end(outcome: ProviderCallOutcome): void {
+        if (isOpen) span.end(outcome);
+        isOpen = false;
+      }
+      try {
+        await adapter.generate(provider, { ...call, traceparent: span.traceparent }, (event) => {
+          // The span ends with the answer; the rest of the body does not matter.
+          if (event.kind === 'end') end({ finishReason: event.finishReason, usage: event.usage, model: event.model });
+          sink(event);
+        });
+      } catch (error) {
+        end(outcomeOf(error));
+        throw error;
+      }
+    },
+  };
+}
+
+export function traceAdapters(
+  { openai, simulated, anthropic }: Record<ProviderKind, ProviderAdapter>,
+  tracing: Tracing,
+): Record<ProviderKind, ProviderAdapter> {
+  return {
+    openai: traceAdapter(openai, tracing),
+    simulated: traceAdapter(simulated, tracing),
+    anthropic: traceAdapter(anthropic, tracing),
+  };
+}

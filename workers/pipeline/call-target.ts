@@ -1,0 +1,307 @@
+import type { AttemptTrace, ModerationTrace, RequestTrace } from '../../shared/contracts/events.ts';
+import { queueOf } from '../../shared/contracts/jobs.ts';
+import { PAUSE_MAX_MS } from '../../shared/domain/capacity.ts';
+import type { ProviderKind } from '../../shared/domain/routing.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import { policyOf } from '../moderation/moderator.ts';
+import type { ModerationPolicy, OutputWindow, WindowListener } from '../moderation/moderator.ts';
+import { ProviderError } from '../providers/provider.ts';
+import type { ProviderAdapter, ReportedUsage } from '../providers/provider.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
+import type { Breakers } from './breakers.ts';
+import { NotJsonError, isJsonObject, withoutFence } from './caller-error.ts';
+import type { Capacities } from './capacities.ts';
+import type { ChunkWriter } from './chunk-writer.ts';
+import { failureReason } from './failure-class.ts';
+import type { TargetPrompt } from './fit-window.ts';
+import { firstTokenLimit, runProviderCall } from './run-provider-call.ts';
+import type { ProviderCallInput, ProviderCallResult } from './run-provider-call.ts';
+import type { Seat } from './seats.ts';
+import {
+  amountWith,
+  believedUsage,
+  estimatePrompt,
+  estimateTokens,
+  estimateUsage,
+  openReleaseGate,
+} from './spending.ts';
+import type { Ask, Outcome, Routed } from './stage.ts';
+
+/** Runs one provider call and notes it in the request's trace, however it ends. */
+async function traceProviderCall<T>(
+  trace: RequestTrace,
+  route: Pick<AttemptTrace, 'provider' | 'model'>,
+  now: () => number,
+  run: () => Promise<T>,
+): Promise<T> {
+  const noted: AttemptTrace = { ...route, startedAt: now(), endedAt: 0, outcome: 'ok' };
+  trace.attempts.push(noted);
+  try {
+    return await run();
+  } catch (error) {
+    noted.outcome = failureReason(error);
+    throw error;
+  } finally {
+    noted.endedAt = now();
+  }
+}
+
+/** Notes the verdict on the answer, which is the request's last. */
+function noteVerdict(trace: RequestTrace, verdict: ModerationTrace['verdict'], categories: readonly string[]): void {
+  if (trace.moderation !== undefined) trace.moderation = { ...trace.moderation, verdict, categories: [...categories] };
+}
+
+/** Notes a target that was not called, and why. */
+export function traceSkipped(
+  trace: RequestTrace,
+  route: Pick<AttemptTrace, 'provider' | 'model'>,
+  outcome: 'breaker_open',
+  now: number,
+): void {
+  trace.attempts.push({ ...route, startedAt: now, endedAt: now, outcome });
+}
+
+export interface CallTargetDeps {
+  adapters: Record<ProviderKind, ProviderAdapter>;
+  breakers: Pick<Breakers, 'guard' | 'isPassable'>;
+  capacities: Pick<Capacities, 'enter' | 'isServing' | 'seeksCeiling'>;
+  openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
+  events: WorkerEmitter;
+  /** Silence between two pieces of text after which a provider counts as hung. */
+  betweenTokensMs: number;
+  /** A target that takes longer for an answer is slow: the caller of a complete one may leave before it comes. */
+  slowAnswerMs: number;
+  clock: Clock;
+  log: Logger;
+}
+
+export type Route = Routed['targets'][number];
+
+/** What a target is sent, and whether the hold covers the longest answer. */
+interface Prompt extends TargetPrompt {
+  isCovered: boolean;
+}
+
+/** What a provider says that is only full: it serves other calls, and does not ask for a long wait. */
+function isFull({ fault, status, retryAfterMs }: ProviderError): boolean {
+  if (fault !== 'transient' || retryAfterMs > PAUSE_MAX_MS) return false;
+  return status === 429 || (status === 503 && retryAfterMs > 0);
+}
+
+/** Whether a later target can be called if this one fails. */
+export function hasOtherTarget(breakers: Pick<Breakers, 'isPassable'>, run: Routed, route: Route): boolean {
+  const others = run.targets.slice(run.targets.indexOf(route) + 1);
+  return others.some(({ provider }) => breakers.isPassable(provider));
+}
+
+/** A call's place at its target. */
+interface CallPlace {
+  seat: Seat;
+  /** The answer must be watched as it grows. */
+  isWatched: boolean;
+  /** The provider is asked for a stream. */
+  isStreamed: boolean;
+}
+
+/** For how long a target counts as slow after an answer that took long. */
+const SLOW_REMEMBERED_MS = 600_000;
+
+const nameOf = ({ provider, target }: Route) => `${provider.name} ${target.model}`;
+
+/** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
+export function createCallTarget(deps: CallTargetDeps) {
+  const { adapters, breakers, capacities, openWindow, events, betweenTokensMs, clock, log } = deps;
+  /** By provider and model, when an answer last took long. */
+  const slowAt = new Map<string, number>();
+
+  /** Makes one call and notes it in the trace. Calls `onBegin` when the first text is released. */
+  async function ask(
+    run: Routed,
+    route: Route,
+    { messages, maxTokens, isCovered }: Prompt,
+    writer: ChunkWriter | undefined,
+    { seat, isWatched, isStreamed }: CallPlace,
+    onBegin: () => void,
+  ): Promise<ProviderCallResult> {
+    const { envelope, answer, lease } = run;
+    const { target, provider } = route;
+    const asked = { provider: provider.name, model: target.model };
+    const promptTokens = estimatePrompt(messages);
+    const call: Ask = {
+      messages,
+      promptTokens,
+      maxTokens,
+      heard: { units: 0, pieces: 0 },
+      said: undefined,
+      durationMs: 0,
+      isRefused: false,
+    };
+    answer.asks.push(call);
+    Object.assign(answer, { text: '', asked: messages, promptTokens, ...asked });
+    if (writer === undefined) answer.unsent = [];
+    const calledAt = clock.now();
+    let shown = { bytes: 0, pieces: 0 };
+    const gate = openReleaseGate(lease, (text) => {
+      if (answer.text === '') {
+        events.emit('answer.first_text', run);
+        onBegin();
+      }
+      answer.text += text;
+      shown = amountWith(shown, text);
+      lease.need({ promptTokens, completionTokens: estimateTokens(shown) });
+      if (writer === undefined) answer.unsent.push(text);
+      else writer.write(text);
+    });
+    const input: ProviderCallInput = {
+      envelope,
+      target,
+      provider,
+      messages,
+      maxTokens,
+      stream: isStreamed,
+      seat,
+      joinsText: isCovered,
+      outer: lease.signal,
+      // A complete answer that comes in one piece has its first token with its last, and a slow one keeps its time.
+      firstTokenMs: isWatched ? firstTokenLimit(provider.firstTokenTimeoutMs, promptTokens) : provider.timeoutMs,
+      betweenTokensMs,
+      openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
+      readLater: writer?.readLater,
+      onHeard(event) {
+        if (event.kind === 'end') {
+          call.said = event.usage;
+          return;
+        }
+        call.heard.units += event.text.length;
+        call.heard.pieces += 1;
+      },
+      onText: gate.push,
+    };
+    const generateText = () => runProviderCall(adapters[provider.kind], input);
+    try {
+      const result = await traceProviderCall(answer.trace, asked, clock.now, generateText);
+      await gate.end();
+      return result;
+    } catch (error) {
+      call.isRefused = error instanceof ProviderError && error.fault !== 'silent' && call.heard.pieces === 0;
+      throw error;
+    } finally {
+      gate.close();
+      const endedAt = clock.now();
+      call.durationMs = endedAt - calledAt;
+      if (call.durationMs > deps.slowAnswerMs) slowAt.set(nameOf(route), endedAt);
+    }
+  }
+
+  /** What is charged and counted: the provider's count if it is plausible, or else our own. */
+  async function usageOf(run: Routed, { provider, target }: Route, { messages }: Prompt, said?: ReportedUsage) {
+    const { requestId, request } = run.envelope;
+    const { text } = run.answer;
+    const believed = said && believedUsage(said, messages, text, request.maxTokens);
+    if (said !== undefined && believed === undefined) {
+      log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
+        requestId,
+        provider: provider.name,
+        model: target.model,
+        promptTokens: said.promptTokens,
+        completionTokens: said.completionTokens,
+      });
+    }
+    return believed ?? estimateUsage(messages, text, request.maxTokens);
+  }
+
+  /** How the provider is asked. */
+  function streaming(run: Routed, route: Route, { messages, isCovered }: Prompt): Omit<CallPlace, 'seat'> {
+    // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
+    // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
+    // token's time limit.
+    const isWatched = run.envelope.stream || !isCovered || hasOtherTarget(breakers, run, route);
+    if (isWatched) return { isWatched, isStreamed: true };
+    // If the caller of a complete answer leaves, the request may be cancelled, and the text so far is billed. A target
+    // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
+    const isSlow = clock.now() - (slowAt.get(nameOf(route)) ?? -Infinity) < SLOW_REMEMBERED_MS;
+    const mayBeLeft = isSlow && run.ref.facts?.terms.alone === 'cancel';
+    return { isWatched, isStreamed: mayBeLeft || capacities.seeksCeiling(route, estimatePrompt(messages)) };
+  }
+
+  /** Waits for a place at the target. */
+  async function enter(run: Routed, route: Route, prompt: Prompt): Promise<CallPlace> {
+    const { lease, job, envelope } = run;
+    job?.placed();
+    const how = streaming(run, route, prompt);
+    const seat = await capacities.enter(route, {
+      promptTokens: estimatePrompt(prompt.messages),
+      maxTokens: prompt.maxTokens,
+      isStreamed: how.isStreamed,
+      isBatch: queueOf(envelope.endpoint) === 'batch',
+      signal: lease.signal,
+    });
+    return { ...how, seat };
+  }
+
+  /** Makes one call in its place, which is free again afterwards. */
+  async function askInPlace(
+    run: Routed,
+    route: Route,
+    prompt: Prompt,
+    writer: ChunkWriter | undefined,
+    place: CallPlace,
+    onBegin: () => void,
+  ): Promise<ProviderCallResult> {
+    try {
+      const result = await ask(run, route, prompt, writer, place, onBegin);
+      const { usage } = result;
+      place.seat.leave({ kind: 'served', tokens: usage && usage.promptTokens + usage.completionTokens });
+      return result;
+    } catch (error) {
+      if (!(error instanceof ProviderError) || !isFull(error) || !capacities.isServing(route)) {
+        place.seat.leave({ kind: 'failed' });
+        throw error;
+      }
+      const { status = 429, retryAfterMs } = error;
+      place.seat.leave({ kind: 'full', retryAfterMs });
+      throw new ProviderError('full', error.message, { status, retryAfterMs, cause: error });
+    }
+  }
+
+  return async (run: Routed, route: Route, prompt: Prompt, writer: ChunkWriter | undefined): Promise<Outcome> => {
+    const { provider, target } = route;
+    // A breaker that lets no call through says so at once.
+    let place = breakers.isPassable(provider) ? await enter(run, route, prompt) : undefined;
+    const call = async (onBegin: () => void) => {
+      place ??= await enter(run, route, prompt);
+      const taken = place;
+      place = undefined;
+      return askInPlace(run, route, prompt, writer, taken, onBegin);
+    };
+    const result = await breakers.guard(provider, call).catch((error: unknown) => {
+      // The breaker has opened meanwhile.
+      place?.seat.leave({ kind: 'failed' });
+      if (error instanceof ProviderError)
+        events.emit('provider.called', { provider: provider.name, model: target.model }, error.fault);
+      // Here only the moderation window throws a ServiceError, when its backend gave no verdict.
+      if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
+      throw error;
+    });
+    events.emit('provider.called', { provider: provider.name, model: target.model }, 'ok');
+    if (result.unknownReason !== undefined)
+      events.emit('provider.odd_end', { provider: provider.name, model: target.model }, result.unknownReason);
+    if (result.flagged !== undefined) {
+      noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
+      events.emit('moderation.flagged', run, 'output', result.flagged.categories);
+    }
+    const usage = await usageOf(run, route, prompt, result.usage);
+    if (writer === undefined && run.envelope.request.jsonMode) {
+      const text = withoutFence(run.answer.text);
+      // The caller, replays, batches and the entity's history get what the pieces of the answer say.
+      if (text !== run.answer.text) Object.assign(run.answer, { text, unsent: [text] });
+    }
+    if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text)) {
+      run.answer.rejected = 'not_json';
+      throw new NotJsonError(usage);
+    }
+    return { finishReason: result.finishReason, usage };
+  };
+}

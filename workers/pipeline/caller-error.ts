@@ -1,0 +1,106 @@
+import type { Usage } from '../../shared/contracts/events.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
+import { BreakerOpenError } from './circuit.ts';
+import { ProviderError } from '../providers/provider.ts';
+import { ProviderTimeout } from './run-provider-call.ts';
+import { TooLongError } from './fit-window.ts';
+
+const FENCED = /^\s*```(?:json)?[ \t]*\r?\n([^]*?)```\s*$/i;
+
+/** The JSON of an answer that encloses it in a code fence, as models often do although they were asked not to. */
+export function withoutFence(text: string): string {
+  const inside = FENCED.exec(text)?.[1]?.trim();
+  return inside !== undefined && isJsonObject(inside) ? inside : text;
+}
+
+/** Whether text is what `json_mode` promises: one JSON object (docs/spec.md#chat-request). */
+export function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/** An answer that is not JSON, although JSON was requested. */
+export class NotJsonError extends Error {
+  override readonly name = 'NotJsonError';
+  readonly usage: Usage;
+
+  constructor(usage: Usage) {
+    super('The answer is no JSON object');
+    this.usage = usage;
+  }
+}
+
+/** 503 for a request in JSON mode whose answers do not parse, not even the second one. */
+export function noJson(cause: NotJsonError): ServiceError {
+  return new ServiceError('model_unavailable', 'The model gave no valid JSON object; try again.', {
+    cause,
+    retryAfterSeconds: 1,
+  });
+}
+
+/** A provider may ask for any wait; the caller is given one within these bounds. */
+const TOLD_WAIT_MIN_SECONDS = 5;
+const TOLD_WAIT_MAX_SECONDS = 3_600;
+
+function toldWaitSeconds(waitMs: number): number {
+  if (waitMs === Infinity) return TOLD_WAIT_MIN_SECONDS;
+  return Math.min(TOLD_WAIT_MAX_SECONDS, Math.max(TOLD_WAIT_MIN_SECONDS, toRetrySeconds(waitMs)));
+}
+
+/**
+ * The caller's error when no target answered. `waitMs`: the shortest wait that a target asked for; Infinity: none did.
+ * `windowTokensMin`: the largest window of a target that took the prompt for too long.
+ */
+export function toCallerError(
+  error: unknown,
+  { waitMs, windowTokensMin }: { waitMs: number; windowTokensMin: number },
+): unknown {
+  if (error instanceof TooLongError)
+    return new ServiceError('context_length_exceeded', error.message, { param: 'messages' });
+  if (error instanceof NotJsonError) return noJson(error);
+  if (error instanceof BreakerOpenError) {
+    return new ServiceError(
+      'model_unavailable',
+      'The model provider is not available at the moment; try again later.',
+      {
+        retryAfterSeconds: toRetrySeconds(error.retryInMs),
+      },
+    );
+  }
+  if (!(error instanceof ProviderError)) return error;
+  if (error.fault === 'too_long') {
+    // The provider may count otherwise, or its window be smaller than the administrator has set.
+    return new ServiceError(
+      'context_length_exceeded',
+      `The messages are too long for the model, whose maximum context length is ${windowTokensMin} tokens or less; send fewer or shorter ones.`,
+      { cause: error, param: 'messages' },
+    );
+  }
+  if (error.fault === 'filtered') {
+    return new ServiceError('content_policy_violation', "The model provider's content filter refused the messages.", {
+      cause: error,
+    });
+  }
+  if (error.fault === 'caller') {
+    return new ServiceError(
+      'invalid_request',
+      'The model provider refused the request as invalid; check messages and parameters.',
+      { cause: error },
+    );
+  }
+  if (error instanceof ProviderTimeout) {
+    return new ServiceError('timeout', 'The model did not answer within its time limit; try again.', { cause: error });
+  }
+  return new ServiceError(
+    'model_unavailable',
+    'The model provider is not available at the moment; try again with exponential backoff.',
+    {
+      cause: error,
+      retryAfterSeconds: toldWaitSeconds(waitMs),
+    },
+  );
+}

@@ -1,0 +1,300 @@
+import { TIERS } from '../../shared/contracts/chat-request.ts';
+import type { Tier } from '../../shared/contracts/chat-request.ts';
+import type { QueueName } from '../../shared/contracts/jobs.ts';
+import type { Provider, RoutingTable, Target } from '../../shared/domain/routing.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { QueueRoom } from '../queue/job-source.ts';
+import type { CapacityOf } from '../../shared/redis/stores/capacity-store.ts';
+import { inTime } from '../../shared/redis/time-limits.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
+import type { Breakers } from './breakers.ts';
+import { UNLIMITED, createOwnShare } from './own-share.ts';
+import type { OwnShare, OwnShareDeps } from './own-share.ts';
+import type { Seat, SeatCall, SeatEnd, SeenLimits } from './seats.ts';
+
+interface Route {
+  target: Target;
+  provider: Provider;
+}
+
+export interface CapacitiesDeps extends Pick<OwnShareDeps, 'store' | 'workerId' | 'clock'> {
+  routing: { current(): RoutingTable };
+  breakers: Pick<Breakers, 'isPassable'>;
+  events: WorkerEmitter;
+  log: Logger;
+}
+
+interface SeatRequest extends SeatCall {
+  isBatch: boolean;
+  /** Ends the wait; its reason is thrown. */
+  signal: AbortSignal;
+}
+
+/**
+ * Where requests wait for their provider (docs/decisions/0010-circuit-breaker.md). A worker takes a request out of the
+ * queue only if it has a free place at a target of the request's tier, so the others wait in line, in turn. A call for
+ * which no place could be foreseen, such as a second try or one of another target, waits here.
+ */
+export interface Capacities {
+  /** What one queue may take. */
+  roomOf(queue: QueueName): QueueRoom;
+  /** Takes a place at the target, as soon as there is one. */
+  enter(route: Route, request: SeatRequest): Promise<Seat>;
+  hasPlace(route: Route): boolean;
+  isServing(route: Route): boolean;
+  seeksCeiling(route: Route, promptTokens: number): boolean;
+  stop(): Promise<void>;
+}
+
+interface Waiter {
+  shares: readonly OwnShare[];
+  isBatch: boolean;
+  seat(): void;
+}
+
+/** How long a request may wait for the first answer of Redis about a provider. */
+const FIRST_REPORT_MS = 1_000;
+
+/** The places of one call: at its target, and at its provider. */
+function joined(seats: readonly Seat[]): Seat {
+  const [only] = seats;
+  if (seats.length === 1 && only !== undefined) return only;
+  return {
+    noteText: () => {
+      for (const seat of seats) seat.noteText();
+    },
+    noteLimits: (limits: SeenLimits) => {
+      for (const seat of seats) seat.noteLimits(limits);
+    },
+    leave: (end: SeatEnd) => {
+      for (const seat of seats) seat.leave(end);
+    },
+  };
+}
+
+export function createCapacities(deps: CapacitiesDeps): Capacities {
+  const { routing, breakers, events, log } = deps;
+  const shares = new Map<string, OwnShare>();
+  const waiters: Waiter[] = [];
+  /** By queue: tiers of which requests may wait in line. */
+  const inLine = new Map<object, Set<Tier>>();
+  let unplaced = 0;
+  let isAway = false;
+  let changes: PromiseWithResolvers<void> | undefined;
+  let isServingWaiters = false;
+
+  function shareOf(of: CapacityOf, ceiling: OwnShareDeps['ceiling']): OwnShare {
+    const name = of.model === undefined ? of.provider : `${of.provider} ${of.model}`;
+    const known = shares.get(name);
+    if (known !== undefined) return known;
+    const share = createOwnShare({
+      ...deps,
+      of,
+      ceiling,
+      unplaced: () => unplaced,
+      onChange,
+      onReport(capacity) {
+        isAway = false;
+        events.emit('capacity.seen', of, capacity, ceiling());
+      },
+      onFailure(error) {
+        if (!isAway)
+          log.warn('The capacities of providers cannot be shared; this worker goes on with its part.', { error });
+        isAway = true;
+      },
+    });
+    shares.set(name, share);
+    return share;
+  }
+
+  const providerCeiling = (name: string) => routing.current().providers.get(name)?.maxInFlight;
+  function targetCeiling(provider: string, model: string): number | undefined {
+    for (const tier of Object.values(routing.current().tiers))
+      for (const target of tier.targets)
+        if (target.provider === provider && target.model === model && target.maxInFlight !== undefined)
+          return target.maxInFlight;
+    return providerCeiling(provider) === undefined ? undefined : UNLIMITED;
+  }
+
+  function sharesOf({ target, provider: { name, maxInFlight } }: Route): OwnShare[] {
+    const { model } = target;
+    const own = shareOf({ provider: name, model }, () => targetCeiling(name, model));
+    return maxInFlight === undefined
+      ? [own]
+      : [shareOf({ provider: name, model: undefined }, () => providerCeiling(name)), own];
+  }
+
+  const freeOf = (route: Route) => Math.min(...sharesOf(route).map((share) => share.free()));
+
+  /** Every take asks for them, and the table changes seldom. */
+  const tables = new WeakMap<RoutingTable, Record<Tier, Route[]>>();
+
+  function routesOf(tier: Tier): Route[] {
+    const table = routing.current();
+    const known = tables.get(table);
+    if (known !== undefined) return known[tier];
+    const all = (name: Tier) =>
+      (table.tiers[name]?.targets ?? []).flatMap((target) => {
+        const provider = table.providers.get(target.provider);
+        return provider === undefined ? [] : [{ target, provider }];
+      });
+    const made = { mobius: all('mobius'), oloid: all('oloid') };
+    tables.set(table, made);
+    return made[tier];
+  }
+
+  /** The targets that the tier's next request would be sent to: a lower priority is for faults, not for what is full. */
+  function nextRoutes(tier: Tier): Route[] {
+    const routes = routesOf(tier).filter(({ provider }) => breakers.isPassable(provider));
+    if (routes.length < 2) return routes;
+    const first = Math.min(...routes.map(({ target }) => target.priority));
+    const group = routes.filter(({ target }) => target.priority === first);
+    const weighted = group.filter(({ target }) => target.weight > 0);
+    return weighted.length > 0 ? weighted : group;
+  }
+
+  function waitingAt(routes: readonly Route[]): number {
+    if (waiters.length === 0) return 0;
+    const at = new Set(routes.flatMap(sharesOf));
+    return waiters.filter((waiter) => waiter.shares.some((share) => at.has(share))).length;
+  }
+
+  /**
+   * How many requests of the tier may be taken. `expected`: those taken before that may still ask for a place there.
+   * Infinity: none of its targets can be called, so they fail at once.
+   */
+  function freeFor(routes: readonly Route[], expected: number): number {
+    const [only] = routes;
+    if (only === undefined) return Infinity;
+    if (routes.length === 1) return Math.max(0, freeOf(only) - waitingAt(routes) - expected);
+    // A place at a provider counts once, however many of its models are targets.
+    const byProvider = new Map<string, number>();
+    for (const route of routes) {
+      const { name, maxInFlight } = route.provider;
+      const [whole] = maxInFlight === undefined ? [] : sharesOf(route);
+      const sum = (byProvider.get(name) ?? 0) + freeOf(route);
+      byProvider.set(name, whole === undefined ? sum : Math.min(sum, whole.free()));
+    }
+    const free = [...byProvider.values()].reduce((sum, places) => sum + places, 0);
+    return Math.max(0, free - waitingAt(routes) - expected);
+  }
+
+  async function known(all: readonly OwnShare[]): Promise<void> {
+    const unknown = all.filter((share) => !share.isKnown());
+    if (unknown.length === 0) return;
+    await inTime(Promise.all(unknown.map((share) => share.renew())), FIRST_REPORT_MS).catch(() => undefined);
+  }
+
+  /** Gives free places to those who wait here, interactive requests first. */
+  function serveWaiters(): void {
+    if (isServingWaiters) return;
+    isServingWaiters = true;
+    for (const isBatch of [false, true]) {
+      for (const waiter of waiters.filter((one) => one.isBatch === isBatch)) {
+        if (waiter.shares.some((share) => share.free() === 0)) continue;
+        waiters.splice(waiters.indexOf(waiter), 1);
+        waiter.seat();
+      }
+    }
+    isServingWaiters = false;
+  }
+
+  function onChange(): void {
+    if (waiters.length > 0) serveWaiters();
+    changes?.resolve();
+    changes = undefined;
+  }
+
+  function placed(count: number): void {
+    unplaced -= count;
+    onChange();
+  }
+
+  const mayWait = (tier: Tier) => [...inLine.values()].some((tiers) => tiers.has(tier));
+  function roomOf(queue: QueueName): QueueRoom {
+    const isBatch = queue === 'batch';
+    const waiting = new Set<Tier>();
+    if (!isBatch) inLine.set(waiting, waiting);
+    return {
+      async look(most) {
+        const tiers = TIERS.map((tier) => ({ tier, routes: nextRoutes(tier) }));
+        await known(tiers.flatMap(({ routes }) => routes.flatMap(sharesOf)));
+        const busy = tiers.filter(({ routes }) => routes.flatMap(sharesOf).some((share) => share.isBusy()));
+        let free = most;
+        const closed: Tier[] = [];
+        const limiting: Tier[] = [];
+        for (const { tier, routes } of tiers) {
+          // An idle tier, whose ceiling nothing has raised, must not make the others' requests come in small numbers.
+          const isIdle = busy.length > 0 && busy.every((one) => one.tier !== tier);
+          const places = isBatch && mayWait(tier) ? 0 : freeFor(routes, isIdle ? 0 : unplaced);
+          if (places > 0) {
+            if (places < most && !isIdle) limiting.push(tier);
+            free = Math.min(free, places);
+            continue;
+          }
+          closed.push(tier);
+          for (const share of routes.flatMap(sharesOf)) share.want();
+        }
+        if (!isBatch) for (const tier of closed) waiting.add(tier);
+        return { most: closed.length === tiers.length ? 0 : free, limiting, closed };
+      },
+      took(count, { most, limiting, closed }) {
+        unplaced += count;
+        const mayBeMore = count === most;
+        if (mayBeMore) for (const share of limiting.flatMap(nextRoutes).flatMap(sharesOf)) share.want();
+        if (isBatch) return;
+        for (const tier of TIERS.filter((one) => !closed.includes(one))) {
+          if (mayBeMore) waiting.add(tier);
+          // Batches may have what is left.
+          else if (waiting.delete(tier)) onChange();
+        }
+      },
+      placed,
+      changed: () => (changes ??= Promise.withResolvers()).promise,
+    };
+  }
+
+  return {
+    roomOf,
+
+    async enter(route, { isBatch, signal, ...call }) {
+      const own = sharesOf(route);
+      if (own.some((share) => !share.isKnown())) await known(own);
+      signal.throwIfAborted();
+      const seat = () => joined(own.map((share) => share.take(call)));
+      if (waiters.length === 0 && own.every((share) => share.free() > 0)) return seat();
+      for (const share of own) share.want();
+      return new Promise((resolve, reject) => {
+        const hunger = setInterval(() => {
+          for (const share of own) share.want();
+        }, FIRST_REPORT_MS / 2);
+        hunger.unref();
+        const waiter: Waiter = {
+          shares: own,
+          isBatch,
+          seat() {
+            clearInterval(hunger);
+            signal.removeEventListener('abort', stop);
+            resolve(seat());
+          },
+        };
+        function stop(): void {
+          clearInterval(hunger);
+          waiters.splice(waiters.indexOf(waiter), 1);
+          reject(signal.reason instanceof Error ? signal.reason : new Error('The wait for a place was ended'));
+        }
+        signal.addEventListener('abort', stop, { once: true });
+        waiters.push(waiter);
+        serveWaiters();
+      });
+    },
+
+    hasPlace: (route) => freeOf(route) > 0,
+    isServing: (route) => sharesOf(route).some((share) => share.isServing()),
+    seeksCeiling: (route, promptTokens) => sharesOf(route).at(-1)?.seeksCeiling(promptTokens) === true,
+
+    async stop() {
+      await Promise.all(Array.from(shares.values(), (share) => share.stop()));
+    },
+  };
+}

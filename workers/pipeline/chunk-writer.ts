@@ -1,0 +1,217 @@
+import type { ReadLater } from '../../shared/http/http-call.ts';
+import type { RequestStore } from '../../shared/requests/delivery-store.ts';
+import type { DeliveryRef } from '../../shared/requests/delivery.ts';
+import type { AnswerSoFar, Lease, StopReason } from './stage.ts';
+
+/** Moments that several streams of a worker share, so that the worker serves all of them in one go. */
+export interface Beats {
+  /** Calls back at the next beat; returns a function that cancels it. */
+  next(act: () => void): () => void;
+}
+
+/** A beat due in less than a quarter of the interval is skipped: a timer that fires early would hit it twice. */
+const NEAR = 4;
+
+/** `offsetMs`: how much earlier these beats come than beats without an offset; less than `everyMs`. */
+export function createBeats(everyMs: number, offsetMs = 0): Beats {
+  let waiting = new Set<() => void>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function beat(): void {
+    timer = undefined;
+    const acts = waiting;
+    waiting = new Set();
+    for (const act of acts) act();
+  }
+
+  function untilNext(): number {
+    const ms = everyMs - ((performance.now() + offsetMs) % everyMs);
+    return ms < everyMs / NEAR ? ms + everyMs : ms;
+  }
+
+  return {
+    next(act) {
+      const acts = waiting;
+      acts.add(act);
+      timer ??= setTimeout(beat, untilNext());
+      return () => {
+        acts.delete(act);
+        if (waiting.size > 0) return;
+        clearTimeout(timer);
+        timer = undefined;
+      };
+    },
+  };
+}
+
+/** docs/architecture/facts.md section 4: text is coalesced within this time or size once more than one piece waits. */
+const COALESCE_MS = 15;
+const COALESCE_CHARACTERS = 1_024;
+/**
+ * With more streams than this, a worker reads and sends their text on common beats, because a read or an entry costs
+ * the same however little text it has (docs/decisions/0006-answer-streams.md).
+ */
+const BUSY_STREAMS = 50;
+const BEAT_MS = 80;
+/**
+ * How many streams share a beat before the next beat is used: when streams end on the same beat, the streams that
+ * replace them begin together and wait for each other (docs/decisions/0006-answer-streams.md). The first two
+ * offsets are the farthest apart.
+ */
+const STREAMS_OF_A_BEAT = 50;
+const BEAT_OFFSETS_MS = [0, 40, 20, 60];
+/** Text that was read on a beat goes out at once. */
+const BUSY_COALESCE_MS = BEAT_MS / 2;
+
+/** Appends released text to the request's stream, the first piece at once. */
+export interface ChunkWriter {
+  write(text: string): void;
+  /** When to read the provider's next text. Undefined: as soon as it arrives. */
+  readLater: () => ReadLater | undefined;
+  /**
+   * Waits for the append in progress. Text that has not been appended stays in `answer.unsent` and is sent with the end
+   * of the answer. `endsLater`: the end waits for something else, so text that is due is appended first.
+   */
+  settle(endsLater?: boolean): Promise<void>;
+}
+
+/** Opens the writers of one worker. */
+export function createChunkWriters(
+  requests: Pick<RequestStore, 'append'>,
+): (ref: DeliveryRef, answer: AnswerSoFar, lease: Lease) => ChunkWriter {
+  const open = new Set<ChunkWriter>();
+  const beats = BEAT_OFFSETS_MS.map((offsetMs) => createBeats(BEAT_MS, offsetMs));
+  let opened = 0;
+  const isBusy = () => open.size > BUSY_STREAMS;
+
+  function beatOf(stream: number): Beats | undefined {
+    if (!isBusy()) return undefined;
+    const used = Math.min(beats.length, Math.ceil(open.size / STREAMS_OF_A_BEAT));
+    return beats[stream % used];
+  }
+
+  const paceOf = (stream: number): Pace => ({
+    isDue: (lastAt) => lastAt + (isBusy() ? BUSY_COALESCE_MS : COALESCE_MS) <= performance.now(),
+    readLater: () => beatOf(stream)?.next,
+    wait(act, lastAt) {
+      const beat = beatOf(stream);
+      if (beat !== undefined) return beat.next(act);
+      const timer = setTimeout(act, Math.max(1, lastAt + COALESCE_MS - performance.now()));
+      return () => {
+        clearTimeout(timer);
+      };
+    },
+  });
+
+  return (ref, answer, lease) => {
+    opened += 1;
+    const writer = createChunkWriter(requests, { ref, answer, lease, pace: paceOf(opened) });
+    open.add(writer);
+    return {
+      ...writer,
+      async settle(endsLater) {
+        open.delete(writer);
+        await writer.settle(endsLater);
+      },
+    };
+  };
+}
+
+/** Decides when text is appended. `lastAt`: when text was last appended; -Infinity: never. */
+interface Pace {
+  isDue(lastAt: number): boolean;
+  readLater: () => ReadLater | undefined;
+  /** Calls back when text is due; returns a function that cancels it. */
+  wait(act: () => void, lastAt: number): () => void;
+}
+
+interface Writing {
+  ref: DeliveryRef;
+  answer: AnswerSoFar;
+  lease: Lease;
+  pace: Pace;
+}
+
+function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer, lease, pace }: Writing): ChunkWriter {
+  let appending: Promise<void> | undefined;
+  let stopWaiting: (() => void) | undefined;
+  let lastAppendAt = -Infinity;
+  let closed = false;
+  let isStarting = false;
+
+  function end(reason: StopReason): void {
+    closed = true;
+    lease.stop(reason);
+  }
+
+  async function append(): Promise<void> {
+    const deltas = answer.unsent.splice(0);
+    const lastSeq = answer.sentSeq + deltas.length;
+    lastAppendAt = performance.now();
+    try {
+      const outcome = await requests.append(ref, lastSeq, deltas, {
+        promptTokens: answer.promptTokens,
+        earlier: answer.sent,
+      });
+      answer.sentSeq = lastSeq;
+      // One by one: a call takes only some 100,000 arguments, and more may pile up while Redis is slow.
+      for (const delta of deltas) answer.sent.push(delta);
+      if (outcome !== 'ok') end(outcome);
+    } catch {
+      // Whether Redis has the text is unknown, so nothing may be appended after it; another delivery has to decide.
+      end('superseded');
+    }
+  }
+
+  function start(): void {
+    stopWaiting = undefined;
+    if (appending !== undefined || closed || answer.unsent.length === 0) return;
+    appending = append().finally(() => {
+      appending = undefined;
+      schedule();
+    });
+  }
+
+  function waitingCharacters(): number {
+    return answer.unsent.reduce((sum, delta) => sum + delta.length, 0);
+  }
+
+  function schedule(): void {
+    if (appending !== undefined || closed || answer.unsent.length === 0) return;
+    if (pace.isDue(lastAppendAt) || waitingCharacters() >= COALESCE_CHARACTERS) {
+      stopWaiting?.();
+      stopWaiting = undefined;
+      startSoon();
+    } else stopWaiting ??= pace.wait(start, lastAppendAt);
+  }
+
+  /**
+   * Starts at the end of this turn of the event loop. If the answer ends in the same turn, text and end go in one call.
+   * This delays nothing: the calls of a turn leave together anyway (shared/redis/connection.ts).
+   */
+  function startSoon(): void {
+    if (isStarting) return;
+    isStarting = true;
+    // A tick requested by a microtask runs once no microtask is left.
+    queueMicrotask(() => {
+      process.nextTick(() => {
+        isStarting = false;
+        start();
+      });
+    });
+  }
+
+  return {
+    write(text) {
+      answer.unsent.push(text);
+      schedule();
+    },
+    readLater: () => (lastAppendAt === -Infinity ? undefined : pace.readLater()),
+    async settle(endsLater = false) {
+      if (endsLater && isStarting) start();
+      closed = true;
+      stopWaiting?.();
+      await appending;
+    },
+  };
+}

@@ -1,0 +1,274 @@
+import {
+  DEFAULT_BREAKER,
+  NEW_BREAKER,
+  afterProbe,
+  afterReport,
+  claimProbe,
+  decisionAt,
+  holdsProbe,
+  isFailing,
+  noteAttempt,
+  passageOf,
+  renewProbe,
+} from '../../shared/domain/breaker.ts';
+import type { Breaker, BreakerSettings, ProbeResult, Slice } from '../../shared/domain/breaker.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../worker-events.ts';
+import type { FailureClass } from './failure-class.ts';
+
+/** Minimum time between two reports of one worker. */
+const REPORT_GAP_MS = 50;
+
+/** Calls to a provider that the other workers do not know about yet. */
+interface Unreported {
+  slices: Slice[];
+  /** Why the provider refused the latest call that it refused. */
+  refusal: string | undefined;
+}
+
+const nothing = (): Unreported => ({ slices: [], refusal: undefined });
+
+function hasFailures({ slices, refusal }: Unreported): boolean {
+  return refusal !== undefined || slices.some(({ failed }) => Object.keys(failed).length > 0);
+}
+
+interface CallReportsDeps {
+  /** Reports to all workers. Never rejects. */
+  send(calls: Unreported): Promise<void>;
+  /** When the breaker decides on the reports so far; undefined: they are not enough to open it. */
+  decisionAt(): number | undefined;
+  /** Redis's clock. */
+  now(): number;
+}
+
+/** Counts one worker's calls to a provider within the breaker's window, and reports them soon after a failure. */
+interface CallReports {
+  /** `reason`: why the call failed. */
+  noteCall(reason: string | undefined, windowMs: number): void;
+  /** Reports at once. */
+  noteRefusal(reason: string): void;
+  /** Reports what has been counted, as soon as REPORT_GAP_MS allows. */
+  sendSoon(): void;
+  forget(): void;
+  stop(): void;
+}
+
+function createCallReports({ send, decisionAt, now }: CallReportsDeps): CallReports {
+  let unreported = nothing();
+  let isSending = false;
+  let sentAt = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let timerAt = 0;
+  let isStopped = false;
+
+  function sendIn(ms: number): void {
+    const at = now();
+    // The clock may have been set back since the last report, or since the timer was set.
+    const wait = Math.max(ms, Math.min(REPORT_GAP_MS, sentAt + REPORT_GAP_MS - at));
+    if (isStopped || (timer !== undefined && timerAt <= at + wait)) return;
+    clearTimeout(timer);
+    timerAt = at + wait;
+    timer = setTimeout(() => {
+      timer = undefined;
+      void sendNow();
+    }, wait);
+    timer.unref();
+  }
+
+  async function sendNow(): Promise<void> {
+    // Calls noted while a report is being sent go out with the next one.
+    if (isSending) return;
+    const calls = unreported;
+    unreported = nothing();
+    isSending = true;
+    sentAt = now();
+    await send(calls);
+    isSending = false;
+    const dueAt = decisionAt();
+    if (unreported.refusal !== undefined) void sendNow();
+    else if (hasFailures(unreported)) sendIn(0);
+    else if (dueAt !== undefined) sendIn(dueAt - now());
+  }
+
+  return {
+    noteCall(reason, windowMs) {
+      noteAttempt(unreported.slices, reason, windowMs, now());
+      if (reason !== undefined) sendIn(0);
+    },
+
+    noteRefusal(reason) {
+      unreported.refusal = reason;
+      void sendNow();
+    },
+
+    sendSoon() {
+      if (unreported.slices.length > 0) sendIn(0);
+    },
+
+    forget() {
+      unreported = nothing();
+    },
+
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** The provider was not called: its circuit breaker is open, or half open and another request is its probe. */
+export class BreakerOpenError extends Error {
+  override readonly name = 'BreakerOpenError';
+  /** When another try may succeed, in milliseconds. */
+  readonly retryInMs: number;
+
+  constructor(provider: string, retryInMs: number) {
+    super(`The circuit breaker of ${provider} is open`);
+    this.retryInMs = retryInMs;
+  }
+}
+
+export interface CircuitDeps {
+  provider: string;
+  /** Changes the shared state and resolves to the result; rejects while Redis is unavailable. */
+  change(next: (current: Breaker, now: number) => Breaker): Promise<Breaker>;
+  classify(error: unknown): FailureClass;
+  /** A name for a probe, unique across workers. */
+  newHolder(): string;
+  /** Redis's clock. */
+  now(): number;
+  events: Emitter<Pick<WorkerEvents, 'breaker.seen'>>;
+}
+
+/** One worker's side of a provider's circuit breaker. */
+export interface Circuit {
+  /** Makes a call that counts, or throws BreakerOpenError without making it. */
+  guard<T>(settings: BreakerSettings | undefined, call: (onText: () => void) => Promise<T>): Promise<T>;
+  /** Whether a call would be made at the moment, as far as this worker knows. */
+  isPassable(): boolean;
+  isClosed(): boolean;
+  /** Adopts the state that all workers share. */
+  adopt(breaker: Breaker): void;
+  /** Called about once a second: renews or ends a probe, reports what is due. */
+  tick(): void;
+  stop(): void;
+}
+
+interface Probe {
+  holder: string;
+  /** When its first text came. */
+  textSince?: number;
+}
+
+/** A probe that has sent text for this long has succeeded, so that a long answer does not hold up other calls. */
+const PROVEN_MS = 5_000;
+
+const OK: ProbeResult = { kind: 'ok' };
+
+/**
+ * A call to a healthy provider needs no call to Redis: successes within the window are counted here and reported only
+ * when a call fails, here or in another worker.
+ */
+export function createCircuit({ change, classify, newHolder, now, events, provider }: CircuitDeps): Circuit {
+  let view: Breaker = NEW_BREAKER;
+  let settings: BreakerSettings = DEFAULT_BREAKER;
+  let claiming = false;
+  let probe: Probe | undefined;
+  const reports = createCallReports({
+    send: (calls) => decide((current, time) => afterReport(current, calls, settings, time)),
+    decisionAt: () => decisionAt(view, settings, now()),
+    now,
+  });
+
+  function adopt(breaker: Breaker): void {
+    const before = view;
+    view = breaker;
+    if (view.state !== before.state) events.emit('breaker.seen', provider, view.state);
+    if (view.state !== 'closed') {
+      // When the breaker closes, a new window begins; it must not include earlier calls.
+      reports.forget();
+    } else if (view.failingSince !== before.failingSince) reports.sendSoon();
+  }
+
+  /** Applies a transition for all workers, or for this worker alone while Redis is unavailable. */
+  async function decide(next: (current: Breaker, time: number) => Breaker): Promise<void> {
+    let changed: Breaker;
+    try {
+      changed = await change(next);
+    } catch {
+      changed = next(view, now());
+    }
+    adopt(changed);
+  }
+
+  function endProbe(ended: Probe, result: ProbeResult): void {
+    // This probe has already ended, perhaps successfully.
+    if (probe !== ended) return;
+    probe = undefined;
+    void decide((current, time) => afterProbe(current, ended.holder, result, settings, time));
+  }
+
+  /** Becomes the probe, or throws BreakerOpenError. Undefined: the breaker has closed in the meantime. */
+  async function enter(): Promise<Probe | undefined> {
+    const passage = passageOf(view, now());
+    if (passage.kind === 'wait') throw new BreakerOpenError(provider, passage.ms);
+    if (claiming) throw new BreakerOpenError(provider, 1_000);
+    claiming = true;
+    const holder = newHolder();
+    try {
+      await decide((current, time) => claimProbe(current, holder, time));
+    } finally {
+      claiming = false;
+    }
+    if (view.state === 'closed') return undefined;
+    if (holdsProbe(view, holder)) return (probe = { holder });
+    const next = passageOf(view, now());
+    throw new BreakerOpenError(provider, next.kind === 'wait' ? next.ms : 1_000);
+  }
+
+  function settle(own: Probe | undefined, verdict: FailureClass | undefined): void {
+    const isProbe = own !== undefined && probe === own;
+    if (isProbe) {
+      if (verdict === undefined) endProbe(own, OK);
+      else endProbe(own, verdict.kind === 'void' ? verdict : { kind: 'failed', reason: verdict.reason });
+      return;
+    }
+    if (view.state !== 'closed' || verdict?.kind === 'void') return;
+    if (verdict?.kind === 'refused') reports.noteRefusal(verdict.reason);
+    else reports.noteCall(verdict?.reason, settings.windowMs);
+  }
+
+  events.emit('breaker.seen', provider, view.state);
+  return {
+    adopt,
+    isPassable: () => passageOf(view, now()).kind !== 'wait',
+    isClosed: () => view.state === 'closed',
+
+    async guard(wanted = DEFAULT_BREAKER, call) {
+      settings = wanted;
+      const own = view.state === 'closed' ? undefined : await enter();
+      const onText = () => {
+        if (own !== undefined) own.textSince ??= now();
+      };
+      try {
+        const result = await call(onText);
+        settle(own, undefined);
+        return result;
+      } catch (error) {
+        settle(own, classify(error));
+        throw error;
+      }
+    },
+
+    tick() {
+      if (probe !== undefined) {
+        const { holder, textSince } = probe;
+        if (textSince !== undefined && now() - textSince >= PROVEN_MS) endProbe(probe, OK);
+        else void decide((current, time) => renewProbe(current, holder, time));
+      }
+      if (isFailing(view, settings, now())) reports.sendSoon();
+    },
+
+    stop: reports.stop,
+  };
+}

@@ -1,0 +1,141 @@
+import type { ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
+import { loadTokenizer } from './count-tokens.ts';
+
+/** What a chat format adds to each message: role and separators, a few tokens for every known model. */
+const TOKENS_PER_MESSAGE = 4;
+
+export type CountTokens = (text: string) => number;
+
+export interface PromptParts {
+  /** The context instruction; never trimmed. */
+  instruction: ChatMessage | undefined;
+  /** Oldest first; trimmed in whole turns from the oldest. */
+  history: readonly ChatMessage[];
+  /** Never trimmed (docs/spec.md#trimming). */
+  submitted: readonly ChatMessage[];
+}
+
+export type FittedPrompt =
+  { kind: 'fits'; messages: ChatMessage[]; promptTokens: number } | { kind: 'too_long'; promptTokens: number };
+
+/** The tokens of the messages, including what a chat format adds to each. */
+export function countPrompt(messages: readonly ChatMessage[], count: CountTokens): number {
+  return messages.reduce((sum, message) => sum + count(message.content) + TOKENS_PER_MESSAGE, 0);
+}
+
+/** A turn begins with a user message; what follows belongs to it. */
+function turnsOf(history: readonly ChatMessage[]): ChatMessage[][] {
+  const turns: ChatMessage[][] = [];
+  for (const message of history) {
+    const current = turns.at(-1);
+    if (current === undefined || (message.role === 'user' && current.some(({ role }) => role === 'assistant')))
+      turns.push([message]);
+    else current.push(message);
+  }
+  return turns;
+}
+
+/** Keeps the newest turns that fit in the window beside instruction, submitted messages and `maxTokens`. */
+export function fitWindow(
+  parts: PromptParts,
+  contextWindow: number,
+  maxTokens: number,
+  count: CountTokens,
+): FittedPrompt {
+  const room = contextWindow - maxTokens;
+  const fixed = [...(parts.instruction === undefined ? [] : [parts.instruction]), ...parts.submitted];
+  let promptTokens = countPrompt(fixed, count);
+  if (promptTokens > room) return { kind: 'too_long', promptTokens };
+  const kept: ChatMessage[] = [];
+  for (const turn of turnsOf(parts.history).reverse()) {
+    const cost = countPrompt(turn, count);
+    if (promptTokens + cost > room) break;
+    kept.unshift(...turn);
+    promptTokens += cost;
+  }
+  const instruction = parts.instruction === undefined ? [] : [parts.instruction];
+  return { kind: 'fits', messages: [...instruction, ...kept, ...parts.submitted], promptTokens };
+}
+
+/** No token is shorter than one byte, so bytes are an upper bound that needs no tokenizer. */
+export const countBytes: CountTokens = (text) => Buffer.byteLength(text);
+
+/** The prompt exceeds a target's window even without history; another target's window may be larger. */
+export class TooLongError extends Error {
+  override readonly name = 'TooLongError';
+  readonly overTokens: number;
+
+  /** `maxTokens`: what the answer must have beside the prompt; undefined: as little as there is. */
+  constructor(promptTokens: number, contextWindow: number, maxTokens?: number) {
+    const over = promptTokens + (maxTokens ?? 1) - contextWindow;
+    // Clients look for the words «maximum context length is N tokens» (docs/spec.md#codes).
+    super(
+      `This model's maximum context length is ${contextWindow} tokens; the messages have ${promptTokens}${maxTokens === undefined ? '' : ` and max_tokens asks for ${maxTokens}`}: ${over} too many. Send fewer or shorter messages${maxTokens === undefined ? '' : ', or a smaller max_tokens'}.`,
+    );
+    this.overTokens = over;
+  }
+}
+
+type CountText = (text: string) => Promise<number>;
+
+async function countText(text: string): Promise<number> {
+  return (await loadTokenizer()).countText(text);
+}
+
+/** What a target is sent: the messages, and the most tokens its answer may have. */
+export interface TargetPrompt {
+  messages: ChatMessage[];
+  maxTokens: number;
+}
+
+/** A chat template adds a few dozen tokens, and the model's own tokenizer may count one more for eight of ours. */
+const TEMPLATE_TOKENS = 64;
+const OTHER_MEASURE_PART = 8;
+
+/** The longest answer beside a prompt. One that fills the window leaves a margin, because our count is an estimate. */
+function answerBeside(promptTokens: number, contextWindow: number, maxTokens: number): number {
+  const room = contextWindow - promptTokens;
+  if (maxTokens <= room) return maxTokens;
+  const margin = TEMPLATE_TOKENS + Math.ceil(promptTokens / OTHER_MEASURE_PART);
+  return Math.max(Math.ceil(room / 2), room - margin);
+}
+
+/** Fits the answer, too: history leaves it its `maxTokens` or half of the window, and it gets what is left in the end. */
+function fitBoth(prompt: PromptParts, contextWindow: number, maxTokens: number, count: CountTokens): TargetPrompt {
+  const reserve = Math.min(maxTokens, Math.floor(contextWindow / 2));
+  let fitted = fitWindow(prompt, contextWindow, reserve, count);
+  if (fitted.kind === 'too_long') fitted = fitWindow({ ...prompt, history: [] }, contextWindow, 1, count);
+  if (fitted.kind === 'too_long') throw new TooLongError(fitted.promptTokens, contextWindow);
+  const { messages, promptTokens } = fitted;
+  return { messages, maxTokens: answerBeside(promptTokens, contextWindow, maxTokens) };
+}
+
+/**
+ * The prompt for one target: history trimmed to its window, and `maxTokens` lowered to what is left if the request
+ * allows it (docs/spec.md#trimming). Throws TooLongError when nothing is left to trim. Counts one
+ * message after another, and stops as soon as everything fits with the remaining messages taken at one token per byte.
+ */
+export async function promptFor(
+  prompt: PromptParts,
+  contextWindow: number,
+  { maxTokens, fitsTokens = false }: Pick<ChatRequest, 'maxTokens' | 'fitsTokens'>,
+  tokensOf: CountText = countText,
+): Promise<TargetPrompt> {
+  const instruction = prompt.instruction === undefined ? [] : [prompt.instruction];
+  const all = [...instruction, ...prompt.history, ...prompt.submitted];
+  const room = contextWindow - maxTokens;
+  const counts: number[] = [];
+  let atMost = countPrompt(all, countBytes);
+  for (const { content } of all) {
+    if (atMost <= room) return { messages: all, maxTokens };
+    const tokens = await tokensOf(content);
+    counts.push(tokens);
+    atMost -= countBytes(content) - tokens;
+  }
+  const known = new Map(all.map(({ content }, index) => [content, counts[index] ?? 0]));
+  const count = (text: string) => known.get(text) ?? countBytes(text);
+  if (fitsTokens) return fitBoth(prompt, contextWindow, maxTokens, count);
+  const fitted = fitWindow(prompt, contextWindow, maxTokens, count);
+  if (fitted.kind === 'fits') return { messages: fitted.messages, maxTokens };
+  throw new TooLongError(fitted.promptTokens, contextWindow, maxTokens);
+}

@@ -1,0 +1,242 @@
+import type { Usage } from '../../shared/contracts/events.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { RequestStore } from '../../shared/requests/delivery-store.ts';
+import type { DeliveryRef, Held } from '../../shared/requests/delivery.ts';
+import { boundReached, grantedTokens, holdFor, paidPart } from './spending.ts';
+import type { HoldTerms } from './spending.ts';
+import { Stopped } from './stage.ts';
+import type { Bound, Lease } from './stage.ts';
+
+/** Less than a third of the lease, so that two renewals may fail before it ends. */
+const RENEW_MS = 3_000;
+/** Tokens expected before the first renewal, while the speed of the answer is unknown. */
+const FIRST_INTERVAL_TOKENS = 100;
+/** Minimum length of answer to ask for before a provider is called; any part that is granted is enough. */
+const LEAST_ANSWER_TOKENS = 32;
+/**
+ * A positive balance always admits one request, whose prompt and first words may overrun it by this
+ * (docs/spec.md#holds). Later text may overrun it, too, because the estimate of its tokens may be
+ * high; but that is not charged.
+ */
+const OVERRUN_TOKENS = 100;
+
+const NOTHING: Held = { micro: 0, tokens: 0 };
+
+export interface LeaseOptions extends HoldTerms {
+  ref: DeliveryRef;
+  /** Milliseconds until the request's deadline. */
+  remainingMs: number;
+  /** What the request holds when it is claimed. */
+  held: Held;
+}
+
+/**
+ * Renews every 3 s, and raises hold and token weight to what has been used so far plus the next interval's need
+ * (docs/architecture/facts.md section 3). Between renewals it grants tokens out of credits, budget and allowance. Each
+ * grant is twice what has been used, so an answer needs few of them
+ * (docs/decisions/0009-holds-and-ledger.md).
+ */
+export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
+  const { ref, rates, maxTokens, remainingMs } = options;
+  const controller = new AbortController();
+  let { held } = options;
+  /** What was held before later text overran a bound. */
+  let chargeable: Held | undefined;
+  let used: Usage = { promptTokens: 0, completionTokens: 0 };
+  /** Undefined: no target has been chosen, so nothing has to be held yet. */
+  let promptTokens: number | undefined;
+  let lastCompletion = 0;
+  const overrun = {
+    micro: OVERRUN_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
+    tokens: OVERRUN_TOKENS,
+  };
+
+  function stop(reason: Stopped['reason'], bound?: Bound): void {
+    controller.abort(new Stopped(reason, bound));
+  }
+
+  function granted(): number {
+    return grantedTokens(options, held, promptTokens ?? 0);
+  }
+
+  function exhaust(): void {
+    stop('exhausted', boundReached(options, held, promptTokens ?? 0));
+  }
+
+  function needFor(completionTokens: number): Held {
+    return promptTokens === undefined ? NOTHING : holdFor(options, promptTokens, completionTokens);
+  }
+
+  /** Expects as many tokens as in the last interval. */
+  function nextInterval(): number {
+    return Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
+  }
+
+  async function renew(mustTokens: number, aheadTokens: number, over = NOTHING): Promise<void> {
+    const renewal = await requests.renew(ref, {
+      weight: used.promptTokens + Math.min(maxTokens, used.completionTokens + nextInterval()),
+      must: needFor(mustTokens),
+      ahead: needFor(aheadTokens),
+      overrun: over,
+    });
+    if (renewal.outcome !== 'superseded') held = renewal.held;
+    if (renewal.outcome !== 'ok') stop(renewal.outcome);
+  }
+
+  /** Holds what has been used, plus what the next interval is expected to use. */
+  function renewForNext(): Promise<void> {
+    const renewal = renew(used.completionTokens, used.completionTokens + nextInterval());
+    lastCompletion = used.completionTokens;
+    return renewal;
+  }
+
+  /** While a renewal waits for Redis, no other is made: they would only pile up until Redis is back. */
+  let isRenewing = false;
+  async function renewUnlessWaiting(): Promise<void> {
+    if (isRenewing) return;
+    isRenewing = true;
+    await renewForNext().catch((error: unknown) => {
+      log.warn('A lease could not be renewed; the next interval tries again.', { requestId: ref.requestId, error });
+    });
+    isRenewing = false;
+  }
+  const timer = setInterval(() => void renewUnlessWaiting(), RENEW_MS);
+  const deadline = setTimeout(
+    () => {
+      stop('deadline');
+    },
+    Math.max(0, remainingMs),
+  );
+  // At once, not by the timer: until it fired, a request that had waited too long could call its provider.
+  if (remainingMs <= 0) stop('deadline');
+
+  return {
+    signal: controller.signal,
+    stop,
+    granted,
+    exhaust,
+    need(usage) {
+      used = usage;
+    },
+    async cover(tokens, isNew) {
+      promptTokens = tokens;
+      used = { promptTokens: tokens, completionTokens: 0 };
+      const least = Math.min(maxTokens, LEAST_ANSWER_TOKENS);
+      if (isNew || granted() < least) await renew(least, maxTokens, overrun);
+      if (granted() === 0) exhaust();
+      controller.signal.throwIfAborted();
+      return granted() === Infinity;
+    },
+    async grant(completionTokens) {
+      try {
+        const ahead = completionTokens * 2 + FIRST_INTERVAL_TOKENS;
+        await renew(completionTokens, ahead);
+        if (granted() >= completionTokens || controller.signal.aborted) return;
+        chargeable ??= held;
+        await renew(completionTokens, ahead, overrun);
+      } catch (error) {
+        log.warn('A running request could not be granted more; it tries again.', { requestId: ref.requestId, error });
+        throw error;
+      }
+    },
+    async payable(usage) {
+      const covered = () => paidPart(options, chargeable ?? held, usage);
+      if (chargeable !== undefined || covered() === usage) return covered();
+      try {
+        used = usage;
+        promptTokens = usage.promptTokens;
+        await renew(usage.completionTokens, usage.completionTokens);
+      } catch (error) {
+        log.warn('Redis did not say whether more is covered than is held; nothing beyond that is charged.', {
+          requestId: ref.requestId,
+          error,
+        });
+      }
+      return covered();
+    },
+    check: renewForNext,
+    release() {
+      clearInterval(timer);
+      clearTimeout(deadline);
+    },
+  };
+}
+
+/** The leases of the requests that run in this process. */
+export interface OpenLeases {
+  open(options: LeaseOptions): Lease;
+  /** Checks a request's lease at once; does nothing where the request does not run here. */
+  check(requestId: string): Promise<void>;
+  /** A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is checked then. */
+  hearCancel(requestId: string): Promise<void>;
+  /** Checks all leases of some shards at once, so that Redis knows what runs here. */
+  checkAll(isOf: (shard: number) => boolean): Promise<unknown>;
+}
+
+/** By then a job that was taken has started, or was put back (workers/queue/job-source.ts). */
+const START_MS = 5_000;
+/** Every worker of a shard hears of all cancelled requests of the shard. */
+const CANCELLED_MAX = 10_000;
+
+/** Recently cancelled requests that do not run here. One of them may be about to start, with a claim made before. */
+function createCancelled() {
+  const heardAt = new Map<string, number>();
+  const isRecent = (at: number) => performance.now() - at < START_MS;
+  return {
+    add(requestId: string): void {
+      heardAt.delete(requestId);
+      heardAt.set(requestId, performance.now());
+      for (const [oldest, at] of heardAt) {
+        if (isRecent(at) && heardAt.size <= CANCELLED_MAX) break;
+        heardAt.delete(oldest);
+      }
+    },
+    take(requestId: string): boolean {
+      const at = heardAt.get(requestId);
+      return at !== undefined && heardAt.delete(requestId) && isRecent(at);
+    },
+  };
+}
+
+interface Place {
+  shard: number;
+  lease: Lease | undefined;
+}
+
+export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
+  /**
+   * In boxes that are emptied when their requests end: a table that a map has outgrown keeps its values alive until V8's
+   * next full collection.
+   */
+  const running = new Map<string, Place>();
+  const cancelled = createCancelled();
+  return {
+    open(options) {
+      const { requestId, shard } = options.ref;
+      const lease = create(options);
+      // Redis knows whether this run was cancelled: an administrator may have started the request anew.
+      if (cancelled.take(requestId)) lease.check().catch(() => undefined);
+      const place: Place = { shard, lease };
+      running.set(requestId, place);
+      return {
+        ...lease,
+        release() {
+          // A later delivery of the same request may be in its place.
+          if (running.get(requestId) === place) running.delete(requestId);
+          place.lease = undefined;
+          lease.release();
+        },
+      };
+    },
+    check: (requestId) => running.get(requestId)?.lease?.check() ?? Promise.resolve(),
+    async hearCancel(requestId) {
+      const lease = running.get(requestId)?.lease;
+      if (lease === undefined) cancelled.add(requestId);
+      else await lease.check();
+    },
+    checkAll(isOf) {
+      const places = [...running.values()].filter(({ shard }) => isOf(shard));
+      return Promise.allSettled(places.map(({ lease }) => lease?.check() ?? Promise.resolve()));
+    },
+  };
+}

@@ -1,0 +1,255 @@
+import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
+import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { Provider, Target } from '../../shared/domain/routing.ts';
+import type { HttpHead } from '../../shared/http/http-call.ts';
+import { FlaggedError } from '../moderation/moderator.ts';
+import type { ModerationVerdict, OpenWindow } from '../moderation/moderator.ts';
+import { readLimit } from '../providers/error-reply.ts';
+import { ProviderError } from '../providers/provider.ts';
+import type {
+  ProviderAdapter,
+  ProviderCall,
+  ProviderEnd,
+  ProviderEvent,
+  ReportedUsage,
+} from '../providers/provider.ts';
+import type { Seat } from './seats.ts';
+
+export interface ProviderCallTimes {
+  /** Silence before the first text. Anything else that the provider sends meanwhile restarts the limit. */
+  firstTokenMs: number;
+  betweenTokensMs: number;
+  totalMs: number;
+}
+
+/** For each so many tokens of the prompt, the limit for the first token grows by itself once more, up to LONGEST times. */
+const TOKENS_OF_A_LIMIT = 3_000;
+const LONGEST = 4;
+
+/**
+ * The limit for the first token of a prompt, by a provider's limit for one that takes no time to read: small servers
+ * read some 150 tokens a second, so 15 s become 35 s for 4,000 tokens, and one minute at most
+ * (docs/spec.md#complete-requests).
+ */
+export function firstTokenLimit(limitMs: number, promptTokens: number): number {
+  return Math.round(limitMs * Math.min(LONGEST, 1 + promptTokens / TOKENS_OF_A_LIMIT));
+}
+
+/** A provider took longer than it may. */
+export class ProviderTimeout extends ProviderError {
+  constructor(what: string, ms: number) {
+    super('silent', `The provider exceeded its time limit: no ${what} within ${ms} ms`);
+  }
+}
+
+export interface ProviderCallClock {
+  /** The call's own signal: aborts at a time limit, or when `outer` does, with its reason. */
+  signal: AbortSignal;
+  /** Something has arrived, text or not. */
+  touch(): void;
+  /** Text has arrived. */
+  tick(): void;
+  /** The answer is complete: what follows, such as the last verdict, does not count as the provider's time. */
+  rest(): void;
+  /** Ends the call for another reason, even after `stop`. */
+  abort(reason: Error): void;
+  /** Ends all time limits. */
+  stop(): void;
+}
+
+/** Time limits of one provider call: first token, between tokens, total. */
+export function startProviderCallClock(
+  outer: AbortSignal,
+  { firstTokenMs, betweenTokensMs, totalMs }: ProviderCallTimes,
+): ProviderCallClock {
+  const controller = new AbortController();
+  const abortAfter = (ms: number, what: string) =>
+    setTimeout(() => {
+      controller.abort(new ProviderTimeout(what, ms));
+    }, ms);
+  const onOuter = () => {
+    controller.abort(outer.reason);
+  };
+  if (outer.aborted) onOuter();
+  outer.addEventListener('abort', onOuter, { once: true });
+  const total = abortAfter(totalMs, 'end of the answer');
+  let silence = abortAfter(firstTokenMs, 'first token');
+  let ticked = false;
+  return {
+    signal: controller.signal,
+    touch() {
+      if (!ticked) silence.refresh();
+    },
+    tick() {
+      if (ticked) {
+        silence.refresh();
+        return;
+      }
+      ticked = true;
+      clearTimeout(silence);
+      silence = abortAfter(betweenTokensMs, 'next token');
+    },
+    rest() {
+      clearTimeout(total);
+      clearTimeout(silence);
+    },
+    abort(reason) {
+      controller.abort(reason);
+    },
+    stop() {
+      clearTimeout(total);
+      clearTimeout(silence);
+      outer.removeEventListener('abort', onOuter);
+    },
+  };
+}
+
+export interface ProviderCallInput {
+  envelope: RequestEnvelope;
+  target: Target;
+  provider: Provider;
+  messages: readonly ChatMessage[];
+  /** What the target's window leaves for the answer; absent: what the request asks for. */
+  maxTokens?: number;
+  /** Ask the provider for a stream. */
+  stream: boolean;
+  /** Text that arrives together may be joined into one piece, because nobody counts pieces as tokens. */
+  joinsText?: boolean;
+  outer: AbortSignal;
+  /** Silence before the first text after which a provider counts as hung. */
+  firstTokenMs: number;
+  /** Silence between two pieces of text after which a provider counts as hung. */
+  betweenTokensMs: number;
+  openWindow: OpenWindow;
+  /** See ProviderCall. */
+  readLater?: ProviderCall['readLater'];
+  /** The call's place at the provider, which learns from the answer. */
+  seat?: Pick<Seat, 'noteText' | 'noteLimits'>;
+  /** Called for each part of the answer, before anything else is done with it. */
+  onHeard?: (event: ProviderEvent) => void;
+  /** Takes released text; called in order. */
+  onText: (text: string) => void;
+}
+
+export interface ProviderCallResult {
+  finishReason: 'stop' | 'length' | 'content_filter';
+  /** Undefined: the provider did not say. */
+  usage: ReportedUsage | undefined;
+  /** See ProviderEnd. */
+  unknownReason?: string | undefined;
+  /** Set when the answer was cut off by moderation. */
+  flagged?: ModerationVerdict;
+}
+
+/**
+ * In UTF-16 units: 64 per token of the largest `max_tokens`, although models write about four. The answer to a batch
+ * line is stored in one MongoDB document, which has room for nine bytes per unit, enough even if each unit is a piece
+ * of its own.
+ */
+const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
+
+function callOf(
+  { envelope, target, messages, maxTokens, stream, joinsText = false, readLater, seat }: ProviderCallInput,
+  clock: ProviderCallClock,
+) {
+  const { requestId, request, traceparent } = envelope;
+  return {
+    requestId,
+    messages,
+    model: target.model,
+    maxTokens: maxTokens ?? request.maxTokens,
+    jsonMode: request.jsonMode,
+    stream,
+    signal: clock.signal,
+    onHead: (head: HttpHead) => {
+      const [requests, tokens] = [readLimit(head, 'requests'), readLimit(head, 'tokens')];
+      if (requests !== undefined || tokens !== undefined) seat?.noteLimits({ requests, tokens });
+    },
+    onBytes: clock.touch,
+    joinsText,
+    readLater,
+    ...(request.sampling === undefined ? {} : { sampling: request.sampling }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
+}
+
+/** Makes one provider call and passes its text through the moderation window. Throws a ProviderError or the signal's reason. */
+export async function runProviderCall(adapter: ProviderAdapter, input: ProviderCallInput): Promise<ProviderCallResult> {
+  const { provider } = input;
+  const clock = startProviderCallClock(input.outer, {
+    firstTokenMs: input.firstTokenMs,
+    betweenTokensMs: input.betweenTokensMs,
+    totalMs: provider.timeoutMs,
+  });
+  const state: { hasEnded: boolean; stopped?: Error } = { hasEnded: false };
+  let hasShown = false;
+  const window = input.openWindow({
+    signal: clock.signal,
+    release(text) {
+      hasShown = true;
+      // The windows release whole characters, so a half that is left over stays one. It is replaced here, before the text
+      // is counted, sent or stored anywhere: UTF-8 cannot represent it, and strict readers refuse the whole answer.
+      input.onText(text.toWellFormed());
+    },
+    stop(reason) {
+      state.stopped = reason;
+      // Moderation may stop the call while the call waits for the provider.
+      if (!state.hasEnded) clock.abort(reason);
+    },
+  });
+  const end = Promise.withResolvers<ProviderEnd>();
+  let units = 0;
+  /** Called as each part of the answer is read. Anything it throws ends the call. */
+  function hear(event: ProviderEvent): void {
+    if (state.hasEnded) return;
+    input.onHeard?.(event);
+    if (event.kind === 'end') {
+      state.hasEnded = true;
+      clock.rest();
+      end.resolve(event);
+      return;
+    }
+    clock.tick();
+    if (units === 0) input.seat?.noteText();
+    units += event.text.length;
+    if (units > ANSWER_UNITS_MAX) throw new ProviderError('transient', 'The provider sent an oversized answer');
+    window.push(event.text);
+    if (state.stopped !== undefined) throw state.stopped;
+  }
+  async function call(): Promise<void> {
+    try {
+      await adapter.generate(provider, callOf(input, clock), hear);
+      if (!state.hasEnded) end.reject(new Error('An adapter ended without an end event'));
+    } catch (error) {
+      end.reject(error);
+    }
+  }
+  /**
+   * If the caller has seen the beginning of a stream that fails, the text that moderation still holds back is part of
+   * the answer, too. Returns what the call ends with. Nothing is shown of a request that was stopped, or once the call's
+   * time is over and the text has yet to be checked; only shown text is counted.
+   */
+  async function showRest(error: unknown): Promise<unknown> {
+    if (state.hasEnded || !hasShown || !input.envelope.stream || input.outer.aborted) return error;
+    state.hasEnded = true;
+    await window.end();
+    return state.stopped instanceof FlaggedError ? state.stopped : error;
+  }
+  // Goes on behind the end of the answer to that of the body, for which the adapter waits as long as is good.
+  void call();
+  try {
+    const { finishReason, usage, unknownReason } = await end.promise;
+    await window.end();
+    if (state.stopped !== undefined) throw state.stopped;
+    return unknownReason === undefined ? { finishReason, usage } : { finishReason, usage, unknownReason };
+  } catch (error) {
+    const cause = state.stopped ?? (await showRest(error));
+    if (!(cause instanceof FlaggedError)) throw cause;
+    // The provider's count includes text that was held back. Only what was shown is charged, so usage is estimated.
+    return { finishReason: 'content_filter', usage: undefined, flagged: cause.verdict };
+  } finally {
+    window.close();
+    clock.stop();
+  }
+}

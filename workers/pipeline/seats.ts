@@ -1,0 +1,177 @@
+import { SIZE_COUNT, lateAfterMs, sizeOf } from '../../shared/domain/capacity.ts';
+import type { Capacity, CapacityReport, SeenLimit } from '../../shared/domain/capacity.ts';
+
+/** What a provider's headers say that it allows per minute. */
+export interface SeenLimits {
+  requests: SeenLimit | undefined;
+  tokens: SeenLimit | undefined;
+}
+
+/** How a call ended, for the capacity of its provider. */
+export type SeatEnd =
+  { kind: 'served'; tokens: number | undefined } | { kind: 'full'; retryAfterMs: number } | { kind: 'failed' };
+
+/** The place of one call. */
+export interface Seat {
+  /** The first text has come. */
+  noteText(): void;
+  noteLimits(limits: SeenLimits): void;
+  /** Frees the place. */
+  leave(end: SeatEnd): void;
+}
+
+export interface SeatCall {
+  promptTokens: number;
+  maxTokens: number;
+  /** The answer is streamed, so its first token shows how long calls wait inside the provider. */
+  isStreamed: boolean;
+}
+
+/** What calls have shown since the last report. */
+export type SeatCounts = Pick<
+  CapacityReport,
+  'firsts' | 'served' | 'throttled' | 'newThrottled' | 'retryAfterMs' | 'limits' | 'spent'
+>;
+
+export interface SeatsDeps {
+  /** As this worker knows it. */
+  capacity(): Capacity | undefined;
+  onFull(retryAfterMs: number): void;
+  onLeave(): void;
+}
+
+/** The calls that one worker has in flight at a provider, or at one of its models. */
+export interface Seats {
+  take(call: SeatCall): Seat;
+  /** What is in flight, for a report. */
+  state(): Pick<CapacityReport, 'inFlight' | 'pending' | 'late' | 'newLate' | 'newLateMs' | 'callTokens'>;
+  inFlight(): number;
+  /** What has been counted so far; counting begins anew. */
+  drain(): SeatCounts;
+  spent(): Readonly<SeatCounts['spent']>;
+  /** A report has not arrived. */
+  giveBack(spent: SeatCounts['spent']): void;
+  meanTokens(): number;
+  /** Whether a call is being answered, or was lately. */
+  isAnswered(withinMs: number): boolean;
+}
+
+const MEAN_WEIGHT = 0.05;
+/** What a provider says of its limits long after a call began may be from its beginning. */
+const FRESH_MS = 1_000;
+
+interface OpenCall {
+  startedAt: number;
+  epoch: number;
+  size: number;
+  isStreamed: boolean;
+}
+
+export const noCounts = (): SeatCounts => ({
+  firsts: Array.from({ length: SIZE_COUNT }, () => ({ count: 0, ms: 0 })),
+  served: 0,
+  throttled: 0,
+  newThrottled: 0,
+  retryAfterMs: 0,
+  limits: {},
+  spent: { requests: 0, tokens: 0 },
+});
+
+const meanWith = (mean: number, value: number) => (mean === 0 ? value : mean + (value - mean) * MEAN_WEIGHT);
+
+export function createSeats({ capacity, onFull, onLeave }: SeatsDeps): Seats {
+  let inFlight = 0;
+  /** Calls without a first token, in the order in which they began. */
+  const pending = new Set<OpenCall>();
+  let counts = noCounts();
+  let servedAt = -Infinity;
+  let meanTokens = 0;
+  let meanCompletion = 0;
+
+  const isOfEpoch = ({ epoch }: OpenCall) => epoch === capacity()?.epoch;
+
+  function lateOnes() {
+    const all = { late: 0, newLate: 0, newLateMs: 0 };
+    const known = capacity();
+    if (known === undefined) return all;
+    for (const call of pending) {
+      const age = performance.now() - call.startedAt;
+      if (!call.isStreamed || age <= lateAfterMs(known, call.size)) continue;
+      all.late += 1;
+      if (!isOfEpoch(call)) continue;
+      all.newLate += 1;
+      all.newLateMs = Math.max(all.newLateMs, age);
+    }
+    return all;
+  }
+
+  /** The first sign that the provider has taken up the call. */
+  function noteServed(call: OpenCall): void {
+    if (!pending.delete(call)) return;
+    counts.served += 1;
+    servedAt = performance.now();
+  }
+
+  function noteFirst(call: OpenCall): void {
+    const first = counts.firsts[call.size];
+    if (!call.isStreamed || !pending.has(call) || !isOfEpoch(call) || first === undefined) return;
+    first.count += 1;
+    first.ms += performance.now() - call.startedAt;
+  }
+
+  return {
+    take({ promptTokens, maxTokens, isStreamed }) {
+      const epoch = capacity()?.epoch ?? 0;
+      const call: OpenCall = { startedAt: performance.now(), epoch, size: sizeOf(promptTokens), isStreamed };
+      const estimate = promptTokens + Math.min(maxTokens, meanCompletion === 0 ? maxTokens : meanCompletion);
+      inFlight += 1;
+      pending.add(call);
+      counts.spent.requests += 1;
+      counts.spent.tokens += estimate;
+      return {
+        noteText() {
+          noteFirst(call);
+          noteServed(call);
+        },
+        noteLimits({ requests, tokens }) {
+          const isFresh = performance.now() - call.startedAt < FRESH_MS;
+          const seen = ({ limit, remaining }: SeenLimit) => (isFresh ? { limit, remaining } : { limit });
+          if (requests !== undefined) counts.limits.requests = seen(requests);
+          if (tokens !== undefined) counts.limits.tokens = seen(tokens);
+        },
+        leave(end) {
+          inFlight -= 1;
+          if (end.kind === 'served') {
+            noteServed(call);
+            const tokens = end.tokens ?? estimate;
+            counts.spent.tokens += tokens - estimate;
+            meanTokens = meanWith(meanTokens, tokens);
+            meanCompletion = meanWith(meanCompletion, Math.max(1, tokens - promptTokens));
+          }
+          pending.delete(call);
+          if (end.kind === 'full') {
+            counts.throttled += 1;
+            if (isOfEpoch(call)) counts.newThrottled += 1;
+            counts.retryAfterMs = Math.max(counts.retryAfterMs, end.retryAfterMs);
+            onFull(end.retryAfterMs);
+          }
+          onLeave();
+        },
+      };
+    },
+    state: () => ({ inFlight, pending: pending.size, ...lateOnes(), callTokens: meanTokens }),
+    inFlight: () => inFlight,
+    drain() {
+      const drained = counts;
+      counts = noCounts();
+      return drained;
+    },
+    spent: () => counts.spent,
+    giveBack({ requests, tokens }) {
+      counts.spent.requests += requests;
+      counts.spent.tokens += tokens;
+    },
+    meanTokens: () => meanTokens,
+    isAnswered: (withinMs) => inFlight > pending.size || performance.now() - servedAt < withinMs,
+  };
+}

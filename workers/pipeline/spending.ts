@@ -1,0 +1,269 @@
+import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import type { Usage } from '../../shared/contracts/events.ts';
+import { BYTES_PER_TOKEN, priceUsage } from '../../shared/domain/pricing.ts';
+import type { Rates } from '../../shared/domain/routing.ts';
+import type { Held } from '../../shared/requests/delivery.ts';
+import type { ReportedUsage } from '../providers/provider.ts';
+import { loadTokenizer } from './count-tokens.ts';
+import { countBytes, countPrompt } from './fit-window.ts';
+import type { Ask, Bound, Lease } from './stage.ts';
+
+/** What the hold of a request depends on, from its start to its end. */
+export interface HoldTerms {
+  rates: Rates;
+  /** The longest answer a provider is asked for. */
+  maxTokens: number;
+}
+
+/** How many tokens of the answer the held credits pay for. Negative: they do not even pay for the prompt. */
+function paidTokens({ rates }: HoldTerms, held: Held, promptTokens: number): number {
+  const left = held.micro - priceUsage({ promptTokens, completionTokens: 0 }, rates);
+  if (rates.completionMicro > 0) return Math.floor(left / rates.completionMicro);
+  return left >= 0 ? Infinity : 0;
+}
+
+/** How many tokens of the answer the hold covers; Infinity: the longest answer. */
+export function grantedTokens(terms: HoldTerms, held: Held, promptTokens: number): number {
+  const least = Math.min(paidTokens(terms, held, promptTokens), held.tokens - promptTokens);
+  // No provider sends more than it was asked for, whatever our estimate says.
+  return least >= terms.maxTokens ? Infinity : Math.max(0, least);
+}
+
+/** Which bound ends an answer that needs more than is granted. */
+export function boundReached(terms: HoldTerms, held: Held, promptTokens: number): Bound {
+  if (paidTokens(terms, held, promptTokens) <= held.tokens - promptTokens) return 'credits';
+  const isTest = held.micro === Infinity;
+  return isTest ? 'allowance' : 'budget';
+}
+
+/** The part of a usage that a hold pays for: the answer is cut before the prompt. */
+export function paidPart({ rates }: HoldTerms, held: Held, usage: Usage): Usage {
+  if (priceUsage(usage, rates) <= held.micro && usage.promptTokens + usage.completionTokens <= held.tokens)
+    return usage;
+  const covered = (tokens: number, rate: number, micro: number, most: number) =>
+    Math.max(0, Math.min(tokens, most, rate > 0 ? Math.floor(micro / rate) : Infinity));
+  const promptTokens = covered(usage.promptTokens, rates.promptMicro, held.micro, held.tokens);
+  const left = held.micro - promptTokens * rates.promptMicro;
+  const completionTokens = covered(usage.completionTokens, rates.completionMicro, left, held.tokens - promptTokens);
+  return { promptTokens, completionTokens, estimated: true };
+}
+
+/** What a request with an answer of this length has to hold; lengths beyond `maxTokens` count as `maxTokens`. */
+export function holdFor({ rates, maxTokens }: HoldTerms, promptTokens: number, completionTokens: number): Held {
+  const completion = Math.min(maxTokens, completionTokens);
+  return {
+    micro: priceUsage({ promptTokens, completionTokens: completion }, rates),
+    tokens: promptTokens + completion,
+  };
+}
+
+/** What chat formats add to a whole prompt. */
+const TOKENS_PER_PROMPT = 3;
+
+/** How much text has come so far. */
+export interface Amount {
+  bytes: number;
+  /** How many pieces it came in; each is at least one token. */
+  pieces: number;
+}
+
+const tokensOf = (text: string) => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
+
+/** Tokens of a prompt, estimated from its bytes until somebody has counted them. */
+export function estimatePrompt(messages: readonly ChatMessage[]): number {
+  return TOKENS_PER_PROMPT + countPrompt(messages, tokensOf);
+}
+
+/** Tokens of an answer so far. */
+export function estimateTokens({ bytes, pieces }: Amount): number {
+  return Math.max(pieces, Math.ceil(bytes / BYTES_PER_TOKEN));
+}
+
+/** The amount after one more piece. */
+export function amountWith({ bytes, pieces }: Amount, text: string): Amount {
+  return { bytes: bytes + Buffer.byteLength(text), pieces: pieces + 1 };
+}
+
+/** The longest beginning of `text`, in whole characters, with which the answer stays within `tokens`. */
+function fittingPart(before: Amount, text: string, tokens: number): string {
+  if (before.pieces >= tokens) return '';
+  let left = tokens * BYTES_PER_TOKEN - before.bytes;
+  let end = 0;
+  for (const character of text) {
+    left -= Buffer.byteLength(character);
+    if (left < 0) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
+}
+
+/** Passes on the text of an answer, in order, as far as it is granted. */
+export interface ReleaseGate {
+  push(text: string): void;
+  /** Resolves when all pushed text is out. Rejects with the Stopped of the lease if that comes first. */
+  end(): Promise<void>;
+  /** Releases nothing more, granted or not: the provider call has ended, and another may have taken its place. */
+  close(): void;
+}
+
+/** More is asked for when only this many granted tokens are left, plus an eighth of those released. */
+const LOW_TOKENS = 32;
+const LOW_PART = 8;
+/** The pause after a request for a grant that Redis did not answer. */
+const RETRY_MS = 1_000;
+
+/**
+ * Keeps released text within balance, budget and allowance, however many requests run (docs/spec.md#holds).
+ * Text beyond the grant waits for the next grant. If that does not cover it either, as much text as the grant
+ * covers is released, and the lease ends as exhausted.
+ */
+export function openReleaseGate(
+  lease: Pick<Lease, 'granted' | 'grant' | 'exhaust' | 'signal'>,
+  emit: (text: string) => void,
+): ReleaseGate {
+  const waiting: string[] = [];
+  const over = Promise.withResolvers<undefined>();
+  over.promise.catch(() => undefined);
+  let out = { bytes: 0, pieces: 0 };
+  let ending = false;
+  let closed = false;
+  let asking = false;
+  /** The largest number of tokens a grant was asked for. */
+  let askedFor = 0;
+  /** What was granted when more was last asked for ahead of need. */
+  let aheadAt = -1;
+
+  function send(text: string): void {
+    out = amountWith(out, text);
+    emit(text);
+  }
+
+  function exhaust(): void {
+    const part = fittingPart(out, waiting[0] ?? '', lease.granted());
+    waiting.length = 0;
+    if (part !== '') send(part);
+    lease.exhaust();
+  }
+
+  function ask(tokens: number): void {
+    if (asking) return;
+    asking = true;
+    lease.grant(tokens).then(
+      () => {
+        asking = false;
+        askedFor = Math.max(askedFor, tokens);
+        pump();
+      },
+      () => {
+        // The lease has logged the failure. Nothing was refused, so the answer continues.
+        setTimeout(() => {
+          asking = false;
+          pump();
+        }, RETRY_MS);
+      },
+    );
+  }
+
+  function askAhead(): void {
+    const [released, granted] = [estimateTokens(out), lease.granted()];
+    if (granted - released >= LOW_TOKENS + released / LOW_PART || aheadAt === granted) return;
+    aheadAt = granted;
+    ask(released + LOW_TOKENS);
+  }
+
+  function pump(): void {
+    if (closed) return;
+    for (let next = waiting[0]; next !== undefined && !lease.signal.aborted; next = waiting[0]) {
+      const needed = estimateTokens(amountWith(out, next));
+      if (needed > lease.granted()) {
+        if (needed <= askedFor) exhaust();
+        else ask(needed);
+        return;
+      }
+      waiting.shift();
+      send(next);
+    }
+    if (lease.signal.aborted) return;
+    if (ending) over.resolve(undefined);
+    else askAhead();
+  }
+
+  lease.signal.addEventListener('abort', () => {
+    // The reason is a Stopped: see Lease.
+    over.reject(lease.signal.reason as Error);
+  });
+
+  return {
+    push(text) {
+      waiting.push(text);
+      if (!asking || waiting.length === 1) pump();
+    },
+    end() {
+      ending = true;
+      if (lease.signal.aborted) over.reject(lease.signal.reason as Error);
+      else pump();
+      return over.promise;
+    },
+    close() {
+      closed = true;
+    },
+  };
+}
+
+/**
+ * Allowance for what a provider may add to the messages and count with them: a chat template, its own system prompt,
+ * search results.
+ */
+const ADDED_TOKENS_MAX = 4_096;
+/**
+ * An answer count of up to this many times `max_tokens`, plus MARKS_MAX for role and end markers, is taken as a count
+ * by another tokenizer.
+ */
+const OTHER_MEASURE_MAX = 2;
+const MARKS_MAX = 16;
+
+/** Ten times the longest reasoning that providers offer. `max_tokens` does not bound it everywhere: xAI counts it beside. */
+const REASONING_TOKENS_MAX = 1_000_000;
+
+/**
+ * A provider's count, as far as it is plausible: no token of a prompt is shorter than a byte, no text has no tokens,
+ * and no answer is longer than was asked for, apart from what was reasoned unseen. An answer is charged at most
+ * `maxTokens` all the same. Undefined: the count cannot be true (docs/decisions/0009-holds-and-ledger.md).
+ */
+export function believedUsage(
+  { promptTokens, completionTokens, reasoningTokens = 0 }: ReportedUsage,
+  asked: readonly ChatMessage[],
+  text: string,
+  maxTokens: number,
+): Usage | undefined {
+  const reasoned = text === '' ? completionTokens : reasoningTokens;
+  if (promptTokens === 0 || (completionTokens === 0 && text !== '')) return undefined;
+  if (promptTokens > countPrompt(asked, countBytes) + ADDED_TOKENS_MAX) return undefined;
+  if (completionTokens - reasoned > maxTokens * OTHER_MEASURE_MAX + MARKS_MAX) return undefined;
+  if (reasoned > REASONING_TOKENS_MAX) return undefined;
+  if (completionTokens <= maxTokens) return { promptTokens, completionTokens };
+  return { promptTokens, completionTokens: maxTokens, estimated: true };
+}
+
+/** Tokens that a fast model writes in a second. So many count while nothing of an answer was heard. */
+const SILENT_TOKENS_PER_SECOND = 100;
+
+/** What a call cost the operator: the provider's count if it is plausible, or else what was sent and heard. */
+export function askedTokens({ messages, promptTokens, maxTokens, heard, said, durationMs }: Ask): number {
+  const { units, pieces } = heard;
+  const believed = said && believedUsage(said, messages, pieces > 0 ? 'text' : '', maxTokens);
+  if (believed !== undefined) return believed.promptTokens + believed.completionTokens;
+  const unheard = Math.min(maxTokens, Math.floor((durationMs / 1000) * SILENT_TOKENS_PER_SECOND));
+  return promptTokens + (pieces > 0 ? Math.max(pieces, Math.ceil(units / BYTES_PER_TOKEN)) : unheard);
+}
+
+/**
+ * Counts with our own tokenizer, and flags as estimated, what a provider did not report or was cut off before it could
+ * report. An answer counts as at most `maxTokens`.
+ */
+export async function estimateUsage(asked: readonly ChatMessage[], text: string, maxTokens: number): Promise<Usage> {
+  const tokenizer = await loadTokenizer();
+  const count = await tokenizer.count([...asked.map(({ content }) => content), text]);
+  const completionTokens = Math.min(maxTokens, count(text));
+  return { promptTokens: countPrompt(asked, count), completionTokens, estimated: true };
+}

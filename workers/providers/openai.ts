@@ -1,0 +1,253 @@
+import type { ChatMessage, Sampling } from '../../shared/contracts/chat-request.ts';
+import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
+import type { Provider } from '../../shared/domain/routing.ts';
+import { createEndpoint } from '../../shared/http/http-call.ts';
+import type { HttpClient } from '../../shared/http/http-client.ts';
+import { callProvider, modelName, parseObject, plainWord, readFinishReason, tokenCount } from './call-provider.ts';
+import type { FinishReason, ProviderStreamReader } from './call-provider.ts';
+import { errorInAnswer, errorOf } from './error-reply.ts';
+import { endpointUrl } from './post-to-provider.ts';
+import { ProviderError, perProvider } from './provider.ts';
+import type { ProviderAdapter, ProviderCall, ProviderEvent, ProviderSink, ReportedUsage } from './provider.ts';
+
+function samplingFields(sampling: Sampling): Record<string, unknown> {
+  const { temperature, topP, stop, seed, user } = sampling;
+  const { frequencyPenalty, presencePenalty, reasoningEffort, verbosity } = sampling;
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+    ...(stop === undefined ? {} : { stop }),
+    ...(seed === undefined ? {} : { seed }),
+    ...(user === undefined ? {} : { user }),
+    ...(frequencyPenalty === undefined ? {} : { frequency_penalty: frequencyPenalty }),
+    ...(presencePenalty === undefined ? {} : { presence_penalty: presencePenalty }),
+    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+    ...(verbosity === undefined ? {} : { verbosity }),
+  };
+}
+
+const JSON_INSTRUCTION: ChatMessage = { role: 'system', content: 'Answer with one JSON object and nothing else.' };
+
+/** OpenAI and Azure refuse `json_object` unless a message says "JSON", which callers of `json_mode` need not know. */
+function withJsonWord(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  return messages.some(({ content }) => /json/i.test(content)) ? messages : [JSON_INSTRUCTION, ...messages];
+}
+
+/** OpenAI's own reasoning models refuse `max_tokens`; most compatible servers know no other field. */
+const lengthFieldOf = perProvider(({ baseUrl }) =>
+  URL.parse(baseUrl)?.hostname === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens',
+);
+
+/** The JSON body of `POST /chat/completions`. Asks for usage, which a stream does not report by default. */
+export function toChatCompletionBody(provider: Provider, call: ProviderCall): string {
+  const messages = call.jsonMode ? withJsonWord(call.messages) : call.messages;
+  return wellFormedJson({
+    model: call.model,
+    messages: messages.map(({ role, content }) => ({ role, content })),
+    [lengthFieldOf(provider)]: call.maxTokens,
+    ...(call.jsonMode ? { response_format: { type: 'json_object' } } : {}),
+    ...(call.sampling === undefined ? {} : samplingFields(call.sampling)),
+    ...(call.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+  });
+}
+
+/** Azure's URLs with an `api-version` take the key in their own header; a bearer token means something else there. */
+export function openAiHeaders({ baseUrl, apiKey }: Provider): Record<string, string> {
+  if (apiKey === undefined) return {};
+  const isAzure = URL.parse(baseUrl)?.searchParams.has('api-version') === true;
+  return isAzure ? { 'api-key': apiKey } : { Authorization: `Bearer ${apiKey}` };
+}
+
+/** The parts of a chat completion, or of one chunk of it, that this service reads. */
+export interface Completion {
+  text: string;
+  finishReason: FinishReason | undefined;
+  usage: ReportedUsage | undefined;
+  model: string | undefined;
+  /** The model wants a tool, although none is ever offered: this counts as an answer only if there is text as well. */
+  wantsTool: boolean;
+  /** The text is the model's refusal to answer. */
+  isRefusal: boolean;
+  /** See ProviderEnd. */
+  unknownReason: string | undefined;
+}
+
+/** A part of a count, from the details in either API's words; 0: the provider does not say. */
+function partOf(usage: Record<string, unknown>, counts: readonly string[], part: string): number {
+  const details = counts.map((count) => usage[`${count}_details`]).find(isRecord);
+  return tokenCount(details?.[part]) ?? 0;
+}
+
+/**
+ * Reads chat completions' words for the counts, or those of the Responses API. A part of a count (xAI's reasoning, some
+ * gateways' cached tokens) stands beside the count, not inside, if only then everything adds up to the total. If no
+ * total decides, a part that is larger than its count cannot be inside it.
+ */
+function toUsage(value: unknown): ReportedUsage | undefined {
+  if (!isRecord(value)) return undefined;
+  const prompt = tokenCount(value['prompt_tokens'] ?? value['input_tokens']);
+  const completion = tokenCount(value['completion_tokens'] ?? value['output_tokens']);
+  if (prompt === undefined || completion === undefined) return undefined;
+  const cached = partOf(value, ['prompt_tokens', 'input_tokens'], 'cached_tokens');
+  const reasoning = partOf(value, ['completion_tokens', 'output_tokens'], 'reasoning_tokens');
+  const unexplained = (tokenCount(value['total_tokens']) ?? NaN) - prompt - completion;
+  const ways = [
+    [0, 0],
+    [0, reasoning],
+    [cached, 0],
+    [cached, reasoning],
+  ] as const;
+  const [cachedBeside, reasoningBeside] = ways.find((beside) => beside[0] + beside[1] === unexplained) ?? [
+    cached > prompt ? cached : 0,
+    reasoning > completion ? reasoning : 0,
+  ];
+  const completionTokens = completion + reasoningBeside;
+  return {
+    promptTokens: prompt + cachedBeside,
+    completionTokens,
+    ...(reasoning === 0 ? {} : { reasoningTokens: Math.min(reasoning, completionTokens) }),
+  };
+}
+
+/** The first count that is not zero of those on top, of Groq's field and of the choice (Moonshot), or else a zero. */
+function usageIn(...places: readonly unknown[]): ReportedUsage | undefined {
+  let zero: ReportedUsage | undefined;
+  for (const place of places) {
+    const usage = isRecord(place) ? toUsage(place['usage']) : undefined;
+    if (usage === undefined) continue;
+    if (usage.completionTokens > 0) return usage;
+    zero ??= usage;
+  }
+  return zero;
+}
+
+/** The content may be text, or a list of parts of which only those of type text count (Mistral's reasoning models). */
+function toText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  const parts = content.map((part: unknown) => (isRecord(part) && part['type'] === 'text' ? part['text'] : ''));
+  return parts.filter((text) => typeof text === 'string').join('');
+}
+
+type Ending = Pick<Completion, 'finishReason' | 'wantsTool' | 'unknownReason'>;
+
+const NO_END: Ending = { finishReason: undefined, wantsTool: false, unknownReason: undefined };
+
+/** A word that is not known is an ordinary end, which the log mentions. */
+function readEnding(choice: Record<string, unknown>): Ending {
+  // In camel case where a server of Gemini's kind speaks this protocol; OpenRouter may give the model's own word alone.
+  const word = choice['finish_reason'] ?? choice['finishReason'] ?? choice['native_finish_reason'];
+  const meaning = readFinishReason(word);
+  if (meaning === undefined) return NO_END;
+  const isKnown = meaning !== 'unknown';
+  const finishReason = meaning === 'tool' || !isKnown ? 'stop' : meaning;
+  return { finishReason, wantsTool: meaning === 'tool', unknownReason: isKnown ? undefined : plainWord(String(word)) };
+}
+
+/** Reads one chunk (`delta`) or a whole answer (`message`). Throws a ProviderError on anything else. */
+export function parseCompletion(value: Record<string, unknown>, part: 'delta' | 'message'): Completion {
+  const choices: unknown = value['choices'];
+  // Groq puts usage, and an error inside a stream, into its own field.
+  const groq = isRecord(value['x_groq']) ? value['x_groq'] : undefined;
+  const error = errorOf(value, Array.isArray(choices)) ?? (groq && errorOf(groq, true));
+  if (error !== undefined) throw errorInAnswer(error);
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  const usage = usageIn(value, groq, choice);
+  const model = modelName(value['model']);
+  if (!isRecord(choice)) {
+    if (part === 'message') throw new ProviderError('transient', 'The provider sent an answer without a choice');
+    // Usage alone, or a heartbeat.
+    return { text: '', usage, model, isRefusal: false, ...NO_END };
+  }
+  const said = isRecord(choice[part]) ? choice[part] : {};
+  const text = toText(said['content']);
+  const refusal = text === '' && typeof said['refusal'] === 'string' ? said['refusal'] : '';
+  return { text: text === '' ? refusal : text, usage, model, isRefusal: refusal !== '', ...readEnding(choice) };
+}
+
+/** The end event of an answer, once all of it has arrived. */
+function endOf(answer: Omit<Completion, 'text'>, text: string): ProviderEvent {
+  const { finishReason, usage, model, wantsTool, isRefusal, unknownReason } = answer;
+  // A stream that ends without a finish reason was cut: an error, never success (docs/spec.md#routing).
+  if (finishReason === undefined)
+    throw new ProviderError('transient', 'The provider ended its answer without a finish reason');
+  if (wantsTool && text === '')
+    throw new ProviderError('transient', 'The provider answered with a tool call, although no tool was offered');
+  const isRefused = isRefusal && finishReason === 'stop';
+  return {
+    kind: 'end',
+    finishReason: isRefused ? 'content_filter' : finishReason,
+    usage,
+    model,
+    ...(unknownReason === undefined ? {} : { unknownReason }),
+  };
+}
+
+function openStream(sink: ProviderSink): ProviderStreamReader {
+  const end: Omit<Completion, 'text'> = {
+    finishReason: undefined,
+    usage: undefined,
+    model: undefined,
+    wantsTool: false,
+    isRefusal: false,
+    unknownReason: undefined,
+  };
+  let seen = '';
+  /** Text has followed a finish reason: this server gives one with every chunk. */
+  let isEarly = false;
+  let isDone = false;
+  let ended = false;
+  function finish(): void {
+    if (ended) return;
+    const event = endOf(end, seen);
+    ended = true;
+    sink(event);
+  }
+  function hear(text: string): void {
+    isEarly ||= end.finishReason !== undefined;
+    seen ||= text;
+    sink({ kind: 'text', text });
+  }
+  return {
+    read(event) {
+      if (ended) return;
+      const chunk = parseCompletion(event, 'delta');
+      // Whatever the sink throws, the text of this chunk has not been taken, so the answer is not whole.
+      if (chunk.text !== '') hear(chunk.text);
+      end.usage = chunk.usage ?? end.usage;
+      end.model ??= chunk.model;
+      end.finishReason = chunk.finishReason ?? end.finishReason;
+      end.wantsTool ||= chunk.wantsTool;
+      end.isRefusal ||= chunk.isRefusal;
+      end.unknownReason ??= chunk.unknownReason;
+      if (isDone && end.usage !== undefined) finish();
+    },
+    done() {
+      isDone = true;
+      // Some servers send their count behind it.
+      if (end.usage !== undefined || end.finishReason === undefined) finish();
+    },
+    end: finish,
+    isWhole: () => ended || (end.finishReason !== undefined && (isDone || !isEarly)),
+  };
+}
+
+function readComplete(json: string, sink: ProviderSink): void {
+  const { text, ...rest } = parseCompletion(parseObject(json), 'message');
+  const end = endOf(rest, text);
+  if (text !== '') sink({ kind: 'text', text });
+  sink(end);
+}
+
+/** Any OpenAI-compatible server; `baseUrl` ends in its version segment, as in `https://host/v1`. */
+export function createOpenAiAdapter(http: HttpClient): ProviderAdapter {
+  const endpointOf = perProvider((provider) =>
+    createEndpoint(endpointUrl(provider.baseUrl, '/chat/completions'), openAiHeaders(provider)),
+  );
+  return {
+    generate: async (provider, call, sink) => {
+      const [endpoint, body] = [endpointOf(provider), toChatCompletionBody(provider, call)];
+      await callProvider(http, call, { endpoint, body, openStream, readComplete }, sink);
+    },
+  };
+}

@@ -1,0 +1,187 @@
+import { brotliDecompressSync, inflateRawSync, unzipSync, zstdDecompressSync } from 'node:zlib';
+
+import { BodyTooLargeError, NetworkError, collectBody } from '../../shared/http/http-call.ts';
+import type { HttpCall, HttpHead, TakePart } from '../../shared/http/http-call.ts';
+import type { HttpClient } from '../../shared/http/http-client.ts';
+import { ProviderError } from './provider.ts';
+import type { ProviderCall } from './provider.ts';
+import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
+
+/** Adds a path to a base URL, with or without a slash at its end; a query (Azure's `api-version`) stays behind it. */
+export function endpointUrl(baseUrl: string, path: string): string {
+  const [base = '', query] = baseUrl.split('?');
+  return `${base.replace(/\/+$/, '')}${path}${query === undefined ? '' : `?${query}`}`;
+}
+
+/** 16,384 tokens of any script, escaped, with room to spare. */
+export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+export const STREAM_BYTES_MAX = ANSWER_BYTES_MAX * 4;
+const ERROR_BYTES_MAX = 64 * 1024;
+
+/**
+ * How long the end of a body is waited for once nothing of the answer is missing but, perhaps, its usage. The connection
+ * of a body that ends in this time can serve another call.
+ */
+const END_WAIT_MS = 1_000;
+
+/** Thrown by a sink that needs no more: the call ends without a failure. */
+export class EnoughError extends Error {
+  override readonly name = 'EnoughError';
+}
+
+/** Reads the body of an answer. */
+export interface AnswerReader {
+  take: TakePart;
+  /** Whether nothing of the answer is missing: how its body ends does not matter any more. */
+  isWhole(): boolean;
+  /** The same as a guess, which is asked for after each part. */
+  seemsWhole(): boolean;
+}
+
+const CLOSING_BRACE = 125;
+const SPACE = 32;
+
+/** Collects a JSON document. */
+export function readDocument(maxBytes: number): AnswerReader & { text(): string } {
+  const body = collectBody(maxBytes);
+  let last = 0;
+  return {
+    take(part) {
+      body.take(part);
+      last = part.at(-1) ?? last;
+    },
+    text: body.text,
+    isWhole() {
+      try {
+        JSON.parse(body.text());
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    seemsWhole: () => last === CLOSING_BRACE || last <= SPACE,
+  };
+}
+
+const ROOM = { maxOutputLength: STREAM_BYTES_MAX };
+const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+  gzip: (bytes) => unzipSync(bytes, ROOM),
+  'x-gzip': (bytes) => unzipSync(bytes, ROOM),
+  deflate(bytes) {
+    try {
+      return unzipSync(bytes, ROOM);
+    } catch {
+      // Some servers leave the two bytes of the format's head out (RFC 9110 section 8.4.1.2).
+      return inflateRawSync(bytes, ROOM);
+    }
+  },
+  br: (bytes) => brotliDecompressSync(bytes, ROOM),
+  zstd: (bytes) => zstdDecompressSync(bytes, ROOM),
+};
+
+interface CodedReader extends AnswerReader {
+  /** The body has ended. */
+  end(): void;
+}
+
+/** Reads a body in a coding that was not asked for: in one go at its end, because no server is known that streams so. */
+function readCoded(coding: string, reader: AnswerReader): CodedReader {
+  const body = collectBody(STREAM_BYTES_MAX);
+  function decode(): Buffer {
+    const name = coding.trim().toLowerCase();
+    try {
+      const decoder = Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined;
+      if (decoder !== undefined) return decoder(body.bytes());
+    } catch {
+      // The coding is another one than its name says, or it was cut.
+    }
+    const word = /^[\w-]{1,32}$/.test(name) ? name : 'unreadable';
+    throw new ProviderError('transient', `The provider sent a body in a coding that cannot be read (${word})`);
+  }
+  return {
+    take: body.take,
+    end() {
+      reader.take(decode());
+    },
+    isWhole: () => false,
+    seemsWhole: () => false,
+  };
+}
+
+/** What an answer with an error status says. */
+function refusalOf({ status, header }: HttpHead, body: string): ProviderError {
+  const error = parseError(body);
+  return new ProviderError(faultOfAnswer(status, error), `The provider answered ${status} (${error.word})`, {
+    status,
+    retryAfterMs: parseRetryAfter(header('retry-after'), Date.now()),
+  });
+}
+
+/** Network failures and cut bodies are the provider's fault. Aborts, and what a sink throws, pass unchanged. */
+function toProviderError(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  if (error instanceof BodyTooLargeError)
+    return new ProviderError('transient', 'The provider sent an oversized answer', { cause: error });
+  if (!(error instanceof NetworkError)) return error;
+  const fault = error.code === 'UND_ERR_CONNECT_TIMEOUT' ? 'silent' : 'transient';
+  const code = error.code === '' ? 'no code' : error.code;
+  return new ProviderError(fault, `The connection to the provider failed (${code})`, { cause: error });
+}
+
+/**
+ * Posts, and passes the body of a 200 to the reader that `onAnswer` gives; any other status rejects with the error in the
+ * answer. Resolves with whether the body has come to its end: where the answer is whole, a connection that is held, cut or
+ * reset behind it, a time limit and an abort are no failure.
+ */
+export async function postToProvider(
+  http: HttpClient,
+  call: Omit<HttpCall, 'onHead'> & Pick<ProviderCall, 'onHead'>,
+  onAnswer: (head: HttpHead) => AnswerReader,
+  endWaitMs = END_WAIT_MS,
+): Promise<boolean> {
+  let refused: HttpHead | undefined;
+  let reader: AnswerReader | undefined;
+  let coded: CodedReader | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const reply = readDocument(ERROR_BYTES_MAX);
+
+  function openReader(head: HttpHead): AnswerReader {
+    if (head.status !== 200) refused = head;
+    reader = head.status === 200 ? onAnswer(head) : reply;
+    const coding = head.header('content-encoding');
+    if (coding === undefined || coding === 'identity') return reader;
+    coded = readCoded(coding, reader);
+    return coded;
+  }
+
+  let isEnded = false;
+  try {
+    await http.post({
+      ...call,
+      onHead(head) {
+        call.onHead?.(head);
+        const { take, isWhole, seemsWhole } = openReader(head);
+        const onTime = () => {
+          timer = undefined;
+          if (isWhole()) head.close(new EnoughError());
+        };
+        return (part) => {
+          take(part);
+          if (timer === undefined && seemsWhole()) timer = setTimeout(onTime, endWaitMs);
+        };
+      },
+    });
+    coded?.end();
+    isEnded = true;
+  } catch (error) {
+    const isWhole = reader?.isWhole() === true;
+    // If the body of a refusal is too large or cut off, the status alone counts.
+    if (refused !== undefined && (isWhole || !call.signal.aborted))
+      throw refusalOf(refused, isWhole ? reply.text() : '');
+    if (!isWhole) throw toProviderError(error, call.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+  if (refused !== undefined) throw refusalOf(refused, reply.text());
+  return isEnded;
+}

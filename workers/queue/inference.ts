@@ -1,0 +1,215 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { Worker } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
+
+import type { ChatJob, JobFacts, QueueName } from '../../shared/contracts/jobs.ts';
+import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import { createChatBackend, createJobStore } from './job-source.ts';
+import type { QueueRoom, ClaimSettings } from './job-source.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keyspace } from '../../shared/redis/keyspace.ts';
+import { openQueueConnection } from '../../shared/redis/slot-client.ts';
+import type { MongoPath } from '../mongo-path.ts';
+import type { RunPipeline } from '../pipeline/run-pipeline.ts';
+import type { Delivery } from '../pipeline/stage.ts';
+import { CANARY, startCanary, restWhenUnable, createWorkMeter } from './worker-health.ts';
+import { createJobHistory, RequestFailed } from './job-history.ts';
+
+export interface InferenceDeps {
+  /** Ready, with `maxRetriesPerRequest: null`; BullMQ opens a blocking connection beside it. */
+  client: RedisClient;
+  keyspace: Keyspace;
+  shard: number;
+  concurrency: number;
+  queueName: QueueName;
+  queue: Queue<ChatJob>;
+  runPipeline: RunPipeline;
+  /** What the providers of this queue's requests have room for. */
+  room: QueueRoom;
+  /** Claims requests in the call that takes their jobs. Absent: each request is claimed when it starts. */
+  claims?: ClaimSettings;
+  workerId: string;
+  /** How many completed jobs are kept for Bull Board; 0: none. */
+  completedKept: number;
+  /** A running job's lock is gone. */
+  onLockLost: (requestId: string) => void;
+  /** While this process is cut off from MongoDB it takes no jobs. Absent: it never is. */
+  path?: Pick<MongoPath, 'isCutOff' | 'onCutOff'>;
+  log: Logger;
+  /** Tests make them shorter. */
+  timings?: InferenceTimings;
+}
+
+/** Milliseconds. */
+interface InferenceTimings {
+  lockMs: number;
+  stallCheckMs: number;
+  canaryMs: number;
+}
+
+export interface InferenceWorker {
+  /** How many jobs it runs at once; may be changed at any time. */
+  concurrency: number;
+  /**
+   * Milliseconds since this worker took or ended a job, canaries included; 0 while all its places are taken, or its providers
+   * are full.
+   */
+  quietMs(): number;
+  /** Milliseconds since this worker ran a request; 0 while one runs. */
+  idleMs(): number;
+  /** Average duration of its latest requests, or of the running ones so far, whichever is longer. */
+  meanMs(): number;
+  /** Takes no new jobs; resolves when nothing is running any more, whether or not Redis is reachable. */
+  drain(): Promise<void>;
+  /** Waits for Redis as well. */
+  close(): Promise<void>;
+}
+
+/** docs/architecture/facts.md section 5: a killed worker's jobs start again within about 13 s. */
+const TIMINGS: InferenceTimings = { lockMs: 10_000, stallCheckMs: 3_000, canaryMs: 10_000 };
+/** Long enough for a job that was being fetched when the worker began to stop to have started. */
+const IDLE_MS = 1_000;
+const IDLE_CHECK_MS = 50;
+
+/** Resolves once nothing has run for a while; rejects when `signal` aborts. */
+async function untilIdle(running: () => number, signal: AbortSignal): Promise<void> {
+  let since = performance.now();
+  while (performance.now() - since < IDLE_MS) {
+    await pause(IDLE_CHECK_MS, undefined, { signal });
+    if (running() > 0) since = performance.now();
+  }
+}
+
+/** With all places taken, BullMQ looks for jobs only when one ends, perhaps in minutes, or when it is resumed. */
+async function lookAgain(worker: Worker): Promise<void> {
+  if (worker.isPaused()) return;
+  await worker.pause(true);
+  // A failure is reported as an error of the worker.
+  if (worker.closing === undefined) await worker.resume();
+}
+
+/**
+ * Runs one queue of a shard. The processor returns a value only for jobs that are kept, because BullMQ stores and
+ * publishes what it returns.
+ */
+export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
+  const { client, keyspace, shard, queueName, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
+  const history = createJobHistory(deps.completedKept);
+  const meter = createWorkMeter();
+  const connection = openQueueConnection(client, keyspace.shard(shard).tag);
+
+  const backend = createChatBackend({
+    jobs: createJobStore(connection.client, keyspace, { shard, queue: queueName, claims: deps.claims }),
+    room: deps.room,
+    places: () => worker.concurrency,
+    lockMs: timings.lockMs,
+    onError: (error) => {
+      log.warn('Jobs could not be put back; they are handed out again when their locks have run out.', {
+        shard,
+        error,
+      });
+    },
+  });
+
+  /** Runs the request of a job. Returns what BullMQ is to store of it, if anything. */
+  async function run(
+    job: Job<ChatJob>,
+    delivery: Omit<Delivery, 'job'>,
+    startedAt: number,
+  ): Promise<JobFacts | undefined> {
+    const handed = backend.handed(job.token ?? '');
+    const lock = { endsWithRequest: false };
+    const ended = await runPipeline({
+      ...delivery,
+      job: {
+        claim: handed?.claim,
+        placed: () => handed?.placed(),
+        lockToEnd(claimed, outcome) {
+          lock.endsWithRequest = !history.keeps(claimed, outcome);
+          return lock.endsWithRequest ? handed?.lock : undefined;
+        },
+      },
+    });
+    if (ended === undefined) return undefined;
+    if (!lock.endsWithRequest) return history.conclude(job, ended, performance.now() - startedAt);
+    if (handed !== undefined) handed.isEnded = true;
+    return undefined;
+  }
+
+  const worker: Worker<ChatJob> = new Worker<ChatJob, unknown, string>(
+    queueName,
+    async (job) => {
+      meter.note();
+      if (job.name === CANARY || job.id === undefined) return undefined;
+      // A payload that cannot be read fails its job. The sweep then finds the request overdue and runs it from its record.
+      const { tenantId } = parseJob(queueName, job.data);
+      const startedAt = meter.begin();
+      try {
+        return await run(job, { shard, requestId: job.id, tenantId, fence: job.attemptsStarted }, startedAt);
+      } finally {
+        meter.end(startedAt);
+      }
+    },
+    {
+      connection: connection.client,
+      prefix: keyspace.shard(shard).tag,
+      concurrency: deps.concurrency,
+      lockDuration: timings.lockMs,
+      stalledInterval: timings.stallCheckMs,
+      maxStalledCount: 1,
+      removeOnComplete: { count: 0 },
+      removeOnFail: JOBS[queueName].removeOnFail,
+    },
+    backend.factory,
+  );
+  worker.on('failed', (job, error) => {
+    // The request has ended, with its error in log and metrics.
+    if (error instanceof RequestFailed) return;
+    const requestId = job?.id === undefined ? {} : { requestId: job.id };
+    log.error('A job failed; the sweep looks after its request.', { shard, error, ...requestId });
+  });
+  worker.on('error', (error) => {
+    log.warn('The queue reported an error.', { shard, error });
+  });
+  restWhenUnable(worker, deps.path);
+  // Another worker may have the job, or Redis was unavailable for longer than a lock lasts. The lease decides.
+  worker.on('lockRenewalFailed', (jobIds) => {
+    for (const jobId of jobIds) onLockLost(jobId);
+  });
+  const stopCanary = startCanary({ queue, workerId, everyMs: timings.canaryMs, onPaused: meter.note });
+
+  return {
+    get concurrency() {
+      return worker.concurrency;
+    },
+    set concurrency(places) {
+      const before = worker.concurrency;
+      if (places === before) return;
+      worker.concurrency = places;
+      if (places > before && meter.running() >= before) void lookAgain(worker);
+    },
+    quietMs: () => (backend.hasNoRoom() ? 0 : meter.quietMs(worker.concurrency)),
+    idleMs: meter.idleMs,
+    meanMs: meter.meanMs,
+    async drain() {
+      stopCanary();
+      backend.stop().catch(() => undefined);
+      // BullMQ's own `close` hangs while Redis is unavailable (docs/architecture/facts.md section 5). It is enough that
+      // nothing is running.
+      const drained = new AbortController();
+      try {
+        await Promise.race([worker.close(), untilIdle(meter.running, drained.signal)]);
+      } finally {
+        drained.abort();
+      }
+    },
+    async close() {
+      stopCanary();
+      await backend.stop();
+      await worker.close();
+      connection.close();
+    },
+  };
+}

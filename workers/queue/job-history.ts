@@ -1,0 +1,96 @@
+import type { Job, Worker } from 'bullmq';
+
+import type { ChatJob, JobFacts } from '../../shared/contracts/jobs.ts';
+import type { ErrorCode } from '../../shared/errors/codes.ts';
+import type { QueueRecorder } from '../observers/queue-recorder.ts';
+import type { Claimed, Ended, Outcome } from '../pipeline/stage.ts';
+
+/** Marks a job as failed because its request ended with an error; the caller already has its answer. */
+export class RequestFailed extends Error {
+  override readonly name = 'RequestFailed';
+
+  constructor(code: ErrorCode) {
+    super(code);
+    // BullMQ would store the stack, which says nothing about the request.
+    this.stack = '';
+  }
+}
+
+/** What Bull Board keeps of ended requests (docs/spec.md#bull-board). */
+export interface JobHistory {
+  /** Whether the job of a request with this outcome is kept. Ask once: a job that is kept counts as a sample. */
+  keeps(run: Claimed, outcome: Outcome): boolean;
+  /** The result to store of a job that is kept. Throws RequestFailed if the request failed. */
+  conclude(job: Job<ChatJob>, ended: Ended, tookMs: number): Promise<JobFacts>;
+}
+
+/** Milliseconds between two completed jobs that are kept: keeping one costs a third of what the whole job costs. */
+const SAMPLE_MS = 1_000;
+const KEPT_SECONDS = 86_400;
+
+function factsOf({ data, timestamp, processedOn }: Job<ChatJob>, { run, outcome }: Ended, tookMs: number): JobFacts {
+  const { envelope, answer } = run;
+  const { finishReason, usage, error } = outcome;
+  return {
+    tenantId: data.tenantId,
+    tier: envelope.tier,
+    endpoint: envelope.endpoint,
+    finishReason,
+    provider: answer.provider,
+    model: answer.model,
+    waitedMs: Math.max(0, (processedOn ?? timestamp) - timestamp),
+    tookMs: Math.round(tookMs),
+    promptTokens: usage.promptTokens,
+    completionTokens: usage.completionTokens,
+    ...(error === undefined ? {} : { errorCode: error.code }),
+  };
+}
+
+/** `completedKept`: how many completed jobs a queue keeps at most; 0 keeps none. */
+export function createJobHistory(completedKept: number): JobHistory {
+  let lastKeptAt = -Infinity;
+
+  return {
+    keeps({ envelope }, { error }) {
+      if (error !== undefined) return true;
+      const now = performance.now();
+      // If nothing of a conversation is kept, neither is its job.
+      if (completedKept === 0 || now - lastKeptAt < SAMPLE_MS || envelope.retentionMs === 0) return false;
+      lastKeptAt = now;
+      return true;
+    },
+
+    async conclude(job, ended, tookMs) {
+      const { error } = ended.outcome;
+      if (error !== undefined) {
+        // If this fails the job still has its error code.
+        await job.updateData(factsOf(job, ended, tookMs)).catch(() => undefined);
+        throw new RequestFailed(error.code);
+      }
+      // BullMQ reads these options when it ends the job; the stored ones would remove it.
+      job.opts = { ...job.opts, removeOnComplete: { count: completedKept, age: KEPT_SECONDS } };
+      return factsOf(job, ended, tookMs);
+    },
+  };
+}
+
+/**
+ * Counts the jobs that a worker ends. The queues of chat requests are counted by requests instead
+ * (workers/observers/queue-recorder.ts).
+ */
+export function recordJobs(worker: Worker, { count }: Pick<QueueRecorder, 'count'>): void {
+  const place = { prefix: worker.opts.prefix ?? 'bull', queue: worker.name };
+  const record = ({ timestamp, processedOn = timestamp, finishedOn = processedOn }: Job, hasFailed: boolean) => {
+    count(place, {
+      hasFailed,
+      waitedMs: Math.max(0, processedOn - timestamp),
+      ranMs: Math.max(0, finishedOn - processedOn),
+    });
+  };
+  worker.on('completed', (job) => {
+    record(job, false);
+  });
+  worker.on('failed', (job) => {
+    if (job !== undefined) record(job, true);
+  });
+}

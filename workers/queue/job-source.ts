@@ -1,0 +1,422 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { createRedisBackend, isNotConnectionError, raw2NextJobData } from 'bullmq';
+import type { BackendFactory, RedisQueueBackend } from 'bullmq';
+
+import type { Tier } from '../../shared/contracts/chat-request.ts';
+import type { QueueName } from '../../shared/contracts/jobs.ts';
+import { randomBase62 } from '../../shared/lifecycle/ids.ts';
+import { MARKER, fieldsOfFirstStart } from '../../shared/queue/bullmq-layout.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keyspace } from '../../shared/redis/keyspace.ts';
+import { defineScript } from '../../shared/redis/scripts.ts';
+import type { MadeClaim } from '../../shared/requests/delivery.ts';
+
+/** A job that this worker has taken. */
+export interface TakenJob {
+  id: string;
+  /** The fields of BullMQ's hash, names and values in turn. */
+  fields: string[];
+  /** The value of the job's lock, which proves that this worker has it. */
+  lock: string;
+  /** The claim that was made with the job. Undefined: the request has yet to be claimed. */
+  claim: MadeClaim | undefined;
+}
+
+/** The jobs of one queue of a shard, for a worker that takes several at once. */
+export interface JobStore {
+  /**
+   * Returns the next jobs, none of the closed tiers; fewer than `most` if no more wait. `other`: only BullMQ itself can
+   * hand out what waits.
+   */
+  take(most: number, lockMs: number, closed?: readonly Tier[]): Promise<TakenJob[] | 'other'>;
+  /** Tells other workers that something may wait. */
+  mark(): Promise<void>;
+  /** Puts back jobs that have not been started. Jobs that another worker has by now stay with it. */
+  giveBack(jobs: readonly TakenJob[]): Promise<void>;
+}
+
+export interface ClaimSettings {
+  leaseMs: number;
+  /** Whether requests may be claimed while their jobs are taken. */
+  areAllowed: (shard: number) => boolean;
+}
+
+/** `client`: on a cluster, a connection to the master of the shard. `claims` undefined: jobs are taken only. */
+export function createJobStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  { shard, queue, claims }: { shard: number; queue: QueueName; claims: ClaimSettings | undefined },
+): JobStore {
+  const take = defineScript(client, 'take', ['window', 'account', 'line', 'claiming']);
+  const giveBack = defineScript(client, 'give-back');
+  const keys = keyspace.shard(shard);
+  const taking = [
+    keys.waiting(queue),
+    keys.line(queue),
+    keys.active(queue),
+    keys.queueMeta(queue),
+    keys.marker(queue),
+    keys.delayed(queue),
+    keys.priorityCounter(queue),
+    keys.inflight,
+  ];
+  const prefixes = [keys.job(queue, ''), keys.record(''), keys.body(''), keys.account('')];
+
+  let breaks = 0;
+  client.on('close', () => (breaks += 1));
+
+  async function giveBackAll(lock: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await giveBack(
+      [keys.waiting(queue), keys.active(queue), keys.queueMeta(queue), keys.marker(queue)],
+      [lock, lock, keys.job(queue, ''), keys.record(''), ...ids],
+    );
+  }
+
+  /**
+   * If the connection breaks, ioredis repeats the call: Redis may have taken jobs twice, and this worker knows of one time.
+   * Redis may also have come back without what other workers did, so the jobs of both times go back.
+   */
+  async function giveBackLost(lock: string): Promise<void> {
+    // That list begins with the latest.
+    const active = await client.lrange(keys.active(queue), 0, -1);
+    await giveBackAll(lock, active.reverse());
+  }
+
+  return {
+    async take(most, lockMs, closed = []) {
+      const lock = randomBase62(12);
+      const leaseMs = claims?.areAllowed(shard) === true ? claims.leaseMs : '';
+      const breaksBefore = breaks;
+      const now = Date.now();
+      const reply = await take(taking, [most, lock, lockMs, now, leaseMs, lock, ...prefixes, ...closed]);
+      if (breaks !== breaksBefore) {
+        // If this fails BullMQ hands them out again when their locks run out.
+        await giveBackLost(lock).catch(() => undefined);
+        return [];
+      }
+      if (!Array.isArray(reply)) return 'other';
+      return reply.map((job, index) => {
+        const [requestId, fields, claim, timestamp, tenantId] = Array.isArray(job) ? job : [];
+        const id = String(requestId);
+        if (!Array.isArray(claim))
+          return { id, fields: Array.isArray(fields) ? fields.map(String) : [], lock, claim: undefined };
+        const first = { tenantId: String(tenantId), timestamp: String(timestamp), now };
+        // take.lua appends a claim's position to the prefix.
+        return {
+          id,
+          fields: fieldsOfFirstStart(queue, id, first),
+          lock,
+          claim: { owner: `${lock}${index}`, reply: claim },
+        };
+      });
+    },
+
+    async mark() {
+      await client.zadd(keys.marker(queue), MARKER.score, MARKER.member);
+    },
+
+    async giveBack(jobs) {
+      for (const lock of new Set(jobs.map((job) => job.lock)))
+        await giveBackAll(
+          lock,
+          jobs.filter((job) => job.lock === lock).map(({ id }) => id),
+        );
+    },
+  };
+}
+
+/** Jobs taken in one call. More would hardly save calls, and other workers should get their part. */
+const TAKE_MAX = 8;
+/** After this time without a question, jobs go back: BullMQ is paused, closing, or has fewer places by now. */
+const LEFT_MS = 500;
+
+/** What the providers of the requests in a queue have room for. */
+interface Room {
+  /** 0: for nothing. */
+  most: number;
+  /** The tiers that are open and have room for less than was asked for. */
+  limiting: readonly Tier[];
+  /** The tiers whose providers are full. */
+  closed: readonly Tier[];
+}
+
+export interface QueueRoom {
+  look(most: number): Promise<Room>;
+  /** Requests that were taken hold room until they are `placed`: have a place at a provider, wait for one there, or end. */
+  took(count: number, room: Room): void;
+  placed(count: number): void;
+  /** Resolves when there may be more room. */
+  changed(): Promise<void>;
+}
+
+interface TakenJobsDeps {
+  jobs: Pick<JobStore, 'take' | 'giveBack' | 'mark'>;
+  room: Pick<QueueRoom, 'look' | 'took' | 'placed'>;
+  lockMs: number;
+  onError: (error: unknown) => void;
+}
+
+/** The jobs of one call of Redis, which are handed out in turn. */
+interface TakenJobs {
+  /**
+   * The next one; `most`: how many the worker may take, at least 1. `none`: start those you have. `other`: only BullMQ
+   * itself can hand out what waits.
+   */
+  next(most: number): Promise<TakenJob | 'none' | 'other'>;
+  /** The worker has heard that there are no more. True: there may be, so it need not wait for the marker. Asked once. */
+  mayHaveMore(): boolean;
+  /** How much of what waits there was no room for when the worker asked last. */
+  shut(): 'nothing' | 'some tiers' | 'all tiers';
+  /** The worker waited for the marker and got it; nobody else can until it is set again. */
+  noteMarker(): void;
+  /** Takes no more jobs, and puts back those that were not handed out. */
+  stop(): Promise<void>;
+}
+
+/**
+ * A worker starts no job before it hears that there are no more, or has as many as it may run. So the question after the
+ * last job of a call is answered with "none", without a call: otherwise the first jobs of a burst would wait for all
+ * further calls. A call that brought fewer jobs than asked for has found the queue empty, and the worker waits for the
+ * marker. After a full call it hears at once that jobs wait, and asks again while its jobs start.
+ */
+function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps): TakenJobs {
+  let left: TakenJob[] = [];
+  /** All jobs of the last call are handed out: the next question is answered with none, so that the worker starts them. */
+  let isHandedOut = false;
+  /** The last call brought as many jobs as it asked for. */
+  let wasFull = false;
+  let isStopped = false;
+  let closed: 'nothing' | 'some tiers' | 'all tiers' = 'nothing';
+  let hasMarker = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  function stopTimer(): void {
+    clearTimeout(timer);
+    timer = undefined;
+  }
+
+  async function giveBack(): Promise<void> {
+    stopTimer();
+    const unstarted = left;
+    left = [];
+    if (unstarted.length === 0) return;
+    room.placed(unstarted.length);
+    await jobs.giveBack(unstarted);
+  }
+
+  function watchLeft(): void {
+    timer ??= setTimeout(() => {
+      giveBack().catch(onError);
+    }, LEFT_MS).unref();
+  }
+
+  return {
+    async next(most) {
+      const waiting = left.shift();
+      if (waiting !== undefined) {
+        if (left.length === 0) stopTimer();
+        return waiting;
+      }
+      if (isHandedOut || isStopped) {
+        isHandedOut = false;
+        return 'none';
+      }
+      const found = await room.look(Math.min(TAKE_MAX, most));
+      closed = found.most === 0 ? 'all tiers' : found.closed.length > 0 ? 'some tiers' : 'nothing';
+      const gotMarker = hasMarker;
+      hasMarker = false;
+      if (found.most === 0) {
+        if (gotMarker) await jobs.mark();
+        return 'none';
+      }
+      const taken = await jobs.take(found.most, lockMs, found.closed);
+      if (taken === 'other') return 'other';
+      room.took(taken.length, found);
+      left = taken;
+      // `stop` may have been called meanwhile, which the type checker cannot see.
+      if (isStopped as boolean) {
+        await giveBack();
+        return 'none';
+      }
+      isHandedOut = taken.length > 0;
+      wasFull = taken.length === found.most;
+      const first = left.shift();
+      if (left.length > 0) watchLeft();
+      return first ?? 'none';
+    },
+
+    mayHaveMore() {
+      isHandedOut = false;
+      const mayBe = left.length > 0 || wasFull;
+      wasFull = false;
+      return mayBe;
+    },
+
+    shut: () => closed,
+
+    noteMarker() {
+      hasMarker = true;
+    },
+
+    stop() {
+      isStopped = true;
+      return giveBack();
+    },
+  };
+}
+
+/** What BullMQ does for a worker of chat requests, in fewer calls (docs/decisions/0005-fencing-and-leases.md). */
+export interface ChatBackend {
+  /** For BullMQ's Worker. */
+  factory: BackendFactory<RedisQueueBackend>;
+  /** The job that BullMQ got under this token. */
+  handed(token: string): HandedJob | undefined;
+  /** All that waits, if anything does, waits for its provider. */
+  hasNoRoom(): boolean;
+  /** Takes no more jobs, and puts back those that have not been started. */
+  stop(): Promise<void>;
+}
+
+/** A job that was handed to BullMQ's worker. */
+interface HandedJob {
+  lock: string;
+  claim: MadeClaim | undefined;
+  /** The request has a place at its provider, or waits for one there. */
+  placed(): void;
+  /** The job ended with its request, so BullMQ need not end it. */
+  isEnded: boolean;
+}
+
+export interface ChatBackendDeps {
+  jobs: JobStore;
+  room: QueueRoom;
+  /** How many jobs the worker runs at once. */
+  places: () => number;
+  lockMs: number;
+  onError: (error: unknown) => void;
+}
+
+/** While there is no room for some of what waits, the others' room is looked at again after this time, or sooner. */
+const LOOK_MS = { 'some tiers': 100, 'all tiers': 1_000 } as const;
+
+/**
+ * BullMQ's Worker asks for one job at a time and gets those of one call in turn (taken-jobs.ts). It stays in charge of stalled
+ * jobs, locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and whatever this does not know, go BullMQ's
+ * way.
+ */
+export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatBackendDeps): ChatBackend {
+  /** By the token of BullMQ's question, under which the worker knows the job. */
+  const handed = new Map<string, HandedJob>();
+  const taken = createTakenJobs({ jobs, room, lockMs, onError });
+  const stopped = Promise.withResolvers<undefined>();
+
+  const lockOf = (token: string) => handed.get(token)?.lock ?? token;
+
+  /** Drops the claim as well: a table that a map has outgrown keeps its values alive until V8's next full collection. */
+  function forget(token: string): void {
+    const job = handed.get(token);
+    if (job !== undefined) {
+      job.claim = undefined;
+      job.placed();
+    }
+    handed.delete(token);
+  }
+
+  /** A request that was taken is placed once. */
+  function placeOnce(): () => void {
+    let isPlaced = false;
+    return () => {
+      if (!isPlaced) room.placed(1);
+      isPlaced = true;
+    };
+  }
+
+  return {
+    handed: (token) => handed.get(token),
+
+    hasNoRoom: () => taken.shut() === 'all tiers',
+
+    stop() {
+      stopped.resolve(undefined);
+      return taken.stop();
+    },
+
+    factory(name, options, more) {
+      const backend = createRedisBackend(name, options, more);
+      const moveToActive = backend.moveToActive.bind(backend);
+      const moveToCompleted = backend.moveToCompleted.bind(backend);
+      const moveToFailed = backend.moveToFailed.bind(backend);
+      const extendLocks = backend.extendLocks.bind(backend);
+      const waitForJob = backend.waitForJob.bind(backend);
+
+      backend.moveToActive = async (token, workerName) => {
+        const job = await taken.next(Math.max(1, places() - handed.size));
+        if (job === 'none') return [];
+        if (job !== 'other') {
+          handed.set(token, { lock: job.lock, claim: job.claim, placed: placeOnce(), isEnded: false });
+          const found: unknown[] = raw2NextJobData([job.fields, job.id, 0, 0]);
+          return found;
+        }
+        const theirs: unknown[] = await moveToActive(token, workerName);
+        if (theirs[0] !== null)
+          handed.set(token, { lock: token, claim: undefined, placed: () => undefined, isEnded: false });
+        return theirs;
+      };
+
+      // A worker that waits for the marker has heard that there are no more jobs.
+      // One that has no room leaves the marker to the others.
+      backend.waitForJob = async (timeout) => {
+        if (taken.mayHaveMore()) return MARKER;
+        const shut = taken.shut();
+        if (shut === 'nothing') {
+          const marker = await waitForJob(timeout);
+          if (marker) taken.noteMarker();
+          return marker;
+        }
+        const looksAgain = new AbortController();
+        const later = pause(LOOK_MS[shut], undefined, { signal: looksAgain.signal, ref: false });
+        await Promise.race([room.changed(), stopped.promise, later.catch(() => undefined)]);
+        looksAgain.abort();
+        return MARKER;
+      };
+
+      // `false`: BullMQ fetches no next job, so that each token is one job. The result is undefined, as the worker would take
+      // one without a job for an empty queue.
+      backend.moveToCompleted = async (job, value, keep, token) => {
+        const isEnded = handed.get(token)?.isEnded === true;
+        const finishedOn = isEnded
+          ? Date.now()
+          : (await moveToCompleted(job, value, keep, lockOf(token), false)).finishedOn;
+        forget(token);
+        return { result: undefined, finishedOn };
+      };
+
+      backend.moveToFailed = async (job, reason, keep, token, _fetchNext, fields) => {
+        const failing = moveToFailed(job, reason, keep, lockOf(token), false, fields);
+        const { finishedOn } = await failing.catch((error: unknown) => {
+          // Once Redis is back BullMQ asks again, under the same token.
+          if (!(error instanceof Error) || isNotConnectionError(error)) forget(token);
+          throw error;
+        });
+        forget(token);
+        return { result: undefined, finishedOn };
+      };
+
+      backend.extendLocks = async (ids, tokens, duration) => {
+        const open = ids.flatMap((id, index) => {
+          const token = tokens[index] ?? '';
+          return handed.get(token)?.isEnded === true ? [] : [{ id, lock: lockOf(token) }];
+        });
+        if (open.length === 0) return [];
+        return extendLocks(
+          open.map(({ id }) => id),
+          open.map(({ lock }) => lock),
+          duration,
+        );
+      };
+      return backend;
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import type { Queue, Worker } from 'bullmq';
+
+import type { ChatJob } from '../../shared/contracts/jobs.ts';
+import { isOutOfMemory } from '../../shared/redis/memory-watch.ts';
+import { isRefusal } from '../../shared/redis/retry-refused.ts';
+import type { MongoPath } from '../mongo-path.ts';
+
+/** Name of the jobs that a worker sends through its own queue. */
+export const CANARY = 'canary';
+
+export interface CanaryDeps {
+  queue: Pick<Queue<ChatJob>, 'add' | 'isPaused'>;
+  workerId: string;
+  everyMs: number;
+  /** The queue is paused by an operator: nothing passes, and nobody is stuck. */
+  onPaused: () => void;
+}
+
+/**
+ * Sends a job through the queue now and then: `isRunning()` is true even on a worker that is stuck. Returns what ends it.
+ */
+export function startCanary({ queue, workerId, everyMs, onPaused }: CanaryDeps): () => void {
+  let sent = 0;
+  let isSending = false;
+
+  async function send(): Promise<void> {
+    if (await queue.isPaused()) {
+      onPaused();
+      return;
+    }
+    sent += 1;
+    await queue.add(
+      CANARY,
+      { tenantId: '' },
+      { jobId: `canary-${workerId}-${sent}`, removeOnComplete: true, removeOnFail: true },
+    );
+  }
+
+  const timer = setInterval(() => {
+    // One that waits for Redis is sent once Redis is back: more of them would only add up.
+    if (isSending) return;
+    isSending = true;
+    send()
+      .catch(() => undefined)
+      .finally(() => (isSending = false));
+  }, everyMs);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+  };
+}
+
+const REST_MS = 1_000;
+const NEVER_CUT_OFF = { isCutOff: () => false, onCutOff: () => undefined };
+
+/**
+ * Pauses a worker for a second when Redis is too full to hand out a job, or takes no writes. Otherwise BullMQ would
+ * retry some hundred times per second and report each failure. So it does while this process is cut off from MongoDB, and
+ * others take the jobs, but for one that BullMQ waits for at that moment. Running jobs continue meanwhile.
+ */
+export function restWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff' | 'onCutOff'> = NEVER_CUT_OFF): void {
+  let timer: NodeJS.Timeout | undefined;
+
+  function restOn(): void {
+    timer = setTimeout(() => {
+      if (path.isCutOff() && worker.closing === undefined) {
+        restOn();
+        return;
+      }
+      timer = undefined;
+      // A failure is reported as an error of the worker.
+      if (worker.closing === undefined) void worker.resume();
+    }, REST_MS);
+    timer.unref();
+  }
+
+  async function rest(): Promise<void> {
+    if (timer !== undefined || worker.isPaused()) return;
+    restOn();
+    await worker.pause(true);
+  }
+
+  worker.on('error', (error) => {
+    if (isOutOfMemory(error) || isRefusal(error)) void rest();
+  });
+  path.onCutOff(() => void rest());
+}
+
+/** How busy a worker's queue is, measured from when its jobs begin and end. */
+export interface WorkMeter {
+  /** How many requests run. */
+  running(): number;
+  /** A job has arrived, perhaps a canary. */
+  note(): void;
+  /** A request begins; returns its start time, to be passed to `end`. */
+  begin(): number;
+  end(startedAt: number): void;
+  /** Milliseconds since a job arrived or a request ended; 0 while all `places` are taken. */
+  quietMs(places: number): number;
+  /** Milliseconds since the last request ended; 0 while one runs. */
+  idleMs(): number;
+  /** Average duration of the latest requests, or of the running ones so far, whichever is longer. */
+  meanMs(): number;
+}
+
+/** How much the latest request weighs in the mean. */
+const MEAN_WEIGHT = 0.05;
+
+export function createWorkMeter(): WorkMeter {
+  let lastWorkAt = performance.now();
+  let lastRequestAt = -Infinity;
+  let running = 0;
+  let meanMs = 0;
+  /** The sum of the start times of all running requests. */
+  let beginnings = 0;
+
+  return {
+    running: () => running,
+    note() {
+      lastWorkAt = performance.now();
+    },
+    begin() {
+      const startedAt = performance.now();
+      running += 1;
+      beginnings += startedAt;
+      return startedAt;
+    },
+    end(startedAt) {
+      running -= 1;
+      beginnings -= startedAt;
+      lastRequestAt = lastWorkAt = performance.now();
+      const tookMs = lastRequestAt - startedAt;
+      meanMs = meanMs === 0 ? tookMs : meanMs + (tookMs - meanMs) * MEAN_WEIGHT;
+    },
+    quietMs: (places) => (running >= places ? 0 : performance.now() - lastWorkAt),
+    idleMs: () => (running > 0 ? 0 : performance.now() - lastRequestAt),
+    meanMs: () => Math.max(meanMs, running === 0 ? 0 : performance.now() - beginnings / running),
+  };
+}
