@@ -11,14 +11,13 @@ import type { Request } from 'express';
 import { Redis } from 'ioredis';
 
 import { corkTurns } from '../../shared/redis/connection.ts';
-import { FLOOR_QUEUE } from './floor-message.ts';
-import type { FloorJob, FloorMessage } from './floor-message.ts';
+import type { FloorJob, FloorMessage } from './floor-worker.ts';
 
 const MODEL = 'mobius';
 
 const redisUrl = process.env['REDIS_URL'] ?? '';
 const redis = corkTurns(new Redis(redisUrl, { maxRetriesPerRequest: null }));
-const queue = new Queue<FloorJob>(FLOOR_QUEUE, { connection: redis });
+const queue = new Queue<FloorJob>('floor', { connection: redis });
 const subscriber = new Redis(redisUrl);
 const channel = `answers:${randomBytes(12).toString('hex')}`;
 const waiting = new Map<string, (message: FloorMessage) => void>();

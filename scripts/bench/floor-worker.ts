@@ -5,8 +5,25 @@ import { Redis } from 'ioredis';
 import { request } from 'undici';
 
 import { corkTurns } from '../../shared/redis/connection.ts';
-import { FLOOR_QUEUE } from './floor-message.ts';
-import type { FloorJob, FloorMessage } from './floor-message.ts';
+
+/** A message to the floor's ingress, as JSON. */
+export interface FloorMessage {
+  id: string;
+  /** A piece of a stream; together with `finishReason`, a whole answer. */
+  content?: string;
+  /** Only in a request's last message. */
+  finishReason?: string;
+  usage?: unknown;
+  /** The provider failed. */
+  failed?: true;
+}
+
+export interface FloorJob {
+  /** The channel on which the waiting ingress listens. */
+  channel: string;
+  stream: boolean;
+  body: { messages: unknown };
+}
 
 /** The default of the service's own setting. */
 const CONCURRENCY = Number(process.env['WORKER_CONCURRENCY'] ?? 512);
@@ -69,7 +86,7 @@ async function stream(id: string, job: FloorJob): Promise<void> {
 }
 
 const worker = new Worker<FloorJob>(
-  FLOOR_QUEUE,
+  'floor',
   async ({ id = '', data }) => {
     try {
       await (data.stream ? stream(id, data) : complete(id, data));

@@ -2,7 +2,31 @@ import { fork } from 'node:child_process';
 import { join } from 'node:path';
 
 import type { Supervisor } from '../harness/supervisor.ts';
-import type { LoadResult, LoadSpec } from './load-spec.ts';
+
+/** A message to the load generator. */
+export interface LoadSpec {
+  /** The whole URL to which every request is sent. */
+  url: string;
+  headers: Record<string, string>;
+  /** Clients take them in turn and keep theirs, because an entity may have only one request at a time. */
+  bodies: readonly string[];
+  mode: 'complete' | 'stream';
+  /** Each client has its own connection and sends its next request once it has read the last answer. */
+  clients: number;
+  seconds: number;
+}
+
+/** Its answer. */
+export interface LoadResult {
+  /** Correctly answered requests. */
+  answered: number;
+  perSecond: number;
+  /** All other requests, by error. */
+  errors: Record<string, number>;
+  latencyMs: { p50: number; p99: number };
+  /** Only for streams. */
+  firstTextMs: { p50: number; p99: number } | undefined;
+}
 
 export interface LoadGenerator {
   pid: number;

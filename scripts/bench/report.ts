@@ -1,173 +1,172 @@
-import type { CaseSummary } from './cases.ts';
-import { figure, formatTable } from './format-table.ts';
-import type { Mode } from './load-spec.ts';
-import type { RedisCost } from './run-case.ts';
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 
-/** What a report states besides the figures. */
-export interface Setting {
+import { format } from 'prettier';
+
+import { ROOT } from '../harness/program.ts';
+import { figure, formatTable, median } from './format-table.ts';
+
+/** For runs that are thrown away, and for profiles. */
+export const RESULTS_DIR = join(ROOT, 'bench-results');
+const KEPT_FILE = join(ROOT, 'docs', 'benchmarks', 'rivals.json');
+
+/** One case of one contender, run once; figures are per request or for the whole run. */
+export interface Run {
+  kase: string;
+  contender: string;
+  answered: number;
+  errors: number;
+  figures: Record<string, number>;
+  /** The share of all cores taken by programs outside the benchmark, 0 to 1. */
+  othersShare: number;
+}
+
+interface Spread {
+  median: number;
+  min: number;
+  max: number;
+}
+
+/** A contender's figures in a case, over all rounds that count. */
+interface Summary extends Omit<Run, 'figures' | 'othersShare'> {
+  figures: Record<string, Spread>;
+  rounds: number;
+  /** Rounds that do not count, because the machine was busy with something else. */
+  discarded: number;
+}
+
+export interface BenchResult {
+  cases: { name: string; title: string }[];
+  summaries: Summary[];
   rounds: number;
   seconds: number;
-  mongo: string;
-  nodeVersion: string;
-  machine: string;
+  /** Whether every request that Parley answered is in its ledger. */
+  isBooked: boolean;
+  /** Systems that could not be started, and why. */
+  absent: Record<string, string>;
+  /** Runs that failed. */
+  failures: { kase: string; contender: string; round: number; why: string }[];
 }
 
-export interface Checks {
-  /** By error; empty if every request was answered. */
-  errors: Record<string, number>;
-  answered: number;
-  ledgerEntries: number;
-  /** Text chunks in one stream, for every system that is compared. */
-  chunks: Record<string, number>;
-  /** Whether all systems sent the same text, complete and streamed. */
-  sameText: boolean;
-}
+/** A round in which other programs took more than this does not count. */
+const OTHERS_SHARE_MAX = 0.05;
+const COLUMNS: readonly (readonly [title: string, figure: string])[] = [
+  ['a second', 'perSecond'],
+  ['p50 ms', 'p50Ms'],
+  ['p99 ms', 'p99Ms'],
+  ['first text added p50', 'firstTextAddedP50Ms'],
+  ['first text added p99', 'firstTextAddedP99Ms'],
+  ['CPU-ms', 'cpuMs'],
+  ['MB', 'memoryMb'],
+];
+/** All others are compared with the first of these that takes part. */
+const COMPARED_WITH = ['portkey', 'floor'];
 
-const PROCESSES = ['ingress', 'worker', 'Redis', 'MongoDB'] as const;
-const TITLES: Record<Mode, string> = {
-  complete: 'Complete answers (POST /chat)',
-  stream: 'Streams of 40 chunks (POST /chat/stream)',
-};
-const COMMANDS_SHOWN = 8;
-/** Above this share, the machine was busy with something else, which distorts the figures. */
-const OTHERS_SHARE_MAX = 0.1;
-
-export function renderReport(
-  setting: Setting,
-  summaries: readonly CaseSummary[],
-  redisCosts: readonly RedisCost[],
-  checks: Checks,
-): string {
-  const modes = [...new Set(summaries.map(({ mode }) => mode))];
-  const sections = modes.map((mode) => {
-    const ofMode = summaries.filter((summary) => summary.mode === mode);
-    return [TITLES[mode], '', ...speedTable(ofMode)];
+/** If every round was disturbed, all of them count, and `discarded` is their number. */
+export function summarise(runs: readonly Run[]): Summary {
+  const [first] = runs;
+  if (first === undefined) throw new Error('There is no run to summarise.');
+  const quiet = runs.filter(({ othersShare }) => othersShare <= OTHERS_SHARE_MAX);
+  const counted = quiet.length === 0 ? runs : quiet;
+  const names = [...new Set(counted.flatMap(({ figures }) => Object.keys(figures)))];
+  const figures = names.map((name) => {
+    const values = counted.flatMap((run) => run.figures[name] ?? []);
+    return [name, { median: median(values), min: Math.min(...values), max: Math.max(...values) }] as const;
   });
-  return [
-    ['', ...introduction(setting)],
-    ...sections,
-    ['Peak memory (MB, resident) and share of all cores', '', ...machineTable(summaries)],
-    redisLines(redisCosts),
-    [...warnings(summaries), ...checkLines(checks)],
-  ]
-    .map((lines) => lines.join('\n'))
-    .join('\n\n');
+  return {
+    kase: first.kase,
+    contender: first.contender,
+    answered: runs.reduce((sum, { answered }) => sum + answered, 0),
+    errors: runs.reduce((sum, { errors }) => sum + errors, 0),
+    figures: Object.fromEntries(figures),
+    rounds: counted.length,
+    discarded: runs.length - quiet.length,
+  };
 }
 
-function introduction({ rounds, seconds, mongo, nodeVersion, machine }: Setting): string[] {
-  return [
-    `Medians of ${rounds} round${rounds === 1 ? '' : 's'}, each run ${seconds} s after a warm-up, one ingress and one worker.`,
-    `MongoDB: ${mongo}. Redis: one of its own for each system, AOF everysec. ${nodeVersion}, ${machine}.`,
-    'The floor: the least Express + BullMQ + pub/sub program that answers the same requests, with none of the features.',
-    'CPU-ms are per answered request, until it is in the ledger; neither the provider nor the load generator is in the total.',
-    'Parley logs as by default: one line a request, into a file.',
-  ];
+export function isFine({ isBooked, failures, summaries }: BenchResult): boolean {
+  return isBooked && failures.length === 0 && summaries.every(({ errors }) => errors === 0);
 }
 
-function speedTable(summaries: readonly CaseSummary[]): string[] {
-  const isStream = summaries[0]?.mode === 'stream';
-  const processes = PROCESSES.filter((name) => summaries.some(({ cpuMsPerRequest }) => name in cpuMsPerRequest));
-  const header = [
-    ...['clients', 'system', 'req/s', 'p50 ms', 'p99 ms'],
-    ...(isStream ? ['1st chunk p50 ms'] : []),
-    ...processes.map((name) => `${name} CPU-ms`),
-    'total CPU-ms',
-    'errors',
-  ];
-  const rowOf = (summary: CaseSummary) => [
-    String(summary.clients),
-    summary.system,
-    figure(summary.requestsPerSecond),
-    figure(summary.latencyP50Ms),
-    figure(summary.latencyP99Ms),
-    ...(isStream ? [figure(summary.firstChunkP50Ms)] : []),
-    ...processes.map((name) => figure(summary.cpuMsPerRequest[name])),
-    figure(summary.pipelineCpuMsPerRequest),
-    String(Object.values(summary.errors).reduce((sum, count) => sum + count, 0)),
-  ];
-  const clients = [...new Set(summaries.map((summary) => summary.clients))];
-  const rows = clients.flatMap((count) => {
-    const floor = summaries.find((summary) => summary.clients === count && summary.system === 'floor');
-    const parley = summaries.find((summary) => summary.clients === count && summary.system === 'parley');
-    const pair = [floor, parley].flatMap((summary) => (summary === undefined ? [] : [rowOf(summary)]));
-    return floor === undefined || parley === undefined ? pair : [...pair, ratioRow(floor, parley, isStream, processes)];
+export function renderReport(result: BenchResult): string {
+  const { cases, summaries, rounds, seconds, isBooked, absent, failures } = result;
+  const sections = cases.flatMap(({ name, title }) => {
+    const rows = summaries.filter(({ kase }) => kase === name);
+    return rows.length === 0 ? [] : ['', `### ${title}`, '', ...caseTable(rows), '', ...processLines(rows)];
   });
-  return formatTable(header, rows);
-}
-
-function ratioRow(
-  floor: CaseSummary,
-  parley: CaseSummary,
-  isStream: boolean,
-  processes: readonly (typeof PROCESSES)[number][],
-): string[] {
-  const ratio = (of: (summary: CaseSummary) => number | undefined) =>
-    figure((of(parley) ?? NaN) / (of(floor) ?? NaN)).replace(/^(?=\d)/, 'x');
-  return [
-    '',
-    'parley/floor',
-    ratio((summary) => summary.requestsPerSecond),
-    ratio((summary) => summary.latencyP50Ms),
-    ratio((summary) => summary.latencyP99Ms),
-    ...(isStream ? [ratio((summary) => summary.firstChunkP50Ms)] : []),
-    ...processes.map((name) => ratio((summary) => summary.cpuMsPerRequest[name])),
-    ratio((summary) => summary.pipelineCpuMsPerRequest),
-    '',
-  ];
-}
-
-function machineTable(summaries: readonly CaseSummary[]): string[] {
-  const percent = (share: number) => `${(share * 100).toFixed(0)} %`;
-  const header = [
-    ...['mode', 'system', 'clients'],
-    ...PROCESSES.map((name) => `${name} MB`),
-    ...['pipeline', 'provider', 'generator', 'others'],
-  ];
-  const rows = summaries.map(({ mode, system, clients, peakMb, cpuShare }) => [
-    mode,
-    system,
-    String(clients),
-    ...PROCESSES.map((name) => (peakMb[name] === undefined ? '-' : peakMb[name].toFixed(0))),
-    ...[cpuShare.pipeline, cpuShare.provider, cpuShare.generator, cpuShare.others].map(percent),
-  ]);
-  return formatTable(header, rows);
-}
-
-function redisLines(costs: readonly RedisCost[]): string[] {
-  const header = ['mode', 'system', 'bytes left', 'commands', 'the most frequent ones'];
-  const rows = costs.map(({ mode, system, bytesPerRequest, commandsPerRequest }) => {
-    const commands = Object.entries(commandsPerRequest);
-    const all = commands.reduce((sum, [, count]) => sum + count, 0);
-    const frequent = commands.slice(0, COMMANDS_SHOWN).map(([name, count]) => `${name} ${figure(count)}`);
-    return [mode, system, bytesPerRequest.toFixed(0), figure(all), frequent.join(', ')];
-  });
-  return [
-    'Redis for one request: bytes left right after it (streams are kept 15 minutes, entries of limits a minute), commands',
-    '(those inside scripts included)',
-    '',
-    ...formatTable(header, rows, [0, 1, header.length - 1]),
-  ];
-}
-
-function warnings(summaries: readonly CaseSummary[]): string[] {
-  const worst = Math.max(...summaries.map(({ cpuShare }) => cpuShare.others));
-  if (worst <= OTHERS_SHARE_MAX) return [];
-  return [
-    `Warning: programs that do not belong to the benchmark took up to ${(worst * 100).toFixed(0)} % of all cores.`,
-  ];
-}
-
-export function isFine({ errors, answered, ledgerEntries, sameText }: Checks): boolean {
-  return Object.keys(errors).length === 0 && answered === ledgerEntries && sameText;
-}
-
-function checkLines({ errors, answered, ledgerEntries, chunks, sameText }: Checks): string[] {
-  const counts = Object.entries(chunks).map(([system, count]) => `${count} chunks of text from ${system}`);
-  const kinds = Object.entries(errors).map(([what, count]) => `${count} times "${what}"`);
+  const errors = summaries.reduce((sum, summary) => sum + summary.errors, 0);
+  const disturbed = summaries.filter(({ discarded }) => discarded > 0).length;
   const verdict = (passed: boolean) => (passed ? 'PASS' : 'FAIL');
+  const share = `${OTHERS_SHARE_MAX * 100} % CPU`;
   return [
-    `${verdict(sameText)}  the same text comes complete and streamed (a stream: ${counts.join(', ')})`,
-    `${verdict(kinds.length === 0)}  every request was answered${kinds.length === 0 ? '' : `: ${kinds.join(', ')}`}`,
-    `${verdict(answered === ledgerEntries)}  Parley answered ${answered} requests and its ledger has ${ledgerEntries} entries`,
-  ];
+    `\nMedians of ${rounds} rounds of ${seconds} s; CPU-ms per answer and MB are those of all processes of a contender,`,
+    'stores included, until what it answered is booked.',
+    ...sections,
+    '',
+    ...(disturbed === 0
+      ? []
+      : [`Warning: in ${disturbed} rows rounds were disturbed: others took more than ${share}.`]),
+    ...Object.entries(absent).map(([name, why]) => `Absent: ${name}: ${why}`),
+    ...failures.map(({ kase, contender, round, why }) => `FAIL  ${contender}, ${kase}, round ${round}: ${why}`),
+    `${verdict(errors === 0)}  every request was answered${errors === 0 ? '' : `, but for ${errors}`}`,
+    `${verdict(isBooked)}  every request that Parley answered is in its ledger`,
+  ].join('\n');
+}
+
+function caseTable(rows: readonly Summary[]): string[] {
+  const columns = COLUMNS.filter(([, name]) => rows.some(({ figures }) => name in figures));
+  const rival = COMPARED_WITH.map((name) => rows.find(({ contender }) => contender === name)).find(Boolean);
+  const ratio = ({ figures }: Summary, name: string) =>
+    figure((figures[name]?.median ?? NaN) / (rival?.figures[name]?.median ?? NaN));
+  const compared = rival === undefined || rows.length === 1 ? [] : [`speed / ${rival.contender}`, 'CPU'];
+  return formatTable(
+    ['', ...columns.map(([title]) => title), ...compared],
+    rows.map((row) => [
+      row.contender,
+      ...columns.map(([, name]) => figure(row.figures[name]?.median)),
+      ...(compared.length === 0 ? [] : [ratio(row, 'perSecond'), ratio(row, 'cpuMs')]),
+    ]),
+  );
+}
+
+/** The least and the most CPU time of a contender's rounds, and the part of each of its processes. */
+function processLines(rows: readonly Summary[]): string[] {
+  return rows.flatMap(({ contender, figures }) => {
+    const names = Object.keys(figures).flatMap((name) => (name.startsWith('cpuMs ') ? name.slice(6) : []));
+    const { cpuMs: all } = figures;
+    if (names.length < 2 || all === undefined) return [];
+    const parts = names.map((name) => {
+      const [cpu, memory] = [figures[`cpuMs ${name}`]?.median, figures[`memoryMb ${name}`]?.median];
+      return `${name} ${figure(cpu)} CPU-ms, ${figure(memory)} MB`;
+    });
+    return [`- ${contender}: ${figure(all.min)} to ${figure(all.max)} CPU-ms; ${parts.join('; ')}`];
+  });
+}
+
+/** Shortens numbers, because people read the file too. Counts stay as they are. */
+function shorten(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+}
+
+/** Writes the result as JSON. Returns the file's name. */
+export async function saveResult(startedAt: Date, isKept: boolean, result: BenchResult): Promise<string> {
+  const file = isKept ? KEPT_FILE : join(RESULTS_DIR, `${startedAt.toISOString().replaceAll(':', '')}.json`);
+  await mkdir(join(file, '..'), { recursive: true });
+  const git = promisify(execFile)('git', ['rev-parse', '--short', 'HEAD'], { cwd: ROOT });
+  const run = {
+    startedAt: startedAt.toISOString(),
+    commit: await git.then(
+      ({ stdout }) => stdout.trim(),
+      () => 'unknown',
+    ),
+    nodeVersion: process.version,
+    machine: `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown processor'})`,
+  };
+  // The style that `npm run check` demands of every file of the repository.
+  const text = await format(JSON.stringify({ ...run, ...result }, shorten), { printWidth: 120, parser: 'json' });
+  await writeFile(file, text);
+  return file;
 }

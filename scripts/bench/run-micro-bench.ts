@@ -10,9 +10,8 @@ import { runProviderCall } from '../../workers/pipeline/run-provider-call.ts';
 import type { ProviderCallInput } from '../../workers/pipeline/run-provider-call.ts';
 import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { superviseProvider } from '../harness/supervise-provider.ts';
-import { median } from './cases.ts';
-import { figure, formatTable } from './format-table.ts';
-import { SENTENCE, textOf } from './sample-text.ts';
+import { SENTENCE, textOf } from './bench-cases.ts';
+import { figure, formatTable, median } from './format-table.ts';
 
 /** One step of a request, run alone in this process. */
 interface Piece {
@@ -132,6 +131,6 @@ export async function runMicroBench(
     name,
     ...[median(values), Math.min(...values), Math.max(...values)].map(figure),
   ]);
-  print(['', ...formatTable(['step', 'CPU µs, median', 'min', 'max'], rows, [0])].join('\n'));
+  print(['', ...formatTable(['step', 'CPU µs, median', 'min', 'max'], rows)].join('\n'));
   return 0;
 }

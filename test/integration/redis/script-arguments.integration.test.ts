@@ -61,8 +61,3 @@ it.each(TASKS)(
   },
   60_000,
 );
-
-it('a script that npm does not start says how it is called, too', async () => {
-  const { code, stdout } = await run(join(ROOT, 'scripts', 'screenshots.ts'), '--help');
-  expect([code, stdout]).toEqual([0, 'node scripts/screenshots.ts [PROGRAM]\n']);
-});

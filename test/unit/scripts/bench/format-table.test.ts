@@ -1,14 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { figure, formatTable } from '../../../../scripts/bench/format-table.ts';
+import { figure, formatTable, median } from '../../../../scripts/bench/format-table.ts';
 
 describe('formatTable', () => {
-  it('makes every column as wide as its longest cell', () => {
-    expect(formatTable(['a', 'system', 'req/s'], [['1', 'floor', '1234567']])).toEqual([
-      'a  system    req/s',
-      '-  ------  -------',
-      '1  floor   1234567',
+  it('makes every column of the Markdown as wide as its longest cell', () => {
+    expect(formatTable(['system', 'req/s'], [['floor', '1234567']])).toEqual([
+      '| system |   req/s |',
+      '| ------ | ------: |',
+      '| floor  | 1234567 |',
     ]);
+  });
+});
+
+describe('median', () => {
+  it('is the mean of the middle two of an even number of values', () => {
+    expect([median([3, 1, 2]), median([400, 500])]).toEqual([2, 450]);
   });
 });
 
