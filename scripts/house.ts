@@ -31,11 +31,11 @@ const LIMITS = {
   'uses of Pick': { limit: 462, goal: 150 },
   'comments that begin with What, Who, Nothing, Nobody, As': { limit: 297, goal: 40 },
   decisions: { limit: 94, goal: 25 },
-  'words of Markdown': { limit: 141_000, goal: 45_000 },
+  'words of Markdown': { limit: 123_000, goal: 45_000 },
   'words of the README': { limit: 1_500, goal: 900 },
-  'lines of scripts': { limit: 13_700, goal: 8_000 },
+  'lines of scripts': { limit: 9_500, goal: 8_000 },
   'lines of tests': { limit: 75_100, goal: 60_000 },
-  'npm packages (without those of one platform)': { limit: 720, goal: 600 },
+  'npm packages (without those of one platform)': { limit: 718, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;
 

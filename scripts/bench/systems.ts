@@ -23,7 +23,7 @@ import type { LoadSpec } from './load.ts';
 import type { Target } from './options.ts';
 
 /** The calls of a contender in one case. */
-export type Ask = Pick<LoadSpec, 'url' | 'headers' | 'bodies'> & {
+type Ask = Pick<LoadSpec, 'url' | 'headers' | 'bodies'> & {
   /** How many requests were answered to prepare the load. */
   prepared?: number;
 };

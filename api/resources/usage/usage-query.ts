@@ -32,7 +32,7 @@ function bucketEnd(timeMs: number, width: BucketWidth): number {
 }
 
 /** The start of the calendar month (UTC) that contains a time. */
-export function monthStart(timeMs: number): number {
+function monthStart(timeMs: number): number {
   const date = new Date(timeMs);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
