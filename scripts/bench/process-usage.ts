@@ -1,6 +1,5 @@
+import { readFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
-
-import pidusage from 'pidusage';
 
 /** What one process used while something ran. */
 interface ProcessUsage {
@@ -22,10 +21,10 @@ const SAMPLE_MS = 200;
 export async function usageDuring<T>(pids: Record<string, number>, act: () => Promise<T>): Promise<UsageDuring<T>> {
   const names = Object.keys(pids);
   const before = await readProcesses(pids);
-  const peaks = new Map(names.map((name) => [name, before[name]?.memory ?? 0]));
+  const peaks = new Map(names.map((name) => [name, before.get(name)?.peakBytes ?? 0]));
   const sample = async () => {
     const now = await readProcesses(pids);
-    for (const name of names) peaks.set(name, Math.max(peaks.get(name) ?? 0, now[name]?.memory ?? 0));
+    for (const name of names) peaks.set(name, Math.max(peaks.get(name) ?? 0, now.get(name)?.peakBytes ?? 0));
     return now;
   };
   const timer = setInterval(() => {
@@ -42,7 +41,7 @@ export async function usageDuring<T>(pids: Record<string, number>, act: () => Pr
     const byProcess = Object.fromEntries(
       names.map((name) => [
         name,
-        { cpuMs: (after[name]?.ctime ?? 0) - (before[name]?.ctime ?? 0), peakBytes: peaks.get(name) ?? 0 },
+        { cpuMs: (after.get(name)?.cpuMs ?? 0) - (before.get(name)?.cpuMs ?? 0), peakBytes: peaks.get(name) ?? 0 },
       ]),
     );
     return { result, elapsedMs, byProcess, machineCpuMs };
@@ -51,14 +50,23 @@ export async function usageDuring<T>(pids: Record<string, number>, act: () => Pr
   }
 }
 
-async function readProcesses(pids: Record<string, number>): Promise<Record<string, pidusage.Status>> {
-  const byPid = await pidusage(Object.values(pids));
-  return Object.fromEntries(
-    Object.entries(pids).flatMap(([name, pid]) => {
-      const stat = byPid[pid];
-      return stat === undefined ? [] : [[name, stat]];
-    }),
-  );
+/** Linux counts CPU time in hundredths of a second, for every architecture. */
+const MS_PER_TICK = 10;
+
+async function readProcesses(pids: Record<string, number>): Promise<Map<string, ProcessUsage>> {
+  const usages = Object.entries(pids).map(async ([name, pid]) => {
+    const [stat, status] = await Promise.all(
+      ['stat', 'status'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8')),
+    );
+    // The second field is the program's name in brackets and may itself hold spaces and brackets.
+    const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
+    const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(status ?? '')?.[1] ?? 0);
+    return [
+      name,
+      { cpuMs: (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK, peakBytes: kilobytes * 1024 },
+    ] as const;
+  });
+  return new Map(await Promise.all(usages));
 }
 
 function machineBusyMs(): number {

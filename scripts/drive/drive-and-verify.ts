@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 
 import type { AdminApi } from '../harness/admin-api.ts';
+import type { RequestDetail } from '../simulated-provider/stats.ts';
 import { openAccount, RATES_BY_DEFAULT } from './account.ts';
 import type { Account } from './account.ts';
 import { createChatClient } from './chat-client.ts';
-import { createProgress } from './progress.ts';
-import { readProviderBook } from './provider-book.ts';
 import type { Conversation } from './read-conversations.ts';
 import { runDrive } from './send-conversations.ts';
 import type { TurnRecord } from './send-conversations.ts';
@@ -20,7 +19,7 @@ import {
   providerCredits,
   renderChecks,
 } from './verify.ts';
-import type { Check } from './verify.ts';
+import type { Check, ProviderBook } from './verify.ts';
 
 export interface Drive {
   conversations: readonly Conversation[];
@@ -45,6 +44,9 @@ export interface DriveReport {
   /** Whether every request was sent and answered, and every check passed. */
   passed: boolean;
 }
+
+/** How often a line says how far the drive is. */
+const PROGRESS_MS = 5_000;
 
 /** Runs a whole drive: progress, summary and, on request, verification. Prints as it goes. */
 export async function drive(options: Drive): Promise<DriveReport> {
@@ -81,8 +83,11 @@ async function assertReachable(url: string): Promise<void> {
 }
 
 async function send({ conversations, url, key, signal, print, ...options }: Drive): Promise<TurnRecord[]> {
-  const total = conversations.reduce((sum, { turns }) => sum + turns.length, 0);
-  const progress = createProgress(total, print, process.stderr.isTTY);
+  let planned = conversations.reduce((sum, { turns }) => sum + turns.length, 0);
+  let [done, failed, waits] = [0, 0, 0];
+  const progress = setInterval(() => {
+    print(`drive | ${done} of ${planned} requests, ${failed} failed, ${waits} times told to wait (429)`);
+  }, PROGRESS_MS);
   const client = createChatClient(url, key);
   try {
     return await runDrive({
@@ -93,14 +98,19 @@ async function send({ conversations, url, key, signal, print, ...options }: Driv
       model: options.model,
       concurrency: options.concurrency,
       onTurn: ({ turn, turns, error }) => {
-        progress.add(error !== undefined);
-        if (error !== undefined) progress.skip(turns - turn);
+        done += 1;
+        if (error === undefined) return;
+        failed += 1;
+        // The rest of the conversation is not sent.
+        planned -= turns - turn;
       },
-      onWait: progress.wait,
+      onWait: () => {
+        waits += 1;
+      },
       signal,
     });
   } finally {
-    progress.stop();
+    clearInterval(progress);
     await client.close();
   }
 }
@@ -117,10 +127,7 @@ async function verify(
   rates: RatesByTier,
   charged: number,
 ): Promise<Check[]> {
-  const book = await readProviderBook(
-    providerUrl,
-    records.map(({ requestId }) => requestId),
-  );
+  const book = await readProviderBook(providerUrl, records);
   return [
     checkAnswered(records, planned),
     checkUnflagged(records),
@@ -128,4 +135,16 @@ async function verify(
     checkHistory(records, book),
     checkCharged(charged, providerCredits(records, book, rates)),
   ];
+}
+
+/** Asks the simulated provider what it knows about these requests: `GET /stats/requests/{id}`. */
+async function readProviderBook(providerUrl: string, records: readonly TurnRecord[]): Promise<ProviderBook> {
+  const book = new Map<string, RequestDetail | undefined>();
+  for (const { requestId } of records) {
+    const response = await fetch(`${providerUrl}/stats/requests/${encodeURIComponent(requestId)}`);
+    const text = await response.text();
+    // The simulated provider's own type.
+    book.set(requestId, response.status === 200 ? (JSON.parse(text) as RequestDetail) : undefined);
+  }
+  return book;
 }
