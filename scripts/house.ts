@@ -31,11 +31,11 @@ const LIMITS = {
   'uses of Pick': { limit: 462, goal: 150 },
   'comments that begin with What, Who, Nothing, Nobody, As': { limit: 291, goal: 40 },
   decisions: { limit: 25, goal: 25 },
-  'words of Markdown': { limit: 67_100, goal: 45_000 },
-  'words of the README': { limit: 1_480, goal: 900 },
+  'words of Markdown': { limit: 66_100, goal: 45_000 },
+  'words of the README': { limit: 900, goal: 900 },
   'lines of scripts': { limit: 9_500, goal: 8_000 },
   'lines of tests': { limit: 74_300, goal: 60_000 },
-  'npm packages (without those of one platform)': { limit: 714, goal: 600 },
+  'npm packages (without those of one platform)': { limit: 710, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;
 
