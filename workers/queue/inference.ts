@@ -72,6 +72,8 @@ const TIMINGS: InferenceTimings = { lockMs: 10_000, stallCheckMs: 3_000, canaryM
 /** Long enough for a job that was being fetched when the worker began to stop to have started. */
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
+/** A job that was found without a lock so often may have taken its workers with it, so its request is ended. */
+const STALLS_MAX = 2;
 
 /** Resolves once nothing has run for a while; rejects when `signal` aborts. */
 async function untilIdle(running: () => number, signal: AbortSignal): Promise<void> {
@@ -147,7 +149,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       const { tenantId } = parseJob(queueName, job.data);
       const startedAt = meter.begin();
       try {
-        return await run(job, { shard, requestId: job.id, tenantId, fence: job.attemptsStarted }, startedAt);
+        const endOnly = job.stalledCounter >= STALLS_MAX;
+        return await run(job, { shard, requestId: job.id, tenantId, fence: job.attemptsStarted, endOnly }, startedAt);
       } finally {
         meter.end(startedAt);
       }
@@ -158,7 +161,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       concurrency: deps.concurrency,
       lockDuration: timings.lockMs,
       stalledInterval: timings.stallCheckMs,
-      maxStalledCount: 1,
+      // BullMQ would fail the job, whose request may well be answered: only the request's lease tells (claim.ts).
+      maxStalledCount: Number.MAX_SAFE_INTEGER,
       removeOnComplete: { count: 0 },
       removeOnFail: JOBS[queueName].removeOnFail,
     },

@@ -148,16 +148,16 @@ describe('a job', () => {
     expect(deliveries('req_1')).toMatchObject([{ fence: 2 }]);
   });
 
-  it('that takes two workers with it is given up without being run: the sweep ends its request', async () => {
+  it('that takes two workers with it is not run again: its next delivery only ends the request', async () => {
     await add('req_1');
     await takeAndDie();
     await waitForReturn('req_1');
     await takeAndDie();
     startWorker();
 
-    await waitForState('req_1', 'failed');
+    await waitForEnd('req_1');
 
-    expect(delivered).toEqual([]);
+    expect(delivered).toMatchObject([{ fence: 3, endOnly: true }]);
   });
 
   it('that fails is not tried again by the queue', async () => {
@@ -185,6 +185,21 @@ describe('a lost lock', () => {
     expect(deliveries('req_1').map(({ fence }) => fence)).toEqual([1, 2]);
     expect(lost).toContain('req_1');
     end.resolve(undefined);
+  });
+
+  it('does not fail the job, however often it happens: its request may be answered', async () => {
+    const end = Promise.withResolvers<undefined>();
+    runPipeline = () => end.promise;
+    startWorker();
+    await add('req_1');
+    await waitForDeliveries('req_1', 1);
+    await lab.redis.hset(lab.keys.job('interactive', 'req_1'), 'stc', 1);
+
+    await lab.redis.del(`${lab.keys.job('interactive', 'req_1')}:lock`);
+    await waitForDeliveries('req_1', 2);
+    end.resolve(undefined);
+
+    await waitForEnd('req_1');
   });
 });
 
