@@ -42,6 +42,7 @@ export interface BatchLeader {
 export async function openLeader(
   { mongo, redis, keyspace, log }: TestService,
   clock: Clock = systemClock,
+  hasReconnectedRecently: (shard: number, withinMs?: number) => boolean = () => false,
 ): Promise<BatchLeader> {
   const key = Buffer.alloc(32, 7);
   const routing = await createRoutingCache({
@@ -89,7 +90,7 @@ export async function openLeader(
     accountStore: createAccountStore(redis, keyspace),
     pseudonyms: createPseudonyms(key),
     events: { publish: () => Promise.resolve() },
-    hasReconnectedRecently: () => false,
+    hasReconnectedRecently,
     requestTimeoutMs: LIMITS.requestTimeoutMs,
     retentionMs: LIMITS.retentionMs,
     clock,

@@ -15,11 +15,13 @@ import type { OpenBatch } from './open-batch.ts';
 
 export interface CloseBatchDeps {
   work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'reopened' | 'finish' | 'close'>;
-  admissions: Pick<AdmissionStore, 'void' | 'disown'>;
+  admissions: Pick<AdmissionStore, 'void' | 'voidForGood' | 'disown'>;
   queue: Pick<BatchQueue, 'close'>;
   lines: Pick<ReadLines, 'more'>;
   events: Pick<EventSink, 'publish'>;
   recentWrites: Pick<RecentWrites, 'note'>;
+  /** Whether the shard's Redis came back within this time. */
+  hasReconnectedRecently: (shard: number, withinMs: number) => boolean;
   clock: Clock;
   log: Pick<Logger, 'error'>;
 }
@@ -36,10 +38,15 @@ const NOT_RUN: Record<Closing, ErrorDetail> = {
 
 /** Ids alone; each page is searched for among all lines that wait, and the shard's other batches wait until all are read. */
 const CLOSING_PAGE = 1_000;
+/** By then the slowest worker is connected again, and has put back what it runs. */
+const WORKERS_BACK_MS = 30_000;
+
+/** A worker has the line, or has ended it. */
+const isRun = (state: string) => state === 'running' || state === 'done';
 
 /** Ends a batch when all its lines have ended, when its tenant has cancelled it, or when it has expired. */
 export function createCloseBatch(deps: CloseBatchDeps) {
-  const { work, admissions, queue, lines, events, recentWrites, clock, log } = deps;
+  const { work, admissions, queue, lines, events, recentWrites, hasReconnectedRecently, clock, log } = deps;
 
   function closingOf({ row }: OpenBatch): Closing | undefined {
     if (row.status === 'cancelling') return 'cancelled';
@@ -51,12 +58,14 @@ export function createCloseBatch(deps: CloseBatchDeps) {
     const { tenantId, shard, keyId, _id: batchId } = batch.row;
     // First of all: from now on Redis admits no line of the batch, even if a former leader still sends one.
     await queue.close(shard, batchId);
+    // Redis may have lost that it has admitted a line, and a worker that runs it may be on its way back.
+    const mayRun = hasReconnectedRecently(shard, WORKERS_BACK_MS);
     rewind(batch);
     while (!batch.isRead) {
       batch.ready = [];
       batch.later = [];
       await keepLead();
-      await lines.more(batch, CLOSING_PAGE);
+      await lines.more(batch, CLOSING_PAGE, mayRun);
     }
     batch.ready = [];
     batch.later = [];
@@ -64,10 +73,14 @@ export function createCloseBatch(deps: CloseBatchDeps) {
     const takenOut = new Map<number, string>();
     for (const [index, { requestId }] of batch.inFlight) {
       const state = await admissions.void(requestId, owner);
-      if (state !== 'running' && state !== 'done') takenOut.set(index, requestId);
+      if (!isRun(state)) takenOut.set(index, requestId);
     }
     // Throws if Redis was away meanwhile: it may have lost the end of a line, which its worker is about to replay.
     await keepLead();
+    for (const [index, requestId] of mayRun ? takenOut : []) {
+      // Until then whoever has the end of a line may put it back (void.lua).
+      if (isRun(await admissions.voidForGood(requestId, owner, LOST))) takenOut.delete(index);
+    }
     for (const [index, requestId] of takenOut) {
       batch.inFlight.delete(index);
       // If Redis later loses this void, it would run the line, whose result says that it did not run.

@@ -69,7 +69,7 @@ export interface DispatcherDeps {
   watch: Pick<ProviderWatch, 'isDown'>;
   leases: Pick<LeaderLease, 'hold' | 'renew' | 'release'>;
   /** The shard's Redis came back a moment ago, and workers may still be replaying what it had lost. */
-  hasReconnectedRecently: (shard: number) => boolean;
+  hasReconnectedRecently: (shard: number, withinMs?: number) => boolean;
   clock: Clock;
   log: Logger;
 }
@@ -169,7 +169,7 @@ export interface OpenDispatcherDeps extends OpenSendLineDeps, Omit<OpenWatchDeps
   queues: ChatQueues;
   leases: LeaderLease;
   events: Pick<EventSink, 'publish'>;
-  hasReconnectedRecently: (shard: number) => boolean;
+  hasReconnectedRecently: (shard: number, withinMs?: number) => boolean;
   /** How long an answer is kept for its reader. */
   retentionMs: number;
 }
@@ -185,7 +185,7 @@ function openProviderWatch({ routing, breakers, telemetry, log }: OpenWatchDeps)
 
 /** Puts together what runs batches: see dispatcher.ts for what it does. */
 export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
-  const { mongo, redis, keyspace, queues, admissions, leases, events, recentWrites, hasReconnectedRecently } = deps;
+  const { mongo, redis, keyspace, queues, admissions, leases, recentWrites, hasReconnectedRecently } = deps;
   const { retentionMs, clock, log } = deps;
   const work = createBatchWorkRepository(mongo);
   const queue = createBatchQueue(redis, keyspace);
@@ -217,7 +217,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       log,
     }),
     queue,
-    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock, log }),
+    closeBatch: createCloseBatch({ ...deps, work, queue, lines }),
     watch,
     leases,
     hasReconnectedRecently,

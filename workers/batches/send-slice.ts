@@ -57,11 +57,12 @@ export function createReadLines({ work, queue, failedTries }: ReadLinesDeps) {
     }
   }
 
-  async function placeAll(batch: OpenBatch, lines: readonly WaitingLine[]): Promise<void> {
-    const states = await queue.states(
+  async function placeAll(batch: OpenBatch, lines: readonly WaitingLine[], mayRun = false): Promise<void> {
+    const known = await queue.states(
       batch.row.shard,
       lines.map(({ requestId }) => requestId),
     );
+    const states = mayRun ? known.map((state) => state ?? 'running') : known;
     await endFailedTries(
       batch,
       lines.filter((_line, index) => isUnsent(states[index])),
@@ -70,14 +71,14 @@ export function createReadLines({ work, queue, failedTries }: ReadLinesDeps) {
   }
 
   return {
-    /** Reads the next page, of so many lines, if lines run short. */
-    async more(batch: OpenBatch, page = PAGE): Promise<void> {
+    /** Reads the next page, of so many lines, if lines run short. `mayRun`: lines that Redis does not know count as in flight. */
+    async more(batch: OpenBatch, page = PAGE, mayRun = false): Promise<void> {
       if (batch.isRead || batch.ready.length >= READY_MIN || batch.later.length >= LATER_MAX) return;
       const { tenantId, _id: batchId } = batch.row;
       const lines = await work.waiting(tenantId, batchId, batch.cursor, page);
       batch.cursor = lines.at(-1)?.index ?? batch.cursor;
       batch.isRead = lines.length < page;
-      await placeAll(batch, lines);
+      await placeAll(batch, lines, mayRun);
     },
 
     /** Reads a line again that was thought to be in flight, because Redis has lost its request or took it back. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
+import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createBatchLab } from '../../support/batch-lab.ts';
 import type { BatchLab } from '../../support/batch-lab.ts';
 import { openLeader } from '../../support/batch-leader.ts';
@@ -186,5 +187,33 @@ describe('a Redis that comes back without its last second', () => {
     expect(service.log.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields['requestId'])).toEqual(
       [ids[1]],
     );
+  });
+
+  it('is not to bring back a line of a batch that was closed since, however late its worker comes', async () => {
+    const { redis, keyspace } = service;
+    const { record, tag } = keyspace.shard(0);
+    await leader.takeLease();
+    const batchId = await lab.submit(tenant, contents(3));
+    const ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
+    const states = () => Promise.all(ids.map((id) => redis.hmget(record(id), 'state', 'untold')));
+    await waitFor(async () => {
+      await leader.lead();
+      return (await states()).every(([state]) => state === 'accepted') || undefined;
+    }, 'the lines');
+    await leader.stop();
+    await redis.unlink(...(await redis.keys(`${tag}*`)));
+    await lab.cancel(batchId);
+    // Longer ago than most workers need to renew what they run.
+    const next = await openLeader(service, systemClock, (_shard, withinMs = 0) => withinMs > 10_000);
+
+    await waitFor(async () => {
+      await next.lead();
+      return (await lab.row(batchId)).status === 'cancelled' || undefined;
+    }, 'the end of the batch');
+
+    // Nobody puts back what is void, and not `untold`.
+    expect(await states()).toEqual(Array(3).fill(['void', null]));
+    await next.stop();
+    await next.close();
   });
 });

@@ -63,15 +63,17 @@ function closing(besides: () => Promise<unknown>) {
         return counts;
       },
     },
-    admissions: { void: () => Promise.resolve('missing'), disown: () => Promise.resolve('missing') },
+    admissions: { void: taken, voidForGood: taken, disown: taken },
     queue: { close: () => Promise.resolve() },
     lines: { more: () => Promise.resolve() },
     events: { publish: () => Promise.resolve() },
     recentWrites: { note: () => undefined },
+    hasReconnectedRecently: () => false,
     clock: { now: () => Date.now() },
     log: createRecordingLog(),
   });
 }
+const taken = () => Promise.resolve('missing');
 const keepLead = () => Promise.resolve();
 
 it('a batch does not end while one of its lines comes to wait again', async () => {
