@@ -6,7 +6,6 @@ import { defineScript } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { createCommonAppend } from './append-batch.ts';
-import { getLongBody } from './body-store.ts';
 import { queueOfRecord, readEnvelope, toClaimed, toHeld } from './delivery.ts';
 import type { Claim, ClaimedRequest, DeliveryRef, MadeClaim, Needed, Renewal, WriteOutcome } from './delivery.ts';
 import { createFinishRequest, toFinishCall } from './finish-request.ts';
@@ -24,7 +23,7 @@ interface ClaimRequest {
   again(claimant: Claimant, owner: string): Promise<ScriptReply>;
 }
 
-/** The owner of a request and its body, in one call where the body is short. */
+/** The owner of a request and its body, in one call. */
 function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: number): ClaimRequest {
   const script = defineScript(client, 'claim', ['window', 'account', 'claiming']);
 
@@ -38,22 +37,6 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: nu
       [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
       [requestId, fence, leaseMs, owner, keys.account(''), body === 'known' ? 1 : 0],
     );
-  }
-
-  /** Claims, unless that came with the job, and reads the body: a long one by itself, see long-bodies.ts. */
-  async function claimWithBody(
-    claimant: Claimant,
-    owner: string,
-    made?: ScriptReply[],
-  ): Promise<{ reply: ScriptReply; body: string }> {
-    const reply = made ?? (await send(claimant, owner));
-    const isClaimed = Array.isArray(reply) && reply[0] === 'run';
-    const body = isClaimed ? String(reply[1]) : '';
-    if (!isClaimed || body !== '') return { reply, body };
-    const long = await getLongBody(client, keyspace.shard(claimant.shard).body(claimant.requestId));
-    if (long !== undefined) return { reply, body: long };
-    // The request has ended meanwhile, or Redis came back without it: a second claim says which.
-    return claimWithBody(claimant, owner);
   }
 
   /** Reads from the record what the unreadable body would have said. */
@@ -75,13 +58,13 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: nu
     async claim(claimant, made) {
       const { shard, requestId, fence } = claimant;
       const owner = made?.owner ?? randomBase62(12);
-      const { reply, body } = await claimWithBody(claimant, owner, made?.reply);
+      const reply = made?.reply ?? (await send(claimant, owner));
       if (!Array.isArray(reply) || reply[0] !== 'run') {
         return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
       }
       const values = reply.map(String);
       const claimed = { shard, fence, owner };
-      const envelope = readEnvelope(body);
+      const envelope = readEnvelope(String(reply[1]));
       if (!(envelope instanceof UnreadableError)) return toClaimed(claimed, envelope, values);
       return {
         kind: 'unreadable',

@@ -1,9 +1,8 @@
 local NOTHING = { micro = 0, tokens = 0 }
 
--- The most that a request may take. Records of an earlier version have it in two fields of its own.
-local function most_of(record, rates)
+-- The most that a request may take, which follows its rates.
+local function most_of(rates)
   local tokens, micro = string.match(rates or '', ' (%d+) (%d+)$')
-  if not tokens then tokens, micro = unpack(redis.call('HMGET', record, 'most', 'mostMicro')) end
   return { micro = number_of(micro), tokens = number_of(tokens) }
 end
 
@@ -11,14 +10,14 @@ end
 -- and shuts out all writes of the lower one. `owner` names this claim. `call` has what all claims of a script share:
 -- `inflight`, `accounts` (how names of accounts begin), `lease_ms`, `now`, `has_body` if the worker has the body already,
 -- and `rows`, which owed_in fills and the script writes at its end.
--- Returns 'drop' and why; 'no_body' and the state; or 'run', body ('': a long one), ms until the deadline, last event
+-- Returns 'drop' and why; 'no_body' and the state; or 'run', body, ms until the deadline, last event
 -- that was sent, cancel flag, place in the order of acceptance, now, micro-credits and tokens held (-1: not bounded),
 -- rates, prompt tokens, then what only a record has: bound on tokens, what a disconnect means, the tenant's retention
 -- ('': none). If the request is claimed, also returns its tenant and the time of its acceptance.
 local function claim_request(call, id, record, body_key, delivery, owner)
   local state, fence, deadline, cancel, seq, accepted_at, rates, hold_text, hold_tokens, month, billed, tenant, limit,
-    is_long, alone, keep = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt',
-      'rates', 'hold', 'holdTokens', 'month', 'billed', 'tenant', 'limit', 'long', 'alone', 'keep'))
+    alone, keep = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt',
+      'rates', 'hold', 'holdTokens', 'month', 'billed', 'tenant', 'limit', 'alone', 'keep'))
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
   fence = tonumber(fence)
   -- Absent before the first delivery, and again after a worker gave the request back; `cancel` may be set by then.
@@ -27,15 +26,13 @@ local function claim_request(call, id, record, body_key, delivery, owner)
     known_owner, started_at, prompt, sent = unpack(redis.call('HMGET', record, 'owner', 'startedAt', 'prompt', 'sent'))
   end
   if fence >= tonumber(delivery) and known_owner ~= owner then return { 'drop', 'superseded' } end
-  -- The claiming worker reads a long body by a separate command, because a script would hash and copy it.
-  local body
-  if is_long then body = redis.call('EXISTS', body_key) == 1 and '' else body = redis.call('GET', body_key) end
+  local body = redis.call('GET', body_key)
   if not body and not call.has_body then return { 'no_body', state } end
   local now, is_billed = call.now, billed == '1'
   local leased = int(now + call.lease_ms)
   -- If the account has plenty, the hold covers the longest answer at once, so that nobody need watch the answer grow.
   local micro, tokens, limit_tokens = number_of(hold_text), number_of(hold_tokens), tonumber(limit)
-  local hold_micro, ahead = micro, most_of(record, rates)
+  local hold_micro, ahead = micro, most_of(rates)
   if is_billed then
     local owed = owed_in(call.rows, call.accounts .. tenant, month)
     hold_micro, tokens = more_held(owed, micro, tokens, limit_tokens, NOTHING, ahead, NOTHING)

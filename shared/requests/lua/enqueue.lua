@@ -1,27 +1,11 @@
 -- Puts a request that was admitted without its body into line: the body is too large to be sent with every admission,
 -- must be stored in MongoDB first, or was lost by Redis. Safe to repeat.
 -- KEYS 1 record, 2 body, 3 job, 4 line, 5 marker, 6 settings of the queue
--- ARGV 1 request id, 2 body ('': a long one, stored just before so that this script need not hash it, for as long as a
---      request may wait), 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options
--- Returns the state that was found; only 'accepted' is put into line. 'bodiless' if the long body is not there.
+-- ARGV 1 request id, 2 body, 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options
+-- Returns the state that was found; only 'accepted' is put into line.
 local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')
-local is_long = ARGV[2] == ''
-if values[1] ~= 'accepted' then
-  -- The call is a repetition, so the long body has been stored again.
-  if is_long and values[1] == 'running' then
-    redis.call('PEXPIRE', KEYS[2], ARGV[3])
-  elseif is_long then
-    redis.call('UNLINK', KEYS[2])
-  end
-  return values[1] or 'missing'
-end
-if not is_long then
-  redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
-elseif redis.call('PEXPIRE', KEYS[2], ARGV[3]) == 1 then
-  redis.call('HSET', KEYS[1], 'long', 1)
-else
-  return 'bodiless'
-end
+if values[1] ~= 'accepted' then return values[1] or 'missing' end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 forget_ended_job(KEYS[3], KEYS[4], ARGV[1])
 if redis.call('EXISTS', KEYS[3]) == 0 then
   add_job(KEYS[3], KEYS[4], KEYS[5], KEYS[6], ARGV[1], ARGV[4], ARGV[5], ARGV[6], values[3],

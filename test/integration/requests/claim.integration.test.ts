@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { createLineStore } from '../../../shared/requests/body-store.ts';
 import {
   endingOf,
   FAILED,
@@ -29,6 +30,23 @@ describe('two deliveries of one request', () => {
     expect(await claim(2)).toMatchObject({ kind: 'run', fence: 2 });
     expect(await claim(1)).toEqual({ kind: 'drop', reason: 'drop superseded' });
     expect(await claim(2)).toEqual({ kind: 'drop', reason: 'drop superseded' });
+  });
+
+  it('gives the body as the ingress stored it, however long, and whatever characters it has', async () => {
+    // Of one, two, three and four bytes, with what JSON escapes and half a pair.
+    const content = 'Ein "Fluß"\n\\ 河 🏞 \u0001 \ud800 '.repeat(4_000);
+    const { requestId, principal, envelope, ref } = await lab.admit({ withoutBody: true });
+    const messages = [{ role: 'user' as const, content }];
+    const body = JSON.stringify({ ...envelope, request: { ...envelope.request, messages } });
+    const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
+    const enqueue = () => line.enqueue(SHARD, 'interactive', { requestId, tenantId: principal.tenantId, body });
+
+    // The answer to the first call may have been lost.
+    expect([await enqueue(), await enqueue()]).toEqual(['accepted', 'accepted']);
+
+    const claimed = await lab.requests.claim(ref(1));
+    expect(claimed).toMatchObject({ kind: 'run', envelope: { request: { messages } } });
+    expect(await enqueue()).toBe('running');
   });
 
   it('lets exactly one of many simultaneous claims of a delivery run', async () => {
