@@ -18,23 +18,8 @@ const FIRST_BACKOFF_MS = 150;
 const BACKOFF_MAX_MS = 5_000;
 
 /** Runs `attempt` until it succeeds, with exponential back-off and jitter. Rejects with the last error, or the abort's reason. */
-export async function withRetries<T>(attempt: (number: number) => Promise<T>, policy: RetryPolicy): Promise<T> {
-  policy.signal.throwIfAborted();
-  try {
-    // Without p-retry, which costs as much as several stages of a request: nearly every first try succeeds.
-    const result = await attempt(1);
-    policy.signal.throwIfAborted();
-    return result;
-  } catch (error) {
-    // It is what an attempt has thrown.
-    return await retryAfter(error as Error, attempt, policy);
-  }
-}
-
-/** Lets p-retry go on as if it had made the first try. */
-function retryAfter<T>(first: Error, attempt: (number: number) => Promise<T>, policy: RetryPolicy): Promise<T> {
-  const again = (number: number) => (number === 1 ? Promise.reject(first) : attempt(number));
-  return pRetry(again, {
+export function withRetries<T>(attempt: (number: number) => Promise<T>, policy: RetryPolicy): Promise<T> {
+  return pRetry(attempt, {
     retries: policy.retries,
     minTimeout: FIRST_BACKOFF_MS,
     maxTimeout: BACKOFF_MAX_MS,
