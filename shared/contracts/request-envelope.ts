@@ -1,8 +1,5 @@
-import Joi from 'joi';
-
-import { ROLES, TIERS } from './chat-request.ts';
+import { TIERS } from './chat-request.ts';
 import type { ChatRequest } from './chat-request.ts';
-import { CHAT_ROUTES } from './jobs.ts';
 import type { IdempotencyName, RequestEnvelope } from './jobs.ts';
 import { isRecord } from './parse.ts';
 import { KEY_MODES } from './space.ts';
@@ -13,158 +10,55 @@ export class UnreadableError extends Error {
   override readonly name = 'UnreadableError';
 }
 
-const text = Joi.string().allow('');
-const required = text.required();
-const count = Joi.number().required();
-const flag = Joi.boolean().required();
-const ROLE_NAMES: ReadonlySet<unknown> = new Set(ROLES);
-
-/** Written by hand: for 100 messages the cost cannot be measured next to that of `JSON.parse`. */
-function areMessages(messages: readonly unknown[]): boolean {
-  for (const message of messages) {
-    if (typeof message !== 'object' || message === null) return false;
-    const { role, content } = message as Partial<Record<'role' | 'content', unknown>>;
-    if (!ROLE_NAMES.has(role) || typeof content !== 'string') return false;
-  }
-  return true;
-}
-
-const checkMessages: Joi.CustomValidator<unknown[]> = (messages, helpers) =>
-  areMessages(messages) ? messages : helpers.error('any.invalid');
-
-/** Limits are not checked again: the ingress did so, and they may have changed. Newer code may store more fields. */
-const requestSchema = Joi.object({
-  messages: Joi.array().custom(checkMessages).required(),
-  model: Joi.valid(...TIERS),
-  maxTokens: count,
-  fitsTokens: Joi.boolean(),
-  entityId: text,
-  subject: text,
-  grade: text,
-  metadataJson: text,
-  jsonMode: flag,
-  sampling: Joi.object().unknown(true),
-}).unknown(true);
-
-const storedRequest = requestSchema.prefs({ convert: false });
-
-const storedName = Joi.object({ name: required, fingerprint: required }).unknown(true);
-
-const storedEnvelope = Joi.object({
-  requestId: required,
-  tenantId: required,
-  keyId: required,
-  mode: Joi.valid(...KEY_MODES).required(),
-  endpoint: Joi.valid(...CHAT_ROUTES).required(),
-  tier: Joi.valid(...TIERS).required(),
-  stream: flag,
-  acceptedAt: count,
-  replayedAt: Joi.number(),
-  retentionMs: count,
-  kept: Joi.object({ storedMs: Joi.number(), redisOnly: Joi.boolean(), idempotency: storedName }).unknown(true),
-  idempotency: storedName,
-  rates: Joi.object({ promptMicro: count, completionMicro: count }).unknown(true),
-  tenant: Joi.object({ subject: text, grade: text, moderation: Joi.object().unknown(true) })
-    .unknown(true)
-    .required(),
-  request: requestSchema.required(),
-})
-  .unknown(true)
-  .prefs({ convert: false });
-
-const CHAT_ROUTE_NAMES: ReadonlySet<unknown> = new Set(CHAT_ROUTES);
 const TIER_NAMES: ReadonlySet<unknown> = new Set(TIERS);
 const MODE_NAMES: ReadonlySet<unknown> = new Set(KEY_MODES);
 
-const isObjectOrAbsent = (value: unknown) => value === undefined || isRecord(value);
-const isTextOrAbsent = (value: unknown) => value === undefined || typeof value === 'string';
-const isCount = (value: unknown) => typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
-
-function isPlainRequest(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  const { messages, model, maxTokens, fitsTokens, entityId, subject, grade, metadataJson, jsonMode, sampling } = value;
-  return (
-    Array.isArray(messages) &&
-    areMessages(messages) &&
-    (model === undefined || TIER_NAMES.has(model)) &&
-    isCount(maxTokens) &&
-    (fitsTokens === undefined || typeof fitsTokens === 'boolean') &&
-    isTextOrAbsent(entityId) &&
-    isTextOrAbsent(subject) &&
-    isTextOrAbsent(grade) &&
-    isTextOrAbsent(metadataJson) &&
-    typeof jsonMode === 'boolean' &&
-    isObjectOrAbsent(sampling)
-  );
+/**
+ * Whether this is what the service itself has stored, and not damaged: limits and other fields were checked before that.
+ * Newer code may store more.
+ */
+function isRequest(value: unknown): boolean {
+  if (!isRecord(value) || !Array.isArray(value['messages']) || typeof value['maxTokens'] !== 'number') return false;
+  return value['messages'].every((message) => isRecord(message) && typeof message['content'] === 'string');
 }
 
-function isPlainTenant(value: unknown): boolean {
+function isEnvelope(value: unknown): boolean {
   return (
     isRecord(value) &&
-    isTextOrAbsent(value['subject']) &&
-    isTextOrAbsent(value['grade']) &&
-    isObjectOrAbsent(value['moderation'])
+    typeof value['requestId'] === 'string' &&
+    typeof value['tenantId'] === 'string' &&
+    typeof value['keyId'] === 'string' &&
+    MODE_NAMES.has(value['mode']) &&
+    TIER_NAMES.has(value['tier']) &&
+    typeof value['acceptedAt'] === 'number' &&
+    typeof value['retentionMs'] === 'number' &&
+    isRecord(value['tenant']) &&
+    isRequest(value['request'])
   );
 }
 
-/**
- * Whether a body is clearly valid, as nearly all are: the schema takes ten times as long and makes as much garbage as a
- * sixth of a whole request. Only the schema refuses, and it accepts whatever passes here (a property in
- * test/unit/shared/contracts).
- */
-export function isPlainEnvelope(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  const { requestId, tenantId, keyId, mode, endpoint, tier, stream, acceptedAt, replayedAt, retentionMs } = value;
-  return (
-    typeof requestId === 'string' &&
-    typeof tenantId === 'string' &&
-    typeof keyId === 'string' &&
-    MODE_NAMES.has(mode) &&
-    CHAT_ROUTE_NAMES.has(endpoint) &&
-    TIER_NAMES.has(tier) &&
-    typeof stream === 'boolean' &&
-    isCount(acceptedAt) &&
-    (replayedAt === undefined || isCount(replayedAt)) &&
-    isCount(retentionMs) &&
-    // The schema has the rules for these fields.
-    value['kept'] === undefined &&
-    value['idempotency'] === undefined &&
-    value['rates'] === undefined &&
-    isPlainTenant(value['tenant']) &&
-    isPlainRequest(value['request'])
-  );
-}
-
-/** Decides about bodies that are not plain. */
-export function isEnvelope(value: unknown): boolean {
-  return storedEnvelope.validate(value).error === undefined;
-}
-
-/** Names the field, never its value: stored text is the caller's. */
-function read(schema: Joi.Schema, json: string, what: string, isPlain: (value: unknown) => boolean): unknown {
+/** Shows nothing of what is stored: it is the caller's text. */
+function read(json: string, what: string, isReadable: (value: unknown) => boolean): unknown {
   let value: unknown;
   try {
     value = JSON.parse(json);
   } catch {
     throw new UnreadableError(`${what} is not JSON.`);
   }
-  if (isPlain(value)) return value;
-  const { error } = schema.validate(value);
-  const path = error?.details[0]?.path.join('.');
-  if (error !== undefined) throw new UnreadableError(`${what} has no readable \`${path ?? ''}\`.`);
+  if (!isReadable(value)) throw new UnreadableError(`${what} is not as this version stores it.`);
   return value;
 }
 
 /** The body of a request, as the ingress stored it. Throws an UnreadableError. */
 export function parseEnvelope(json: string): RequestEnvelope {
-  // The schema has checked it.
-  return read(storedEnvelope, json, 'The body of the request', isPlainEnvelope) as RequestEnvelope;
+  // The service has written it.
+  return read(json, 'The body of the request', isEnvelope) as RequestEnvelope;
 }
 
 /** The request of a batch's line. Throws an UnreadableError. */
 export function parseStoredRequest(json: string): ChatRequest {
-  // The schema has checked it.
-  return read(storedRequest, json, 'The line', isPlainRequest) as ChatRequest;
+  // The service has written it.
+  return read(json, 'The line', isRequest) as ChatRequest;
 }
 
 /**
