@@ -1,6 +1,4 @@
-import { endsInHalfCharacter } from '../../text-units.ts';
-import type { LocalModerator } from './local-moderator.ts';
-import { addScores } from './scan-text.ts';
+import { addScores, type LocalModerator } from './local-moderator.ts';
 import {
   DEFAULT_MODERATION_POLICY,
   FlaggedError,
@@ -8,6 +6,7 @@ import {
   type ModerationVerdict,
   type OutputWindow,
   type WindowListener,
+  endsInHalfCharacter,
   judge,
   reachesThreshold,
 } from '../moderator.ts';
@@ -53,7 +52,7 @@ export function createPhraseWindow(
 
   const scores: Record<string, number> = {};
   const scanner = moderator.openScanner((match, at) => {
-    addScores(scores, match.group.categories, match.score);
+    addScores(scores, match);
     if (!match.group.categories.some((category) => reachesThreshold(policy, category, match.score))) return false;
     // The same position however the answer was cut into deltas: text before the window may have been released already.
     cut = { at: Math.max(match.start, at - HELD_MAX), verdict: judge(scores, policy) };
