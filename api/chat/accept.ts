@@ -14,7 +14,14 @@ import { toRefusal } from '../../shared/requests/refusals.ts';
 import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
 import { setKeyHeaders } from '../limits/count-requests.ts';
 import type { FollowMove } from '../limits/follow-move.ts';
-import { attemptOf, idempotencyOf, isOfRequest, keepsNothing, retentionOf } from '../limits/request-terms.ts';
+import {
+  attemptOf,
+  comparable,
+  idempotencyOf,
+  isOfRequest,
+  keepsNothing,
+  retentionOf,
+} from '../limits/request-terms.ts';
 import type { RetentionSettings } from '../limits/request-terms.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import { answerHead } from '../relay/sse.ts';
@@ -225,7 +232,9 @@ export function createAccept(deps: AcceptDeps) {
     const { requestId, traceparent } = contextOf(res);
     const principal = principalOf(res);
     const idempotency =
-      idempotencyKey === undefined ? undefined : idempotencyOf(principal, 'chat', idempotencyKey, body.request);
+      idempotencyKey === undefined
+        ? undefined
+        : idempotencyOf(principal, 'chat', idempotencyKey, comparable(body.request));
     const attempt =
       tries === undefined || idempotencyKey !== undefined
         ? undefined

@@ -34,8 +34,7 @@ function hash(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** Whether `maxTokens` may be fitted does not make a body another one. */
-const fingerprintOf = (body: object) => hash(JSON.stringify({ ...body, fitsTokens: undefined }));
+const fingerprintOf = (body: object) => hash(JSON.stringify(body));
 
 /** What stands for a key in Redis; it does not depend on the body. */
 export function idempotencyNameOf({ tenantId, mode }: Space, family: string, key: string): string {
@@ -44,7 +43,7 @@ export function idempotencyNameOf({ tenantId, mode }: Space, family: string, key
 
 /**
  * What stands for a key and a body in Redis. Keys count per tenant, mode and route family; the two chat routes and the
- * OpenAI-compatible one are one family, so a call may join from any of them (`isOfRequest`).
+ * OpenAI-compatible one are one family, so a call may join from any of them (`comparable`).
  */
 export function idempotencyOf(
   space: Space,
@@ -59,19 +58,24 @@ export function idempotencyOf(
 export function attemptOf(
   { tenantId, mode, keyId }: Pick<Principal, 'tenantId' | 'mode' | 'keyId'>,
   endpoint: ChatRoute,
-  body: object,
+  request: ChatRequest,
 ): { name: string; fingerprint: string } {
-  const fingerprint = fingerprintOf(body);
+  const fingerprint = fingerprintOf(comparable(request));
   return { name: hash(tenantId, mode, keyId, endpoint, fingerprint), fingerprint };
 }
 
-/** Whether a fingerprint is of this request, by whichever chat route it came: each writes its fields in an order of its own. */
-export function isOfRequest(fingerprint: string, request: ChatRequest): boolean {
+/**
+ * A chat request as its fingerprint is made of it, by whichever route it came: each writes its fields in an order of its own.
+ * Whether `maxTokens` may be fitted does not make it another one.
+ */
+export function comparable(request: ChatRequest): object {
   const { messages, maxTokens, jsonMode, sampling = {}, model, entityId, subject, grade, metadataJson } = request;
-  const forms: object[] = [{ messages, maxTokens, jsonMode, sampling, model, metadataJson, entityId, subject, grade }];
-  if (Object.keys(sampling).length === 0)
-    forms.push({ messages, maxTokens, jsonMode, model, entityId, subject, grade, metadataJson });
-  return forms.some((form) => fingerprintOf(form) === fingerprint);
+  return { messages, maxTokens, jsonMode, sampling, model, entityId, subject, grade, metadataJson };
+}
+
+/** Whether a fingerprint is of this request. */
+export function isOfRequest(fingerprint: string, request: ChatRequest): boolean {
+  return fingerprintOf(comparable(request)) === fingerprint;
 }
 
 /** How long Redis keeps an answer after its end, unless the tenant has set a shorter time. Milliseconds. */

@@ -16,7 +16,7 @@ import { batchModel } from './batches/batch-repository.ts';
 import { complianceJobModel } from './compliance/compliance-job-repository.ts';
 import { erasureModel } from './compliance/erasure-repository.ts';
 import { exportChunkModel } from './compliance/export-archive-repository.ts';
-import { codeOf, connectMongo } from './connection.ts';
+import { connectMongo } from './connection.ts';
 import { entityModel } from './entities/entity-repository.ts';
 import { entityCountModel } from './entities/entity-room.ts';
 import { answerModel } from './requests/answer-repository.ts';
@@ -79,23 +79,6 @@ export function createModels(connection: Connection): Models {
   return Object.fromEntries(models) as Models;
 }
 
-/** Indexes of earlier versions by which rows of today would be refused: an entity was one of its tenant, not of a mode. */
-const REPLACED_INDEXES = [{ modelOf: entityModel, name: 'tenantId_1_entityId_1' }];
-/** MongoDB's code where another process was faster. */
-const INDEX_NOT_FOUND = 27;
-
-/** After their replacements were made, so that no moment is without one. */
-async function dropReplaced(connection: Connection): Promise<void> {
-  for (const { modelOf, name } of REPLACED_INDEXES) {
-    const { collection } = modelOf(connection);
-    const known = await collection.indexes();
-    if (!known.some((index) => index.name === name)) continue;
-    await collection.dropIndex(name).catch((error: unknown) => {
-      if (codeOf(error) !== INDEX_NOT_FOUND) throw error;
-    });
-  }
-}
-
 /** Makes collections and indexes; safe to repeat and to run in several processes at once. */
 export async function ensureIndexes(connection: Connection): Promise<void> {
   for (const modelOf of Object.values(COLLECTIONS)) {
@@ -106,7 +89,6 @@ export async function ensureIndexes(connection: Connection): Promise<void> {
     if (indexes.length > 0) await collection.createIndexes(indexes);
     else await modelOf(connection).createCollection();
   }
-  await dropReplaced(connection);
 }
 
 const NAMES_DATABASE = /^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?\s]/;

@@ -30,7 +30,7 @@ export function createCancelChannel(
   };
 }
 
-/** Stands before and between the messages of several requests (append.lua). */
+/** Stands between the messages of several requests (append.lua). */
 const SEPARATOR = '\x1e';
 
 /** `head`: see decodeMessage of contracts/events.ts. */
@@ -83,8 +83,7 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
       };
       const receive = (channel: string, message: string) => {
         if (!names.has(channel)) return;
-        if (!message.startsWith(SEPARATOR)) hear(message);
-        else for (const each of message.slice(`${SEPARATOR} `.length).split(SEPARATOR)) hear(each);
+        for (const each of message.split(SEPARATOR)) hear(each);
       };
       client.on('message', receive);
       client.on('smessage', receive);

@@ -55,9 +55,6 @@ export interface Backlog {
   lagSeconds: number;
 }
 
-/** In which workers of an earlier version read: what they have read must not come to them again. */
-const GROUP = 'settlement';
-
 function toEntry([id, fields]: StreamRow): OutboxEntry {
   const raw = fields[1] ?? '';
   return { id, raw, record: parseSettlement(raw) };
@@ -89,16 +86,13 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       const byTenant = [...Map.groupBy(entries, ({ record }) => record.tenantId)];
       await acknowledge(
         [keys.outbox, ...byTenant.map(([tenantId]) => keys.pending(tenantId))],
-        [
-          GROUP,
-          ...byTenant.flatMap(([, own]) => [own.length, ...own.flatMap(({ id, record }) => [id, record.requestId])]),
-        ],
+        [...byTenant.flatMap(([, own]) => [own.length, ...own.flatMap(({ id, record }) => [id, record.requestId])])],
       );
     },
 
     async deadLetter(shard, { id, raw }) {
       const { outbox, deadLetters } = keyspace.shard(shard);
-      await move([outbox, deadLetters], [GROUP, id, raw]);
+      await move([outbox, deadLetters], [id, raw]);
     },
 
     async requeue(shard) {
@@ -113,7 +107,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
             done.left += 1;
             continue;
           }
-          done.requeued += Number(await move([deadLetters, outbox], [GROUP, id, raw]));
+          done.requeued += Number(await move([deadLetters, outbox], [id, raw]));
         }
       }
       return done;
@@ -174,7 +168,7 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): Out
       for await (const { id, raw } of entriesOf(deadLetters)) {
         const text = rewrite(raw);
         if (text === undefined) continue;
-        changed += Number(await move([deadLetters, deadLetters], [GROUP, id, text]));
+        changed += Number(await move([deadLetters, deadLetters], [id, text]));
       }
       return changed;
     },

@@ -14,7 +14,7 @@ export interface LineRetry {
   failedAt: number;
   /** When the next one is due. */
   dueAt: number;
-  /** The id of the last of them; rows of earlier versions have none. */
+  /** The id of the last of them. */
   requestId?: string;
 }
 

@@ -159,16 +159,9 @@ export function createComplianceJobRepository(connection: Connection): Complianc
   /** A free place, drawn at random: concurrent callers would all take the first one. Undefined: none is free. */
   function freePlace(row: ComplianceJobRow, open: readonly Pick<ComplianceJobRow, 'sole'>[]): string | undefined {
     const places = placesFor(row);
-    // Open jobs of an earlier version have no place and count all the same.
-    if (open.length >= places.length) return undefined;
     const taken = new Set(open.map(({ sole }) => sole));
     const free = places.filter((place) => !taken.has(place));
     return free[Math.floor(Math.random() * free.length)];
-  }
-
-  /** A worker of an earlier version ends a job without giving its place back. */
-  async function releaseEndedPlace(place: string, row: ComplianceJobRow): Promise<void> {
-    await jobs.updateMany({ ...sharingPlaces(row), sole: place, status: { $nin: OPEN.$in } }, { $unset: { sole: 1 } });
   }
 
   return {
@@ -180,7 +173,6 @@ export function createComplianceJobRepository(connection: Connection): Complianc
         const place = freePlace(row, open);
         if (place === undefined) return false;
         if (await insertInto(place, row)) return true;
-        await releaseEndedPlace(place, row);
       }
       return false;
     },

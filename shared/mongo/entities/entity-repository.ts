@@ -26,10 +26,7 @@ export interface StoredMessage {
   /** The request that stored it, and its place in the order of acceptance. */
   requestId: string;
   seq: number;
-  /**
-   * When the delivery that stored it claimed the request. Rows of earlier versions have the delivery's number, hence
-   * the name.
-   */
+  /** When the delivery that stored it claimed the request. */
   attempt: number;
 }
 

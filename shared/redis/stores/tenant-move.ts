@@ -27,15 +27,12 @@ interface StateKey {
   /** A request's record, or a part of what it has left. */
   isAnswer: boolean;
   isLeftBehind: boolean;
-  /** Whose it is cannot be told any more: it is copied where there is no newer one, and not taken away. */
-  isShared: boolean;
 }
 
 const key = (name: string, more: Partial<StateKey> = {}): StateKey => ({
   name,
   isAnswer: false,
   isLeftBehind: false,
-  isShared: false,
   ...more,
 });
 
@@ -63,24 +60,11 @@ function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTena
     return own.flatMap((id) => ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${id}`, { isAnswer: true })));
   }
 
-  /**
-   * A claim outlives the record of its request where nothing is kept, and names its tenant; its own name is a hash. Those of
-   * versions that did not write the tenant into it are found by the record, or shared.
-   */
+  /** A claim outlives the record of its request where nothing is kept, and names its tenant; its own name is a hash. */
   async function ownClaims(shard: number, names: readonly string[], tenantId: string): Promise<StateKey[]> {
     if (names.length === 0) return [];
     const values = await client.mget(names.map((name) => prefixOf(shard) + name));
-    const claims = values.map((value) => value?.split(' ') ?? []);
-    const unnamed = claims.flatMap(([requestId, , owner]) =>
-      requestId === undefined || owner !== undefined ? [] : [requestId],
-    );
-    const tenants = await tenantsOf(shard, unnamed, tenantId);
-    return names.flatMap((name, index) => {
-      const [requestId = '', , owner] = claims[index] ?? [];
-      if (owner !== undefined) return owner === tenantId ? [key(name)] : [];
-      const tenant = tenants.get(requestId);
-      return tenant === undefined ? [] : [key(name, { isShared: tenant === null })];
-    });
+    return names.filter((_, index) => values[index]?.split(' ')[2] === tenantId).map((name) => key(name));
   }
 
   async function ownOf(shard: number, names: readonly string[], { tenantId, keyIds }: StateOwner): Promise<StateKey[]> {
@@ -204,7 +188,7 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
 
   async function copyOne(
     { from, to }: { from: number; to: number },
-    { name, isShared }: StateKey,
+    { name }: StateKey,
     mark: string,
     tenantId: string,
   ): Promise<void> {
@@ -214,8 +198,7 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
     if (expiresAt === -2) return;
     const keys = [keyspace.shard(to).blocked(tenantId), prefixOf(to) + name];
     // Of another tenant, which has been moved before, a newer one may be there; of this one an older one.
-    const stays = isShared ? 1 : 0;
-    const done = await bring(keys, [mark, Math.max(0, expiresAt), value, prefixOf(from), prefixOf(to), stays]);
+    const done = await bring(keys, [mark, Math.max(0, expiresAt), value, prefixOf(from), prefixOf(to)]);
     if (done !== 1) throw new Overtaken();
   }
 
@@ -232,9 +215,8 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
 
     async clear(shard, owner, mark, { lingerMs, onPage }) {
       for await (const own of keysOf(shard, owner)) {
-        const gone = own.filter(({ isShared }) => !isShared);
         for (const isAnswer of [false, true]) {
-          const names = gone.filter((each) => each.isAnswer === isAnswer).map(({ name }) => prefixOf(shard) + name);
+          const names = own.filter((each) => each.isAnswer === isAnswer).map(({ name }) => prefixOf(shard) + name);
           if (names.length === 0) continue;
           const keys = [keyspace.shard(shard).blocked(owner.tenantId), ...names];
           if ((await clearKeys(keys, [mark, isAnswer ? lingerMs : 0])) !== 1) throw new Overtaken();

@@ -2,10 +2,9 @@
 -- Redis has come back without the book that contains it. A full Redis refuses even this in a transaction, but not in a
 -- script.
 -- KEYS 1 outbox, then the pending charges of each tenant in turn
--- ARGV 1 consumer group of workers of an earlier version, then for each tenant how many entries it has, and the ids of each
---      entry and of its request in turn
+-- ARGV for each tenant how many entries it has, and the ids of each entry and of its request in turn
 -- Returns how many were removed.
-local ids, at = {}, 2
+local ids, at = {}, 1
 for tenant = 2, #KEYS do
   local count, requests = tonumber(ARGV[at]), {}
   for index = 1, count do requests[index] = ARGV[at + 2 * index] end
@@ -15,5 +14,4 @@ for tenant = 2, #KEYS do
   at = at + 1 + 2 * count
 end
 if #ids == 0 then return 0 end
-redis.call('XACK', KEYS[1], ARGV[1], unpack(ids))
 return redis.call('XDEL', KEYS[1], unpack(ids))

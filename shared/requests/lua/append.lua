@@ -6,7 +6,7 @@
 -- Returns for each request 'ok', 'cancelled' (written, stop soon) or 'superseded'; 'missing' if there is no record; 'accepted'
 -- if Redis came back without the claim, perhaps with that of an earlier delivery; 'behind' with the last sequence number it
 -- has, if it came back without some of the text; 'failed' with the reason if Redis could not write the text.
--- Precedes and separates the messages of several requests. No JSON text contains it (request-channels.ts splits there).
+-- Separates the messages of several requests. No JSON text contains it (channels.ts splits there).
 local SEPARATOR = '\30'
 -- What each ingress gets, by channel.
 local messages = {}
@@ -45,9 +45,7 @@ for at = 1, #KEYS / 2 do
   if not is_done then outcome = 'failed ' .. (type(outcome) == 'table' and outcome.err or tostring(outcome)) end
   outcomes[at] = outcome
 end
--- An ingress of an earlier version expects one request per message. It takes a message with several for an unknown
--- request and reads the streams instead.
 for channel, list in pairs(messages) do
-  redis.call('@PUBLISH@', channel, #list == 1 and list[1] or SEPARATOR .. ' ' .. table.concat(list, SEPARATOR))
+  redis.call('@PUBLISH@', channel, table.concat(list, SEPARATOR))
 end
 return outcomes

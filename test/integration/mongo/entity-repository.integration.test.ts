@@ -242,32 +242,3 @@ describe('entities of one entity_id, live and test', () => {
     expect((await conversations.find(TEST, entityId))?.history).toHaveLength(1);
   });
 });
-
-describe('a database of an earlier version', () => {
-  const OLD_INDEX = 'tenantId_1_entityId_1';
-
-  it('loses the index by which a tenant had one entity of an id, and its rows are live', async () => {
-    const older = await openTestMongo(uniqueName('old-'));
-    try {
-      const rows = createModels(older).entities;
-      await rows.createCollection();
-      await rows.collection.createIndexes([{ key: { tenantId: 1, entityId: 1 }, unique: true, name: OLD_INDEX }]);
-      const row = { tenantId: TENANT, entityId: 'Ada', name: 'Ada', messages: [], createdAt: 1 };
-      await rows.collection.insertOne({ ...row });
-
-      await Promise.all([ensureIndexes(older), ensureIndexes(older)]);
-
-      const repository = createEntityRepository(older);
-      expect((await rows.collection.indexes()).map(({ name }) => name)).not.toContain(OLD_INDEX);
-      expect(await repository.find(LIVE, 'Ada')).toMatchObject({ name: 'Ada' });
-      expect(await repository.find(TEST, 'Ada')).toBeUndefined();
-      expect(await repository.insert(LIVE, 'Ada', {}, { createdAt: 2 })).toBe(false);
-      expect(await repository.put(LIVE, 'Ada', { name: 'Ada L.' }, 2)).toBe('replaced');
-      expect(await repository.insert(TEST, 'Ada', {}, { createdAt: 2 })).toBe(true);
-      expect(await repository.insert(TEST, 'Ada', {}, { createdAt: 2 })).toBe(false);
-      await ensureIndexes(older);
-    } finally {
-      await older.close();
-    }
-  });
-});

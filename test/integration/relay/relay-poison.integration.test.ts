@@ -30,7 +30,7 @@ async function write(stream: OpenStream, ...entries: string[]): Promise<void> {
     await service.redis.xadd(shard().stream(id), `${index + 1}-0`, 'd', entry);
   const channels = (await service.redis.hget(shard().record(id), 'channels')) ?? '';
   const messages = entries.map((entry, index) => `${id} ${index + 1}\n${entry}`);
-  await service.redis.publish(channels, `\x1e ${messages.join('\x1e')}`);
+  await service.redis.publish(channels, messages.join('\x1e'));
 }
 
 const END = '{"finishReason":"stop","usage":{"promptTokens":1,"completionTokens":1}}';

@@ -6,7 +6,7 @@ import type { Request, Response } from 'express';
 
 import { createAccept } from '../../../api/chat/accept.ts';
 import type { AdmissionEvents, Relay } from '../../../api/chat/accept.ts';
-import { idempotencyOf } from '../../../api/limits/request-terms.ts';
+import { comparable, idempotencyOf } from '../../../api/limits/request-terms.ts';
 import { assignRequestId, contextOf } from '../../../api/http/request-context.ts';
 import type { ParsedChatBody } from '../../../api/chat/chat-body.ts';
 import { createAdmission } from '../../../shared/requests/admission.ts';
@@ -83,7 +83,7 @@ describe('a call that repeats an Idempotency-Key', () => {
   /** A request that waits under the key; then the second call. */
   async function repeat(meanwhile: (principal: Principal, requestId: string) => Promise<unknown>) {
     const principal = await relay.lab.tenant();
-    const idempotency = idempotencyOf(principal, 'chat', KEY, BODY.request);
+    const idempotency = idempotencyOf(principal, 'chat', KEY, comparable(BODY.request));
     const first = await relay.lab.admit({ principal, idempotency });
     const res = responseTo(principal);
     const accept = acceptWith((requestId) => meanwhile(principal, requestId));
@@ -107,7 +107,7 @@ describe('a call that repeats an Idempotency-Key', () => {
     const { second } = await repeat(async (principal, requestId) => {
       if (later !== '') return;
       await relay.lab.admissions.void(requestId, principal, LOST);
-      const idempotency = idempotencyOf(principal, 'chat', KEY, BODY.request);
+      const idempotency = idempotencyOf(principal, 'chat', KEY, comparable(BODY.request));
       later = (await relay.lab.admit({ principal, idempotency })).requestId;
     });
 

@@ -61,18 +61,6 @@ it('gives all that is there out as new to a process that begins to lead, what an
   expect((await another.read(SHARD, 'new', 100)).map(({ record }) => record?.requestId)).toEqual(written);
 });
 
-it('leaves nothing for a worker of an earlier version that it has read in its group', async () => {
-  await put(1);
-  await lab.redis.xgroup('CREATE', lab.keys.outbox, 'settlement', '0');
-  await lab.redis.xreadgroup('GROUP', 'settlement', 'leader', 'STREAMS', lab.keys.outbox, '>');
-
-  await lab.outbox.acknowledge(SHARD, (await lab.outbox.read(SHARD, 'new', 100)).filter(isReadable));
-
-  expect(await lab.redis.xreadgroup('GROUP', 'settlement', 'leader', 'STREAMS', lab.keys.outbox, '0')).toEqual([
-    [lab.keys.outbox, []],
-  ]);
-});
-
 it('keeps nothing of what was acknowledged, and takes a second acknowledgement', async () => {
   await put(2);
   const entries = (await lab.outbox.read(SHARD, 'new', 100)).filter(isReadable);

@@ -1,10 +1,9 @@
 -- Brings one key of a tenant to the shard it moves to, while the same move keeps that shard closed: a process that
 -- another one has replaced is refused. Safe to repeat.
 -- KEYS 1 mark, 2 key; ARGV 1 mark that must be there, 2 when the key expires in ms (0 never), 3 what DUMP gave,
---      4 prefix of the keys on the former shard, 5 their prefix here, 6 whether one that is here, and lives longer, stays (1)
+--      4 prefix of the keys on the former shard, 5 their prefix here
 -- Returns 1, or 0 if the move is another process's.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-if ARGV[6] == '1' and redis.call('PEXPIRETIME', KEYS[2]) > tonumber(ARGV[2]) then return 1 end
 redis.call('RESTORE', KEYS[2], ARGV[2], ARGV[3], 'REPLACE', 'ABSTTL')
 -- A request's record names keys of its shard.
 if string.sub(KEYS[2], 1, #ARGV[5] + 2) == ARGV[5] .. 'r:' then
