@@ -1,6 +1,7 @@
 /**
- * One request in a Redis that comes back without its last writes, while its workers and its reader live. Beside the
- * rules of lifecycle.ts this has what they say again (docs/decisions/0007-redis-data-loss.md). Nothing at run time calls it.
+ * One request, for which a 202 was given, in a Redis that comes back without its last writes, perhaps without the request,
+ * while its workers and its reader live. Beside the rules of lifecycle.ts this has what they say again
+ * (docs/decisions/0007-redis-data-loss.md). Nothing at run time calls it.
  */
 const CHUNKS = 3;
 
@@ -11,7 +12,7 @@ interface Entry {
 
 /** What Redis has of the request. A rollback brings an earlier one back. */
 interface Stored {
-  state: 'accepted' | 'running' | 'done';
+  state: 'missing' | 'accepted' | 'running' | 'done';
   owner: string;
   /** The number of the delivery that has it. */
   fence: number;
@@ -29,6 +30,8 @@ interface Worker {
   written: number;
   /** It has said again what it runs or has ended. */
   hasSpoken: boolean;
+  /** Its process has started since Redis came back, so it has seen no outage. */
+  isFresh: boolean;
 }
 
 export interface RollbackFleet {
@@ -56,6 +59,12 @@ export interface RollbackGuards {
   replaysEnds: boolean;
   /** A new delivery waits until the others have said what they run and what they ended. */
   waitsForOthers: boolean;
+  /** So does one that has just started, as the server tells since when it has its data. */
+  asksServer: boolean;
+  /** A worker puts back what Redis has lost altogether. */
+  putsBack: boolean;
+  /** Whoever leads takes what Redis has lost from MongoDB, which has every request with a 202. */
+  recovers: boolean;
   /** A reader ends with an error where another writer's text follows. */
   comparesWriters: boolean;
 }
@@ -67,21 +76,33 @@ export const ROLLBACK_GUARDS: RollbackGuards = {
   claimsLater: true,
   replaysEnds: true,
   waitsForOthers: true,
+  asksServer: true,
+  putsBack: true,
+  recovers: true,
   comparesWriters: true,
 };
 
 /**
  * `late`: the second worker takes a delivery while the first has not spoken for longer than anybody waits. `death`: the first
- * worker dies before it has sent text, and the second one takes over.
+ * worker dies before it has sent text, and the second one takes over. `start`: the process of the second one, which has had
+ * no delivery, is started anew.
  */
-export const ROLLBACK_ACTORS = ['first', 'second', 'late', 'death', 'reader', 'rollback'] as const;
+export const ROLLBACK_ACTORS = ['first', 'second', 'late', 'death', 'start', 'reader', 'rollback'] as const;
 export type RollbackActor = (typeof ROLLBACK_ACTORS)[number];
 
 export function createRollbackFleet(): RollbackFleet {
-  const worker = (name: string): Worker => ({ name, fence: 1, phase: 'idle', written: 0, hasSpoken: true });
+  const worker = (name: string): Worker => ({
+    name,
+    fence: 1,
+    phase: 'idle',
+    written: 0,
+    hasSpoken: true,
+    isFresh: false,
+  });
+  const before = { state: 'missing', owner: '', fence: 0, sent: 0, stream: [], charges: 0 } as const;
   return {
-    redis: { state: 'accepted', owner: '', fence: 0, sent: 0, stream: [], charges: 0 },
-    history: [],
+    redis: { ...before, state: 'accepted' },
+    history: [before],
     workers: [worker('first'), worker('second')],
     generations: 0,
     isLate: false,
@@ -97,7 +118,8 @@ function owns({ redis }: RollbackFleet, { name }: Worker, guards: RollbackGuards
 function mayWrite(fleet: RollbackFleet, worker: Worker, guards: RollbackGuards): boolean {
   const { state, fence } = fleet.redis;
   const isEarlier = state === 'running' && fence < worker.fence;
-  if ((state === 'accepted' && guards.claimsAgain) || (isEarlier && guards.claimsLater))
+  const isGone = (state === 'accepted' && guards.claimsAgain) || (state === 'missing' && guards.putsBack);
+  if (isGone || (isEarlier && guards.claimsLater))
     fleet.redis = { ...fleet.redis, state: 'running', owner: worker.name, fence: worker.fence };
   return owns(fleet, worker, guards);
 }
@@ -123,7 +145,10 @@ function stepWorker(fleet: RollbackFleet, worker: Worker, guards: RollbackGuards
       const { redis } = fleet;
       const isQuiet = fleet.workers.some((other) => !other.hasSpoken);
       const isLeft = redis.state === 'running' && fleet.workers.some(({ phase }) => phase === 'dead');
-      if ((redis.state !== 'accepted' && !isLeft) || (guards.waitsForOthers && isQuiet)) return;
+      const waits = guards.waitsForOthers && (guards.asksServer || !worker.isFresh);
+      if (waits && isQuiet) return;
+      if (redis.state === 'missing' && guards.recovers) fleet.redis = { ...redis, state: 'accepted' };
+      if (redis.state !== 'accepted' && !isLeft) return;
       worker.fence = redis.fence + 1;
       fleet.redis = { ...redis, state: 'running', owner: worker.name, fence: worker.fence };
       fleet.generations += 1;
@@ -196,6 +221,9 @@ export function stepRollback(fleet: RollbackFleet, actor: RollbackActor, back: n
     case 'death':
       die(fleet);
       return;
+    case 'start':
+      second.isFresh ||= second.phase === 'idle';
+      return;
     case 'reader':
       stepReader(fleet, guards);
       return;
@@ -204,7 +232,10 @@ export function stepRollback(fleet: RollbackFleet, actor: RollbackActor, back: n
       if (earlier === undefined) return;
       fleet.redis = earlier;
       fleet.history = fleet.history.slice(0, fleet.history.indexOf(earlier));
-      for (const worker of fleet.workers) worker.hasSpoken = worker.phase !== 'writing' && worker.phase !== 'ended';
+      for (const worker of fleet.workers) {
+        worker.hasSpoken = worker.phase !== 'writing' && worker.phase !== 'ended';
+        worker.isFresh = false;
+      }
     }
   }
 }
@@ -224,7 +255,7 @@ export function brokenByRollback(fleet: RollbackFleet, guards: RollbackGuards): 
     entries.length === CHUNKS && new Set(entries.map(({ writer }) => writer)).size === 1;
   const isWhole = (entries: readonly Entry[]) =>
     entries.length === CHUNKS && entries.every(({ seq, writer }, index) => seq === index + 1 && writer === redis.owner);
-  say(redis.state !== 'done', 'the request never ended');
+  say(redis.state !== 'done', 'a request with a 202 never ended');
   say(redis.charges !== 1, 'text was not charged');
   say(!isWhole(redis.stream), 'the stream has a hole or two writers');
   say(reader.end === 'none', 'the reader was never told of the end');
