@@ -154,6 +154,36 @@ describe('a batch that is cancelled when Redis comes back without its last secon
     expect(await charges(tenant)).toBe(0);
   }, 60_000);
 
+  it.each([
+    ['has the answers of the lines that run', 5],
+    ['runs none of the lines that wait', 0],
+  ])(
+    '%s, where it is cancelled while Redis is away',
+    async (_, completed) => {
+      const keys = service.keyspace.shard(0);
+      const tenant = await service.startTenant();
+      service.provider.change({ first_token_ms: 1_500 });
+      if (completed === 0) await queues.queue(0, 'batch').pause();
+      const batchId = await lab.submit(tenant, contents(5));
+      const ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
+      const stateOf = (id: string) => direct.hget(keys.record(id), 'state');
+      await waitFor(async () => {
+        const states = await Promise.all(ids.map(stateOf));
+        return states.every((state) => state === (completed === 0 ? 'accepted' : 'running')) || undefined;
+      }, 'the lines');
+      proxy.setDown(true);
+      await lab.cancel(batchId);
+
+      proxy.setDown(false);
+
+      expect(await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled')).toMatchObject({ completed });
+      await queues.queue(0, 'batch').resume();
+      expect(await lab.chargedAtRest(tenant)).toHaveLength(completed);
+      service.provider.change({ first_token_ms: 0 });
+    },
+    60_000,
+  );
+
   it('has the answers that are charged, although Redis has lost all of their requests', async () => {
     const keys = service.keyspace.shard(0);
     const tenant = await service.startTenant();
