@@ -1,10 +1,13 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, errorOf, postChat, postStream, waitFor } from '../../support/chat.ts';
 import { restore, snapshotOf } from '../../support/roll-back.ts';
 import type { RunningWorker, TestTenant } from '../../support/service.ts';
 import { setRates } from '../../support/set-rates.ts';
+import { proxyTo } from '../../support/store-proxy.ts';
+import type { StoreProxy } from '../../support/store-proxy.ts';
+import { mongoUri } from '../../support/stores.ts';
 import { useService } from '../../support/use-service.ts';
 
 const KEY = 'order-1';
@@ -287,4 +290,54 @@ describe('a request that was accepted before Redis lost its last second', () => 
 
     expect((await get(tenant, id)).body.status).toBe('cancelled');
   });
+});
+
+describe('a request that was accepted before MongoDB was away for a moment, and Redis loses everything then', () => {
+  let mongo: StoreProxy;
+  beforeAll(async () => {
+    mongo = await proxyTo(mongoUri(`durable${String(process.pid)}`));
+  });
+  const service = useService(() => ({ env: { MONGODB_URI: mongo.url } }));
+  afterEach(() => {
+    mongo.restore();
+    service.provider.restore();
+  });
+  afterAll(() => mongo.close());
+
+  it.each(['while it runs', 'once it is charged'])(
+    'ends %s, and is charged once',
+    async (when) => {
+      const tenant = await service.startTenant();
+      service.provider.change({ first_token_ms: 1_000 });
+      const accepted = await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC);
+      const id = String(accepted.body.id);
+      const { record, tag } = service.keyspace.shard(0);
+      const stateIs = (state: string) =>
+        waitFor(async () => ((await service.redis.hget(record(id), 'state')) === state ? true : undefined), state);
+      await stateIs('running');
+      mongo.cut();
+      if (when === 'once it is charged') await stateIs('done');
+      mongo.restore();
+      const charges = () => service.models.ledger.countDocuments({ requestId: id }).catch(() => 0);
+      if (when === 'once it is charged')
+        await waitFor(async () => ((await charges()) === 1 ? true : undefined), 'the charge', 20_000);
+
+      await restore(service.redis, tag, new Map());
+
+      const ended = await waitFor(
+        async () => {
+          const { status, body } = await request(service.app)
+            .get(`/platform/v1/chat/${id}`)
+            .auth(tenant.key, { type: 'bearer' });
+          return status === 200 && ['completed', 'failed'].includes(String(body.status)) ? body : undefined;
+        },
+        'its end',
+        30_000,
+      );
+      expect(accepted.status).toBe(202);
+      expect(ended.status).toBe('completed');
+      await waitFor(async () => ((await charges()) === 1 ? true : undefined), 'the charge', 20_000);
+    },
+    90_000,
+  );
 });
