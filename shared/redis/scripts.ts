@@ -5,43 +5,6 @@ import type { RedisClient } from './connection.ts';
 import { retryWhileRefused } from './retry-refused.ts';
 import { inTime } from './time-limits.ts';
 
-/** A definition of a shared part, function or value, from its comment to its last line. */
-const DEFINITION = /^((?:--.*\n)*)local (?:function (\w+)\(.*\n(?:.*\n)*?end$|(\w+) = (?:\{\n(?:.*\n)*?\}$|.*$))/gm;
-/** A comment that begins with this line marks a function that few calls of a script need. */
-const SELDOM = '-- @seldom\n';
-const SELDOM_FUNCTION = /^(-- @seldom\n(?:--.*\n)*local function \w+\(.*\n(?:.*\n)*?end\n)/m;
-
-interface Piece {
-  text: string;
-  isSeldom: boolean;
-}
-
-/** Without comments, whose words are not names. */
-const toPiece = (text: string): Piece => ({
-  text: text.replaceAll(/^ *--.*\n/gm, ''),
-  isSeldom: text.startsWith(SELDOM),
-});
-
-/**
- * Puts before a script what it uses of the shared parts. Each call of a script creates all its functions anew. So what only
- * a function marked `@seldom` uses is defined inside of it, and created only if it is called
- * (docs/benchmarks/performance-log.md).
- */
-export function linkParts(parts: readonly string[], body: string): string {
-  const kept = body.split(SELDOM_FUNCTION).map(toPiece);
-  // From the last definition to the first: what uses a definition stands after it, and is in `kept` already.
-  for (const [text, , ofFunction, ofValue] of [...parts.join('\n').matchAll(DEFINITION)].reverse()) {
-    const name = new RegExp(`(?<!')\\b${ofFunction ?? ofValue ?? ''}\\b(?!')`);
-    const [user, ...others] = kept.filter((piece) => name.test(piece.text));
-    if (user?.isSeldom === true && others.length === 0) {
-      user.text = user.text.replace(/^local function .*\n/m, (head) => `${head}${toPiece(text).text}\n`);
-    } else if (user !== undefined) {
-      kept.unshift(toPiece(`${text}\n`));
-    }
-  }
-  return kept.map(({ text }) => text).join('');
-}
-
 /** A reply of a script: Redis has no other types. */
 export type ScriptReply = number | string | null | ScriptReply[];
 
@@ -86,27 +49,29 @@ function load(client: RedisClient, lua: string): void {
   const send = (text: string) => {
     client.script('LOAD', text).catch(() => undefined);
   };
-  let texts = loaded.get(client);
-  if (texts === undefined) {
+  let known = loaded.get(client);
+  if (known === undefined) {
     const all = new Set<string>();
     client.on('ready', () => {
       all.forEach(send);
     });
     loaded.set(client, all);
-    texts = all;
+    known = all;
   }
-  if (texts.has(lua)) return;
-  texts.add(lua);
+  if (known.has(lua)) return;
+  known.add(lua);
   if (client.status === 'ready') send(lua);
 }
 
-/** Linked texts, because a process defines most scripts several times: for each client and shard. */
-const linked = new Map<string, string>();
+/** By their files, because a process defines most scripts several times: for each client and shard. */
+const texts = new Map<string, string>();
 
-function link(name: string, parts: readonly string[]): string {
-  const files = [...parts, name].join(' ');
-  const text = linked.get(files) ?? linkParts(parts.map(source), source(name));
-  linked.set(files, text);
+/** The script is a function of its own: Lua allows 200 names each, and the parts of `finish` have most of that. */
+function textOf(name: string, parts: readonly string[]): string {
+  const id = [...parts, name].join(' ');
+  const text =
+    texts.get(id) ?? `${parts.map(source).join('\n')}\nlocal function run()\n${source(name)}\nend\nreturn run()\n`;
+  texts.set(id, text);
   return text;
 }
 
@@ -131,12 +96,12 @@ function isUnknownScript(error: unknown): boolean {
 }
 
 /**
- * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua`, preceded by what it uses of the shared
- * `parts` (link-parts.ts). On a cluster it publishes to sharded channels, so that messages stay on the shard's node.
+ * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua`, behind those of the shared
+ * `parts`, each of which may use the ones before it. On a cluster it publishes to sharded channels, so that messages stay on the shard's node.
  */
 export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {
   const publish = client.isCluster ? 'SPUBLISH' : 'PUBLISH';
-  const text = link(name, parts).replaceAll('@PUBLISH@', publish);
+  const text = textOf(name, parts).replaceAll('@PUBLISH@', publish);
   const lua = `${firstLine(name)}\n${text}`;
   const sha = hash('sha1', lua);
   load(client, lua);

@@ -27,7 +27,6 @@ local function add_entry(stream, last_seq, payload, writer)
   end
 end
 
--- @seldom
 -- An entry of a stream, usually its last: most answers are sent whole.
 local function emit(stream, channels, id, last_seq, payload, ttl_ms, writer)
   add_entry(stream, last_seq, payload, writer)

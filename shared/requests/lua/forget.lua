@@ -1,4 +1,3 @@
--- @seldom
 -- Takes a request off the list of those that a retry may join.
 local function forget_retries(list, id)
   local rest = {}
@@ -12,7 +11,6 @@ local function forget_retries(list, id)
   end
 end
 
--- @seldom
 -- Frees the Idempotency-Key of a request that ended without an answer, so that a retry runs, and forgets of which call it
 -- was a try.
 local function forget_idempotency(record, id)

@@ -24,7 +24,6 @@ local function keep_for_readers(stream, answer)
   redis.call('PEXPIRE', answer, READ_ON_MS, 'GT')
 end
 
--- @seldom
 -- Few tenants keep nothing, or keep answers for less than a minute. To be called once the answer has its time to live.
 local function keep_briefly(record, stream, answer, id, now, retention)
   local is_being_read = is_read(record, now)
@@ -46,14 +45,12 @@ local function keep_briefly(record, stream, answer, id, now, retention)
   redis.call('PEXPIRE', record, GONE_MS)
 end
 
--- @seldom
 -- Notes that a request has ended, beside its record, which may expire sooner: recovery would take the request for a lost
 -- one and run it again.
 local function note_end(tag, id, noted_ms)
   redis.call('SET', tag .. 'e:' .. id, '1', 'PX', int(noted_ms))
 end
 
--- @seldom
 -- Few requests have a retention of their own (`own`, as the record has it): one that may have an intent, or one of a
 -- tenant with a shorter retention. `alone` is what happens without readers; requests with an intent finish.
 local function note_short_end(tag, id, retention, alone)

@@ -30,7 +30,6 @@ local function write_job(job, name, data, opts, timestamp)
     'priority', '0')
 end
 
--- @seldom
 -- Removes an ended job that was kept for Bull Board, so that its request can have a new one.
 local function forget_ended_job(job, line, id)
   if redis.call('HEXISTS', job, 'finishedOn') == 0 then return end
@@ -73,7 +72,6 @@ end
 -- How many of a tenant's newest requests are looked at.
 local NEWEST_LOOKED_AT = 8
 
--- @seldom
 -- Whether requests of a tenant wait. If any do, its newest ones do, except those that are not in line yet.
 local function has_waiting(open, line)
   for _, id in ipairs(redis.call('ZREVRANGE', open, 0, NEWEST_LOOKED_AT - 1)) do
@@ -82,7 +80,6 @@ local function has_waiting(open, line)
   return false
 end
 
--- @seldom
 -- Whether a tenant's last turn ends far behind all that waits (by `ahead`), and a minute ahead of the clock, although
 -- nothing of the tenant waits: it was written before the server's clock was set back, and the line has been empty
 -- since. The tenant would otherwise wait until the clock has caught up, while others keep the line from emptying. Ask
@@ -118,7 +115,6 @@ local MOVED_MAX = 96
 -- A tag may be off by this many tokens; such errors do not add up.
 local NEAR = TURN_TOKENS / 4
 
--- @seldom
 -- Corrects the tags of a tenant's next requests in line. Each request knows its own tag, and how far the row had been
 -- shifted when it was tagged. None overtakes a request that was accepted before it.
 local function move_waiting(open, line, records, row)

@@ -10,7 +10,6 @@ local function mean_with(old, new)
   return string.format('%.3f', old * (1 - GROUP_WEIGHT) + new * GROUP_WEIGHT)
 end
 
--- @seldom
 -- Notes a group of `count` ends in the hash `key`. `busy`: requests are waiting.
 local function note_group(key, whose, count, now, busy)
   local values = redis.call('HMGET', key, 'since:' .. whose, 'busy:' .. whose, 'gap:' .. whose, 'pace:' .. whose)
@@ -38,7 +37,6 @@ local RETRY_MAX_MS = 30000
 -- The pace while none is known.
 local PACE_MS = 250
 
--- @seldom
 -- Returns in how many milliseconds a caller whom a full queue refused should come back. Callers are told one time after
 -- the other, as far apart as the pace of `whose` requests in the hash `key` says; no place is kept for them.
 local function retry_estimate_ms(key, whose, now)

@@ -12,7 +12,6 @@ local function unknown_reader(record)
 end
 local UNKNOWN_READER_MS = 15000
 
--- @seldom
 -- Counts a request again towards the limits on requests: its key's, its endpoint's and its tenant's, whose window
 -- counts it as of now. Only keys with a daily limit have day counters.
 local function count_again(id, minute_log, throttle_log, day_key, account, lane, accepted_at)
@@ -28,7 +27,6 @@ local function count_again(id, minute_log, throttle_log, day_key, account, lane,
   if redis.call('EXISTS', day_key) == 1 then log_day(read_day(day_key, accepted_at)) end
 end
 
--- @seldom
 -- Rewrites the record of a request of which Redis has lost everything, as its delivery knows it: running, without text.
 -- `keys`: record, stream, whole answer, idempotency record and requests of the entity (the record if there is none),
 -- requests of the key in the last minute, those of the endpoint, those of the key in the last day, account.
@@ -54,7 +52,6 @@ local function put_back(id, keys, fence, owner, lane, retention, known)
   end
 end
 
--- @seldom
 -- Puts a request back before a repeated end, if it has no record, a tombstone of which no caller was told (void.lua),
 -- or an answer restored from MongoDB (restore-answer.lua), which has no fence and says nothing about its charge.
 local function put_back_ended(id, keys, fence, owner, lane, retention, known)

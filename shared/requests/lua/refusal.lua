@@ -25,7 +25,6 @@ local function held_by_tests(open, record, id)
   return sum
 end
 
--- @seldom
 -- Decides for admit.lua if something could refuse a request. KEYS and ARGV are those of admit.lua, `known` is what it
 -- has read. Returns the reply of a refusal, or nil and the number of the tenant's open requests.
 local function refusal(known)

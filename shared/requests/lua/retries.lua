@@ -5,7 +5,6 @@ local RETRY_WINDOW_MS = 60000
 -- So many characters of ids; of one that is cut there is no record.
 local RETRIES_LENGTH = 2048
 
--- @seldom
 -- The latest of the requests in `list` that has lost its reader, while it runs or within the window after its end; nil if
 -- all have been read, failed, or are being cancelled. `prefix`: how names of records begin.
 local function find_unread(list, prefix, now)

@@ -47,7 +47,6 @@ local function with_second(entries, second, requests, tokens)
   return string.sub(entries, 1, behind) .. struct.pack(ENTRY, second, requests, tokens) .. string.sub(entries, behind + 1)
 end
 
--- @seldom
 -- A second begins: all that was counted before it becomes entries, without those that have left.
 local function turn_use(hash, newest, now)
   local values = redis.call('HMGET', hash, 'w', 'r', 't', 'kept')
@@ -104,7 +103,6 @@ end
 -- A second may begin between two readings of clocks that agree.
 local APART_SECONDS = 1
 
--- @seldom
 -- The server's clock was set back: all seconds move by as much, so that the newest one is the present one. Written at
 -- once, or each look would have to do it again.
 local function bring_use_back(hash, newest, now)
@@ -174,7 +172,6 @@ local function with_correction(corrections, second, more)
   return corrections .. struct.pack(CORRECTION, second, more)
 end
 
--- @seldom
 -- Corrects a request that an earlier version admitted, in a second in which later versions counted nothing.
 local function correct_entries(hash, second, more)
   local values = redis.call('HMGET', hash, 'w', 't')
@@ -200,7 +197,6 @@ local function corrected(hash, newest, accepted_at, more)
   return struct.pack(NEWEST, second, requests, tokens, before_requests, before_tokens) .. corrections
 end
 
--- @seldom
 -- Adds to `fields` a use with more requests and tokens in the present second.
 local function add_as_of_now(fields, hash, newest, requests, tokens, now)
   local use, at = to_use(hash, newest, now), #fields

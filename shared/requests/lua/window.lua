@@ -44,7 +44,6 @@ local function count_of(log, now)
   return redis.call('ZCOUNT', log, '(' .. int(now - MINUTE_MS), '+inf')
 end
 
--- @seldom
 -- Extends the life of a log beyond its newest entry, and removes the entries that have left.
 local function keep_log(log, now)
   redis.call('ZREMRANGEBYSCORE', log, '-inf', int(now - MINUTE_MS))
@@ -57,7 +56,6 @@ local function log_request(log, id, now)
   if redis.call('PTTL', log) < 2 * MINUTE_MS then keep_log(log, now) end
 end
 
--- @seldom
 -- Changes the time of entries that lie ahead to now. Returns how long the newest one stays.
 local function bring_log_back(log, now)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', log, '(' .. int(now), '+inf')) do
@@ -83,7 +81,6 @@ local function wait_for_place(log, limit, now)
   return at > now and bring_log_back(log, now) or at + MINUTE_MS - now
 end
 
--- @seldom
 -- The counters of the last 24 hours, without minutes that have left.
 local function read_day(key, now)
   local minute = math.floor(now / MINUTE_MS)
@@ -109,7 +106,6 @@ local function log_day(day)
   if day.now == 0 then redis.call('PEXPIRE', day.key, (DAY_MINUTES + 2) * MINUTE_MS) end
 end
 
--- @seldom
 -- Moves requests that were counted in minutes ahead to the present minute. A full day has no others left by then.
 local function bring_day_back(day, count)
   local fields, ahead = redis.call('HGETALL', day.key), {}

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { createChance } from '../../../scripts/harness/chance.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
-import { linkParts } from '../../../shared/redis/scripts.ts';
 import { openTestRedis, uniqueName } from '../../support/stores.ts';
 
 /** Admits where the limit lets it, or corrects a request of then; both as of a time that the test says. */
@@ -25,8 +24,10 @@ add_use(fields, 0, use)
 redis.call('HSET', KEYS[1], unpack(fields))
 return { before, 1, 0 }
 `;
-const source = (path: string) => readFileSync(new URL(`../../../shared/redis/${path}.lua`, import.meta.url), 'utf8');
-const SCRIPT = linkParts(['requests/lua/window', 'accounts/lua/account', 'requests/lua/use'].map(source), STEP);
+const source = (path: string) => readFileSync(new URL(`../../../shared/${path}.lua`, import.meta.url), 'utf8');
+const SCRIPT = [...['requests/lua/window', 'redis/stores/lua/account', 'requests/lua/use'].map(source), STEP].join(
+  '\n',
+);
 const LIMIT = 5_000;
 const WINDOW_SECONDS = 60;
 const STEPS = 3_000;

@@ -25,7 +25,6 @@ local function hold(account, month, micro, tokens)
   move(account, 'held', micro, 'ht:' .. month, tokens)
 end
 
--- @seldom
 -- The micro-credits that are left after all holds and pending charges.
 local function spendable(account)
   local values = redis.call('HMGET', account, 'book', 'pend', 'held')
@@ -104,7 +103,6 @@ local function more_held(owed, micro, tokens, limit, must, ahead, over)
   return micro + more_micro, tokens + more_tokens
 end
 
--- @seldom
 -- The same for a test request, whose tokens come from an allowance.
 local function more_allowed(allowance, tokens, limit, must, ahead, over)
   local used = number_of(allowance and redis.call('GET', allowance))
@@ -115,7 +113,6 @@ local function more_allowed(allowance, tokens, limit, must, ahead, over)
   return tokens + more
 end
 
--- @seldom
 -- Gives back all that an unfinished request holds of credits and budget, or of the test allowance.
 local function free_holds(record, account)
   local values = redis.call('HMGET', record, 'hold', 'holdTokens', 'month', 'billed', 'allowance')
