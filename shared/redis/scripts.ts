@@ -66,7 +66,7 @@ function load(client: RedisClient, lua: string): void {
 /** By their files, because a process defines most scripts several times: for each client and shard. */
 const texts = new Map<string, string>();
 
-/** The script is a function of its own: Lua allows 200 names each, and the parts of `finish` have most of that. */
+/** Makes the script a function of its own: Lua allows 200 local names in each, and some parts have most of that. */
 function textOf(name: string, parts: readonly string[]): string {
   const id = [...parts, name].join(' ');
   const text =
@@ -96,8 +96,8 @@ function isUnknownScript(error: unknown): boolean {
 }
 
 /**
- * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua`, behind those of the shared
- * `parts`, each of which may use the ones before it. On a cluster it publishes to sharded channels, so that messages stay on the shard's node.
+ * Makes a script callable on `client`. Its text is `lua/<name>.lua`, behind those of the shared `parts`, each of which
+ * may use the ones before it. On a cluster it publishes to sharded channels, so that messages stay on the shard's node.
  */
 export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {
   const publish = client.isCluster ? 'SPUBLISH' : 'PUBLISH';

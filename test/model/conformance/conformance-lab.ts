@@ -100,7 +100,9 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     retentionMs: RETENTION_MS,
   });
   const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
-  const queues = createChatQueues(redis, keyspace, () => undefined);
+  // BullMQ's own scripts are none of those that are changed.
+  const unhooked = await openTestRedis('worker');
+  const queues = createChatQueues(unhooked, keyspace, () => undefined);
   const promised = new Set<string>();
   let taken: Delivery[] = [];
   const sweep = createSweep({
@@ -159,6 +161,8 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     async close() {
       const left = await redis.keys(`{${namespace}-*`);
       for (let from = 0; from < left.length; from += 5_000) await redis.unlink(...left.slice(from, from + 5_000));
+      await queues.close();
+      unhooked.disconnect();
       redis.disconnect();
     },
   };

@@ -98,7 +98,7 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
       subject.hasBody = true;
     }
     if (!isJobLost) {
-      await lab.redis.set(`${keys.tag}:interactive:${requestId}`, 'job');
+      await lab.redis.lpush(keys.active('interactive'), requestId);
       subject.hasJob = true;
     }
   }
@@ -224,7 +224,7 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
     async comeToRest() {
       for (const subject of subjects) {
         // The queue gives up every job; the sweep has to see to the rest.
-        await lab.redis.del(`${keys.tag}:interactive:${subject.request.requestId}`);
+        await lab.redis.lrem(keys.active('interactive'), 0, subject.request.requestId);
         subject.hasJob = false;
         // MongoDB has what was promised, and recovery brings back its body.
         if (lab.promised.has(subject.request.requestId)) await stepEnqueue(subject, 'crash', BODY_ONLY);

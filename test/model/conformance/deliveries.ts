@@ -25,7 +25,7 @@ export function createDeliveries(worlds: TwoWorlds): Deliveries {
   async function end(subject: Subject, delivery: SteppedDelivery): Promise<void> {
     delivery.phase = 'over';
     subject.hasJob = false;
-    await lab.redis.del(`${keys.tag}:interactive:${subject.request.requestId}`);
+    await lab.redis.lrem(keys.active('interactive'), 0, subject.request.requestId);
   }
 
   async function stepClaim(subject: Subject, delivery: SteppedDelivery, fault: Fault): Promise<void> {
