@@ -79,10 +79,13 @@ async function install() {
   console.log(`Installed the packages in ${seconds()} s.`);
 }
 
-/** Uses the npm that started this task, or else the one on the PATH. */
+/**
+ * Uses the npm that started this task, with npm's own Node.js: `npm ci` removes the one of node_modules, which may be the one
+ * that runs this. Otherwise the npm on the PATH.
+ */
 async function npm(...args) {
   const cli = process.env.npm_execpath;
-  const [command, ...rest] = cli?.endsWith('.js') ? [process.execPath, cli] : ['npm'];
+  const [command, ...rest] = cli?.endsWith('.js') ? [process.env.npm_node_execpath ?? process.execPath, cli] : ['npm'];
   const code = await run(command, [...rest, ...args]);
   if (code > 128) throw new Failure('', code);
   if (code !== 0) throw new Failure(`npm ${args[0]} failed (exit code ${code}); its lines above say why.`);
