@@ -17,20 +17,9 @@ import { createSettlementRepository } from './mongo/accounts/settlement-reposito
  * Stands in front of whatever a request stores late: one that was accepted before its entity was deleted for compliance
  * stores nothing of it any more, and its charge carries the pseudonym. `seq`: place in the order of acceptance.
  */
-export interface ErasureGate {
-  isErased(space: Space, entityId: string | undefined, seq: number): Promise<boolean>;
-  /** The place in the order of acceptance up to which the entity was erased; 0: it was not. */
-  erasedSeq(space: Space, entityId: string | undefined): Promise<number>;
-  /** The entity's id, or its pseudonym once it is erased. */
-  nameOf(space: Space, entityId: string, seq: number): Promise<string>;
-  /** Settlement records with the pseudonyms of entities that are erased. */
-  pseudonymize(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
-}
+export type ErasureGate = ReturnType<typeof createErasureGate>;
 
-export function createErasureGate(deps: {
-  erasures: ErasureRepository;
-  pseudonyms: Pick<Pseudonyms, 'of'>;
-}): ErasureGate {
+export function createErasureGate(deps: { erasures: ErasureRepository; pseudonyms: Pick<Pseudonyms, 'of'> }) {
   const { erasures, pseudonyms } = deps;
 
   function pseudonymOf(tenantId: string, entityId: string | undefined): string | undefined {
@@ -47,13 +36,16 @@ export function createErasureGate(deps: {
 
   return {
     isErased,
+    /** The place in the order of acceptance up to which the entity was erased; 0: it was not. */
     erasedSeq,
 
-    async nameOf(space, entityId, seq) {
+    /** The entity's id, or its pseudonym once it is erased. */
+    async nameOf(space: Space, entityId: string, seq: number): Promise<string> {
       return (await isErased(space, entityId, seq)) ? pseudonyms.of(space.tenantId, entityId) : entityId;
     },
 
-    async pseudonymize(records) {
+    /** Settlement records with the pseudonyms of entities that are erased. */
+    async pseudonymize(records: readonly SettlementRecord[]): Promise<SettlementRecord[]> {
       const ids = records.flatMap(({ tenantId, mode, entityId }) =>
         entityId === undefined ? [] : erasureIdsOf({ tenantId, mode }, pseudonyms.of(tenantId, entityId)),
       );

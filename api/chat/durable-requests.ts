@@ -26,19 +26,7 @@ interface IntentKeeperDeps {
 }
 
 /** Keeps accepted requests in MongoDB until they end, in case Redis comes back without its last second. */
-export interface IntentKeeper {
-  /** To be called before the caller gets 202. Throws `model_unavailable` if the request cannot be kept. */
-  storeBeforeAnswer(shard: number, envelope: RequestEnvelope): Promise<void>;
-  /**
-   * To be called before 202 for a request that another call made: waits until that call has stored it, because until
-   * then it may void the request. `isOver`: whether the request has ended and its answer is kept.
-   */
-  waitUntilStored(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
-  /** For a caller that waits for the answer. Nothing waits for the write, so it delays no first token. */
-  storeInBackground(shard: number, envelope: RequestEnvelope): void;
-  /** To be called when the request was cancelled: MongoDB has its end from then on, and recovery does not run it again. */
-  conclude(space: Space, requestId: string): void;
-}
+export type IntentKeeper = ReturnType<typeof createIntentKeeper>;
 
 /** How long the other call may take to store it. */
 const OTHER_MS = 1_500;
@@ -52,11 +40,12 @@ function noPromise(cause: unknown): ServiceError {
   );
 }
 
-function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps): IntentKeeper {
+function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps) {
   const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
 
   return {
-    async storeBeforeAnswer(shard, envelope) {
+    /** To be called before the caller gets 202. Throws `model_unavailable` if the request cannot be kept. */
+    async storeBeforeAnswer(shard: number, envelope: RequestEnvelope): Promise<void> {
       try {
         await keep(shard, envelope);
       } catch (cause) {
@@ -64,7 +53,11 @@ function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps)
       }
     },
 
-    async waitUntilStored(space, requestId, isOver) {
+    /**
+     * To be called before 202 for a request that another call made: waits until that call has stored it, because until
+     * then it may void the request. `isOver`: whether the request has ended and its answer is kept.
+     */
+    async waitUntilStored(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void> {
       const until = clock.now() + OTHER_MS;
       try {
         while ((await intents.find(space, requestId, clock.now())) === undefined && !(await isOver())) {
@@ -76,7 +69,8 @@ function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps)
       }
     },
 
-    storeInBackground(shard, envelope) {
+    /** For a caller that waits for the answer. Nothing waits for the write, so it delays no first token. */
+    storeInBackground(shard: number, envelope: RequestEnvelope): void {
       keep(shard, envelope).catch((error: unknown) => {
         log.warn('A request under an Idempotency-Key is not kept beside Redis.', {
           requestId: envelope.requestId,
@@ -85,7 +79,8 @@ function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps)
       });
     },
 
-    conclude(space, requestId) {
+    /** To be called when the request was cancelled: MongoDB has its end from then on, and recovery does not run it again. */
+    conclude(space: Space, requestId: string): void {
       const concluding = intents.find(space, requestId, clock.now()).then((intent) => intent && conclude(intent));
       // If this fails, the next recovery round concludes the intent.
       concluding.catch((error: unknown) => {
@@ -99,12 +94,7 @@ function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps)
  * Brings back to Redis what MongoDB keeps and Redis has expired or lost: answers, and requests that have not ended. So
  * readers need to read only from Redis.
  */
-export interface Recall {
-  /** True: the request is in Redis again. */
-  byId(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, requestId: string): Promise<boolean>;
-  /** Called before admission: a request must not run again just because Redis has forgotten its Idempotency-Key. */
-  byName(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, name: string): Promise<void>;
-}
+export type Recall = ReturnType<typeof createRecall>;
 
 interface RecallDeps {
   answers: Pick<AnswerRepository, 'find' | 'findNamed'>;
@@ -116,7 +106,7 @@ interface RecallDeps {
   log: Logger;
 }
 
-function createRecall({ answers, cache, intents, recover, retentionMs, clock, log }: RecallDeps): Recall {
+function createRecall({ answers, cache, intents, recover, retentionMs, clock, log }: RecallDeps) {
   /** If MongoDB is unavailable, what Redis knows has to do. */
   async function orNothing<Kept>(look: Promise<Kept | undefined>): Promise<Kept | undefined> {
     return look.catch((error: unknown) => {
@@ -148,7 +138,8 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
   }
 
   return {
-    async byId(principal, requestId) {
+    /** True: the request is in Redis again. */
+    async byId(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, requestId: string): Promise<boolean> {
       const { shard } = principal;
       if (await restoreById(principal, shard, requestId)) return true;
       const intent = await orNothing(intents.find(principal, requestId, clock.now()));
@@ -156,7 +147,8 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
       return (await bringBack(intent)) === 'open' || restoreById(principal, shard, requestId);
     },
 
-    async byName(principal, name) {
+    /** Called before admission: a request must not run again just because Redis has forgotten its Idempotency-Key. */
+    async byName(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, name: string): Promise<void> {
       const { shard } = principal;
       if (await cache.isNamed(shard, name)) return;
       const now = clock.now();

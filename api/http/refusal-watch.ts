@@ -16,12 +16,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 type Plane = 'public' | 'admin';
 
 /** Informs operators of failed authentications, refused scopes and bursts of 404 without a log line for each. */
-export interface RefusalWatch {
-  /** `address` is the caller's. Other codes are ignored. */
-  note(plane: Plane, code: ErrorCode, address: string): void;
-  /** Logs a line for each address that, since the last flush, was refused or looked for much that does not exist. */
-  flush(): void;
-}
+export type RefusalWatch = ReturnType<typeof createRefusalWatch>;
 
 interface Refused {
   plane: Plane;
@@ -52,13 +47,14 @@ function addTo(all: Map<string, Refused>, plane: Plane, code: ErrorCode, from: s
   all.set(name, entry);
 }
 
-export function createRefusalWatch({ count, countNotFound, log }: RefusalWatchDeps): RefusalWatch {
+export function createRefusalWatch({ count, countNotFound, log }: RefusalWatchDeps) {
   let refused = new Map<string, Refused>();
   // Separate, so that ordinary 404s take no place from refused addresses.
   let lost = new Map<string, Refused>();
 
   return {
-    note(plane, code, from) {
+    /** `address` is the caller's. Other codes are ignored. */
+    note(plane: Plane, code: ErrorCode, from: string): void {
       if (code === 'not_found') {
         countNotFound(plane);
         addTo(lost, plane, code, from);
@@ -68,7 +64,8 @@ export function createRefusalWatch({ count, countNotFound, log }: RefusalWatchDe
       }
     },
 
-    flush() {
+    /** Logs a line for each address that, since the last flush, was refused or looked for much that does not exist. */
+    flush(): void {
       const write = ({ plane, ...fields }: Refused, what: string) => {
         const where = plane === 'admin' ? 'the administration' : 'the API';
         log.warn(`Calls of an address to ${where} ${what} within the last minute.`, fields);

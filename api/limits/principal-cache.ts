@@ -33,22 +33,9 @@ function isCertain({ announced, isDoubtful }: Load, read: Principal | undefined)
   return read === undefined ? announced.size === 0 : !announced.has(read.keyId) && !announced.has(read.tenantId);
 }
 
-export interface PrincipalCache {
-  /** Undefined: unknown key. Rejects if MongoDB is unavailable and the key is not cached. */
-  find(hash: string, now: number): Promise<Principal | undefined>;
-  /** The principal, if `find` could return it without asking MongoDB. Undefined: call `find`. */
-  fresh(hash: string, now: number): Principal | undefined;
-  /** Whether the key was known within the last 15 minutes. */
-  isKnown(hash: string, now: number): boolean;
-  /** Notes that the tenant is now on this shard. */
-  relocate(tenantId: string, shard: number): void;
-  /** Discards what is cached for a key or a tenant, by its id. */
-  invalidate(id: string): void;
-  /** Marks every entry as doubtful, because invalidations may have been missed. */
-  clear(): void;
-}
+export type PrincipalCache = ReturnType<typeof createPrincipalCache>;
 
-export function createPrincipalCache(repository: Pick<PrincipalRepository, 'findByHash'>): PrincipalCache {
+export function createPrincipalCache(repository: Pick<PrincipalRepository, 'findByHash'>) {
   const entries = new Map<string, Entry>();
   /** Hashes that belong to no key, and when that was learned. In `entries`, invented keys would push out real ones. */
   const unknown = new Map<string, number>();
@@ -110,9 +97,11 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
   }
 
   return {
+    /** The principal, if `find` could return it without asking MongoDB. Undefined: call `find`. */
     fresh,
 
-    async find(hash, now) {
+    /** Undefined: unknown key. Rejects if MongoDB is unavailable and the key is not cached. */
+    async find(hash: string, now: number): Promise<Principal | undefined> {
       const found = fresh(hash, now);
       if (found !== undefined) return found;
       const entry = certain(hash);
@@ -121,18 +110,21 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
       return reload(hash, now, age < STALE_MS ? entry?.principal : undefined);
     },
 
-    isKnown(hash, now) {
+    /** Whether the key was known within the last 15 minutes. */
+    isKnown(hash: string, now: number): boolean {
       const entry = entries.get(hash);
       return entry !== undefined && now - entry.loadedAt < STALE_MS;
     },
 
-    relocate(tenantId, shard) {
+    /** Notes that the tenant is now on this shard. */
+    relocate(tenantId: string, shard: number): void {
       for (const entry of entries.values()) {
         if (entry.principal.tenantId === tenantId) entry.principal = { ...entry.principal, shard };
       }
     },
 
-    invalidate(id) {
+    /** Discards what is cached for a key or a tenant, by its id. */
+    invalidate(id: string): void {
       for (const { announced } of underWay) announced.add(id);
       loading.clear();
       for (const entry of entries.values()) {
@@ -141,7 +133,8 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
       }
     },
 
-    clear() {
+    /** Marks every entry as doubtful, because invalidations may have been missed. */
+    clear(): void {
       for (const load of underWay) load.isDoubtful = true;
       loading.clear();
       for (const entry of entries.values()) entry.isDoubtful = true;
@@ -153,14 +146,10 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
 /** Often enough for people who look at `last_used_at`, rarely enough to cost nothing. */
 const FLUSH_MS = 5_000;
 
-export interface LastUsed {
-  note(keyId: string, now: number): void;
-  /** Writes the collected times and stops. */
-  close(): Promise<void>;
-}
+export type LastUsed = ReturnType<typeof createLastUsed>;
 
 /** Collects `last_used_at` of keys and writes it in batches (docs/architecture/facts.md section 6). */
-export function createLastUsed(repository: Pick<PrincipalRepository, 'touch'>): LastUsed {
+export function createLastUsed(repository: Pick<PrincipalRepository, 'touch'>) {
   let noted = new Map<string, number>();
 
   async function flush(): Promise<void> {
@@ -181,10 +170,11 @@ export function createLastUsed(repository: Pick<PrincipalRepository, 'touch'>): 
     () => undefined,
   );
   return {
-    note: (keyId, now) => {
+    note: (keyId: string, now: number): void => {
       noted.set(keyId, now);
     },
-    async close() {
+    /** Writes the collected times and stops. */
+    async close(): Promise<void> {
       await flushing.stop();
       await flush();
     },

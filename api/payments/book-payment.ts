@@ -33,18 +33,9 @@ export interface BookPaymentDeps {
  * repeated notice repeats only the last two steps, which is harmless: so a call that failed after the booking is
  * completed when the payment provider sends its notice again. `requestId` is for the audit log.
  */
-export interface BookPayment {
-  complete(paid: PaidCheckout, requestId: string, notice?: PaymentNotice): Promise<void>;
-  /** `unpaid`: the provider must send the notice again later. `unknown`: the purchase was not made here. */
-  reverse(
-    reference: PurchaseReference,
-    reversal: Reversal,
-    requestId: string,
-    notice: PaymentNotice,
-  ): Promise<ReversalOutcome>;
-}
+export type BookPayment = ReturnType<typeof createBookPayment>;
 
-export function createBookPayment(deps: BookPaymentDeps): BookPayment {
+export function createBookPayment(deps: BookPaymentDeps) {
   const { purchases, paymentBookings, tenants, accountStore, events, watchAccount, countMismatch, clock, log } = deps;
 
   async function publishBook({ tenantId }: PurchaseRow, book: Book): Promise<void> {
@@ -66,7 +57,7 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
   }
 
   return {
-    async complete(paid, requestId, notice) {
+    async complete(paid: PaidCheckout, requestId: string, notice?: PaymentNotice): Promise<void> {
       const { checkoutId } = paid;
       const mismatch = await paymentBookings.complete(paid, {
         now: clock.now(),
@@ -86,7 +77,13 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
       await publishPurchased(booked.purchase);
     },
 
-    async reverse(reference, reversal, requestId, notice) {
+    /** `unpaid`: the provider must send the notice again later. `unknown`: the purchase was not made here. */
+    async reverse(
+      reference: PurchaseReference,
+      reversal: Reversal,
+      requestId: string,
+      notice: PaymentNotice,
+    ): Promise<ReversalOutcome> {
       const now = clock.now();
       const outcome = await paymentBookings.reverse(reference, reversal, { now, requestId, notice });
       if (outcome !== 'booked') return outcome;

@@ -11,13 +11,7 @@ interface Collected {
   terminal: Terminal;
 }
 
-export interface Collector {
-  /** Resolves with the JSON text of the complete answer, or throws the error that ended the request. */
-  answer(head: AnswerHead): Promise<string>;
-  close(): void;
-  /** The request was not admitted. */
-  abandon(): void;
-}
+export type Collector = ReturnType<typeof openCollector>;
 
 export interface CollectOptions {
   shard: number;
@@ -51,7 +45,7 @@ function onAbort(signal: AbortSignal, act: () => void): () => void {
 }
 
 /** Collects a request's whole stream. Open it before the request is admitted, so that it misses nothing. */
-export function openCollector(hub: RelayHub, res: Response, options: CollectOptions): Collector {
+export function openCollector(hub: RelayHub, res: Response, options: CollectOptions) {
   const { shard, requestId, existing, timeoutMs, form, stopping } = options;
   const literals: string[] = [];
   const collected = Promise.withResolvers<Collected>();
@@ -88,11 +82,13 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
 
   return {
     close,
-    abandon() {
+    /** The request was not admitted. */
+    abandon(): void {
       stop();
       reader.abandon();
     },
-    async answer(head) {
+    /** Resolves with the JSON text of the complete answer, or throws the error that ended the request. */
+    async answer(head: AnswerHead): Promise<string> {
       reader.confirm();
       const { terminal } = await collected.promise;
       const error = errorOf(terminal, literals.length > 0);

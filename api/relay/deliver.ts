@@ -5,14 +5,7 @@ import type { StreamReader } from '../../shared/requests/answers.ts';
 import { isListening, isOpen } from './readers.ts';
 import type { OpenReader, ReaderGroup } from './readers.ts';
 
-export interface HandOn {
-  /** Hands an entry to a reader that takes entries now, without the events that the reader already has. */
-  deliver(reader: OpenReader, entry: StreamEntry): void;
-  /** Ends a reader whose request Redis has lost. */
-  lose(reader: OpenReader): void;
-  /** Ends a reader that this service cannot continue to serve. */
-  breakOff(reader: OpenReader, lastSeq: number, error: unknown): void;
-}
+export type HandOn = ReturnType<typeof createHandOn>;
 
 /**
  * Whether an entry belongs to another answer than the reader's: Redis came back without its last writes, and another
@@ -32,7 +25,7 @@ function unseenOf(entry: StreamEntry, nextSeq: number): StreamEntry {
 }
 
 /** How entries reach a reader: each event once and in order, and nothing after the end. */
-export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now: () => number; log: Logger }): HandOn {
+export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now: () => number; log: Logger }) {
   const { onEnded, now, log } = deps;
 
   function deliver(reader: OpenReader, entry: StreamEntry): void {
@@ -77,20 +70,16 @@ export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now:
     }
   }
 
-  return { deliver, lose, breakOff };
+  return {
+    /** Hands an entry to a reader that takes entries now, without the events that the reader already has. */
+    deliver /** Ends a reader whose request Redis has lost. */,
+    lose /** Ends a reader that this service cannot continue to serve. */,
+    breakOff,
+  };
 }
 
 /** All readers passed to a call are of one request. */
-export interface CatchUp {
-  /** Reads the events that the readers have not seen. */
-  catchUp(...behind: readonly OpenReader[]): void;
-  /** Like `catchUp`, for events that messages should have brought. */
-  recover(...missing: readonly OpenReader[]): void;
-  /** Recovers all readers without an entry for this time. */
-  recoverQuiet(quietForMs: number): void;
-  /** Reads the rest of the stream. False: another read is under way, or Redis does not answer. */
-  readRest(group: ReaderGroup): Promise<boolean>;
-}
+export type CatchUp = ReturnType<typeof createCatchUp>;
 
 /** Entries per read. A slow client may take only a few of them; the rest is read again. */
 const PORTION = 64;
@@ -116,7 +105,7 @@ export function createCatchUp(deps: {
   onGap: () => void;
   now: () => number;
   log: Logger;
-}): CatchUp {
+}) {
   const { groups, streams, handOn, onGap, now, log } = deps;
   const { deliver, breakOff } = handOn;
 
@@ -177,5 +166,11 @@ export function createCatchUp(deps: {
     return fill(group);
   }
 
-  return { catchUp, recover, recoverQuiet, readRest };
+  return {
+    /** Reads the events that the readers have not seen. */
+    catchUp /** Like `catchUp`, for events that messages should have brought. */,
+    recover /** Recovers all readers without an entry for this time. */,
+    recoverQuiet /** Reads the rest of the stream. False: another read is under way, or Redis does not answer. */,
+    readRest,
+  };
 }

@@ -108,17 +108,7 @@ export interface ForwardOptions extends RelayTimes, Pick<PingOptions, 'place'> {
   form?: OpenAiForm | undefined;
 }
 
-export interface Forwarder {
-  /**
-   * To be called once the request is admitted. Writes the stream until it ends, the client leaves or `close` is called.
-   * Throws only before the status line is sent: the first event or the first ping commits to 200
-   * (docs/spec.md#stream).
-   */
-  forward(head: AnswerHead): Promise<void>;
-  close(): void;
-  /** To be called instead of `forward` if the request is not admitted. */
-  abandon(): void;
-}
+export type Forwarder = ReturnType<typeof openForwarder>;
 
 const ignore = () => undefined;
 
@@ -138,7 +128,7 @@ function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | 
  * Forwards a request's stream as SSE. Open it before the request is admitted, so that it misses no event; ping times
  * count from then. Entries that arrive before `forward` is called wait in memory.
  */
-export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
+export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions) {
   const { shard, requestId, existing, fromSeq = 1, timeoutMs, form } = options;
   const { drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
   /** Settles `forward`: rejects on a failure before the status line, resolves when stream or connection ends. */
@@ -227,13 +217,19 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
 
   return {
     close,
-    abandon() {
+    /** To be called instead of `forward` if the request is not admitted. */
+    abandon(): void {
       stopTimers();
       writer.close();
       reader.abandon();
       res.off('close', close);
     },
-    async forward(head) {
+    /**
+     * To be called once the request is admitted. Writes the stream until it ends, the client leaves or `close` is called.
+     * Throws only before the status line is sent: the first event or the first ping commits to 200
+     * (docs/spec.md#stream).
+     */
+    async forward(head: AnswerHead): Promise<void> {
       reader.confirm();
       write = entryWriter(head);
       early.forEach(write);

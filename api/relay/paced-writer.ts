@@ -29,17 +29,7 @@ export function untilDrained(res: ServerResponse, drainMs: number): Promise<bool
 }
 
 /** Writes to a client no faster than it reads. */
-export interface PacedWriter {
-  write(text: string): void;
-  /** Writes the last text. A client that does not read it also loses its connection after `drainMs`. */
-  end(text: string): void;
-  /** Whether the client still has to read what was written. */
-  isBlocked(): boolean;
-  /** Whether the client has been too slow at any time since the last call. */
-  wasBlocked(): boolean;
-  /** Stops the timer of a response that has ended. */
-  close(): void;
-}
+export type PacedWriter = ReturnType<typeof createPacedWriter>;
 
 /**
  * A client that never read made Node queue 91 MB in 3 s (docs/architecture/facts.md section 4): once its socket is
@@ -49,11 +39,11 @@ export function createPacedWriter(
   res: ServerResponse,
   drainMs: number,
   { onBlocked, onDrained }: { onBlocked: () => void; onDrained: () => void },
-): PacedWriter {
+) {
   let dropping: NodeJS.Timeout | undefined;
   let wasBlocked = false;
   return {
-    write(text) {
+    write(text: string): void {
       if (res.write(text) || dropping !== undefined) return;
       wasBlocked = true;
       onBlocked();
@@ -64,18 +54,22 @@ export function createPacedWriter(
         onDrained();
       });
     },
-    end(text) {
+    /** Writes the last text. A client that does not read it also loses its connection after `drainMs`. */
+    end(text: string): void {
       clearTimeout(dropping);
       res.end(text);
       dropUnread(res, drainMs);
     },
-    isBlocked: () => dropping !== undefined,
-    wasBlocked() {
+    /** Whether the client still has to read what was written. */
+    isBlocked: (): boolean => dropping !== undefined,
+    /** Whether the client has been too slow at any time since the last call. */
+    wasBlocked(): boolean {
       const was = wasBlocked;
       wasBlocked = dropping !== undefined;
       return was;
     },
-    close() {
+    /** Stops the timer of a response that has ended. */
+    close(): void {
       clearTimeout(dropping);
     },
   };

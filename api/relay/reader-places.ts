@@ -13,12 +13,7 @@ const TENANT_DOWNLOADS_MAX = 8;
 const RETRY_SECONDS = 5;
 
 /** Limits the readers of one request and the streams one key reads, not counting the calls that made the requests. */
-export interface ReaderPlaces {
-  /** Throws `rpm_exceeded` if no place is free. The returned function gives the place back, once. */
-  enter(requestId: string, reader: Pick<Principal, 'tenantId' | 'keyId'>): () => void;
-  /** Takes a tenant's place for a download until its connection has taken all of it or closed. Throws like `enter`. */
-  enterDownload(res: ServerResponse, reader: Pick<Principal, 'tenantId'>): void;
-}
+export type ReaderPlaces = ReturnType<typeof createReaderPlaces>;
 
 function createCounts() {
   const counts = new Map<string, number>();
@@ -37,7 +32,7 @@ function refuse(message: string): ServiceError {
   return new ServiceError('rpm_exceeded', message, { retryAfterSeconds: RETRY_SECONDS });
 }
 
-export function createReaderPlaces(): ReaderPlaces {
+export function createReaderPlaces() {
   const ofRequest = createCounts();
   const ofKey = createCounts();
   const downloads = createCounts();
@@ -48,7 +43,8 @@ export function createReaderPlaces(): ReaderPlaces {
   }
 
   return {
-    enter(requestId, { tenantId, keyId }) {
+    /** Throws `rpm_exceeded` if no place is free. The returned function gives the place back, once. */
+    enter(requestId: string, { tenantId, keyId }: Pick<Principal, 'tenantId' | 'keyId'>): () => void {
       // The request's owner is not known yet: another tenant's readers neither take its places nor learn of them.
       const read = `${tenantId} ${requestId}`;
       if (ofRequest.of(read) >= REQUEST_READERS_MAX) {
@@ -69,7 +65,8 @@ export function createReaderPlaces(): ReaderPlaces {
       };
     },
 
-    enterDownload(res, { tenantId }) {
+    /** Takes a tenant's place for a download until its connection has taken all of it or closed. Throws like `enter`. */
+    enterDownload(res: ServerResponse, { tenantId }: Pick<Principal, 'tenantId'>): void {
       if (downloads.of(tenantId) >= TENANT_DOWNLOADS_MAX) {
         throw refuse(
           `The account's limit of ${TENANT_DOWNLOADS_MAX} downloads at a time is reached; finish one, or wait as Retry-After says.`,

@@ -35,18 +35,18 @@ function checksumOf(body: string): string {
   return text;
 }
 
-export interface NewApiKey {
-  /** Shown to its owner once and stored nowhere. */
-  value: string;
-  hash: string;
-  redactedValue: string;
-}
+export type NewApiKey = ReturnType<typeof createApiKey>;
 
 /** `random` is 26 base62 characters. */
-export function createApiKey(prefix: string, mode: KeyMode, random: string): NewApiKey {
+export function createApiKey(prefix: string, mode: KeyMode, random: string) {
   const body = `${prefix}_sk_${mode}_${random.slice(0, RANDOM_CHARACTERS)}`;
   const value = body + checksumOf(body);
-  return { value, hash: hashApiKey(value), redactedValue: `${prefix}_sk_${mode}_…${value.slice(-4)}` };
+  return {
+    /** Shown to its owner once and stored nowhere. */
+    value,
+    hash: hashApiKey(value),
+    redactedValue: `${prefix}_sk_${mode}_…${value.slice(-4)}`,
+  };
 }
 
 /** Longer text is no key, whatever the prefix. */

@@ -5,13 +5,7 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
  * stay separate, and keyed, so that nobody finds the entity by trying names. Each tenant has its own key: another tenant's
  * entity of the same name has another pseudonym.
  */
-export interface Pseudonyms {
-  of(tenantId: string, entityId: string): string;
-  /** What a provider, which serves all tenants under one account, reads in place of a tenant's name for its user. */
-  ofUser(tenantId: string, user: string): string;
-  /** Whether a text was made by `of`, so that pseudonyms are not replaced again. */
-  isOne(tenantId: string, text: string): boolean;
-}
+export type Pseudonyms = ReturnType<typeof createPseudonyms>;
 
 const PREFIX = 'erased_';
 const KEY_BYTES = 32;
@@ -25,7 +19,7 @@ const TENANTS_MAX = 10_000;
 const KNOWN_MAX = 256;
 
 /** `rootKey`: the tenants' keys are derived from it (HKDF); another root key gives other pseudonyms. */
-export function createPseudonyms(rootKey: Buffer): Pseudonyms {
+export function createPseudonyms(rootKey: Buffer) {
   const keys = new Map<string, Buffer>();
 
   function keyOf(tenantId: string): Buffer {
@@ -48,7 +42,7 @@ export function createPseudonyms(rootKey: Buffer): Pseudonyms {
   const known = new Map<string, string>();
 
   return {
-    of(tenantId, entityId) {
+    of(tenantId: string, entityId: string): string {
       // No tenant id contains a space.
       const name = `${tenantId} ${entityId}`;
       let pseudonym = known.get(name);
@@ -60,9 +54,11 @@ export function createPseudonyms(rootKey: Buffer): Pseudonyms {
       return pseudonym;
     },
 
-    ofUser: (tenantId, user) => hash(tenantId, 'user', user, TAG_BYTES),
+    /** What a provider, which serves all tenants under one account, reads in place of a tenant's name for its user. */
+    ofUser: (tenantId: string, user: string): string => hash(tenantId, 'user', user, TAG_BYTES),
 
-    isOne(tenantId, text) {
+    /** Whether a text was made by `of`, so that pseudonyms are not replaced again. */
+    isOne(tenantId: string, text: string): boolean {
       if (!text.startsWith(PREFIX)) return false;
       const made = Buffer.from(withCheck(tenantId, text.slice(PREFIX.length, PREFIX.length + TAG_CHARACTERS)));
       const given = Buffer.from(text);

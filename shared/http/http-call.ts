@@ -15,18 +15,14 @@ export interface HttpHead {
 export type TakePart = (part: Buffer) => void;
 
 /** Where calls go, with the headers that they share. Made once for many calls. */
-export interface HttpEndpoint {
-  origin: string;
-  /** With the query. */
-  path: string;
-  headers: Readonly<Record<string, string>>;
-}
+export type HttpEndpoint = ReturnType<typeof createEndpoint>;
 
 /** Throws where `url` is none. */
-export function createEndpoint(url: string, headers: Readonly<Record<string, string>>): HttpEndpoint {
+export function createEndpoint(url: string, headers: Readonly<Record<string, string>>) {
   const { origin, pathname, search } = new URL(url);
   return {
     origin,
+    /** With the query. */
     path: pathname + search,
     headers: {
       'Content-Type': 'application/json',

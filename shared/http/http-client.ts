@@ -178,11 +178,7 @@ function createUndiciAdapter(connections: Connections): AxiosAdapter {
 }
 
 /** Outgoing HTTP to providers. Every status is an answer. */
-export interface HttpClient {
-  /** Resolves at the end of the body. Rejects with the signal's reason, what a callback threw, or a NetworkError. */
-  post(call: HttpCall): Promise<void>;
-  close(): Promise<void>;
-}
+export type HttpClient = ReturnType<typeof createHttpClient>;
 
 const same = (data: unknown): unknown => data;
 
@@ -190,7 +186,7 @@ const same = (data: unknown): unknown => data;
  * Bare axios: no defaults to merge, no headers to copy and no body to transform
  * (docs/decisions/0011-provider-adapters.md).
  */
-export function createHttpClient(): HttpClient {
+export function createHttpClient() {
   const connections = createConnections();
   const client = new Axios({
     adapter: createUndiciAdapter(connections),
@@ -198,7 +194,8 @@ export function createHttpClient(): HttpClient {
     transformResponse: [same],
   });
   return {
-    async post(call) {
+    /** Resolves at the end of the body. Rejects with the signal's reason, what a callback threw, or a NetworkError. */
+    async post(call: HttpCall): Promise<void> {
       await client.request({ method: 'post', data: new SentCall(call) });
     },
     close: connections.close,

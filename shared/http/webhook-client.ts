@@ -16,10 +16,7 @@ export interface WebhookReply {
   error?: string;
 }
 
-export interface WebhookClient {
-  /** Never rejects. */
-  send(url: string, headers: Record<string, string>, body: string): Promise<WebhookReply>;
-}
+export type WebhookClient = ReturnType<typeof createWebhookClient>;
 
 export interface WebhookClientOptions {
   allowPrivate: boolean;
@@ -102,7 +99,7 @@ function connectorTo(addresses: LookupAddress[], timeoutMs: number): buildConnec
  * a connection of its own, so none is reused for a name that means another host by now. No redirects, and no proxy of
  * the environment: undici's Client knows neither.
  */
-export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
+export function createWebhookClient(options: WebhookClientOptions) {
   const { allowPrivate, timeoutMs = TIMEOUT_MS } = options;
   const resolve = options.resolve ?? createTenantResolver({ allowLocalNames: allowPrivate });
 
@@ -146,7 +143,8 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
   }
 
   return {
-    async send(url, headers, body) {
+    /** Never rejects. */
+    async send(url: string, headers: Record<string, string>, body: string): Promise<WebhookReply> {
       const signal = AbortSignal.timeout(timeoutMs);
       try {
         return { status: await post(url, headers, body, signal) };

@@ -1,21 +1,14 @@
 import { withTimeLimit } from './clock.ts';
 
 /** Collects what was opened and closes it once, in reverse order; a step that fails or hangs does not stop the rest. */
-export interface Closer {
-  /**
-   * `limitMs`: how long the step may take, by default 2 s: an unavailable store must not hold up the end.
-   * All steps with a limit share 8 s; Infinity is for a step that limits itself.
-   */
-  defer(name: string, close: () => unknown, options?: { limitMs?: number }): void;
-  close(): Promise<void>;
-}
+export type Closer = ReturnType<typeof createCloser>;
 
 const LIMIT_MS = 2_000;
 const ALL_MS = 8_000;
 /** What a step gets when the others have used up the time: closing a store that answers takes less. */
 const LEAST_MS = 100;
 
-export function createCloser(onFailure: (name: string, error: unknown) => void): Closer {
+export function createCloser(onFailure: (name: string, error: unknown) => void) {
   const steps: { name: string; close: () => unknown; limitMs: number }[] = [];
   let closing: Promise<void> | undefined;
 
@@ -36,9 +29,13 @@ export function createCloser(onFailure: (name: string, error: unknown) => void):
   }
 
   return {
-    defer: (name, close, { limitMs = LIMIT_MS } = {}) => {
+    /**
+     * `limitMs`: how long the step may take, by default 2 s: an unavailable store must not hold up the end.
+     * All steps with a limit share 8 s; Infinity is for a step that limits itself.
+     */
+    defer: (name: string, close: () => unknown, { limitMs = LIMIT_MS }: { limitMs?: number } = {}): void => {
       steps.push({ name, close, limitMs });
     },
-    close: () => (closing ??= closeAll()),
+    close: (): Promise<void> => (closing ??= closeAll()),
   };
 }

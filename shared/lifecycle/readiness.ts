@@ -1,10 +1,5 @@
 /** Whether a process can serve. */
-export interface Readiness {
-  /** Each check by name: `ok`, or what is wrong, in words that anybody may read. */
-  check(): Promise<ReadyState>;
-  /** The same with the stores' own words, for operators. */
-  details(): Promise<ReadyState>;
-}
+export type Readiness = ReturnType<typeof createReadiness>;
 
 interface ReadyState {
   ready: boolean;
@@ -45,7 +40,7 @@ export interface ReadinessTimes {
 export function createReadiness(
   checks: Record<string, Check>,
   { timeoutMs = 1_000, freshMs = 1_000 }: ReadinessTimes = {},
-): Readiness {
+) {
   let last: Promise<Outcome[]> | undefined;
   let askedAt = -Infinity;
 
@@ -65,7 +60,9 @@ export function createReadiness(
   }
 
   return {
-    check: () => stateBy(({ word }) => word),
-    details: () => stateBy(({ detail }) => detail),
+    /** Each check by name: `ok`, or what is wrong, in words that anybody may read. */
+    check: (): Promise<ReadyState> => stateBy(({ word }) => word),
+    /** The same with the stores' own words, for operators. */
+    details: (): Promise<ReadyState> => stateBy(({ detail }) => detail),
   };
 }

@@ -53,12 +53,7 @@ export interface LogFields {
   error?: unknown;
 }
 
-export interface Logger {
-  error(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  debug(message: string, fields?: LogFields): void;
-}
+export type Logger = ReturnType<typeof createLogger>;
 
 /** MongoDB's word for a violated unique index names the values, and among them may be an entity. */
 const DUPLICATE_KEY = /dup key: .*/g;
@@ -102,7 +97,7 @@ const toStdout = (lines: string) => process.stdout.write(lines);
  * One JSON object a line. Warnings and errors are written at once, with all that came before; other lines within 20 ms,
  * and when the process ends. Only a process that is killed loses those.
  */
-export function createLogger(processName: string, level: string, write: (lines: string) => void = toStdout): Logger {
+export function createLogger(processName: string, level: string, write: (lines: string) => void = toStdout) {
   const { stream, flush } = gatherLines(write);
   process.once('exit', flush);
   const logger = winston.createLogger({

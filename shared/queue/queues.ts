@@ -89,42 +89,31 @@ export function createChatQueues(client: RedisClient, keyspace: Keyspace, onErro
  * Says which webhooks have something to deliver; what, and when, stands in MongoDB. A job is a webhook's, not a
  * delivery's, so one receiver never takes more than one place, however much waits for it.
  */
-export interface WebhookQueue {
-  /** Does nothing where the webhook has a job in this queue already. */
-  add(name: WebhookQueueName, job: WebhookJob): Promise<void>;
-  close(): Promise<void>;
-}
+export type WebhookQueue = ReturnType<typeof createWebhookQueue>;
 
 /** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
-export function createWebhookQueue(
-  client: RedisClient,
-  keyspace: Keyspace,
-  onError: (error: Error) => void,
-): WebhookQueue {
+export function createWebhookQueue(client: RedisClient, keyspace: Keyspace, onError: (error: Error) => void) {
   const options = { client, prefix: keyspace.webhooks, onError };
   const queues = { webhooks: openQueue('webhooks', options), 'webhooks-slow': openQueue('webhooks-slow', options) };
 
   return {
-    add: (name, job) => queues[name].add(job.webhookId, job),
-    async close() {
+    /** Does nothing where the webhook has a job in this queue already. */
+    add: (name: WebhookQueueName, job: WebhookJob): Promise<void> => queues[name].add(job.webhookId, job),
+    async close(): Promise<void> {
       await Promise.all(Object.values(queues).map((queue) => queue.close()));
     },
   };
 }
 
 /** Says that an export or a deletion has something to do; what, and how far it is, stands in MongoDB. */
-export interface ComplianceQueue {
-  /** Does nothing where it is queued already. */
-  add(job: ComplianceJob): Promise<void>;
-  close(): Promise<void>;
-}
+export type ComplianceQueue = ReturnType<typeof createComplianceQueue>;
 
 /** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
-export function createComplianceQueue(
-  client: RedisClient,
-  keyspace: Keyspace,
-  onError: (error: Error) => void,
-): ComplianceQueue {
+export function createComplianceQueue(client: RedisClient, keyspace: Keyspace, onError: (error: Error) => void) {
   const queue = openQueue('compliance', { client, prefix: keyspace.compliance, onError });
-  return { add: (job) => queue.add(job.jobId, job), close: () => queue.close() };
+  return {
+    /** Does nothing where it is queued already. */
+    add: (job: ComplianceJob): Promise<void> => queue.add(job.jobId, job),
+    close: (): Promise<void> => queue.close(),
+  };
 }

@@ -8,21 +8,18 @@ const WAY_BACK_MS = 100;
  * What replies have shown of the clocks of the shards' servers: how far each is ahead of this process's monotonic clock
  * (`performance.now`).
  */
-export interface ShardClocks {
-  /** The server's time at a moment of this process's clock. Undefined: no reply of the shard has shown it yet. */
-  at(shard: number, moment: number): number | undefined;
-  /** The server's clock showed `shown` at some moment between `sentAt` and `receivedAt`. */
-  learn(shard: number, shown: number, sentAt: number, receivedAt: number): void;
-}
+export type ShardClocks = ReturnType<typeof createShardClocks>;
 
-export function createShardClocks(): ShardClocks {
+export function createShardClocks() {
   const ahead = new Map<number, number>();
   return {
-    at(shard, moment) {
+    /** The server's time at a moment of this process's clock. Undefined: no reply of the shard has shown it yet. */
+    at(shard: number, moment: number): number | undefined {
       const by = ahead.get(shard);
       return by === undefined ? undefined : Math.round(moment + by);
     },
-    learn(shard, shown, sentAt, receivedAt) {
+    /** The server's clock showed `shown` at some moment between `sentAt` and `receivedAt`. */
+    learn(shard: number, shown: number, sentAt: number, receivedAt: number): void {
       // Corrected only as far as it is certainly wrong: a slow reply says little, but drift or a new master is noticed.
       const most = shown - sentAt;
       ahead.set(shard, Math.max(shown - receivedAt, Math.min(most, ahead.get(shard) ?? most)));

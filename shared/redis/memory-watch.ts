@@ -6,15 +6,7 @@ import type { RedisClient } from './connection.ts';
 import { inTime } from './time-limits.ts';
 
 /** How full Redis is; on a cluster, the fullest of its masters that answer. */
-export interface MemoryWatch {
-  /** Memory in use as a part of `maxmemory`; 0 where Redis has no limit. */
-  ratio(): number;
-  /** Nothing new may come in, so that what is under way has room to end (docs/spec.md#stores-away). */
-  isFull(): boolean;
-  /** Redis refuses every command that takes memory, those of the queue included. */
-  isExhausted(): boolean;
-  stop(): void;
-}
+export type MemoryWatch = ReturnType<typeof watchMemory>;
 
 const LOOK_EVERY_MS = 1_000;
 const FULL_RATIO = 0.9;
@@ -31,7 +23,7 @@ function ratioOf(info: string): number {
 }
 
 /** Looks once a second. While Redis does not answer, what it said last holds. */
-export function watchMemory(client: RedisClient, log: Logger): MemoryWatch {
+export function watchMemory(client: RedisClient, log: Logger) {
   let ratio = 0;
 
   async function look(): Promise<void> {
@@ -51,10 +43,13 @@ export function watchMemory(client: RedisClient, log: Logger): MemoryWatch {
     () => undefined,
   );
   return {
-    ratio: () => ratio,
-    isFull: () => ratio > FULL_RATIO,
-    isExhausted: () => ratio >= 1,
-    stop() {
+    /** Memory in use as a part of `maxmemory`; 0 where Redis has no limit. */
+    ratio: (): number => ratio,
+    /** Nothing new may come in, so that what is under way has room to end (docs/spec.md#stores-away). */
+    isFull: (): boolean => ratio > FULL_RATIO,
+    /** Redis refuses every command that takes memory, those of the queue included. */
+    isExhausted: (): boolean => ratio >= 1,
+    stop(): void {
       void looking.stop();
     },
   };

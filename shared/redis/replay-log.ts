@@ -52,12 +52,7 @@ interface Kept {
   about: LogFields;
 }
 
-interface ShardWrites {
-  keep(write: Write, about: LogFields): void;
-  /** Drops those that nobody needs any more. */
-  dropOlder(now: number): void;
-  repeatAll(): Promise<void>;
-}
+type ShardWrites = ReturnType<typeof createShardWrites>;
 
 interface ShardWritesDeps extends Pick<RecentWritesDeps, 'clock' | 'log'> {
   hasReconnectedRecently: () => boolean;
@@ -68,7 +63,7 @@ interface ShardWritesDeps extends Pick<RecentWritesDeps, 'clock' | 'log'> {
  * Those of one shard. Each has its own, as one master of a cluster may stay away: what waits for it must keep no write of the
  * others waiting, and is not pushed out by theirs.
  */
-function createShardWrites({ hasReconnectedRecently, atOnce, clock, log }: ShardWritesDeps): ShardWrites {
+function createShardWrites({ hasReconnectedRecently, atOnce, clock, log }: ShardWritesDeps) {
   let kept: Kept[] = [];
   let first = 0;
   /** What is left to be repeated, the latest last. Until then it does not grow old. */
@@ -122,9 +117,10 @@ function createShardWrites({ hasReconnectedRecently, atOnce, clock, log }: Shard
 
   return {
     keep,
+    /** Drops those that nobody needs any more. */
     dropOlder,
 
-    async repeatAll() {
+    async repeatAll(): Promise<void> {
       returns += 1;
       due = [...due, ...kept.slice(first)];
       kept = [];

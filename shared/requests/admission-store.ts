@@ -133,29 +133,7 @@ export interface AdmissionSettings {
   clocks?: ShardClocks;
 }
 
-export interface AdmissionStore {
-  /** Admits or refuses a request, in one script. `now` (ms since the epoch) is used until the shard's own clock is known. */
-  admit(request: AdmissionRequest, now: number): Promise<Admission>;
-  /**
-   * Voids an accepted request; see void.lua for the states it returns. `last` ends the stream for whoever still reads it.
-   * Safe to repeat.
-   */
-  void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
-  /** As `void`, but the caller gets an error unless a worker has the request: once voided, nobody may put it back. What another
-   * call has joined stays. */
-  voidForGood(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
-  /**
-   * As `void`, for a request whose caller got 503: a worker that already has it stops, and nobody pays. `isRefused`: no
-   * admission is under way, so a missing record needs no tombstone.
-   */
-  disown(requestId: string, owner: RequestOwner, last: Terminal, isRefused?: boolean): Promise<string>;
-  /** Counts a request that is not a chat request. `take: false` checks without counting. */
-  count(requestId: string, principal: Principal, take: boolean, besides?: SecondWindow): Promise<Admission>;
-  /** Counts a request that looks up, resumes or cancels another; these have their own limit. */
-  countLookup(requestId: string, principal: Principal): Promise<Admission>;
-  /** Counts a failed authentication of an address. */
-  countAddress(requestId: string, address: string): Promise<AddressCount>;
-}
+export type AdmissionStore = ReturnType<typeof createAdmissionStore>;
 
 /** An endpoint's own limit, of a key or of all keys of a tenant, in addition to the key's rpm. Its verdict is `throttle`. */
 interface SecondWindow {
@@ -173,11 +151,7 @@ interface AddressCount {
   retryAfterMs: number;
 }
 
-export function createAdmissionStore(
-  client: RedisClient,
-  keyspace: Keyspace,
-  settings: AdmissionSettings,
-): AdmissionStore {
+export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, settings: AdmissionSettings) {
   const admitNow = defineScript(client, 'admit', [
     'window',
     'account',
@@ -258,21 +232,39 @@ export function createAdmissionStore(
   }
 
   return {
-    async admit(request, now) {
+    /** Admits or refuses a request, in one script. `now` (ms since the epoch) is used until the shard's own clock is known. */
+    async admit(request: AdmissionRequest, now: number): Promise<Admission> {
       const { shard } = request.principal;
       const acceptedAt = clocks.at(shard, performance.now()) ?? now;
       return toAdmission(await admit(shard, ...toAdmitCall(keyspace, request, acceptedAt, admitSettings)));
     },
 
-    void: (requestId, owner, last) => voidAs(requestId, owner, last === undefined ? {} : { last }),
-    voidForGood: (requestId, owner, last) => voidAs(requestId, owner, { last, isForGood: true }),
-    disown: (requestId, owner, last, isRefused = false) =>
+    /**
+     * Voids an accepted request; see void.lua for the states it returns. `last` ends the stream for whoever still reads it.
+     * Safe to repeat.
+     */
+    void: (requestId: string, owner: RequestOwner, last?: Terminal): Promise<string> =>
+      voidAs(requestId, owner, last === undefined ? {} : { last }),
+    /** As `void`, but the caller gets an error unless a worker has the request: once voided, nobody may put it back. What another
+     * call has joined stays. */
+    voidForGood: (requestId: string, owner: RequestOwner, last: Terminal): Promise<string> =>
+      voidAs(requestId, owner, { last, isForGood: true }),
+    /**
+     * As `void`, for a request whose caller got 503: a worker that already has it stops, and nobody pays. `isRefused`: no
+     * admission is under way, so a missing record needs no tombstone.
+     */
+    disown: (requestId: string, owner: RequestOwner, last: Terminal, isRefused: boolean = false): Promise<string> =>
       voidAs(requestId, owner, { last, isDisowned: true, isRefused }),
 
-    count: (requestId, principal, takeOne, besides) => countIn(requestId, principal, 'rpm', takeOne, besides),
-    countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),
+    /** Counts a request that is not a chat request. `take: false` checks without counting. */
+    count: (requestId: string, principal: Principal, takeOne: boolean, besides?: SecondWindow): Promise<Admission> =>
+      countIn(requestId, principal, 'rpm', takeOne, besides),
+    /** Counts a request that looks up, resumes or cancels another; these have their own limit. */
+    countLookup: (requestId: string, principal: Principal): Promise<Admission> =>
+      countIn(requestId, principal, 'lookup', true),
 
-    async countAddress(requestId, address) {
+    /** Counts a failed authentication of an address. */
+    async countAddress(requestId: string, address: string): Promise<AddressCount> {
       const reply = await takeAddress(
         // Addresses belong to no tenant: they live on the first shard.
         [keyspace.shard(0).address(address)],

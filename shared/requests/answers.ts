@@ -9,10 +9,7 @@ import { inTime, unlimited } from '../redis/time-limits.ts';
 import type { TimeLimit } from '../redis/time-limits.ts';
 
 /** Reads the events of a request, running or ended, from its stream or from the one entry of a whole answer. */
-export interface StreamReader {
-  /** Entries whose last event is `fromSeq` or later, in order, at most `count`; the first may begin before it. */
-  readFrom(shard: number, requestId: string, fromSeq: number, count?: number): Promise<StreamEntry[]>;
-}
+export type StreamReader = ReturnType<typeof createStreamReader>;
 
 /** More than any answer has. */
 const ENTRIES_MAX = 1_000_000;
@@ -23,13 +20,15 @@ function splitWhole(whole: string): { head: string; payload: string } {
   return { head: whole.slice(0, lineEnd), payload: whole.slice(lineEnd + 1) };
 }
 
-export function createStreamReader(
-  client: RedisClient,
-  keyspace: Keyspace,
-  limit: TimeLimit = unlimited,
-): StreamReader {
+export function createStreamReader(client: RedisClient, keyspace: Keyspace, limit: TimeLimit = unlimited) {
   return {
-    async readFrom(shard, requestId, fromSeq, count = ENTRIES_MAX) {
+    /** Entries whose last event is `fromSeq` or later, in order, at most `count`; the first may begin before it. */
+    async readFrom(
+      shard: number,
+      requestId: string,
+      fromSeq: number,
+      count: number = ENTRIES_MAX,
+    ): Promise<StreamEntry[]> {
       const keys = keyspace.shard(shard);
       const [rows, whole] = await limit(
         Promise.all([
@@ -51,23 +50,7 @@ export function createStreamReader(
 }
 
 /** Copies ended requests, record and events, out of Redis and restores them there; MongoDB stores some for longer. */
-export interface AnswerCache {
-  /**
-   * Undefined: the request has not ended, or Redis has expired it. So is one whose end is not there, because Redis came back
-   * without it between two reads.
-   */
-  read(shard: number, requestId: string): Promise<EndedAnswer | undefined>;
-  /** Expires an answer that was read `ttlMs` from now, unless its request has been run again since. Safe to repeat. */
-  shorten(shard: number, answer: Pick<EndedAnswer, 'requestId' | 'fields'>, ttlMs: number): Promise<void>;
-  /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
-  isNamed(shard: number, name: string): Promise<boolean>;
-  /** Restores an answer for `ttlMs`, and its Idempotency-Key for `namedMs`, if at all. What exists is left as it is. */
-  restore(
-    shard: number,
-    answer: EndedAnswer & { idempotency?: IdempotencyName },
-    times: { ttlMs: number; namedMs: number },
-  ): Promise<void>;
-}
+export type AnswerCache = ReturnType<typeof createAnswerCache>;
 
 const FIELDS = [
   'tenant',
@@ -83,7 +66,7 @@ const FIELDS = [
   'finishedAt',
 ] as const;
 
-export function createAnswerCache(client: RedisClient, keyspace: Keyspace): AnswerCache {
+export function createAnswerCache(client: RedisClient, keyspace: Keyspace) {
   const restore = defineScript(client, 'restore-answer');
   const shorten = defineScript(client, 'shorten-answer');
 
@@ -101,7 +84,11 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
   }
 
   return {
-    async read(shard, requestId) {
+    /**
+     * Undefined: the request has not ended, or Redis has expired it. So is one whose end is not there, because Redis came back
+     * without it between two reads.
+     */
+    async read(shard: number, requestId: string): Promise<EndedAnswer | undefined> {
       const values = await client.hmget(keyspace.shard(shard).record(requestId), ...FIELDS);
       const fields = Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? '']));
       const { tenant: tenantId = '', state } = fields;
@@ -111,17 +98,28 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
       return { requestId, tenantId, fields, entries };
     },
 
-    async shorten(shard, { requestId, fields }, ttlMs) {
+    /** Expires an answer that was read `ttlMs` from now, unless its request has been run again since. Safe to repeat. */
+    async shorten(
+      shard: number,
+      { requestId, fields }: Pick<EndedAnswer, 'requestId' | 'fields'>,
+      ttlMs: number,
+    ): Promise<void> {
       const keys = keyspace.shard(shard);
       const names = [keys.record(requestId), keys.stream(requestId), keys.answer(requestId)];
       await shorten(names, [fields['finishedAt'] ?? '', ttlMs]);
     },
 
-    async isNamed(shard, name) {
+    /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
+    async isNamed(shard: number, name: string): Promise<boolean> {
       return (await inTime(client.exists(keyspace.shard(shard).idempotency(name)))) === 1;
     },
 
-    async restore(shard, { requestId, tenantId, fields, entries, idempotency }, { ttlMs, namedMs }) {
+    /** Restores an answer for `ttlMs`, and its Idempotency-Key for `namedMs`, if at all. What exists is left as it is. */
+    async restore(
+      shard: number,
+      { requestId, tenantId, fields, entries, idempotency }: EndedAnswer & { idempotency?: IdempotencyName },
+      { ttlMs, namedMs }: { ttlMs: number; namedMs: number },
+    ): Promise<void> {
       const keys = keyspace.shard(shard);
       const known = Object.entries(fields).filter(([, value]) => value !== '');
       const named = namedMs > 0 ? idempotency : undefined;

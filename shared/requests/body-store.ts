@@ -13,13 +13,7 @@ export function bodyLifeMs(requestTimeoutMs: number): number {
 }
 
 /** The line in which the requests of a queue wait for a worker (docs/decisions/0004-fair-queueing.md). */
-export interface LineStore {
-  /**
-   * Puts a request into line that was admitted without its body. Returns the state in which it was found; only `accepted`
-   * is put into line. Safe to repeat.
-   */
-  enqueue(shard: number, queue: QueueName, request: LineRequest): Promise<string>;
-}
+export type LineStore = ReturnType<typeof createLineStore>;
 
 interface LineRequest {
   requestId: string;
@@ -27,10 +21,14 @@ interface LineRequest {
   body: string;
 }
 
-export function createLineStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number): LineStore {
+export function createLineStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number) {
   const add = defineScript(client, 'enqueue', ['window', 'line']);
   return {
-    async enqueue(shard, queue, { requestId, tenantId, body }) {
+    /**
+     * Puts a request into line that was admitted without its body. Returns the state in which it was found; only `accepted`
+     * is put into line. Safe to repeat.
+     */
+    async enqueue(shard: number, queue: QueueName, { requestId, tenantId, body }: LineRequest): Promise<string> {
       const keys = keyspace.shard(shard);
       const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
       const life = bodyLifeMs(requestTimeoutMs);

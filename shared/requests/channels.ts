@@ -4,17 +4,10 @@ import { onResubscribed } from '../redis/outages.ts';
 import { inTime } from '../redis/time-limits.ts';
 
 /** Tells workers of cancellations, so that a request stops at once and not with its next write or renewal. */
-export interface CancelChannel {
-  /** Safe to repeat. A missed message costs time only: the flag in the record counts. */
-  subscribe(shard: number): Promise<void>;
-}
+export type CancelChannel = ReturnType<typeof createCancelChannel>;
 
 /** `client` is a subscriber; `onCancel` gets the request's id. */
-export function createCancelChannel(
-  client: RedisClient,
-  keyspace: Keyspace,
-  onCancel: (requestId: string) => void,
-): CancelChannel {
+export function createCancelChannel(client: RedisClient, keyspace: Keyspace, onCancel: (requestId: string) => void) {
   const names = new Set<string>();
   const receive = (channel: string, requestId: string) => {
     if (names.has(channel)) onCancel(requestId);
@@ -22,7 +15,8 @@ export function createCancelChannel(
   client.on('message', receive);
   client.on('smessage', receive);
   return {
-    async subscribe(shard) {
+    /** Safe to repeat. A missed message costs time only: the flag in the record counts. */
+    async subscribe(shard: number): Promise<void> {
       const name = keyspace.shard(shard).cancelled;
       names.add(name);
       await (client.isCluster ? client.ssubscribe(name) : client.subscribe(name));
@@ -37,19 +31,10 @@ const SEPARATOR = '\x1e';
 type EntryListener = (requestId: string, head: string, payload: string) => void;
 
 /** The pub/sub side of the relay: one channel per ingress and shard, subscribed once. */
-export interface ChunkChannel {
-  nameOf(shard: number): string;
-  /** Resolves once Redis has confirmed the subscription, rejects where it does not in time; safe to repeat. */
-  subscribe(shard: number): Promise<void>;
-  /** Redis has confirmed the subscription; ioredis repeats it after a reconnect. */
-  isSubscribed(shard: number): boolean;
-  onEntry(listener: EntryListener): void;
-  /** Called after every reconnect, when messages may have been missed. */
-  onReady(listener: () => void): void;
-}
+export type ChunkChannel = ReturnType<typeof createChunkChannel>;
 
 /** `client` is for pub/sub only (docs/architecture/facts.md section 5). */
-export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingressId: string): ChunkChannel {
+export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingressId: string) {
   const names = new Set<string>();
   const subscriptions = new Map<number, Promise<unknown>>();
   const subscribed = new Set<number>();
@@ -58,7 +43,8 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
   return {
     nameOf,
 
-    async subscribe(shard) {
+    /** Resolves once Redis has confirmed the subscription, rejects where it does not in time; safe to repeat. */
+    async subscribe(shard: number): Promise<void> {
       let pending = subscriptions.get(shard);
       if (pending === undefined) {
         names.add(nameOf(shard));
@@ -73,9 +59,10 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
       await inTime(pending);
     },
 
-    isSubscribed: (shard) => subscribed.has(shard),
+    /** Redis has confirmed the subscription; ioredis repeats it after a reconnect. */
+    isSubscribed: (shard: number): boolean => subscribed.has(shard),
 
-    onEntry(listener) {
+    onEntry(listener: EntryListener): void {
       const hear = (message: string) => {
         const headEnd = message.indexOf('\n');
         const space = message.indexOf(' ');
@@ -89,7 +76,8 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
       client.on('smessage', receive);
     },
 
-    onReady(listener) {
+    /** Called after every reconnect, when messages may have been missed. */
+    onReady(listener: () => void): void {
       onResubscribed(client, listener);
     },
   };

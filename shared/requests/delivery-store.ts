@@ -16,15 +16,10 @@ import type { AppendMore } from './rollback.ts';
 /** The delivery that claims a request. */
 type Claimant = Pick<DeliveryRef, 'shard' | 'requestId' | 'tenantId' | 'fence'>;
 
-interface ClaimRequest {
-  /** `made`: the claim that came with the job, so Redis is not asked. */
-  claim(claimant: Claimant, made?: MadeClaim): Promise<Claim>;
-  /** Repeats a claim under its name, without the body, which Redis may have lost. Resolves with the reply of claim.lua. */
-  again(claimant: Claimant, owner: string): Promise<ScriptReply>;
-}
+type ClaimRequest = ReturnType<typeof createClaimRequest>;
 
 /** The owner of a request and its body, in one call. */
-function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: number): ClaimRequest {
+function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: number) {
   const script = defineScript(client, 'claim', ['window', 'account', 'claiming']);
 
   function send(
@@ -54,8 +49,10 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: nu
   }
 
   return {
-    again: (claimant, owner) => send(claimant, owner, 'known'),
-    async claim(claimant, made) {
+    /** Repeats a claim under its name, without the body, which Redis may have lost. Resolves with the reply of claim.lua. */
+    again: (claimant: Claimant, owner: string): Promise<ScriptReply> => send(claimant, owner, 'known'),
+    /** `made`: the claim that came with the job, so Redis is not asked. */
+    async claim(claimant: Claimant, made?: MadeClaim): Promise<Claim> {
       const { shard, requestId, fence } = claimant;
       const owner = made?.owner ?? randomBase62(12);
       const reply = made?.reply ?? (await send(claimant, owner));

@@ -27,21 +27,7 @@ export interface EnqueuerDeps {
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
 
-export interface Enqueuer {
-  /**
-   * Puts a request into line that was admitted without its body. Throws `model_unavailable` once the admission has been taken
-   * back, or where a caller waits and Redis does not say so in time: then it is taken back as by `takeBack`.
-   */
-  enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void>;
-  /**
-   * Takes an admission back in the background, trying until Redis confirms it. `isRefused`: Redis said that it did nothing,
-   * so no tombstone is needed against what could still be under way. `envelope`: a request without its body, which is put
-   * into line instead where another call has joined it.
-   */
-  takeBack(requestId: string, principal: Principal, isRefused?: boolean, envelope?: RequestEnvelope): void;
-  /** Waits for what is being taken back: no other process knows of it. */
-  idle(): Promise<void>;
-}
+export type Enqueuer = ReturnType<typeof createEnqueuer>;
 
 const RETRY_MS = 250;
 /**
@@ -50,7 +36,7 @@ const RETRY_MS = 250;
  */
 const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped', 'void']);
 
-export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
+export function createEnqueuer(deps: EnqueuerDeps) {
   const { line, store, clock, log, giveUpAfterMs, tellWithinMs, recentWrites, refund } = deps;
 
   const takingBack = new Set<Promise<void>>();
@@ -134,7 +120,11 @@ export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
   }
 
   return {
-    async enqueue(envelope, principal) {
+    /**
+     * Puts a request into line that was admitted without its body. Throws `model_unavailable` once the admission has been taken
+     * back, or where a caller waits and Redis does not say so in time: then it is taken back as by `takeBack`.
+     */
+    async enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void> {
       const { requestId } = envelope;
       const tellAt = clock.now() + (tellWithinMs ?? 0);
       try {
@@ -154,9 +144,15 @@ export function createEnqueuer(deps: EnqueuerDeps): Enqueuer {
       }
     },
 
+    /**
+     * Takes an admission back in the background, trying until Redis confirms it. `isRefused`: Redis said that it did nothing,
+     * so no tombstone is needed against what could still be under way. `envelope`: a request without its body, which is put
+     * into line instead where another call has joined it.
+     */
     takeBack,
 
-    async idle() {
+    /** Waits for what is being taken back: no other process knows of it. */
+    async idle(): Promise<void> {
       await Promise.all(takingBack);
     },
   };

@@ -7,16 +7,7 @@ import type { DeliveryRef, Ending, RecordFacts } from './delivery.ts';
 import { toPutBack } from './rollback.ts';
 import type { RollbackWrites } from './rollback.ts';
 
-export interface FinishRequest {
-  /** `sentSeq`: sequence number of the last event before this. False: this delivery no longer owns the request. */
-  finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean>;
-  /**
-   * Repeats an end that stood to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it had,
-   * and what it lost is written again: end and charge, and the request itself where its `facts` are known. `superseded`:
-   * another delivery has the request and ends it, or its caller was told that it failed.
-   */
-  replayFinish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
-}
+export type FinishRequest = ReturnType<typeof createFinishRequest>;
 
 /** What finish.lua returns if the request has ended: one of these, or `charged` and micro-credits. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
@@ -34,11 +25,7 @@ function isLetGo({ startedAt }: RecordFacts, { settlement, retentionMs }: Ending
 }
 
 /** Ends requests through `end`, and repeats their ends to a Redis that may have lost them. */
-export function createFinishRequest(
-  client: RedisClient,
-  keyspace: Keyspace,
-  end: RollbackWrites['end'],
-): FinishRequest {
+export function createFinishRequest(client: RedisClient, keyspace: Keyspace, end: RollbackWrites['end']) {
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
   /** Micro-credits of ends that cost more than the account had. */
@@ -72,11 +59,21 @@ export function createFinishRequest(
   }
 
   return {
-    async finish(ref, sentSeq, ending) {
+    /** `sentSeq`: sequence number of the last event before this. False: this delivery no longer owns the request. */
+    async finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean> {
       return hasEnded(await end(ref, sentSeq, ending), ending);
     },
 
-    async replayFinish(ref, sentSeq, ending) {
+    /**
+     * Repeats an end that stood to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it had,
+     * and what it lost is written again: end and charge, and the request itself where its `facts` are known. `superseded`:
+     * another delivery has the request and ends it, or its caller was told that it failed.
+     */
+    async replayFinish(
+      ref: DeliveryRef,
+      sentSeq: number,
+      ending: Ending,
+    ): Promise<'known' | 'replayed' | 'superseded'> {
       const { record, outbox } = keyspace.shard(ref.shard);
       const again = asItStood(ending);
       const charge = again.settlement;

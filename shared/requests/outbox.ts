@@ -24,21 +24,7 @@ export function isReadable(entry: OutboxEntry): entry is ReadableEntry {
 }
 
 /** Settlement records on their way from Redis to MongoDB: one stream per shard, read by one leader at a time. */
-export interface Outbox {
-  /** `redelivered`: what this process has read before and nobody has acknowledged; else what it has not read. */
-  read(shard: number, from: 'redelivered' | 'new', count: number): Promise<OutboxEntry[]>;
-  /**
-   * Takes booked entries out, once their charges are pending no more: where Redis has lost the book that was published of
-   * them, they stay and are read again. Safe to repeat.
-   */
-  acknowledge(shard: number, entries: readonly ReadableEntry[]): Promise<void>;
-  /** Takes an entry that cannot be booked out, and keeps it among the dead letters. */
-  deadLetter(shard: number, entry: OutboxEntry): Promise<void>;
-  /** Puts the dead letters that can be read back into the outbox, to be booked; safe to repeat and to run twice at once. */
-  requeue(shard: number): Promise<Requeued>;
-  length(shard: number): Promise<number>;
-  backlog(shard: number): Promise<Backlog>;
-}
+export type Outbox = ReturnType<typeof createOutbox>;
 
 interface Requeued {
   requeued: number;
@@ -60,7 +46,7 @@ function toEntry([id, fields]: StreamRow): OutboxEntry {
   return { id, raw, record: parseSettlement(raw) };
 }
 
-export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
+export function createOutbox(client: RedisClient, keyspace: Keyspace) {
   const acknowledge = defineScript(client, 'acknowledge');
   const move = defineScript(client, 'dead-letter');
 
@@ -68,7 +54,8 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
   const readUpTo = new Map<number, string>();
 
   return {
-    async read(shard, from, count) {
+    /** `redelivered`: what this process has read before and nobody has acknowledged; else what it has not read. */
+    async read(shard: number, from: 'redelivered' | 'new', count: number): Promise<OutboxEntry[]> {
       const stream = keyspace.shard(shard).outbox;
       const last = readUpTo.get(shard);
       if (from === 'redelivered') {
@@ -81,7 +68,11 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       return rows.map(toEntry);
     },
 
-    async acknowledge(shard, entries) {
+    /**
+     * Takes booked entries out, once their charges are pending no more: where Redis has lost the book that was published of
+     * them, they stay and are read again. Safe to repeat.
+     */
+    async acknowledge(shard: number, entries: readonly ReadableEntry[]): Promise<void> {
       const keys = keyspace.shard(shard);
       const byTenant = [...Map.groupBy(entries, ({ record }) => record.tenantId)];
       await acknowledge(
@@ -90,12 +81,14 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       );
     },
 
-    async deadLetter(shard, { id, raw }) {
+    /** Takes an entry that cannot be booked out, and keeps it among the dead letters. */
+    async deadLetter(shard: number, { id, raw }: OutboxEntry): Promise<void> {
       const { outbox, deadLetters } = keyspace.shard(shard);
       await move([outbox, deadLetters], [id, raw]);
     },
 
-    async requeue(shard) {
+    /** Puts the dead letters that can be read back into the outbox, to be booked; safe to repeat and to run twice at once. */
+    async requeue(shard: number): Promise<Requeued> {
       const { outbox, deadLetters } = keyspace.shard(shard);
       const [newest] = await client.xrevrange(deadLetters, '+', '-', 'COUNT', 1);
       const done = { requeued: 0, left: 0 };
@@ -113,9 +106,9 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       return done;
     },
 
-    length: (shard) => client.xlen(keyspace.shard(shard).outbox),
+    length: (shard: number): Promise<number> => client.xlen(keyspace.shard(shard).outbox),
 
-    async backlog(shard) {
+    async backlog(shard: number): Promise<Backlog> {
       const keys = keyspace.shard(shard);
       const [outbox, deadLetters, [oldest], now] = await Promise.all([
         client.xlen(keys.outbox),
@@ -131,20 +124,9 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
 }
 
 /** Finds and rewrites settlement records that wait in the outbox or are dead letters, for deletions. */
-export interface OutboxSearch {
-  /**
-   * The first waiting entry whose record is meant, as its id; undefined: none is. `from`: the entry to begin with, for
-   * entries are added at the end only.
-   */
-  find(shard: number, isMeant: (record: SettlementRecord) => boolean, from?: string): Promise<string | undefined>;
-  /**
-   * Rewrites dead letters; `rewrite` gets the text, which may be no record, and returns undefined to leave it. Returns
-   * how many were changed. Safe to repeat.
-   */
-  rewriteDeadLetters(shard: number, rewrite: (raw: string) => string | undefined): Promise<number>;
-}
+export type OutboxSearch = ReturnType<typeof createOutboxSearch>;
 
-export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): OutboxSearch {
+export function createOutboxSearch(client: RedisClient, keyspace: Keyspace) {
   const move = defineScript(client, 'dead-letter');
 
   async function* entriesOf(stream: string, from?: string): AsyncGenerator<{ id: string; raw: string }> {
@@ -154,7 +136,15 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): Out
   }
 
   return {
-    async find(shard, isMeant, from) {
+    /**
+     * The first waiting entry whose record is meant, as its id; undefined: none is. `from`: the entry to begin with, for
+     * entries are added at the end only.
+     */
+    async find(
+      shard: number,
+      isMeant: (record: SettlementRecord) => boolean,
+      from?: string,
+    ): Promise<string | undefined> {
       for await (const { id, raw } of entriesOf(keyspace.shard(shard).outbox, from)) {
         const record = parseSettlement(raw);
         if (record !== undefined && isMeant(record)) return id;
@@ -162,7 +152,11 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): Out
       return undefined;
     },
 
-    async rewriteDeadLetters(shard, rewrite) {
+    /**
+     * Rewrites dead letters; `rewrite` gets the text, which may be no record, and returns undefined to leave it. Returns
+     * how many were changed. Safe to repeat.
+     */
+    async rewriteDeadLetters(shard: number, rewrite: (raw: string) => string | undefined): Promise<number> {
       const { deadLetters } = keyspace.shard(shard);
       let changed = 0;
       for await (const { id, raw } of entriesOf(deadLetters)) {
@@ -176,20 +170,17 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): Out
 }
 
 /** Notices of a shard that finish.lua left for webhooks, oldest first; read by one leader at a time. */
-export interface NoticeStore {
-  /** `notice` is undefined where the entry cannot be read. */
-  read(shard: number, count: number): Promise<{ id: string; notice: FinishedNotice | undefined }[]>;
-  /** Safe to repeat. */
-  remove(shard: number, ids: readonly string[]): Promise<void>;
-}
+export type NoticeStore = ReturnType<typeof createNoticeStore>;
 
-export function createNoticeStore(client: RedisClient, keyspace: Keyspace): NoticeStore {
+export function createNoticeStore(client: RedisClient, keyspace: Keyspace) {
   return {
-    async read(shard, count) {
+    /** `notice` is undefined where the entry cannot be read. */
+    async read(shard: number, count: number): Promise<{ id: string; notice: FinishedNotice | undefined }[]> {
       const rows = await client.xrange(keyspace.shard(shard).notices, '-', '+', 'COUNT', count);
       return rows.map(([id, fields]) => ({ id, notice: parseNotice(fields[1] ?? '') }));
     },
-    async remove(shard, ids) {
+    /** Safe to repeat. */
+    async remove(shard: number, ids: readonly string[]): Promise<void> {
       if (ids.length > 0) await client.xdel(keyspace.shard(shard).notices, ...ids);
     },
   };

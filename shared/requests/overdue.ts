@@ -33,19 +33,7 @@ export interface Overdue {
 }
 
 /** The index of requests that have not ended, by the time at which the sweep must look after them. */
-export interface Inflight {
-  /**
-   * Requests that the sweep must look after, at most `limit`. None for 5 s after the server's clock was set ahead: workers
-   * that live have not renewed their leases yet.
-   */
-  overdue(shard: number, limit: number): Promise<Overdue[]>;
-  /** Reads the server's clock, as `overdue` does: a worker that never did cannot notice that the clock has been set. */
-  watchClock(shard: number): Promise<void>;
-  /** Makes the request overdue again after `delayMs`, counted from now. */
-  postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
-  /** Takes the request out of the index. Safe to repeat. */
-  forget(shard: number, requestId: string): Promise<void>;
-}
+export type Inflight = ReturnType<typeof createInflight>;
 
 /** Nothing is due so far ahead, unless it was written before the server's clock was put back; its worker may be dead. */
 const FAR_MS = 60_000;
@@ -58,7 +46,7 @@ const RENEWED_MS = 5_000;
 /** States of jobs that BullMQ will not hand out any more. */
 const NOT_PENDING: ReadonlySet<string> = new Set(['completed', 'failed', 'unknown']);
 
-export function createInflight(client: RedisClient, keyspace: Keyspace, queues: ChatQueues): Inflight {
+export function createInflight(client: RedisClient, keyspace: Keyspace, queues: ChatQueues) {
   const clocks = createShardClocks();
   /** By shard whose clock was set ahead: until when leases that have run out say nothing. */
   const renewedBy = new Map<number, number>();
@@ -135,11 +123,16 @@ export function createInflight(client: RedisClient, keyspace: Keyspace, queues: 
   }
 
   return {
-    async watchClock(shard) {
+    /** Reads the server's clock, as `overdue` does: a worker that never did cannot notice that the clock has been set. */
+    async watchClock(shard: number): Promise<void> {
       await lookAtClock(shard);
     },
 
-    async overdue(shard, limit) {
+    /**
+     * Requests that the sweep must look after, at most `limit`. None for 5 s after the server's clock was set ahead: workers
+     * that live have not renewed their leases yet.
+     */
+    async overdue(shard: number, limit: number): Promise<Overdue[]> {
       const { inflight } = keyspace.shard(shard);
       const at = await lookAtClock(shard);
       if (performance.now() < (renewedBy.get(shard) ?? -Infinity)) return [];
@@ -150,10 +143,12 @@ export function createInflight(client: RedisClient, keyspace: Keyspace, queues: 
       await Promise.all(far.map((requestId) => bringNearer(shard, requestId)));
       return Promise.all(ids.map((requestId) => describe(shard, requestId, at)));
     },
-    async postpone(shard, requestId, delayMs) {
+    /** Makes the request overdue again after `delayMs`, counted from now. */
+    async postpone(shard: number, requestId: string, delayMs: number): Promise<void> {
       await postpone([keyspace.shard(shard).inflight], [requestId, delayMs]);
     },
-    async forget(shard, requestId) {
+    /** Takes the request out of the index. Safe to repeat. */
+    async forget(shard: number, requestId: string): Promise<void> {
       await client.zrem(keyspace.shard(shard).inflight, requestId);
     },
   };

@@ -4,20 +4,16 @@ import type { Keyspace } from '../redis/keyspace.ts';
 import { defineTimedScript } from '../redis/scripts.ts';
 
 /** Reads how fast a queue drains, as finish.lua samples it. */
-export interface QueueStatistics {
-  /** Requests a second; 0 when none has ended within the last minute. */
-  drainRatePerSecond(shard: number, queue: string, now: number): Promise<number>;
-  /** The tenants with most requests in line, most first; estimated from a sample if very many wait. */
-  largestWaiting(shard: number, queue: string): Promise<{ tenantId: string; waiting: number }[]>;
-}
+export type QueueStatistics = ReturnType<typeof createQueueStatistics>;
 
 const LATELY_MS = 60_000;
 const SAMPLE = 2_000;
 const LARGEST = 10;
 
-export function createQueueStatistics(client: RedisClient, keyspace: Keyspace): QueueStatistics {
+export function createQueueStatistics(client: RedisClient, keyspace: Keyspace) {
   return {
-    async largestWaiting(shard, queue) {
+    /** The tenants with most requests in line, most first; estimated from a sample if very many wait. */
+    async largestWaiting(shard: number, queue: string): Promise<{ tenantId: string; waiting: number }[]> {
       const keys = keyspace.shard(shard);
       const [all, ids] = await Promise.all([
         client.zcard(keys.line(queue)),
@@ -32,7 +28,8 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace): 
         .sort((one, other) => other.waiting - one.waiting)
         .slice(0, LARGEST);
     },
-    async drainRatePerSecond(shard, queue, now) {
+    /** Requests a second; 0 when none has ended within the last minute. */
+    async drainRatePerSecond(shard: number, queue: string, now: number): Promise<number> {
       const [last, gapMs] = await client.hmget(keyspace.shard(shard).queueStatistics(queue), 'since:lane', 'gap:lane');
       const gap = Number(gapMs ?? 0);
       if (gap <= 0 || now - Number(last ?? 0) > LATELY_MS) return 0;
@@ -45,39 +42,34 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace): 
 export type BatchFate = 'running' | 'refused';
 
 /** Reads how far the sent lines have come, and keeps lines of ended batches out. */
-export interface BatchQueue {
-  /** The state of each request's record; undefined: Redis has none. */
-  states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]>;
-  /** From now on no line of the batch is admitted. */
-  close(shard: number, batchId: string): Promise<void>;
-  /** Says what becomes of a batch, unless that has been said: the first one decides. Returns what holds; safe to repeat. */
-  decide(shard: number, batchId: string, fate: BatchFate): Promise<BatchFate>;
-  /** Takes this much of the minute in which a tenant's uploads may write. Returns how long the next one has to wait. */
-  takeWriting(shard: number, tenantId: string, ms: number): Promise<number>;
-}
+export type BatchQueue = ReturnType<typeof createBatchQueue>;
 
 /** Longer than a batch has. */
 const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
 /** One that is refused must not run when MongoDB is back; whoever asks about one that runs does so within minutes. */
 const DECIDED_MS: Record<BatchFate, number> = { running: 3_600_000, refused: CLOSED_MS };
 
-export function createBatchQueue(client: RedisClient, keyspace: Keyspace): BatchQueue {
+export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
   const takeMs = defineTimedScript(client, 'take-writing', ['window']);
   return {
-    async states(shard, requestIds) {
+    /** The state of each request's record; undefined: Redis has none. */
+    async states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]> {
       const { record } = keyspace.shard(shard);
       const states = await Promise.all(requestIds.map((requestId) => client.hget(record(requestId), 'state')));
       return states.map((state) => state ?? undefined);
     },
-    async close(shard, batchId) {
+    /** From now on no line of the batch is admitted. */
+    async close(shard: number, batchId: string): Promise<void> {
       await client.set(keyspace.shard(shard).closedBatch(batchId), 1, 'PX', CLOSED_MS);
     },
-    async decide(shard, batchId, fate) {
+    /** Says what becomes of a batch, unless that has been said: the first one decides. Returns what holds; safe to repeat. */
+    async decide(shard: number, batchId: string, fate: BatchFate): Promise<BatchFate> {
       const key = keyspace.shard(shard).batchFate(batchId);
       const decided = await client.set(key, fate, 'PX', DECIDED_MS[fate], 'NX', 'GET');
       return decided === 'running' || decided === 'refused' ? decided : fate;
     },
-    takeWriting: async (shard, tenantId, ms) =>
+    /** Takes this much of the minute in which a tenant's uploads may write. Returns how long the next one has to wait. */
+    takeWriting: async (shard: number, tenantId: string, ms: number): Promise<number> =>
       Number(await takeMs([keyspace.shard(shard).writing(tenantId)], [Math.ceil(ms)])),
   };
 }

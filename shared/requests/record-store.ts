@@ -49,28 +49,7 @@ export interface QueuePlace {
 }
 
 /** Reads a request's record for the ingress: look-ups, attaching readers, cancelling. Never writes events of a worker. */
-export interface RecordStore {
-  /** Undefined: unknown, another tenant's, of the other mode, or past its retention. */
-  find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
-  /** Like `find`, and makes the ingress with this channel a reader: workers publish entries to it from now on. */
-  attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
-  /** Undefined: the request does not wait in line. */
-  place(owner: Pick<Principal, 'shard' | 'tenantId'>, requestId: string): Promise<QueuePlace | undefined>;
-  /** Renews the ingress as a reader, of which Redis may know nothing any more, and the life of an answer that it still reads. */
-  renewReader(shard: number, requestId: string, channel: string): Promise<ReadState>;
-  /** Removes the ingress from the readers. */
-  detach(shard: number, requestId: string, channel: string): Promise<void>;
-  /**
-   * Deletes Redis's copy of an answer whose tenant keeps nothing, if no other ingress reads it. Call it when readers here
-   * have the end. Safe to repeat.
-   */
-  wipe(shard: number, requestId: string, channel: string): Promise<void>;
-  /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
-  cancel(
-    owner: Pick<Principal, 'shard' | 'keyId' | 'retentionSeconds'> & SearchedSpace,
-    requestId: string,
-  ): Promise<boolean>;
-}
+export type RecordStore = ReturnType<typeof createRecordStore>;
 
 /** The mode of a key as its records have it; a record without it is live. Empty: either mode. */
 export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '1', test: '0', any: '' };
@@ -120,7 +99,7 @@ export function createRecordStore(
   client: RedisClient,
   keyspace: Keyspace,
   { retentionMs, recentWrites }: RecordStoreSettings,
-): RecordStore {
+) {
   const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
   const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
   const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
@@ -142,9 +121,16 @@ export function createRecordStore(
   }
 
   return {
-    find: (principal, requestId) => look(principal, requestId, ''),
+    /** Undefined: unknown, another tenant's, of the other mode, or past its retention. */
+    find: (principal: Principal, requestId: string): Promise<RequestRecord | undefined> =>
+      look(principal, requestId, ''),
+    /** Like `find`, and makes the ingress with this channel a reader: workers publish entries to it from now on. */
     attach: look,
-    async place({ shard, tenantId }, requestId) {
+    /** Undefined: the request does not wait in line. */
+    async place(
+      { shard, tenantId }: Pick<Principal, 'shard' | 'tenantId'>,
+      requestId: string,
+    ): Promise<QueuePlace | undefined> {
       const keys = keyspace.shard(shard);
       const lines = QUEUE_NAMES.flatMap((queue) => [
         keys.line(queue),
@@ -157,21 +143,31 @@ export function createRecordStore(
       );
       return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
     },
-    async renewReader(shard, requestId, channel) {
+    /** Renews the ingress as a reader, of which Redis may know nothing any more, and the life of an answer that it still reads. */
+    async renewReader(shard: number, requestId: string, channel: string): Promise<ReadState> {
       const state = await reader(answerKeys(shard, requestId), [channel, READER_LEASE_MS]);
       if (state === 'done' || state === 'void') return 'ended';
       return state === 'missing' ? 'unknown' : 'open';
     },
-    async detach(shard, requestId, channel) {
+    /** Removes the ingress from the readers. */
+    async detach(shard: number, requestId: string, channel: string): Promise<void> {
       await reader(answerKeys(shard, requestId), [channel, 0]);
     },
-    async wipe(shard, requestId, channel) {
+    /**
+     * Deletes Redis's copy of an answer whose tenant keeps nothing, if no other ingress reads it. Call it when readers here
+     * have the end. Safe to repeat.
+     */
+    async wipe(shard: number, requestId: string, channel: string): Promise<void> {
       const keys = keyspace.shard(shard);
       const [gone, channels] = await inTime(client.hmget(keys.record(requestId), 'gone', 'channels'));
       if (gone !== '1' || channels !== channel) return;
       await inTime(Promise.all([client.unlink(keys.stream(requestId)), client.unlink(keys.answer(requestId))]));
     },
-    async cancel(principal, requestId) {
+    /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
+    async cancel(
+      principal: Pick<Principal, 'shard' | 'keyId' | 'retentionSeconds'> & SearchedSpace,
+      requestId: string,
+    ): Promise<boolean> {
       const { retentionSeconds = Infinity, mode } = principal;
       const { tenantId, shard } = principal;
       const { cancelled } = keyspace.shard(shard);
@@ -195,14 +191,12 @@ export function createRecordStore(
 }
 
 /** Reads the present moment as a place in a shard's order of acceptance. */
-export interface AcceptanceClock {
-  /** By the shard's clock, in microseconds: requests accepted before have a lower `seq`, later ones a higher one. */
-  read(shard: number): Promise<number>;
-}
+export type AcceptanceClock = ReturnType<typeof createAcceptanceClock>;
 
-export function createAcceptanceClock(client: RedisClient, keyspace: Keyspace): AcceptanceClock {
+export function createAcceptanceClock(client: RedisClient, keyspace: Keyspace) {
   const readNow = defineScript(client, 'now', ['window']);
   return {
-    read: async (shard) => Number(await readNow([keyspace.shard(shard).inflight], [])),
+    /** By the shard's clock, in microseconds: requests accepted before have a lower `seq`, later ones a higher one. */
+    read: async (shard: number): Promise<number> => Number(await readNow([keyspace.shard(shard).inflight], [])),
   };
 }

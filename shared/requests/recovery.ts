@@ -283,16 +283,10 @@ export interface OpenRecoveryDeps extends Pick<
   log: Logger;
 }
 
-export interface Recovery {
-  recover: RecoverRequest;
-  conclude: ConcludeIntent;
-  presence: RequestPresence;
-  admit: ReturnType<typeof createAdmission>;
-  replays: ReplayStore;
-}
+export type Recovery = ReturnType<typeof openRecovery>;
 
 /** Composes the recovery of lost requests, for ingress and worker. */
-export function openRecovery(deps: OpenRecoveryDeps): Recovery {
+export function openRecovery(deps: OpenRecoveryDeps) {
   const { mongo, redis, keyspace, clock, log } = deps;
   const presence = createRequestPresence(redis, keyspace, deps.limit);
   const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), takeBack: () => undefined });

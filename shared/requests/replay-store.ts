@@ -15,14 +15,7 @@ type Reopened =
   | { kind: 'unchanged' };
 
 /** Runs requests again under their own ids. */
-export interface ReplayStore {
-  reopen(shard: number, envelope: Pick<RequestEnvelope, 'requestId' | 'tenantId'>): Promise<Reopened>;
-  /**
-   * Puts a request into line that was admitted again without its body, with the time of its first acceptance and this
-   * fence. Returns the state in which it was found; only `accepted` is put into line. Safe to repeat.
-   */
-  requeue(shard: number, envelope: RequestEnvelope, fence: number): Promise<string>;
-}
+export type ReplayStore = ReturnType<typeof createReplayStore>;
 
 export interface ReplayStoreSettings {
   requestTimeoutMs: number;
@@ -33,11 +26,14 @@ export function createReplayStore(
   client: RedisClient,
   keyspace: Keyspace,
   { requestTimeoutMs, limit }: ReplayStoreSettings,
-): ReplayStore {
+) {
   const reopen = defineScript(client, 'reopen');
   const requeue = defineScript(client, 'requeue', ['window', 'account', 'use', 'line']);
   return {
-    async reopen(shard, { requestId, tenantId }) {
+    async reopen(
+      shard: number,
+      { requestId, tenantId }: Pick<RequestEnvelope, 'requestId' | 'tenantId'>,
+    ): Promise<Reopened> {
       const keys = keyspace.shard(shard);
       const found = [keys.record(requestId), keys.stream(requestId), keys.answer(requestId), keys.ended(requestId)];
       const reply = await limit(reopen(found, [tenantId]));
@@ -46,7 +42,11 @@ export function createReplayStore(
       return { kind: 'open', fence: fence === undefined || fence === '' ? undefined : Number(fence) };
     },
 
-    async requeue(shard, envelope, fence) {
+    /**
+     * Puts a request into line that was admitted again without its body, with the time of its first acceptance and this
+     * fence. Returns the state in which it was found; only `accepted` is put into line. Safe to repeat.
+     */
+    async requeue(shard: number, envelope: RequestEnvelope, fence: number): Promise<string> {
       const { requestId, tenantId, keyId, endpoint, acceptedAt } = envelope;
       const keys = keyspace.shard(shard);
       const queue = queueOf(endpoint);

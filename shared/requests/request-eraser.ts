@@ -22,24 +22,7 @@ export interface ErasableRequest {
 type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
 
 /** Finds and erases what requests have left in Redis, for deletions. */
-export interface RequestEraser {
-  /** Ids of the requests of an entity that Redis knows. `pseudonym`: the entity's. */
-  ofEntity(shard: number, tenantId: string, pseudonym: string): Promise<string[]>;
-  /** Ids of all requests of a shard that have not ended, of all tenants, in batches. */
-  open(shard: number): AsyncIterable<string[]>;
-  /** Ids of a tenant's interactive requests that have not ended. */
-  openOf(shard: number, tenantId: string): Promise<string[]>;
-  /** Ids of a tenant's requests that have ended and left something, in batches; one may come twice. */
-  left(shard: number, tenantId: string): AsyncIterable<string[]>;
-  /** In the order of the ids. One that Redis does not know has the state `missing`. */
-  look(shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]>;
-  /**
-   * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
-   */
-  erase(shard: number, space: SearchedSpace, request: KnownRequest, upToSeq: number): Promise<Erased>;
-  /** Takes requests out of their entity's list. Safe to repeat. */
-  unlist(shard: number, tenantId: string, pseudonym: string, requestIds: readonly string[]): Promise<void>;
-}
+export type RequestEraser = ReturnType<typeof createRequestEraser>;
 
 const OPEN_AT_ONCE = 1_000;
 const UNLIST_AT_ONCE = 1_000;
@@ -49,7 +32,7 @@ const LEFT_MS = 900_000;
 /** Twice as many as there are in a day, because the server's clock may have been set back. */
 const LEFT_PARTS = (2 * 86_400_000) / LEFT_MS;
 
-export function createRequestEraser(client: RedisClient, keyspace: Keyspace): RequestEraser {
+export function createRequestEraser(client: RedisClient, keyspace: Keyspace) {
   const erase = defineScript(client, 'erase', ['window', 'account', 'forget', 'mode']);
 
   async function lookAt(shard: number, requestId: string): Promise<ErasableRequest> {
@@ -67,17 +50,22 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace): Re
   }
 
   return {
-    ofEntity: (shard, tenantId, pseudonym) =>
+    /** Ids of the requests of an entity that Redis knows. `pseudonym`: the entity's. */
+    ofEntity: (shard: number, tenantId: string, pseudonym: string): Promise<string[]> =>
       client.zrange(keyspace.shard(shard).entityRequests(tenantId, pseudonym), '0', '-1'),
 
-    async *open(shard) {
+    /** Ids of all requests of a shard that have not ended, of all tenants, in batches. */
+    async *open(shard: number): AsyncIterable<string[]> {
       const ids = await client.zrange(keyspace.shard(shard).inflight, '0', '-1');
       for (let from = 0; from < ids.length; from += OPEN_AT_ONCE) yield ids.slice(from, from + OPEN_AT_ONCE);
     },
 
-    openOf: (shard, tenantId) => client.zrange(keyspace.shard(shard).open(tenantId), '0', '-1'),
+    /** Ids of a tenant's interactive requests that have not ended. */
+    openOf: (shard: number, tenantId: string): Promise<string[]> =>
+      client.zrange(keyspace.shard(shard).open(tenantId), '0', '-1'),
 
-    async *left(shard, tenantId) {
+    /** Ids of a tenant's requests that have ended and left something, in batches; one may come twice. */
+    async *left(shard: number, tenantId: string): AsyncIterable<string[]> {
       const keys = keyspace.shard(shard);
       const first = Math.floor((await serverTimeMs(client, keys.inflight)) / LEFT_MS);
       for (let until = first; until <= first + LEFT_PARTS; until += 1) {
@@ -86,9 +74,19 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace): Re
       }
     },
 
-    look: (shard, requestIds) => Promise.all(requestIds.map((requestId) => lookAt(shard, requestId))),
+    /** In the order of the ids. One that Redis does not know has the state `missing`. */
+    look: (shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]> =>
+      Promise.all(requestIds.map((requestId) => lookAt(shard, requestId))),
 
-    async erase(shard, { tenantId, mode }, { requestId, name }, upToSeq) {
+    /**
+     * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
+     */
+    async erase(
+      shard: number,
+      { tenantId, mode }: SearchedSpace,
+      { requestId, name }: KnownRequest,
+      upToSeq: number,
+    ): Promise<Erased> {
       const keys = keyspace.shard(shard);
       const record = keys.record(requestId);
       const reply = await erase(
@@ -107,7 +105,8 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace): Re
       return reply === 0 ? 'nothing' : (reply as 'later' | 'busy' | 'foreign');
     },
 
-    async unlist(shard, tenantId, pseudonym, requestIds) {
+    /** Takes requests out of their entity's list. Safe to repeat. */
+    async unlist(shard: number, tenantId: string, pseudonym: string, requestIds: readonly string[]): Promise<void> {
       const list = keyspace.shard(shard).entityRequests(tenantId, pseudonym);
       for (let from = 0; from < requestIds.length; from += UNLIST_AT_ONCE)
         await client.zrem(list, ...requestIds.slice(from, from + UNLIST_AT_ONCE));

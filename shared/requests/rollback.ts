@@ -248,17 +248,9 @@ export function toPutBackRunning(
 type Presence = 'open' | 'ended' | 'failed' | 'bodiless' | 'missing';
 
 /** Tells which requests Redis still has, so that the others can be recovered. */
-export interface RequestPresence {
-  look(shard: number, requestIds: readonly string[]): Promise<Presence[]>;
-  /**
-   * Gives a request that was admitted again the time of its first acceptance, which its caller knows, and its place in the
-   * order of then: turns are stored in that order, and a deletion takes what was accepted before it. One that does not wait
-   * in Redis stays as it is. Safe to repeat.
-   */
-  setAcceptedAt(shard: number, requestId: string, acceptedAt: number): Promise<void>;
-}
+export type RequestPresence = ReturnType<typeof createRequestPresence>;
 
-export function createRequestPresence(client: RedisClient, keyspace: Keyspace, limit: TimeLimit): RequestPresence {
+export function createRequestPresence(client: RedisClient, keyspace: Keyspace, limit: TimeLimit) {
   const setAcceptance = defineScript(client, 'accepted-at');
 
   async function lookAt(shard: number, requestId: string): Promise<Presence> {
@@ -274,8 +266,14 @@ export function createRequestPresence(client: RedisClient, keyspace: Keyspace, l
   }
 
   return {
-    look: (shard, requestIds) => limit(Promise.all(requestIds.map((requestId) => lookAt(shard, requestId)))),
-    async setAcceptedAt(shard, requestId, acceptedAt) {
+    look: (shard: number, requestIds: readonly string[]): Promise<Presence[]> =>
+      limit(Promise.all(requestIds.map((requestId) => lookAt(shard, requestId)))),
+    /**
+     * Gives a request that was admitted again the time of its first acceptance, which its caller knows, and its place in the
+     * order of then: turns are stored in that order, and a deletion takes what was accepted before it. One that does not wait
+     * in Redis stays as it is. Safe to repeat.
+     */
+    async setAcceptedAt(shard: number, requestId: string, acceptedAt: number): Promise<void> {
       const record = keyspace.shard(shard).record(requestId);
       await limit(setAcceptance([record], [acceptedAt, seqAt(acceptedAt)]));
     },

@@ -43,15 +43,7 @@ export type WebhookEvent = {
 }[WebhookEventType];
 
 /** Publishes events to the webhooks that subscribe to them. Costs a look into memory where none does. */
-export interface EventSink {
-  wants(space: SearchedSpace, types: readonly WebhookEventType[]): Promise<boolean>;
-  /** Safe to repeat. Rejects when MongoDB is away: then nothing, or a part, is stored. */
-  publish(events: readonly WebhookEvent[]): Promise<void>;
-  /** The same for what cannot wait for MongoDB: logs the loss instead of rejecting. */
-  tryPublish(events: readonly WebhookEvent[]): Promise<void>;
-  /** Sends a `ping` to one webhook: one for each cause. */
-  ping(webhook: WebhookRow, cause: string, now: number): Promise<WebhookDeliveryRow>;
-}
+export type EventSink = ReturnType<typeof createEventSink>;
 
 export interface EventSinkDeps {
   subscriptions: Pick<Subscriptions, 'of'>;
@@ -98,7 +90,7 @@ function toDeliveryRow(
   return row;
 }
 
-export function createEventSink({ subscriptions, deliveries, queue, log }: EventSinkDeps): EventSink {
+export function createEventSink({ subscriptions, deliveries, queue, log }: EventSinkDeps) {
   // The queue may be on a master that is away, while what is published is of tenants on the others.
   const calls = createBriefCalls();
 
@@ -129,14 +121,16 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
   }
 
   return {
-    async wants(space, types) {
+    async wants(space: SearchedSpace, types: readonly WebhookEventType[]): Promise<boolean> {
       for (const type of types) if ((await subscriptions.of(space, type)).length > 0) return true;
       return false;
     },
 
+    /** Safe to repeat. Rejects when MongoDB is away: then nothing, or a part, is stored. */
     publish,
 
-    async tryPublish(events) {
+    /** The same for what cannot wait for MongoDB: logs the loss instead of rejecting. */
+    async tryPublish(events: readonly WebhookEvent[]): Promise<void> {
       try {
         await publish(events);
       } catch (error) {
@@ -146,7 +140,12 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
       }
     },
 
-    async ping({ _id: webhookId, tenantId, mode = 'live' }, cause, now) {
+    /** Sends a `ping` to one webhook: one for each cause. */
+    async ping(
+      { _id: webhookId, tenantId, mode = 'live' }: WebhookRow,
+      cause: string,
+      now: number,
+    ): Promise<WebhookDeliveryRow> {
       const eventRow = toEventRow({ tenantId, mode, type: 'ping', cause, data: { webhook_id: webhookId }, now });
       const row = toDeliveryRow(eventRow, { webhookId, mode });
       await deliveries.insert([eventRow], [row]);

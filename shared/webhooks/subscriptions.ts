@@ -4,13 +4,7 @@ import type { Subscriber, WebhookRepository } from '../mongo/webhooks/webhook-re
 import type { Clock } from '../lifecycle/clock.ts';
 
 /** What each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */
-export interface Subscriptions {
-  /** The webhooks of a space that want a type of event. */
-  of(space: SearchedSpace, type: WebhookEventType): Promise<readonly Subscriber[]>;
-  /** Called with the id of whatever has changed. */
-  forget(tenantId: string): void;
-  forgetAll(): void;
-}
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 type Loaded = ReadonlyMap<WebhookEventType, readonly Subscriber[]>;
 
@@ -25,7 +19,7 @@ export function createSubscriptions({
 }: {
   webhooks: Pick<WebhookRepository, 'subscriptions'>;
   clock: Clock;
-}): Subscriptions {
+}) {
   const known = new Map<string, { loaded: Promise<Loaded>; until: number }>();
 
   /** Where MongoDB is away, what was known before is still the best guess. */
@@ -42,7 +36,8 @@ export function createSubscriptions({
   }
 
   return {
-    async of({ tenantId, mode }, type) {
+    /** The webhooks of a space that want a type of event. */
+    async of({ tenantId, mode }: SearchedSpace, type: WebhookEventType): Promise<readonly Subscriber[]> {
       const entry = known.get(tenantId);
       const loaded = await (entry !== undefined && entry.until > clock.now()
         ? entry.loaded
@@ -50,10 +45,11 @@ export function createSubscriptions({
       const found = loaded.get(type) ?? NONE;
       return mode === 'any' ? found : found.filter((subscriber) => subscriber.mode === mode);
     },
-    forget(tenantId) {
+    /** Called with the id of whatever has changed. */
+    forget(tenantId: string): void {
       known.delete(tenantId);
     },
-    forgetAll() {
+    forgetAll(): void {
       known.clear();
     },
   };

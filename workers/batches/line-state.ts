@@ -50,22 +50,19 @@ type TriedBatch = Pick<BatchRow, '_id' | 'shard' | 'tenantId' | 'keyId'>;
  * it failed. Redis may come back without the end of such a try, and its worker, which would say it again, may have died: it
  * would run a second time and be charged beside the line's next try (docs/decisions/0016-batches.md).
  */
-export interface FailedTries {
-  /** Has this process say again that the try has ended, whenever Redis comes back within the next seconds. */
-  note(batch: TriedBatch, requestId: string): void;
-  /** Ends the try if Redis does not know that it has ended. Nobody pays for it. Safe to repeat. */
-  end(batch: TriedBatch, requestId: string): Promise<void>;
-}
+export type FailedTries = ReturnType<typeof createFailedTries>;
 
-export function createFailedTries({ admissions, recentWrites }: FailedTriesDeps): FailedTries {
+export function createFailedTries({ admissions, recentWrites }: FailedTriesDeps) {
   async function end({ shard, tenantId, keyId }: TriedBatch, requestId: string): Promise<void> {
     // A try of which Redis knows nothing cannot run, so it needs no tombstone.
     await admissions.disown(requestId, { shard, tenantId, keyId }, LOST, true);
   }
 
   return {
+    /** Ends the try if Redis does not know that it has ended. Nobody pays for it. Safe to repeat. */
     end,
-    note(batch, requestId) {
+    /** Has this process say again that the try has ended, whenever Redis comes back within the next seconds. */
+    note(batch: TriedBatch, requestId: string): void {
       const { _id: batchId, shard, tenantId } = batch;
       recentWrites.note(() => end(batch, requestId), { shard, requestId, tenantId, batchId });
     },
@@ -73,16 +70,7 @@ export function createFailedTries({ admissions, recentWrites }: FailedTriesDeps)
 }
 
 /** Learns how many tokens the lines of a batch take beyond their estimated prompts. */
-export interface LineTokens {
-  /** A line that took this many tokens has ended. */
-  note(tokens: number): void;
-  /**
-   * How many tokens the next line counts as until it has ended; without history it cannot take more than `most`. The
-   * uncertain part counts only as far as there is `room`: a key in use would never have enough for more. `hasHistory`:
-   * the entity's history comes on top of `most`, and only ended lines tell how long it is.
-   */
-  next(most: number, room: number, hasHistory?: boolean): number;
-}
+export type LineTokens = ReturnType<typeof createLineTokens>;
 
 /** How many of the latest lines count: they say most about the next ones, as long lines may come together. */
 const MEMORY = 16;
@@ -93,18 +81,24 @@ const MEMORY = 16;
  * they can take, and later ones the batch's mean plus a standard deviation; with few lines known, the mean itself is
  * uncertain by about its size over the root of their number.
  */
-export function createLineTokens(): LineTokens {
+export function createLineTokens() {
   let known = 0;
   let mean = 0;
   let variance = 0;
   return {
-    note(tokens) {
+    /** A line that took this many tokens has ended. */
+    note(tokens: number): void {
       known = Math.min(MEMORY, known + 1);
       const [share, off] = [1 / known, tokens - mean];
       mean += share * off;
       variance = (1 - share) * (variance + share * off * off);
     },
-    next(most, room, hasHistory = false) {
+    /**
+     * How many tokens the next line counts as until it has ended; without history it cannot take more than `most`. The
+     * uncertain part counts only as far as there is `room`: a key in use would never have enough for more. `hasHistory`:
+     * the entity's history comes on top of `most`, and only ended lines tell how long it is.
+     */
+    next(most: number, room: number, hasHistory: boolean = false): number {
       const likely = known === 0 ? most : mean + Math.sqrt(variance + (mean * mean) / known);
       return Math.min(hasHistory ? Infinity : most, Math.ceil(Math.max(mean, Math.min(likely, room))));
     },

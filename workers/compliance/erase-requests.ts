@@ -78,16 +78,7 @@ export interface EraseRequestsDeps {
 }
 
 /** Ends the requests of a deleted subject and erases what they left in Redis. Every call is safe to repeat. */
-export interface EraseRequests {
-  /** Cancels open requests accepted up to `seq`, and waits for them to end. Returns how many there were. */
-  end(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
-  /** Waits until their charges are booked; settlement names no erased entity (shared/erasure-gate.ts). */
-  settled(subject: DeletedSubject, seq: number, hands: JobHands): Promise<void>;
-  /** Erases what they left. Returns how many requests had left something. */
-  erase(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
-  /** Removes the entity's ended requests from its list. */
-  unlist(subject: DeletedSubject, seq: number): Promise<void>;
-}
+export type EraseRequests = ReturnType<typeof createEraseRequests>;
 
 /** The first polls come quickly, because requests usually end soon; later ones spare a Redis that is behind. */
 const POLL_MS = 100;
@@ -107,7 +98,7 @@ async function until(isDone: () => Promise<boolean>, what: string, { signal }: J
   }
 }
 
-export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
+export function createEraseRequests(deps: EraseRequestsDeps) {
   const { traces, outbox, records, known, removeJob, pseudonyms } = deps;
 
   /** The subject's requests known to Redis and to MongoDB, some at a time; a request may come more than once. */
@@ -149,14 +140,16 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
   }
 
   return {
-    async end(subject, seq, hands) {
+    /** Cancels open requests accepted up to `seq`, and waits for them to end. Returns how many there were. */
+    async end(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number> {
       const cancelled = await cancelOpen(subject, seq, hands);
       const hasEnded = async () => !(await traces.look(subject.shard, cancelled)).some(isOpen);
       await until(hasEnded, 'The end of cancelled requests', hands);
       return cancelled.length;
     },
 
-    async settled(subject, seq, hands) {
+    /** Waits until their charges are booked; settlement names no erased entity (shared/erasure-gate.ts). */
+    async settled(subject: DeletedSubject, seq: number, hands: JobHands): Promise<void> {
       const { shard } = subject;
       const isOwn = isRecordOf(subject, seq, pseudonyms);
       // The outbox grows only at its end, so entries that were passed over need not be read again.
@@ -169,7 +162,8 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
       await outbox.rewriteDeadLetters(shard, (raw) => withoutSubject(raw, subject, pseudonyms));
     },
 
-    async erase(subject, seq, hands) {
+    /** Erases what they left. Returns how many requests had left something. */
+    async erase(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number> {
       const { shard } = subject;
       let erased = 0;
       for await (const requests of requestsOf(subject, 'all')) {
@@ -180,7 +174,8 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
       return erased;
     },
 
-    async unlist(subject, seq) {
+    /** Removes the entity's ended requests from its list. */
+    async unlist(subject: DeletedSubject, seq: number): Promise<void> {
       const { tenantId, shard, entityId, mode } = subject;
       if (entityId === undefined) return;
       const pseudonym = pseudonyms.of(tenantId, entityId);

@@ -35,16 +35,7 @@ interface SeatRequest extends SeatCall {
  * queue only if it has a free place at a target of the request's tier, so the others wait in line, in turn. A call for
  * which no place could be foreseen, such as a second try or one of another target, waits here.
  */
-export interface Capacities {
-  /** What one queue may take. */
-  roomOf(queue: QueueName): QueueRoom;
-  /** Takes a place at the target, as soon as there is one. */
-  enter(route: Route, request: SeatRequest): Promise<Seat>;
-  hasPlace(route: Route): boolean;
-  isServing(route: Route): boolean;
-  seeksCeiling(route: Route, promptTokens: number): boolean;
-  stop(): Promise<void>;
-}
+export type Capacities = ReturnType<typeof createCapacities>;
 
 interface Waiter {
   shares: readonly OwnShare[];
@@ -72,7 +63,7 @@ function joined(seats: readonly Seat[]): Seat {
   };
 }
 
-export function createCapacities(deps: CapacitiesDeps): Capacities {
+export function createCapacities(deps: CapacitiesDeps) {
   const { routing, breakers, events, log } = deps;
   const shares = new Map<string, OwnShare>();
   const waiters: Waiter[] = [];
@@ -255,9 +246,11 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
   }
 
   return {
+    /** What one queue may take. */
     roomOf,
 
-    async enter(route, { isBatch, signal, ...call }) {
+    /** Takes a place at the target, as soon as there is one. */
+    async enter(route: Route, { isBatch, signal, ...call }: SeatRequest): Promise<Seat> {
       const own = sharesOf(route);
       if (own.some((share) => !share.isKnown())) await known(own);
       signal.throwIfAborted();
@@ -289,11 +282,12 @@ export function createCapacities(deps: CapacitiesDeps): Capacities {
       });
     },
 
-    hasPlace: (route) => freeOf(route) > 0,
-    isServing: (route) => sharesOf(route).some((share) => share.isServing()),
-    seeksCeiling: (route, promptTokens) => sharesOf(route).at(-1)?.seeksCeiling(promptTokens) === true,
+    hasPlace: (route: Route): boolean => freeOf(route) > 0,
+    isServing: (route: Route): boolean => sharesOf(route).some((share) => share.isServing()),
+    seeksCeiling: (route: Route, promptTokens: number): boolean =>
+      sharesOf(route).at(-1)?.seeksCeiling(promptTokens) === true,
 
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.all(Array.from(shares.values(), (share) => share.stop()));
     },
   };

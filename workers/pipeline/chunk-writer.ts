@@ -4,16 +4,13 @@ import type { DeliveryRef } from '../../shared/requests/delivery.ts';
 import type { AnswerSoFar, Lease, StopReason } from './stage.ts';
 
 /** Moments that several streams of a worker share, so that the worker serves all of them in one go. */
-export interface Beats {
-  /** Calls back at the next beat; returns a function that cancels it. */
-  next(act: () => void): () => void;
-}
+export type Beats = ReturnType<typeof createBeats>;
 
 /** A beat due in less than a quarter of the interval is skipped: a timer that fires early would hit it twice. */
 const NEAR = 4;
 
 /** `offsetMs`: how much earlier these beats come than beats without an offset; less than `everyMs`. */
-export function createBeats(everyMs: number, offsetMs = 0): Beats {
+export function createBeats(everyMs: number, offsetMs = 0) {
   let waiting = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -30,7 +27,8 @@ export function createBeats(everyMs: number, offsetMs = 0): Beats {
   }
 
   return {
-    next(act) {
+    /** Calls back at the next beat; returns a function that cancels it. */
+    next(act: () => void): () => void {
       const acts = waiting;
       acts.add(act);
       timer ??= setTimeout(beat, untilNext());
@@ -64,16 +62,7 @@ const BEAT_OFFSETS_MS = [0, 40, 20, 60];
 const BUSY_COALESCE_MS = BEAT_MS / 2;
 
 /** Appends released text to the request's stream, the first piece at once. */
-export interface ChunkWriter {
-  write(text: string): void;
-  /** When to read the provider's next text. Undefined: as soon as it arrives. */
-  readLater: () => ReadLater | undefined;
-  /**
-   * Waits for the append in progress. Text that has not been appended stays in `answer.unsent` and is sent with the end
-   * of the answer. `endsLater`: the end waits for something else, so text that is due is appended first.
-   */
-  settle(endsLater?: boolean): Promise<void>;
-}
+export type ChunkWriter = ReturnType<typeof createChunkWriter>;
 
 /** Opens the writers of one worker. */
 export function createChunkWriters(
@@ -132,7 +121,7 @@ interface Writing {
   pace: Pace;
 }
 
-function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer, lease, pace }: Writing): ChunkWriter {
+function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer, lease, pace }: Writing) {
   let appending: Promise<void> | undefined;
   let stopWaiting: (() => void) | undefined;
   let lastAppendAt = -Infinity;
@@ -202,12 +191,17 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
   }
 
   return {
-    write(text) {
+    write(text: string): void {
       answer.unsent.push(text);
       schedule();
     },
-    readLater: () => (lastAppendAt === -Infinity ? undefined : pace.readLater()),
-    async settle(endsLater = false) {
+    /** When to read the provider's next text. Undefined: as soon as it arrives. */
+    readLater: (): ReadLater | undefined => (lastAppendAt === -Infinity ? undefined : pace.readLater()),
+    /**
+     * Waits for the append in progress. Text that has not been appended stays in `answer.unsent` and is sent with the end
+     * of the answer. `endsLater`: the end waits for something else, so text that is due is appended first.
+     */
+    async settle(endsLater: boolean = false): Promise<void> {
       if (endsLater && isStarting) start();
       closed = true;
       stopWaiting?.();

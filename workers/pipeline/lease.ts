@@ -163,15 +163,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
 }
 
 /** The leases of the requests that run in this process. */
-export interface OpenLeases {
-  open(options: LeaseOptions): Lease;
-  /** Checks a request's lease at once; does nothing where the request does not run here. */
-  check(requestId: string): Promise<void>;
-  /** A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is checked then. */
-  hearCancel(requestId: string): Promise<void>;
-  /** Checks all leases of some shards at once, so that Redis knows what runs here. */
-  checkAll(isOf: (shard: number) => boolean): Promise<unknown>;
-}
+export type OpenLeases = ReturnType<typeof createOpenLeases>;
 
 /** By then a job that was taken has started, or was put back (workers/queue/job-source.ts). */
 const START_MS = 5_000;
@@ -203,7 +195,7 @@ interface Place {
   lease: Lease | undefined;
 }
 
-export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
+export function createOpenLeases(create: (options: LeaseOptions) => Lease) {
   /**
    * In boxes that are emptied when their requests end: a table that a map has outgrown keeps its values alive until V8's
    * next full collection.
@@ -211,7 +203,7 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
   const running = new Map<string, Place>();
   const cancelled = createCancelled();
   return {
-    open(options) {
+    open(options: LeaseOptions): Lease {
       const { requestId, shard } = options.ref;
       const lease = create(options);
       // Redis knows whether this run was cancelled: an administrator may have started the request anew.
@@ -228,13 +220,16 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
         },
       };
     },
-    check: (requestId) => running.get(requestId)?.lease?.check() ?? Promise.resolve(),
-    async hearCancel(requestId) {
+    /** Checks a request's lease at once; does nothing where the request does not run here. */
+    check: (requestId: string): Promise<void> => running.get(requestId)?.lease?.check() ?? Promise.resolve(),
+    /** A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is checked then. */
+    async hearCancel(requestId: string): Promise<void> {
       const lease = running.get(requestId)?.lease;
       if (lease === undefined) cancelled.add(requestId);
       else await lease.check();
     },
-    checkAll(isOf) {
+    /** Checks all leases of some shards at once, so that Redis knows what runs here. */
+    checkAll(isOf: (shard: number) => boolean): Promise<unknown> {
       const places = [...running.values()].filter(({ shard }) => isOf(shard));
       return Promise.allSettled(places.map(({ lease }) => lease?.check() ?? Promise.resolve()));
     },

@@ -32,24 +32,7 @@ export interface OwnShareDeps {
 }
 
 /** One worker's share of a provider's capacity. A call of the provider needs no call of Redis: reports go by themselves. */
-export interface OwnShare {
-  /** How many calls may begin. */
-  free(): number;
-  /** Has a share that has not run out. */
-  isKnown(): boolean;
-  /** Calls are in flight. */
-  isBusy(): boolean;
-  /** A request waits for a place. */
-  want(): void;
-  /** Reports at once. */
-  renew(): Promise<void>;
-  take(call: SeatCall): Seat;
-  /** Whether the provider serves calls, and is full rather than broken if it refuses others. */
-  isServing(): boolean;
-  /** Whether calls should be streamed although nobody reads them as they come: first tokens show where the ceiling is. */
-  seeksCeiling(promptTokens: number): boolean;
-  stop(): Promise<void>;
-}
+export type OwnShare = ReturnType<typeof createOwnShare>;
 
 /** Between two reports: while requests wait, while calls are in flight, and else. Milliseconds. */
 const HUNGRY_MS = 100;
@@ -72,7 +55,7 @@ function firstShare(ceiling = FIRST_CEILING): Share {
   return { ...none, places, waits: false, requests: null, tokens: null };
 }
 
-export function createOwnShare(deps: OwnShareDeps): OwnShare {
+export function createOwnShare(deps: OwnShareDeps) {
   const { of, store, workerId, clock } = deps;
   const calls = createBriefCalls();
   let capacity: Capacity | undefined;
@@ -183,18 +166,23 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
   }
 
   return {
+    /** How many calls may begin. */
     free,
+    /** Has a share that has not run out. */
     isKnown,
-    isBusy: () => seats.inFlight() > 0,
+    /** Calls are in flight. */
+    isBusy: (): boolean => seats.inFlight() > 0,
+    /** Reports at once. */
     renew,
 
-    want() {
+    /** A request waits for a place. */
+    want(): void {
       const isNews = !isWanted();
       wantedAt = now();
       schedule(isNews ? Math.max(0, sentAt + SOON_MS - now()) : HUNGRY_MS);
     },
 
-    take(call) {
+    take(call: SeatCall): Seat {
       usedAt = now();
       schedule(BUSY_MS);
       const seat = seats.take(call);
@@ -202,9 +190,12 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
       return seat;
     },
 
-    isServing: () => seats.isAnswered(SERVING_MS) || (capacity !== undefined && isServing(capacity, redisNow())),
+    /** Whether the provider serves calls, and is full rather than broken if it refuses others. */
+    isServing: (): boolean =>
+      seats.isAnswered(SERVING_MS) || (capacity !== undefined && isServing(capacity, redisNow())),
 
-    seeksCeiling(promptTokens) {
+    /** Whether calls should be streamed although nobody reads them as they come: first tokens show where the ceiling is. */
+    seeksCeiling(promptTokens: number): boolean {
       const ceiling = deps.ceiling();
       if (ceiling !== undefined) return false;
       const isUnknown = (capacity?.usualMs[sizeOf(promptTokens)] ?? null) === null;
@@ -212,7 +203,7 @@ export function createOwnShare(deps: OwnShareDeps): OwnShare {
       return (mayGrow && now() - wantedAt < SEEKING_MS) || (isUnknown && seats.inFlight() > 0);
     },
 
-    async stop() {
+    async stop(): Promise<void> {
       clearTimeout(timer);
       leaves = true;
       await (reporting ?? (isKnown() ? renew() : undefined));

@@ -43,26 +43,13 @@ export class ProviderTimeout extends ProviderError {
   }
 }
 
-export interface ProviderCallClock {
-  /** The call's own signal: aborts at a time limit, or when `outer` does, with its reason. */
-  signal: AbortSignal;
-  /** Something has arrived, text or not. */
-  touch(): void;
-  /** Text has arrived. */
-  tick(): void;
-  /** The answer is complete: what follows, such as the last verdict, does not count as the provider's time. */
-  rest(): void;
-  /** Ends the call for another reason, even after `stop`. */
-  abort(reason: Error): void;
-  /** Ends all time limits. */
-  stop(): void;
-}
+export type ProviderCallClock = ReturnType<typeof startProviderCallClock>;
 
 /** Time limits of one provider call: first token, between tokens, total. */
 export function startProviderCallClock(
   outer: AbortSignal,
   { firstTokenMs, betweenTokensMs, totalMs }: ProviderCallTimes,
-): ProviderCallClock {
+) {
   const controller = new AbortController();
   const abortAfter = (ms: number, what: string) =>
     setTimeout(() => {
@@ -77,11 +64,14 @@ export function startProviderCallClock(
   let silence = abortAfter(firstTokenMs, 'first token');
   let ticked = false;
   return {
+    /** The call's own signal: aborts at a time limit, or when `outer` does, with its reason. */
     signal: controller.signal,
-    touch() {
+    /** Something has arrived, text or not. */
+    touch(): void {
       if (!ticked) silence.refresh();
     },
-    tick() {
+    /** Text has arrived. */
+    tick(): void {
       if (ticked) {
         silence.refresh();
         return;
@@ -90,14 +80,17 @@ export function startProviderCallClock(
       clearTimeout(silence);
       silence = abortAfter(betweenTokensMs, 'next token');
     },
-    rest() {
+    /** The answer is complete: what follows, such as the last verdict, does not count as the provider's time. */
+    rest(): void {
       clearTimeout(total);
       clearTimeout(silence);
     },
-    abort(reason) {
+    /** Ends the call for another reason, even after `stop`. */
+    abort(reason: Error): void {
       controller.abort(reason);
     },
-    stop() {
+    /** Ends all time limits. */
+    stop(): void {
       clearTimeout(total);
       clearTimeout(silence);
       outer.removeEventListener('abort', onOuter);

@@ -41,20 +41,7 @@ export interface SeatsDeps {
 }
 
 /** The calls that one worker has in flight at a provider, or at one of its models. */
-export interface Seats {
-  take(call: SeatCall): Seat;
-  /** What is in flight, for a report. */
-  state(): Pick<CapacityReport, 'inFlight' | 'pending' | 'late' | 'newLate' | 'newLateMs' | 'callTokens'>;
-  inFlight(): number;
-  /** What has been counted so far; counting begins anew. */
-  drain(): SeatCounts;
-  spent(): Readonly<SeatCounts['spent']>;
-  /** A report has not arrived. */
-  giveBack(spent: SeatCounts['spent']): void;
-  meanTokens(): number;
-  /** Whether a call is being answered, or was lately. */
-  isAnswered(withinMs: number): boolean;
-}
+export type Seats = ReturnType<typeof createSeats>;
 
 const MEAN_WEIGHT = 0.05;
 /** What a provider says of its limits long after a call began may be from its beginning. */
@@ -79,7 +66,7 @@ export const noCounts = (): SeatCounts => ({
 
 const meanWith = (mean: number, value: number) => (mean === 0 ? value : mean + (value - mean) * MEAN_WEIGHT);
 
-export function createSeats({ capacity, onFull, onLeave }: SeatsDeps): Seats {
+export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
   let inFlight = 0;
   /** Calls without a first token, in the order in which they began. */
   const pending = new Set<OpenCall>();
@@ -120,7 +107,7 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps): Seats {
   }
 
   return {
-    take({ promptTokens, maxTokens, isStreamed }) {
+    take({ promptTokens, maxTokens, isStreamed }: SeatCall): Seat {
       const epoch = capacity()?.epoch ?? 0;
       const call: OpenCall = { startedAt: performance.now(), epoch, size: sizeOf(promptTokens), isStreamed };
       const estimate = promptTokens + Math.min(maxTokens, meanCompletion === 0 ? maxTokens : meanCompletion);
@@ -159,19 +146,28 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps): Seats {
         },
       };
     },
-    state: () => ({ inFlight, pending: pending.size, ...lateOnes(), callTokens: meanTokens }),
-    inFlight: () => inFlight,
-    drain() {
+    /** What is in flight, for a report. */
+    state: (): Pick<CapacityReport, 'inFlight' | 'pending' | 'late' | 'newLate' | 'newLateMs' | 'callTokens'> => ({
+      inFlight,
+      pending: pending.size,
+      ...lateOnes(),
+      callTokens: meanTokens,
+    }),
+    inFlight: (): number => inFlight,
+    /** What has been counted so far; counting begins anew. */
+    drain(): SeatCounts {
       const drained = counts;
       counts = noCounts();
       return drained;
     },
-    spent: () => counts.spent,
-    giveBack({ requests, tokens }) {
+    spent: (): Readonly<SeatCounts['spent']> => counts.spent,
+    /** A report has not arrived. */
+    giveBack({ requests, tokens }: SeatCounts['spent']): void {
       counts.spent.requests += requests;
       counts.spent.tokens += tokens;
     },
-    meanTokens: () => meanTokens,
-    isAnswered: (withinMs) => inFlight > pending.size || performance.now() - servedAt < withinMs,
+    meanTokens: (): number => meanTokens,
+    /** Whether a call is being answered, or was lately. */
+    isAnswered: (withinMs: number): boolean => inFlight > pending.size || performance.now() - servedAt < withinMs,
   };
 }

@@ -98,13 +98,7 @@ function fittingPart(before: Amount, text: string, tokens: number): string {
 }
 
 /** Passes on the text of an answer, in order, as far as it is granted. */
-export interface ReleaseGate {
-  push(text: string): void;
-  /** Resolves when all pushed text is out. Rejects with the Stopped of the lease if that comes first. */
-  end(): Promise<void>;
-  /** Releases nothing more, granted or not: the provider call has ended, and another may have taken its place. */
-  close(): void;
-}
+export type ReleaseGate = ReturnType<typeof openReleaseGate>;
 
 /** More is asked for when only this many granted tokens are left, plus an eighth of those released. */
 const LOW_TOKENS = 32;
@@ -120,7 +114,7 @@ const RETRY_MS = 1_000;
 export function openReleaseGate(
   lease: Pick<Lease, 'granted' | 'grant' | 'exhaust' | 'signal'>,
   emit: (text: string) => void,
-): ReleaseGate {
+) {
   const waiting: string[] = [];
   const over = Promise.withResolvers<undefined>();
   over.promise.catch(() => undefined);
@@ -194,17 +188,19 @@ export function openReleaseGate(
   });
 
   return {
-    push(text) {
+    push(text: string): void {
       waiting.push(text);
       if (!asking || waiting.length === 1) pump();
     },
-    end() {
+    /** Resolves when all pushed text is out. Rejects with the Stopped of the lease if that comes first. */
+    end(): Promise<void> {
       ending = true;
       if (lease.signal.aborted) over.reject(lease.signal.reason as Error);
       else pump();
       return over.promise;
     },
-    close() {
+    /** Releases nothing more, granted or not: the provider call has ended, and another may have taken its place. */
+    close(): void {
       closed = true;
     },
   };

@@ -8,10 +8,7 @@ interface YieldingQueues {
   interactive: Pick<InferenceWorker, 'idleMs'>;
 }
 
-export interface BatchConcurrency {
-  add(queues: YieldingQueues): void;
-  stop(): void;
-}
+export type BatchConcurrency = ReturnType<typeof createBatchConcurrency>;
 
 export interface BatchConcurrencyOptions {
   /** Total places of the batch queues of all shards. */
@@ -73,7 +70,7 @@ function createMeter(): () => number {
 }
 
 /** Sets the places of all batch queues according to how busy this process is and whether other requests need it. */
-export function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyOptions): BatchConcurrency {
+export function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyOptions) {
   const shards: YieldingQueues[] = [];
   // Starts at the maximum, so that the first lines do not wait.
   let places = max;
@@ -92,10 +89,10 @@ export function createBatchConcurrency({ max, busy = createMeter() }: BatchConcu
   timer.unref();
 
   return {
-    add: (queues) => {
+    add: (queues: YieldingQueues): void => {
       shards.push(queues);
     },
-    stop: () => {
+    stop: (): void => {
       clearInterval(timer);
     },
   };

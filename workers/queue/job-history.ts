@@ -17,12 +17,7 @@ export class RequestFailed extends Error {
 }
 
 /** What Bull Board keeps of ended requests (docs/spec.md#bull-board). */
-export interface JobHistory {
-  /** Whether the job of a request with this outcome is kept. Ask once: a job that is kept counts as a sample. */
-  keeps(run: Claimed, outcome: Outcome): boolean;
-  /** The result to store of a job that is kept. Throws RequestFailed if the request failed. */
-  conclude(job: Job<ChatJob>, ended: Ended, tookMs: number): Promise<JobFacts>;
-}
+export type JobHistory = ReturnType<typeof createJobHistory>;
 
 /** Milliseconds between two completed jobs that are kept: keeping one costs a third of what the whole job costs. */
 const SAMPLE_MS = 1_000;
@@ -47,11 +42,12 @@ function factsOf({ data, timestamp, processedOn }: Job<ChatJob>, { run, outcome 
 }
 
 /** `completedKept`: how many completed jobs a queue keeps at most; 0 keeps none. */
-export function createJobHistory(completedKept: number): JobHistory {
+export function createJobHistory(completedKept: number) {
   let lastKeptAt = -Infinity;
 
   return {
-    keeps({ envelope }, { error }) {
+    /** Whether the job of a request with this outcome is kept. Ask once: a job that is kept counts as a sample. */
+    keeps({ envelope }: Claimed, { error }: Outcome): boolean {
       if (error !== undefined) return true;
       const now = performance.now();
       // If nothing of a conversation is kept, neither is its job.
@@ -60,7 +56,8 @@ export function createJobHistory(completedKept: number): JobHistory {
       return true;
     },
 
-    async conclude(job, ended, tookMs) {
+    /** The result to store of a job that is kept. Throws RequestFailed if the request failed. */
+    async conclude(job: Job<ChatJob>, ended: Ended, tookMs: number): Promise<JobFacts> {
       const { error } = ended.outcome;
       if (error !== undefined) {
         // If this fails the job still has its error code.

@@ -24,17 +24,7 @@ export interface TakenJob {
 }
 
 /** The jobs of one queue of a shard, for a worker that takes several at once. */
-export interface JobStore {
-  /**
-   * Returns the next jobs, none of the closed tiers; fewer than `most` if no more wait. `other`: only BullMQ itself can
-   * hand out what waits.
-   */
-  take(most: number, lockMs: number, closed?: readonly Tier[]): Promise<TakenJob[] | 'other'>;
-  /** Tells other workers that something may wait. */
-  mark(): Promise<void>;
-  /** Puts back jobs that have not been started. Jobs that another worker has by now stay with it. */
-  giveBack(jobs: readonly TakenJob[]): Promise<void>;
-}
+export type JobStore = ReturnType<typeof createJobStore>;
 
 export interface ClaimSettings {
   leaseMs: number;
@@ -47,7 +37,7 @@ export function createJobStore(
   client: RedisClient,
   keyspace: Keyspace,
   { shard, queue, claims }: { shard: number; queue: QueueName; claims: ClaimSettings | undefined },
-): JobStore {
+) {
   const take = defineScript(client, 'take', ['window', 'account', 'line', 'claiming']);
   const giveBack = defineScript(client, 'give-back');
   const keys = keyspace.shard(shard);
@@ -85,7 +75,11 @@ export function createJobStore(
   }
 
   return {
-    async take(most, lockMs, closed = []) {
+    /**
+     * Returns the next jobs, none of the closed tiers; fewer than `most` if no more wait. `other`: only BullMQ itself can
+     * hand out what waits.
+     */
+    async take(most: number, lockMs: number, closed: readonly Tier[] = []): Promise<TakenJob[] | 'other'> {
       const lock = randomBase62(12);
       const leaseMs = claims?.areAllowed(shard) === true ? claims.leaseMs : '';
       const breaksBefore = breaks;
@@ -113,11 +107,13 @@ export function createJobStore(
       });
     },
 
-    async mark() {
+    /** Tells other workers that something may wait. */
+    async mark(): Promise<void> {
       await client.zadd(keys.marker(queue), MARKER.score, MARKER.member);
     },
 
-    async giveBack(jobs) {
+    /** Puts back jobs that have not been started. Jobs that another worker has by now stay with it. */
+    async giveBack(jobs: readonly TakenJob[]): Promise<void> {
       for (const lock of new Set(jobs.map((job) => job.lock)))
         await giveBackAll(
           lock,

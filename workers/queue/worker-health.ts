@@ -87,26 +87,12 @@ export function restWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff' 
 }
 
 /** How busy a worker's queue is, measured from when its jobs begin and end. */
-export interface WorkMeter {
-  /** How many requests run. */
-  running(): number;
-  /** A job has arrived, perhaps a canary. */
-  note(): void;
-  /** A request begins; returns its start time, to be passed to `end`. */
-  begin(): number;
-  end(startedAt: number): void;
-  /** Milliseconds since a job arrived or a request ended; 0 while all `places` are taken. */
-  quietMs(places: number): number;
-  /** Milliseconds since the last request ended; 0 while one runs. */
-  idleMs(): number;
-  /** Average duration of the latest requests, or of the running ones so far, whichever is longer. */
-  meanMs(): number;
-}
+export type WorkMeter = ReturnType<typeof createWorkMeter>;
 
 /** How much the latest request weighs in the mean. */
 const MEAN_WEIGHT = 0.05;
 
-export function createWorkMeter(): WorkMeter {
+export function createWorkMeter() {
   let lastWorkAt = performance.now();
   let lastRequestAt = -Infinity;
   let running = 0;
@@ -115,25 +101,31 @@ export function createWorkMeter(): WorkMeter {
   let beginnings = 0;
 
   return {
-    running: () => running,
-    note() {
+    /** How many requests run. */
+    running: (): number => running,
+    /** A job has arrived, perhaps a canary. */
+    note(): void {
       lastWorkAt = performance.now();
     },
-    begin() {
+    /** A request begins; returns its start time, to be passed to `end`. */
+    begin(): number {
       const startedAt = performance.now();
       running += 1;
       beginnings += startedAt;
       return startedAt;
     },
-    end(startedAt) {
+    end(startedAt: number): void {
       running -= 1;
       beginnings -= startedAt;
       lastRequestAt = lastWorkAt = performance.now();
       const tookMs = lastRequestAt - startedAt;
       meanMs = meanMs === 0 ? tookMs : meanMs + (tookMs - meanMs) * MEAN_WEIGHT;
     },
-    quietMs: (places) => (running >= places ? 0 : performance.now() - lastWorkAt),
-    idleMs: () => (running > 0 ? 0 : performance.now() - lastRequestAt),
-    meanMs: () => Math.max(meanMs, running === 0 ? 0 : performance.now() - beginnings / running),
+    /** Milliseconds since a job arrived or a request ended; 0 while all `places` are taken. */
+    quietMs: (places: number): number => (running >= places ? 0 : performance.now() - lastWorkAt),
+    /** Milliseconds since the last request ended; 0 while one runs. */
+    idleMs: (): number => (running > 0 ? 0 : performance.now() - lastRequestAt),
+    /** Average duration of the latest requests, or of the running ones so far, whichever is longer. */
+    meanMs: (): number => Math.max(meanMs, running === 0 ? 0 : performance.now() - beginnings / running),
   };
 }

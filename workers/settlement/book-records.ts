@@ -19,33 +19,27 @@ const LOOK_BACK_MS = 5_000;
  * an earlier leader has read, but whose booking failed or was interrupted. Between look backs it reads only new
  * entries, so that a record that cannot be booked does not hold up the others.
  */
-export interface LookBacks {
-  isDue(shard: number): boolean;
-  /** The next look back is due after LOOK_BACK_MS: no entry is left, or one that is left was just refused. */
-  postpone(shard: number): void;
-  /** The next round begins with a look back: a booking was interrupted, or another process may have led meanwhile. */
-  makeDue(shard: number): void;
-  noteBooked(shard: number): void;
-  /** Whether a record was booked since the last call; called at each look back that finds entries. */
-  takeBooked(shard: number): boolean;
-}
+export type LookBacks = ReturnType<typeof createLookBacks>;
 
-export function createLookBacks(clock: Clock): LookBacks {
+export function createLookBacks(clock: Clock) {
   /** By shard; a shard without an entry is due at once. */
   const lookedBackAt = new Map<number, number>();
   const shardsWithBooked = new Set<number>();
   return {
-    isDue: (shard) => clock.now() - (lookedBackAt.get(shard) ?? -Infinity) >= LOOK_BACK_MS,
-    postpone(shard) {
+    isDue: (shard: number): boolean => clock.now() - (lookedBackAt.get(shard) ?? -Infinity) >= LOOK_BACK_MS,
+    /** The next look back is due after LOOK_BACK_MS: no entry is left, or one that is left was just refused. */
+    postpone(shard: number): void {
       lookedBackAt.set(shard, clock.now());
     },
-    makeDue(shard) {
+    /** The next round begins with a look back: a booking was interrupted, or another process may have led meanwhile. */
+    makeDue(shard: number): void {
       lookedBackAt.delete(shard);
     },
-    noteBooked(shard) {
+    noteBooked(shard: number): void {
       shardsWithBooked.add(shard);
     },
-    takeBooked: (shard) => shardsWithBooked.delete(shard),
+    /** Whether a record was booked since the last call; called at each look back that finds entries. */
+    takeBooked: (shard: number): boolean => shardsWithBooked.delete(shard),
   };
 }
 

@@ -52,13 +52,7 @@ interface OpenSweepDeps
 export interface OpenSettlementDeps extends OpenSettlerDeps, OpenSweepDeps {}
 
 /** A worker's duties for each shard: booking, ending what nobody else ends, comparing the books. */
-export interface Settlement {
-  settler: Settler;
-  sweep: Sweep;
-  reconcile: ReconcileHourly;
-  /** Reports how far the settlement of a shard is behind. */
-  measureOutbox: (shard: number) => Promise<void>;
-}
+export type Settlement = ReturnType<typeof openSettlement>;
 
 function openSettler(deps: OpenSettlerDeps, outbox: Outbox): Settler {
   const { mongo, leases, ledger, publishBooked, accountStore, telemetry, clock, log } = deps;
@@ -106,14 +100,15 @@ function openReconcile(deps: SharedDeps, outbox: Outbox): ReconcileHourly {
 }
 
 /** Opens the parts that book requests, end what nobody else ends, and compare the books. */
-export function openSettlement(deps: OpenSettlementDeps): Settlement {
+export function openSettlement(deps: OpenSettlementDeps) {
   const { redis, keyspace, telemetry } = deps;
   const outbox = createOutbox(redis, keyspace);
   return {
     settler: openSettler(deps, outbox),
     sweep: openSweep(deps),
     reconcile: openReconcile(deps, outbox),
-    async measureOutbox(shard) {
+    /** Reports how far the settlement of a shard is behind. */
+    async measureOutbox(shard: number): Promise<void> {
       telemetry.emit('settlement.waiting', shard, await outbox.backlog(shard));
     },
   };

@@ -51,10 +51,7 @@ interface ReconcileOptions {
   full?: boolean;
 }
 
-export interface Reconciler {
-  /** Safe to repeat and to run alongside everything else. Rejects if a store fails for too many tenants in a row. */
-  reconcileShard(shard: number, options: ReconcileOptions): Promise<Reconciled>;
-}
+export type Reconciler = ReturnType<typeof createReconciler>;
 
 /** How many tenants one script call covers. */
 const TENANTS_AT_ONCE = 50;
@@ -76,7 +73,7 @@ function addDrift(sum: Drift, more: Drift): void {
 }
 
 /** Compares Redis and the accounts with the ledger, which is authoritative, and repairs differences. */
-export function createReconciler({ books, audit, accounts, clock, log }: ReconcileDeps): Reconciler {
+export function createReconciler({ books, audit, accounts, clock, log }: ReconcileDeps) {
   /**
    * Finds the lost ones among finished requests that the ledger does not know. The order of reading matters: a charge
    * moves from the outbox to the ledger, so one found in neither, when read in this order, is lost.
@@ -162,7 +159,8 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
   }
 
   return {
-    async reconcileShard(shard, options) {
+    /** Safe to repeat and to run alongside everything else. Rejects if a store fails for too many tenants in a row. */
+    async reconcileShard(shard: number, options: ReconcileOptions): Promise<Reconciled> {
       const done: Reconciled = { tenants: 0, failed: 0, found: noDrift(), left: noDrift() };
       let failuresInARow = 0;
       for await (const cached of accountsOf(shard, options.onDrift)) {

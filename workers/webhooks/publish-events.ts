@@ -96,12 +96,7 @@ export interface ChatEventsDeps {
  * Publishes the events of requests: for a booked request before its booking is acknowledged, for others before their
  * notice is removed, so that no event is lost when a worker dies.
  */
-export interface ChatEvents {
-  /** Rejects while MongoDB is unavailable; the caller must retry. */
-  publishBooked(records: readonly SettlementRecord[]): Promise<void>;
-  /** The same for failures and for requests flagged by moderation. */
-  publishNotices(notices: readonly FinishedNotice[]): Promise<void>;
-}
+export type ChatEvents = ReturnType<typeof createChatEvents>;
 
 type Described = Pick<SettlementRecord, 'requestId' | 'keyId' | 'mode' | 'tier' | 'endpoint' | 'entityId'>;
 
@@ -136,7 +131,7 @@ function toNoticedEvents(notice: FinishedNotice): WebhookEvent[] {
   return found;
 }
 
-export function createChatEvents({ events, watchAccount, gate, clock, log }: ChatEventsDeps): ChatEvents {
+export function createChatEvents({ events, watchAccount, gate, clock, log }: ChatEventsDeps) {
   async function publishAllBooked(records: readonly SettlementRecord[]): Promise<void> {
     const now = clock.now();
     const found = records.flatMap((record) => toBookedEvent(record, now));
@@ -173,7 +168,9 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
   }
 
   return {
-    publishBooked: (records) => unlessImpossible(records, publishAllBooked),
-    publishNotices: (notices) => unlessImpossible(notices, publishAllNotices),
+    /** Rejects while MongoDB is unavailable; the caller must retry. */
+    publishBooked: (records: readonly SettlementRecord[]): Promise<void> => unlessImpossible(records, publishAllBooked),
+    /** The same for failures and for requests flagged by moderation. */
+    publishNotices: (notices: readonly FinishedNotice[]): Promise<void> => unlessImpossible(notices, publishAllNotices),
   };
 }

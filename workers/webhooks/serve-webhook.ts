@@ -17,11 +17,7 @@ export interface ServeWebhookDeps {
 /** Delivers what is due for one webhook. */
 export type ServeWebhook = (name: WebhookQueueName, job: WebhookJob) => Promise<void>;
 
-export interface WebhookService {
-  serve: ServeWebhook;
-  /** Waits for the attempts that are under way. */
-  ended(): Promise<void>;
-}
+export type WebhookService = ReturnType<typeof createServeWebhook>;
 
 /** Deliveries to one receiver at the same time. */
 const PARALLEL = 4;
@@ -34,7 +30,7 @@ const PLACES_PER_TENANT = 16;
  * A webhook whose receiver fails or is slow is handed on to the queue `webhooks-slow`, so that it holds nobody else up; so is
  * one whose tenant has all its places taken. If they are taken there, too, the job ends, and the sweep queues it again.
  */
-export function createServeWebhook(deps: ServeWebhookDeps): WebhookService {
+export function createServeWebhook(deps: ServeWebhookDeps) {
   const { webhooks, queue, deliverNext, clock, stopping } = deps;
   const underWay = new Set<ReturnType<DeliverNext>>();
   const taken: Record<WebhookQueueName, Map<string, number>> = { webhooks: new Map(), 'webhooks-slow': new Map() };
@@ -76,7 +72,8 @@ export function createServeWebhook(deps: ServeWebhookDeps): WebhookService {
 
   return {
     serve,
-    async ended() {
+    /** Waits for the attempts that are under way. */
+    async ended(): Promise<void> {
       await Promise.allSettled(underWay);
     },
   };

@@ -16,13 +16,7 @@ const NONCE_BYTES = 16;
 const FORM = /^(\d{1,12})\.([0-9a-f]{32})\.([0-9a-f]{64})$/;
 
 /** Browser sessions. The cookie holds no token, only an expiry, a random name and their HMAC under the token. */
-export interface AdminSessions {
-  start(req: Request, res: Response, token: AdminToken): void;
-  /** The token of the session. Undefined if the session was ended or has expired, or its token is no longer listed. */
-  find(req: Request): Promise<AdminToken | undefined>;
-  /** Ends the session everywhere, including copies of the cookie. */
-  end(req: Request, res: Response): Promise<void>;
-}
+export type AdminSessions = ReturnType<typeof createAdminSessions>;
 
 export interface AdminSessionsDeps {
   tokens: readonly AdminToken[];
@@ -40,7 +34,7 @@ function sign({ token }: AdminToken, expiry: string, nonce: string): string {
   return createHmac('sha256', token).update(`admin session ${nonce} until ${expiry}`).digest('hex');
 }
 
-export function createAdminSessions({ tokens, store, clock }: AdminSessionsDeps): AdminSessions {
+export function createAdminSessions({ tokens, store, clock }: AdminSessionsDeps) {
   function read(req: Request): Session | undefined {
     const cookie = new RegExp(`(?:^|;\\s*)${COOKIE}=([^;]*)`).exec(req.headers.cookie ?? '')?.[1];
     const [, expiry, nonce, signature] = FORM.exec(cookie ?? '') ?? [];
@@ -51,20 +45,22 @@ export function createAdminSessions({ tokens, store, clock }: AdminSessionsDeps)
   }
 
   return {
-    start(req, res, token) {
+    start(req: Request, res: Response, token: AdminToken): void {
       const expiry = String(Math.floor(clock.now() / 1000) + SESSION_SECONDS);
       const nonce = randomBytes(NONCE_BYTES).toString('hex');
       const value = `${expiry}.${nonce}.${sign(token, expiry, nonce)}`;
       res.cookie(COOKIE, value, { ...COOKIE_OPTIONS, secure: req.secure, maxAge: SESSION_SECONDS * 1000 });
     },
 
-    async find(req) {
+    /** The token of the session. Undefined if the session was ended or has expired, or its token is no longer listed. */
+    async find(req: Request): Promise<AdminToken | undefined> {
       const session = read(req);
       if (session === undefined || (await store.isEnded(session.nonce))) return undefined;
       return session.token;
     },
 
-    async end(req, res) {
+    /** Ends the session everywhere, including copies of the cookie. */
+    async end(req: Request, res: Response): Promise<void> {
       const session = read(req);
       if (session !== undefined) await store.endSession(session.nonce, session.leftMs);
       res.clearCookie(COOKIE, { ...COOKIE_OPTIONS, secure: req.secure });

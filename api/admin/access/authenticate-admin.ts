@@ -15,12 +15,7 @@ export const ADMIN_FAILURES_PER_MINUTE = 10;
 const MINUTE_MS = 60_000;
 
 /** Keeps out addresses that guess administration tokens. */
-export interface AdminFailures {
-  /** Throws `rpm_exceeded` while the address is kept out, before its token is checked. */
-  assertMayTry(req: Request): void;
-  /** Counts a wrong token; throws `rpm_exceeded` if it was one too many. */
-  count(req: Request, res: Response): Promise<void>;
-}
+export type AdminFailures = ReturnType<typeof createAdminFailures>;
 
 export interface AdminFailuresDeps {
   store: Pick<AdminAccessStore, 'countFailure'>;
@@ -36,7 +31,7 @@ const ADDRESSES_MAX = 10_000;
  * All ingresses count together in Redis. Each one remembers the addresses that are kept out, so that a valid token
  * costs no look-up and works while Redis is unavailable; wrong tokens are then counted by each ingress for itself.
  */
-export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDeps): AdminFailures {
+export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDeps) {
   const keptOut = new Map<string, number>();
   /** Counted here while Redis is unavailable: when each failed, within the last minute. */
   const failedAt = new Map<string, number[]>();
@@ -61,14 +56,16 @@ export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDe
   }
 
   return {
-    assertMayTry(req) {
+    /** Throws `rpm_exceeded` while the address is kept out, before its token is checked. */
+    assertMayTry(req: Request): void {
       const address = addressOf(req);
       const waitMs = (keptOut.get(address) ?? 0) - clock.now();
       if (waitMs > 0) throw refusal(waitMs);
       keptOut.delete(address);
     },
 
-    async count(req, res) {
+    /** Counts a wrong token; throws `rpm_exceeded` if it was one too many. */
+    async count(req: Request, res: Response): Promise<void> {
       const address = addressOf(req);
       const waitMs = await store.countFailure(contextOf(res).requestId, address).catch(() => countHere(address));
       if (waitMs === undefined) return;

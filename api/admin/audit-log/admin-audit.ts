@@ -11,16 +11,7 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { contextOf } from '../../http/request-context.ts';
 
 /** Writes the operator's audit log (docs/spec.md#operators-audit-log). */
-export interface AdminAudit {
-  /**
-   * Writes a change's line before the change is made, so that no change goes unrecorded; rejects if it cannot be
-   * written. The returned function records how the change ended, and never rejects; until it is called, the line says
-   * that nobody knows.
-   */
-  begin(req: Request, res: Response, changes: unknown): Promise<(outcome: AdminOutcome) => Promise<void>>;
-  /** Records something that has already happened; never rejects. `actor` is the token's name, if it was a valid one. */
-  note(req: Request, res: Response, action: Exclude<AdminAction, 'change'>): Promise<void>;
-}
+export type AdminAudit = ReturnType<typeof createAdminAudit>;
 
 const SECRET_NAME = /(^|_)(key|secret|token|password)$/;
 const HIDDEN = '[hidden]';
@@ -45,7 +36,7 @@ export interface AdminAuditDeps {
   log: Logger;
 }
 
-export function createAdminAudit({ adminAudit, clock, log }: AdminAuditDeps): AdminAudit {
+export function createAdminAudit({ adminAudit, clock, log }: AdminAuditDeps) {
   function entryOf(req: Request, res: Response, action: AdminAction): AdminAuditEntry {
     const { requestId, administrator } = contextOf(res);
     const target = Object.values(req.params).at(-1);
@@ -62,7 +53,12 @@ export function createAdminAudit({ adminAudit, clock, log }: AdminAuditDeps): Ad
   }
 
   return {
-    async begin(req, res, changes) {
+    /**
+     * Writes a change's line before the change is made, so that no change goes unrecorded; rejects if it cannot be
+     * written. The returned function records how the change ended, and never rejects; until it is called, the line says
+     * that nobody knows.
+     */
+    async begin(req: Request, res: Response, changes: unknown): Promise<(outcome: AdminOutcome) => Promise<void>> {
       const entry = entryOf(req, res, 'change');
       const changesJson = changes === undefined ? {} : { changesJson: JSON.stringify(withoutSecrets(changes)) };
       const id = await adminAudit.append({ ...entry, ...changesJson });
@@ -73,7 +69,8 @@ export function createAdminAudit({ adminAudit, clock, log }: AdminAuditDeps): Ad
       };
     },
 
-    async note(req, res, action) {
+    /** Records something that has already happened; never rejects. `actor` is the token's name, if it was a valid one. */
+    async note(req: Request, res: Response, action: Exclude<AdminAction, 'change'>): Promise<void> {
       const entry = entryOf(req, res, action);
       await adminAudit.append(entry).catch((error: unknown) => {
         log.error(`The audit log of the administration lacks a line: ${action}.`, {

@@ -8,12 +8,7 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import type { BullQueue } from './queues-endpoints.ts';
 
-export interface BoardQueues {
-  /** The chat queues of every shard, including shards added since the start. */
-  chat: () => Promise<readonly BullQueue[]>;
-  /** Webhooks, exports and deletions, for the whole installation. */
-  background: BullQueue[];
-}
+export type BoardQueues = ReturnType<typeof openBoardQueues>;
 
 interface BoardQueuesDeps {
   /** Must be ready: a queue on a connection that is not ends the process (docs/architecture/facts.md section 5). */
@@ -29,7 +24,7 @@ interface BoardQueuesDeps {
 const SHARDS_FRESH_MS = 2_000;
 
 /** Opens every queue, for watching only. */
-export function openBoardQueues(deps: BoardQueuesDeps): BoardQueues {
+export function openBoardQueues(deps: BoardQueuesDeps) {
   const { redis, keyspace, closer, shardDirectory, clock, log } = deps;
   const onError = (error: Error) => {
     log.warn('The queue reported an error.', { error });
@@ -61,7 +56,9 @@ export function openBoardQueues(deps: BoardQueuesDeps): BoardQueues {
   }
 
   return {
+    /** The chat queues of every shard, including shards added since the start. */
     chat: read,
+    /** Webhooks, exports and deletions, for the whole installation. */
     background: background.map(({ queue }) => queue),
   };
 }

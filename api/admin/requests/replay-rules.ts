@@ -45,12 +45,7 @@ export interface ReplayChecksDeps {
 }
 
 /** What MongoDB knows that may forbid a replay of a failed request. */
-export interface ReplayChecks {
-  /** The request's entity, or that entity's history, has been deleted since the request was accepted. */
-  isErased(envelope: RequestEnvelope): Promise<boolean>;
-  /** Undefined: nothing forbids a replay. `principal`: the principal of the request's key, if the key still exists. */
-  whyNot(envelope: RequestEnvelope, principal: Principal | undefined): Promise<SkipReason | undefined>;
-}
+export type ReplayChecks = ReturnType<typeof createReplayChecks>;
 
 /** Why nothing of this key may run now. */
 function refusalOf(principal: Principal | undefined, now: number): SkipReason | undefined {
@@ -60,7 +55,7 @@ function refusalOf(principal: Principal | undefined, now: number): SkipReason | 
   return keepsNothing(principal) ? 'nothing_is_kept' : undefined;
 }
 
-export function createReplayChecks(deps: ReplayChecksDeps): ReplayChecks {
+export function createReplayChecks(deps: ReplayChecksDeps) {
   const { answers, ledger, entities, erasures, pseudonyms, clock } = deps;
 
   async function isErased({ tenantId, mode, acceptedAt, request }: RequestEnvelope): Promise<boolean> {
@@ -86,7 +81,11 @@ export function createReplayChecks(deps: ReplayChecksDeps): ReplayChecks {
     return charged === undefined ? undefined : 'not_replayable';
   }
 
-  return { isErased, whyNot };
+  return {
+    /** The request's entity, or that entity's history, has been deleted since the request was accepted. */
+    isErased /** Undefined: nothing forbids a replay. `principal`: the principal of the request's key, if the key still exists. */,
+    whyNot,
+  };
 }
 
 export interface ReplayLineDeps {

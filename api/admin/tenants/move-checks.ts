@@ -14,21 +14,14 @@ export interface MoveChecksDeps {
 }
 
 /** The conditions for copying a tenant. */
-export interface MoveChecks {
-  /** Throws `conflict` that lists what is still under way. */
-  assertIdle(shard: number, tenantId: string): Promise<void>;
-  /**
-   * Waits until the new shard's clock has passed the time at which the old shard was closed. Throws `conflict` if the
-   * two clocks differ by more than a second.
-   */
-  waitForClock(move: TenantMove): Promise<void>;
-}
+export type MoveChecks = ReturnType<typeof createMoveChecks>;
 
 const counted = (count: number, one: string, many: string) =>
   count === 0 ? [] : [count === 1 ? one : `${count} ${many}`];
 
-export function createMoveChecks({ state, moves, acceptanceClock }: MoveChecksDeps): MoveChecks {
+export function createMoveChecks({ state, moves, acceptanceClock }: MoveChecksDeps) {
   return {
+    /** Throws `conflict` that lists what is still under way. */
     async assertIdle(shard: number, tenantId: string): Promise<void> {
       const [work, tasks] = await Promise.all([state.openWork(shard, tenantId), moves.openTasks(tenantId)]);
       const under = [
@@ -45,6 +38,10 @@ export function createMoveChecks({ state, moves, acceptanceClock }: MoveChecksDe
       });
     },
 
+    /**
+     * Waits until the new shard's clock has passed the time at which the old shard was closed. Throws `conflict` if the
+     * two clocks differ by more than a second.
+     */
     async waitForClock({ from, to }: TenantMove): Promise<void> {
       // The times of limits and the order of acceptance move with the tenant, and were taken from the old server's
       // clock.

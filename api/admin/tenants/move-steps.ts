@@ -27,23 +27,14 @@ export interface MoveStepsDeps extends ApplyStatusDeps {
 }
 
 /** A move has two halves, and the tenant's row shows which is under way: `carry` ends by naming the new shard there. */
-export interface MoveSteps {
-  /** Closes both shards for the tenant and copies its data in Redis. Rejects with `Overtaken` if the move is over. */
-  carry(tenantId: string, move: TenantMove): Promise<void>;
-  /**
-   * The second half, once the row names the new shard. Safe to repeat; rejects with `Overtaken` if the move is over.
-   */
-  finish(tenantId: string, move: TenantMove): Promise<TenantRow>;
-  /** Leaves the tenant on its old shard. False: it has already arrived, or another process is moving it. */
-  giveUp(tenantId: string, move: TenantMove): Promise<boolean>;
-}
+export type MoveSteps = ReturnType<typeof createMoveSteps>;
 
 /** Well below the time after which a move counts as abandoned (move-tenant.ts). */
 const RENEW_MS = 3_000;
 /** Twice as long as the reader of an answer may stall (api/relay/forward.ts). */
 const LINGER_MS = 60_000;
 
-export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
+export function createMoveSteps(deps: MoveStepsDeps) {
   const { checks, tenants, moves, marks, state, keys, accounts, accountStore, accessFlags, clock, log } = deps;
 
   /** Returns a function that, every few seconds, records that this process is still moving the tenant. */
@@ -58,6 +49,7 @@ export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
   }
 
   return {
+    /** Closes both shards for the tenant and copies its data in Redis. Rejects with `Overtaken` if the move is over. */
     async carry(tenantId: string, move: TenantMove): Promise<void> {
       const { from, to, token } = move;
       const owner = { tenantId, keyIds: await keys.ids(tenantId) };
@@ -78,6 +70,9 @@ export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
       if (!(await moves.arrive(tenantId, move))) throw new Overtaken();
     },
 
+    /**
+     * The second half, once the row names the new shard. Safe to repeat; rejects with `Overtaken` if the move is over.
+     */
     async finish(tenantId: string, move: TenantMove): Promise<TenantRow> {
       const { from, to, token } = move;
       const keyIds = await keys.ids(tenantId);
@@ -103,6 +98,7 @@ export function createMoveSteps(deps: MoveStepsDeps): MoveSteps {
       return findTenant(tenants, tenantId);
     },
 
+    /** Leaves the tenant on its old shard. False: it has already arrived, or another process is moving it. */
     async giveUp(tenantId: string, move: TenantMove): Promise<boolean> {
       const { from, to, token } = move;
       // Ending the move comes first, because from then on the process that began it can do nothing more.

@@ -18,9 +18,7 @@ export interface BodyShare {
 }
 
 /** The bytes that bodies hold while they are read, per tenant and in total. */
-export interface BodyBudget {
-  open(tenantId: string): BodyShare;
-}
+export type BodyBudget = ReturnType<typeof createBodyBudget>;
 
 function noRoom(whose: string): ServiceError {
   return new ServiceError(
@@ -33,12 +31,12 @@ function noRoom(whose: string): ServiceError {
 }
 
 /** Keeps many slowly arriving bodies, of one tenant or of many, from using up the memory of the process. */
-export function createBodyBudget(tenantBytesMax = TENANT_BYTES_MAX, processBytesMax = PROCESS_BYTES_MAX): BodyBudget {
+export function createBodyBudget(tenantBytesMax = TENANT_BYTES_MAX, processBytesMax = PROCESS_BYTES_MAX) {
   const byTenant = new Map<string, number>();
   let all = 0;
 
   return {
-    open(tenantId) {
+    open(tenantId: string): BodyShare {
       let held = 0;
 
       function change(bytes: number): void {
@@ -82,16 +80,13 @@ const TURN_RETRY_SECONDS = 5;
 const PAUSE_MS_MAX = 500;
 
 /** Takes turns at work on bodies that take long to inflate or parse. */
-export interface BodyTurns {
-  /** Runs the work in the tenant's turn. Throws `model_unavailable` if too much is waiting already. */
-  inTurn<T>(tenantId: string, work: () => Promise<T>): Promise<T>;
-}
+export type BodyTurns = ReturnType<typeof createBodyTurns>;
 
 /**
  * Handles one body at a time, tenants in turn, with a pause after each: however many large bodies come, they take at
  * most a quarter of the process's time, and the memory of a few.
  */
-export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: TurnRules): BodyTurns {
+export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: TurnRules) {
   /** Tenants in the order of their turns, with their waiting work. */
   const waiting = new Map<string, (() => Promise<void>)[]>();
   let count = 0;
@@ -120,7 +115,8 @@ export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: Tu
   }
 
   return {
-    inTurn<T>(tenantId: string, work: () => Promise<T>) {
+    /** Runs the work in the tenant's turn. Throws `model_unavailable` if too much is waiting already. */
+    inTurn<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
       const own = waiting.get(tenantId) ?? [];
       if (own.length >= tenantWaitingMax || count >= waitingMax) {
         throw new ServiceError(

@@ -38,11 +38,7 @@ export const batchFieldsSchema = Joi.object<{ metadata: object; requests?: unkno
   metadata: metadataSchema,
 }).required();
 
-export interface ReadBatch {
-  /** Hash of the uncompressed body. */
-  sha256: string;
-  metadataJson: string | undefined;
-}
+export type ReadBatch = Awaited<ReturnType<typeof readBatch>>;
 
 const NDJSON = 'application/x-ndjson';
 /** No media type for lines of JSON is registered; clients and files use these. */
@@ -150,7 +146,7 @@ export interface BatchReader {
  * Reads a batch while it arrives and hands on each of its lines. Throws a ServiceError if the batch as a whole is invalid;
  * the error of a single request goes into its line.
  */
-export async function readBatch(req: Request, { keep, hold, inTurn }: BatchReader): Promise<ReadBatch> {
+export async function readBatch(req: Request, { keep, hold, inTurn }: BatchReader) {
   const type = batchTypeOf(req);
   const splitter = type === NDJSON ? createLineSplitter() : createRequestSplitter();
   const digest = createHash('sha256').update(`${type}\n`);
@@ -194,5 +190,9 @@ export async function readBatch(req: Request, { keep, hold, inTurn }: BatchReade
   rules.assertAny();
   // What was kept is held until the batch starts.
   hold(0);
-  return { sha256: digest.digest('base64url'), metadataJson };
+  return {
+    /** Hash of the uncompressed body. */
+    sha256: digest.digest('base64url'),
+    metadataJson,
+  };
 }

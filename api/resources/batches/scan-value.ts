@@ -30,28 +30,24 @@ export interface Splitter {
 }
 
 /** A text that arrives in parts; its bytes are dropped once it exceeds the limit. */
-export interface PartialText {
-  add(part: Buffer): void;
-  /** Returns the text and begins the next one. Undefined: the text exceeded the limit. */
-  take(): Buffer | undefined;
-  heldBytes(): number;
-}
+export type PartialText = ReturnType<typeof createPartialText>;
 
-export function createPartialText(limitBytes: number): PartialText {
+export function createPartialText(limitBytes: number) {
   const buffer = createByteBuffer();
   let bytes = 0;
   return {
-    add(part) {
+    add(part: Buffer): void {
       bytes += part.length;
       if (bytes <= limitBytes) buffer.add(part);
       else buffer.clear();
     },
-    take() {
+    /** Returns the text and begins the next one. Undefined: the text exceeded the limit. */
+    take(): Buffer | undefined {
       const text = bytes > limitBytes ? undefined : buffer.take();
       bytes = 0;
       return text;
     },
-    heldBytes: () => buffer.length,
+    heldBytes: (): number => buffer.length,
   };
 }
 
@@ -74,16 +70,13 @@ function closes(byte: number | undefined): boolean {
 }
 
 /** Finds the end of a JSON value that arrives in parts. */
-export interface ValueScanner {
-  /** The index after the value's last byte; the next call begins a new value. -1: the value continues. */
-  scan(part: Buffer, from: number): number;
-}
+export type ValueScanner = ReturnType<typeof createValueScanner>;
 
 /**
  * Looks only at quotes and brackets, which is enough to find the end of a valid value, and takes a nanosecond or two
  * per byte. Whether the value is valid is left to `JSON.parse`, of that value alone.
  */
-export function createValueScanner(): ValueScanner {
+export function createValueScanner() {
   let depth = 0;
   let inString = false;
   let isEscaped = false;
@@ -100,7 +93,8 @@ export function createValueScanner(): ValueScanner {
   }
 
   return {
-    scan(part, from) {
+    /** The index after the value's last byte; the next call begins a new value. -1: the value continues. */
+    scan(part: Buffer, from: number): number {
       for (let index = from; index < part.length; index += 1) {
         if (inString) {
           index = closingQuote(part, index);

@@ -25,20 +25,7 @@ const TAKE_BACK_AGAIN_MS = 250;
 const TAKE_BACK_PAUSE_MAX_MS = 512_000;
 
 /** A batch that arrives line by line. */
-export interface Upload {
-  /** Keeps the next line; resolves when there is room for another one. */
-  add(line: BatchLine): Promise<void>;
-  /** Bytes of the lines that are in memory. */
-  heldBytes(): number;
-  /**
-   * Starts the batch once all of it has arrived. If the same run has already started another batch, removes this one
-   * and returns the other. Throws `conflict` if the batch can no longer start. After any other error the batch does not
-   * run either, unless it has a `startedUnder`, by which a repeat finds it, or both stores are unavailable.
-   */
-  start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow>;
-  /** Removes what is stored, unless `start` was called. Never rejects; safe to repeat. */
-  discard(): Promise<void>;
-}
+export type Upload = ReturnType<typeof openUpload>;
 
 export interface UploadDeps {
   batches: Pick<BatchRepository, 'insert' | 'addLines' | 'start' | 'failUnstarted' | 'remove'>;
@@ -98,7 +85,7 @@ function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
  * group, often the only one, waits for `start`, so that most batches that turn out not to run are never written. What is
  * written counts for the tenant's minute, also where it is taken back.
  */
-export function openUpload(principal: Principal, { batches, batchQueue, clock, log }: UploadDeps): Upload {
+export function openUpload(principal: Principal, { batches, batchQueue, clock, log }: UploadDeps) {
   const batch = newBatch(principal, clock.now());
   const { _id: batchId, tenantId } = batch;
   let state: 'arriving' | 'starting' | 'over' = 'arriving';
@@ -157,7 +144,8 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
   }
 
   return {
-    async add(line) {
+    /** Keeps the next line; resolves when there is room for another one. */
+    async add(line: BatchLine): Promise<void> {
       const bytes = heldBytesOf(line);
       const isFull = heldBytes + bytes > HELD_BYTES_MAX;
       // A batch without any valid request is refused, so nothing of it is stored.
@@ -170,7 +158,12 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
       if ('error' in line) failed += 1;
     },
 
-    async start(metadataJson, startedUnder) {
+    /**
+     * Starts the batch once all of it has arrived. If the same run has already started another batch, removes this one
+     * and returns the other. Throws `conflict` if the batch can no longer start. After any other error the batch does not
+     * run either, unless it has a `startedUnder`, by which a repeat finds it, or both stores are unavailable.
+     */
+    async start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow> {
       if (state !== 'arriving')
         throw new ServiceError('conflict', 'The connection ended before the batch could start.');
       state = 'starting';
@@ -206,8 +199,10 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
       throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
     },
 
-    heldBytes: () => heldBytes,
+    /** Bytes of the lines that are in memory. */
+    heldBytes: (): number => heldBytes,
 
-    discard: () => (state === 'arriving' ? takeBack() : Promise.resolve()),
+    /** Removes what is stored, unless `start` was called. Never rejects; safe to repeat. */
+    discard: (): Promise<void> => (state === 'arriving' ? takeBack() : Promise.resolve()),
   };
 }

@@ -11,12 +11,7 @@ import type { FieldsOf } from '../../contract/json-schema.ts';
 /** Numbers of micro-credits are exact up to 2^53; the rest up to there is left for usage. */
 export const BALANCE_MICRO_MAX = 8_000_000_000_000_000;
 
-export interface Balance {
-  /** The book's balance minus the pending charges of finished requests. */
-  balanceMicro: number;
-  /** Held for requests in progress. */
-  heldMicro: number;
-}
+export type Balance = Awaited<ReturnType<typeof readBalance>>;
 
 export interface BalanceDeps {
   accounts: AccountRepository;
@@ -28,10 +23,14 @@ export async function readBalance(
   { accounts, accountStore }: BalanceDeps,
   tenant: Pick<TenantRow, '_id' | 'shard'>,
   now: number,
-): Promise<Balance> {
+) {
   const figures = await accountStore.read(tenant.shard, tenant._id, monthOf(now));
   const bookMicro = figures.bookMicro ?? (await accounts.read(tenant._id))?.balanceMicro ?? 0;
-  return { balanceMicro: bookMicro - figures.pendingMicro, heldMicro: figures.heldMicro };
+  return {
+    /** The book's balance minus the pending charges of finished requests. */
+    balanceMicro: bookMicro - figures.pendingMicro /** Held for requests in progress. */,
+    heldMicro: figures.heldMicro,
+  };
 }
 
 export interface BillingStatusDeps {

@@ -69,17 +69,9 @@ function budgetBack({ promptTokens, completionTokens, acceptedAt }: Charge): Pic
   return { tokensByMonth: { [monthOf(acceptedAt)]: 0 - promptTokens - completionTokens } };
 }
 
-export interface AccountRepository {
-  /** Makes the account with a balance of zero; safe to repeat. */
-  open(tenantId: string): Promise<void>;
-  read(tenantId: string): Promise<Book | undefined>;
-  /** Adds one ledger entry and moves the balance by it, both or neither. */
-  book(entry: BookEntry): Promise<{ entry: LedgerRow; book: Book }>;
-  /** What was booked under an id, and the book as it is now. */
-  booked(tenantId: string, transactionId: string): Promise<{ entry: LedgerRow; book: Book } | undefined>;
-}
+export type AccountRepository = ReturnType<typeof createAccountRepository>;
 
-export function createAccountRepository(connection: Connection): AccountRepository {
+export function createAccountRepository(connection: Connection) {
   const accounts = accountModel(connection);
   const ledger = ledgerModel(connection);
 
@@ -90,19 +82,22 @@ export function createAccountRepository(connection: Connection): AccountReposito
   }
 
   return {
-    async open(tenantId) {
+    /** Makes the account with a balance of zero; safe to repeat. */
+    async open(tenantId: string): Promise<void> {
       const setOnInsert = { balanceMicro: 0, version: 0, tokensByMonth: {} };
       await accounts.updateOne({ _id: tenantId }, { $setOnInsert: setOnInsert }, { upsert: true });
     },
 
-    async read(tenantId) {
+    async read(tenantId: string): Promise<Book | undefined> {
       const row = await accounts.findById(tenantId).lean();
       return row === null ? undefined : toBook(row);
     },
 
+    /** What was booked under an id, and the book as it is now. */
     booked,
 
-    async book(entry) {
+    /** Adds one ledger entry and moves the balance by it, both or neither. */
+    async book(entry: BookEntry): Promise<{ entry: LedgerRow; book: Book }> {
       const { tenantId, type, amountMicro, reason, refunded, transactionId = newId('txn'), now } = entry;
       // A refund is no top-up: of low credits its tenant is told as before.
       const about = refunded === undefined ? { transactionId } : budgetBack(refunded);
@@ -185,16 +180,14 @@ export async function moveAccount(
   return row === null ? undefined : { ...row, lastEntryAt: row.lastEntryAt ?? now };
 }
 
-export interface AccountStates {
-  /** What thresholds are about; undefined: there is no such tenant. */
-  read(tenantId: string): Promise<{ account: AccountState; monthlyTokenBudget: number | null } | undefined>;
-}
+export type AccountStates = ReturnType<typeof createAccountStates>;
 
-export function createAccountStates(connection: Connection): AccountStates {
+export function createAccountStates(connection: Connection) {
   const accounts = accountModel(connection);
   const tenants = tenantModel(connection);
   return {
-    async read(tenantId) {
+    /** What thresholds are about; undefined: there is no such tenant. */
+    async read(tenantId: string): Promise<{ account: AccountState; monthlyTokenBudget: number | null } | undefined> {
       const [account, tenant] = await Promise.all([
         accounts.findById(tenantId).lean(),
         tenants.findById(tenantId, { monthlyTokenBudget: 1 }).lean(),

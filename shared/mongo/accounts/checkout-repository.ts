@@ -64,48 +64,41 @@ const checkoutSchema = new Schema<CheckoutRow>(
 export const checkoutModel = collection<CheckoutRow>('Checkout', 'checkouts', checkoutSchema);
 
 /** Checkouts until they are paid; what is paid moves money, see payment-bookings.ts. */
-export interface CheckoutRepository {
-  insert(row: CheckoutRow): Promise<void>;
-  /** Of the tenant. */
-  find(tenantId: string, checkoutId: string): Promise<CheckoutRow | undefined>;
-  /** Of any tenant: for whoever shows the unguessable id alone. */
-  findAny(checkoutId: string): Promise<CheckoutRow | undefined>;
-  /** The payment waits for the buyer, though it may have failed to open before. */
-  opened(
-    checkoutId: string,
-    opened: Required<Pick<CheckoutRow, 'url' | 'expiresAt'>> & Pick<CheckoutRow, 'sessionId'>,
-  ): Promise<void>;
-  /** The payment could not be opened. */
-  failed(checkoutId: string): Promise<void>;
-  /** Whether the buyer's wish not to pay came before anything else. */
-  cancel(checkoutId: string): Promise<boolean>;
-}
+export type CheckoutRepository = ReturnType<typeof createCheckoutRepository>;
 
-export function createCheckoutRepository(connection: Connection): CheckoutRepository {
+export function createCheckoutRepository(connection: Connection) {
   const checkouts = checkoutModel(connection);
   return {
-    async insert(row) {
+    async insert(row: CheckoutRow): Promise<void> {
       await checkouts.create(row);
     },
 
-    async find(tenantId, checkoutId) {
+    /** Of the tenant. */
+    async find(tenantId: string, checkoutId: string): Promise<CheckoutRow | undefined> {
       return (await checkouts.findOne({ tenantId, _id: checkoutId }).lean()) ?? undefined;
     },
 
-    async findAny(checkoutId) {
+    /** Of any tenant: for whoever shows the unguessable id alone. */
+    async findAny(checkoutId: string): Promise<CheckoutRow | undefined> {
       return (await checkouts.findById(checkoutId).lean()) ?? undefined;
     },
 
-    async opened(checkoutId, opened) {
+    /** The payment waits for the buyer, though it may have failed to open before. */
+    async opened(
+      checkoutId: string,
+      opened: Required<Pick<CheckoutRow, 'url' | 'expiresAt'>> & Pick<CheckoutRow, 'sessionId'>,
+    ): Promise<void> {
       await checkouts.updateOne({ _id: checkoutId }, { $set: opened });
       await checkouts.updateOne({ _id: checkoutId, status: 'failed' }, { $set: { status: 'open' } });
     },
 
-    async failed(checkoutId) {
+    /** The payment could not be opened. */
+    async failed(checkoutId: string): Promise<void> {
       await checkouts.updateOne({ _id: checkoutId, status: 'open' }, { $set: { status: 'failed' } });
     },
 
-    async cancel(checkoutId) {
+    /** Whether the buyer's wish not to pay came before anything else. */
+    async cancel(checkoutId: string): Promise<boolean> {
       const { modifiedCount } = await checkouts.updateOne(
         { _id: checkoutId, status: 'open' },
         { $set: { status: 'cancelled' } },

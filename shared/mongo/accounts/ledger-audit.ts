@@ -55,18 +55,12 @@ export const ledgerCheckpointModel = collection<LedgerCheckpointRow>(
 
 export const NO_CHECKPOINT: LedgerCheckpoint = { throughMs: -1, groups: [], uncheckedDaysMs: [] };
 
-export interface LedgerCheckpoints {
-  read(tenantId: string): Promise<LedgerCheckpoint | undefined>;
-  /** Replaces the checkpoint that ends at `fromMs`; false: another process has moved it, and nothing is changed. */
-  advance(tenantId: string, fromMs: number, next: LedgerCheckpoint): Promise<boolean>;
-  /** Forgets the checkpoint: the ledger is added up anew. */
-  discard(tenantId: string): Promise<void>;
-}
+export type LedgerCheckpoints = ReturnType<typeof createLedgerCheckpoints>;
 
-export function createLedgerCheckpoints(connection: Connection): LedgerCheckpoints {
+export function createLedgerCheckpoints(connection: Connection) {
   const ledgerCheckpoints = ledgerCheckpointModel(connection);
   return {
-    async read(tenantId) {
+    async read(tenantId: string): Promise<LedgerCheckpoint | undefined> {
       const row = await ledgerCheckpoints.findById(tenantId).lean();
       if (row === null) return undefined;
       const { throughMs, uncheckedDaysMs } = row;
@@ -77,7 +71,12 @@ export function createLedgerCheckpoints(connection: Connection): LedgerCheckpoin
       };
     },
 
-    async advance(tenantId, fromMs, { throughMs, groups, uncheckedDaysMs }) {
+    /** Replaces the checkpoint that ends at `fromMs`; false: another process has moved it, and nothing is changed. */
+    async advance(
+      tenantId: string,
+      fromMs: number,
+      { throughMs, groups, uncheckedDaysMs }: LedgerCheckpoint,
+    ): Promise<boolean> {
       const isFirst = fromMs === NO_CHECKPOINT.throughMs;
       try {
         const { matchedCount, upsertedCount } = await ledgerCheckpoints.updateOne(
@@ -93,7 +92,8 @@ export function createLedgerCheckpoints(connection: Connection): LedgerCheckpoin
       }
     },
 
-    async discard(tenantId) {
+    /** Forgets the checkpoint: the ledger is added up anew. */
+    async discard(tenantId: string): Promise<void> {
       await ledgerCheckpoints.deleteOne({ _id: tenantId });
     },
   };
@@ -108,22 +108,9 @@ const startOfDay = (field: string) => ({ $subtract: [field, { $mod: [field, DAY_
 const REQUESTS_AT_ONCE = 100_000;
 
 /** Reads a tenant's ledger and roll-ups as sums that MongoDB makes. */
-export interface LedgerSums {
-  /** Entries booked after `afterMs` and up to `throughMs`, by kind and day of acceptance. */
-  groups(
-    tenantId: string,
-    createdAt: { afterMs: number; throughMs?: number },
-    session?: ClientSession,
-  ): Promise<LedgerGroup[]>;
-  /** When the entry was booked that is `count` entries after `afterMs`; undefined: there are not so many. */
-  endOfSlice(tenantId: string, afterMs: number, count: number): Promise<number | undefined>;
-  /** The roll-ups of one day; `requests`: how many to expect. */
-  rollUps(tenantId: string, dayMs: number, requests: number, session: ClientSession): Promise<RollUpGroup[]>;
-  /** The days that have roll-ups. */
-  rolledUpDays(tenantId: string): Promise<number[]>;
-}
+export type LedgerSums = ReturnType<typeof createLedgerSums>;
 
-export function createLedgerSums(connection: Connection): LedgerSums {
+export function createLedgerSums(connection: Connection) {
   const ledger = ledgerModel(connection);
   const usageRollUps = usageRollUpModel(connection);
 
@@ -151,7 +138,12 @@ export function createLedgerSums(connection: Connection): LedgerSums {
   }
 
   return {
-    async groups(tenantId, { afterMs, throughMs }, session) {
+    /** Entries booked after `afterMs` and up to `throughMs`, by kind and day of acceptance. */
+    async groups(
+      tenantId: string,
+      { afterMs, throughMs }: { afterMs: number; throughMs?: number },
+      session?: ClientSession,
+    ): Promise<LedgerGroup[]> {
       const createdAt = { $gt: afterMs, ...(throughMs === undefined ? {} : { $lte: throughMs }) };
       const groups = await ledger
         .aggregate<
@@ -179,7 +171,8 @@ export function createLedgerSums(connection: Connection): LedgerSums {
       }));
     },
 
-    async endOfSlice(tenantId, afterMs, count) {
+    /** When the entry was booked that is `count` entries after `afterMs`; undefined: there are not so many. */
+    async endOfSlice(tenantId: string, afterMs: number, count: number): Promise<number | undefined> {
       // Both fields are in the index by tenant and time, so no entry itself is read.
       const row = await ledger
         .findOne({ tenantId, createdAt: { $gt: afterMs } }, { _id: 0, createdAt: 1 })
@@ -189,7 +182,8 @@ export function createLedgerSums(connection: Connection): LedgerSums {
       return row?.createdAt;
     },
 
-    async rollUps(tenantId, dayMs, requests, session) {
+    /** The roll-ups of one day; `requests`: how many to expect. */
+    async rollUps(tenantId: string, dayMs: number, requests: number, session: ClientSession): Promise<RollUpGroup[]> {
       const stepMs = requests > REQUESTS_AT_ONCE ? BUCKET_MS['1h'] : DAY_MS;
       const sums = new Map<string, RollUpGroup>();
       for (let fromMs = dayMs; fromMs < dayMs + DAY_MS; fromMs += stepMs) {
@@ -203,7 +197,8 @@ export function createLedgerSums(connection: Connection): LedgerSums {
       return [...sums.values()];
     },
 
-    async rolledUpDays(tenantId) {
+    /** The days that have roll-ups. */
+    async rolledUpDays(tenantId: string): Promise<number[]> {
       const days = await usageRollUps.aggregate<{ _id: number }>([
         { $match: { tenantId, width: '1d' } },
         { $group: { _id: '$startMs' } },

@@ -94,31 +94,27 @@ export interface Charge {
   acceptedAt: number;
 }
 
-export interface LedgerRepository {
-  /** When a request was booked, milliseconds since the epoch; undefined: it was not, or not yet. */
-  settledAt(space: SearchedSpace, requestId: string): Promise<number | undefined>;
-  /** What a request was charged; undefined: it was not, or not yet. */
-  chargeOf(tenantId: string, requestId: string): Promise<Charge | undefined>;
-  /** In the order of booking, of one type or of all; one row more than the limit. */
-  list(space: SearchedSpace, type: LedgerType | undefined, query: ListQuery): Promise<LedgerRow[]>;
-}
+export type LedgerRepository = ReturnType<typeof createLedgerRepository>;
 
-export function createLedgerRepository(connection: Connection): LedgerRepository {
+export function createLedgerRepository(connection: Connection) {
   const ledger = ledgerModel(connection);
   return {
-    async settledAt(space, requestId) {
+    /** When a request was booked, milliseconds since the epoch; undefined: it was not, or not yet. */
+    async settledAt(space: SearchedSpace, requestId: string): Promise<number | undefined> {
       const row = await ledger.findOne({ _id: ledgerIdOf(requestId), ...inSpace(space) }, { createdAt: 1 }).lean();
       return row?.createdAt;
     },
 
-    async chargeOf(tenantId, requestId) {
+    /** What a request was charged; undefined: it was not, or not yet. */
+    async chargeOf(tenantId: string, requestId: string): Promise<Charge | undefined> {
       const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }).lean();
       if (row === null) return undefined;
       const { amountMicro, mode = 'live', promptTokens = 0, completionTokens = 0, acceptedAt = row.createdAt } = row;
       return { costMicro: 0 - amountMicro, mode, promptTokens, completionTokens, acceptedAt };
     },
 
-    list: (space, type, query) =>
+    /** In the order of booking, of one type or of all; one row more than the limit. */
+    list: (space: SearchedSpace, type: LedgerType | undefined, query: ListQuery): Promise<LedgerRow[]> =>
       listRows(ledger, { ...inSpace(space), ...(type === undefined ? {} : { type }) }, query),
   };
 }

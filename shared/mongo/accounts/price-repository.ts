@@ -50,14 +50,10 @@ export type NewPriceList = Omit<PriceListRow, '_id' | 'updatedAt' | 'packages'> 
   packages: Omit<PackageRow, 'createdAt'>[];
 };
 
-export interface PriceRepository {
-  current(): Promise<PriceList>;
-  /** Replaces the whole list; a package keeps the time at which its id was first used. */
-  put(list: NewPriceList, now: number): Promise<PriceList>;
-}
+export type PriceRepository = ReturnType<typeof createPriceRepository>;
 
 /** `unset` holds until an administrator has put a list. */
-export function createPriceRepository(connection: Connection, unset: PriceList): PriceRepository {
+export function createPriceRepository(connection: Connection, unset: PriceList) {
   const priceLists = priceListModel(connection);
 
   async function current(): Promise<PriceList> {
@@ -66,7 +62,8 @@ export function createPriceRepository(connection: Connection, unset: PriceList):
   return {
     current,
 
-    async put({ packages, ...prices }, now) {
+    /** Replaces the whole list; a package keeps the time at which its id was first used. */
+    async put({ packages, ...prices }: NewPriceList, now: number): Promise<PriceList> {
       const before = new Map((await current()).packages.map(({ id, createdAt }) => [id, createdAt]));
       const list = {
         ...prices,

@@ -60,12 +60,7 @@ export interface PurchaseReference {
 }
 
 /** Purchases to read; payment-bookings.ts writes them. */
-export interface PurchaseRepository {
-  /** One row more than the limit. */
-  list(tenantId: string, query: ListQuery): Promise<PurchaseRow[]>;
-  /** A purchase, and the book of its tenant's account as it stands. Undefined: no such purchase is booked. */
-  find(reference: PurchaseReference): Promise<{ purchase: PurchaseRow; book: Book } | undefined>;
-}
+export type PurchaseRepository = ReturnType<typeof createPurchaseRepository>;
 
 /**
  * The id of a checkout's purchase, or of its ledger entry. It differs from the checkout's in its prefix only, so a checkout
@@ -85,13 +80,15 @@ export function findPurchase(
   return paymentId === undefined ? Promise.resolve(null) : purchases.findOne({ paymentId }).session(session).lean();
 }
 
-export function createPurchaseRepository(connection: Connection): PurchaseRepository {
+export function createPurchaseRepository(connection: Connection) {
   const accounts = accountModel(connection);
   const purchases = purchaseModel(connection);
   return {
-    list: (tenantId, query) => listRows(purchases, { tenantId }, query),
+    /** One row more than the limit. */
+    list: (tenantId: string, query: ListQuery): Promise<PurchaseRow[]> => listRows(purchases, { tenantId }, query),
 
-    async find(reference) {
+    /** A purchase, and the book of its tenant's account as it stands. Undefined: no such purchase is booked. */
+    async find(reference: PurchaseReference): Promise<{ purchase: PurchaseRow; book: Book } | undefined> {
       const purchase = await findPurchase(purchases, reference, null);
       const account = purchase === null ? null : await accounts.findById(purchase.tenantId).lean();
       return purchase === null || account === null ? undefined : { purchase, book: toBook(account) };

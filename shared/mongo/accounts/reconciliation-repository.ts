@@ -25,18 +25,7 @@ interface CheckOptions {
   now: number;
 }
 
-export interface ReconciliationRepository {
-  /** A shard's tenants, some at a time. */
-  tenantsOf(shard: number): AsyncIterable<string[]>;
-  /** Undefined: the tenant has no account. */
-  check(tenantId: string, options: CheckOptions): Promise<CheckedBook | undefined>;
-  /** Which of the requests the ledger knows. */
-  booked(requestIds: readonly string[]): Promise<Set<string>>;
-  /** The account as it is now. Throws where there is none. */
-  book(tenantId: string): Promise<Book>;
-  /** Raises the account's version above `version`, so that Redis takes the book of this database again. */
-  supersede(tenantId: string, version: number): Promise<Book>;
-}
+export type ReconciliationRepository = ReturnType<typeof createReconciliationRepository>;
 
 const TENANTS_AT_ONCE = 500;
 /** Entries that one call adds up. */
@@ -133,7 +122,7 @@ function createComparison(connection: Connection, sums: LedgerSums) {
   return { compareIn, look };
 }
 
-export function createReconciliationRepository(connection: Connection): ReconciliationRepository {
+export function createReconciliationRepository(connection: Connection) {
   const accounts = accountModel(connection);
   const ledger = ledgerModel(connection);
   const tenants = tenantModel(connection);
@@ -167,7 +156,8 @@ export function createReconciliationRepository(connection: Connection): Reconcil
   }
 
   return {
-    async *tenantsOf(shard) {
+    /** A shard's tenants, some at a time. */
+    async *tenantsOf(shard: number): AsyncIterable<string[]> {
       for (let after = ''; ;) {
         const rows = await tenants
           .find({ shard, _id: { $gt: after } }, { _id: 1 })
@@ -181,7 +171,8 @@ export function createReconciliationRepository(connection: Connection): Reconcil
       }
     },
 
-    async check(tenantId, options) {
+    /** Undefined: the tenant has no account. */
+    async check(tenantId: string, options: CheckOptions): Promise<CheckedBook | undefined> {
       let looked = await lookAt(tenantId, options, { whole: options.full === true });
       // What differs from a checkpoint's sums is believed only when the ledger itself says so.
       if (looked !== undefined && hasDrift(looked.found) && !looked.isWhole)
@@ -193,18 +184,21 @@ export function createReconciliationRepository(connection: Connection): Reconcil
       return { balanceDriftMicro, budgetDriftTokens, usageDriftTokens, book };
     },
 
-    async booked(requestIds) {
+    /** Which of the requests the ledger knows. */
+    async booked(requestIds: readonly string[]): Promise<Set<string>> {
       const rows = await ledger.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
       return new Set(rows.flatMap((row) => row.requestId ?? []));
     },
 
-    async book(tenantId) {
+    /** The account as it is now. Throws where there is none. */
+    async book(tenantId: string): Promise<Book> {
       const row = await accounts.findById(tenantId).lean();
       if (row === null) throw new Error(`Tenant ${tenantId} has no account`);
       return toBook(row);
     },
 
-    async supersede(tenantId, version) {
+    /** Raises the account's version above `version`, so that Redis takes the book of this database again. */
+    async supersede(tenantId: string, version: number): Promise<Book> {
       const row = await accounts
         .findOneAndUpdate({ _id: tenantId }, { $max: { version: version + 1 } }, { returnDocument: 'after' })
         .lean();

@@ -20,15 +20,7 @@ export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }
 
-export interface SettlementRepository {
-  /**
-   * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves each
-   * tenant's balance and usage roll-ups by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
-   * Throws an UnbookableError where a record is at fault, a RefusedError where that is not known; any other error means
-   * that MongoDB cannot serve.
-   */
-  settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>>;
-}
+export type SettlementRepository = ReturnType<typeof createSettlementRepository>;
 
 function toLedgerRow(record: SettlementRecord, now: number, balanceAfterMicro: number): LedgerRow {
   return {
@@ -78,7 +70,7 @@ function toLedgerRows(records: readonly SettlementRecord[], now: number, balance
   });
 }
 
-export function createSettlementRepository(connection: Connection): SettlementRepository {
+export function createSettlementRepository(connection: Connection) {
   const accounts = accountModel(connection);
   const ledger = ledgerModel(connection);
   const usageRollUps = usageRollUpModel(connection);
@@ -123,7 +115,13 @@ export function createSettlementRepository(connection: Connection): SettlementRe
   }
 
   return {
-    async settle(records, now) {
+    /**
+     * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves each
+     * tenant's balance and usage roll-ups by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
+     * Throws an UnbookableError where a record is at fault, a RefusedError where that is not known; any other error means
+     * that MongoDB cannot serve.
+     */
+    async settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>> {
       const unique = [...new Map(records.map((record) => [record.requestId, record])).values()];
       let books: Map<string, Book>;
       try {

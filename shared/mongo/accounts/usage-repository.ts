@@ -69,12 +69,7 @@ export type UsageSum = Pick<
   Partial<Pick<UsageRollUpRow, UsageDimension>>;
 
 /** Every call takes the space first and puts it into its filter. */
-export interface UsageRepository {
-  /** By time, buckets without usage left out; one more than the limit where there are more. */
-  sums(space: SearchedSpace, query: UsageQuery): Promise<UsageSum[]>;
-  /** Single requests by the time they were booked; one row more than the limit. The cursor is a request's id. */
-  requests(space: SearchedSpace, filter: UsageFilter, query: ListQuery): Promise<LedgerRow[]>;
-}
+export type UsageRepository = ReturnType<typeof createUsageRepository>;
 
 const REQUEST_ID = /^req_[0-9A-Za-z]{24}$/;
 
@@ -104,11 +99,12 @@ function isElsewhere({ mode }: SearchedSpace, { filter }: Pick<UsageQuery, 'filt
   return mode !== 'any' && filter.mode?.includes(mode) === false;
 }
 
-export function createUsageRepository(connection: Connection): UsageRepository {
+export function createUsageRepository(connection: Connection) {
   const usageRollUps = usageRollUpModel(connection);
   const ledger = ledgerModel(connection);
   return {
-    async sums(space, query) {
+    /** By time, buckets without usage left out; one more than the limit where there are more. */
+    async sums(space: SearchedSpace, query: UsageQuery): Promise<UsageSum[]> {
       if (isElsewhere(space, query)) return [];
       const { width, startMs, endMs, groupBy, filter, limit } = query;
       const dimensions = ['startMs', ...groupBy].map((name) => [name, `$${name}`] as const);
@@ -130,7 +126,8 @@ export function createUsageRepository(connection: Connection): UsageRepository {
       return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
     },
 
-    async requests(space, filter, { after, ...query }) {
+    /** Single requests by the time they were booked; one row more than the limit. The cursor is a request's id. */
+    async requests(space: SearchedSpace, filter: UsageFilter, { after, ...query }: ListQuery): Promise<LedgerRow[]> {
       if (isElsewhere(space, { filter })) return [];
       if (after !== undefined && !REQUEST_ID.test(after)) throw unknownCursor();
       const cursor = after === undefined ? {} : { after: ledgerIdOf(after) };

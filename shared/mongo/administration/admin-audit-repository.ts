@@ -64,28 +64,24 @@ export type AdminAuditEntry = Omit<AdminAuditRow, '_id' | 'expiresAt'>;
 export type AdminOutcome = Required<Pick<AdminAuditRow, 'status'>> & Pick<AdminAuditRow, 'target'>;
 
 /** Append-only but for how a call ended. */
-export interface AdminAuditRepository {
-  /** Returns the line's id. */
-  append(entry: AdminAuditEntry): Promise<string>;
-  conclude(id: string, outcome: AdminOutcome): Promise<void>;
-  /** One row more than the limit. */
-  list(query: ListQuery): Promise<AdminAuditRow[]>;
-}
+export type AdminAuditRepository = ReturnType<typeof createAdminAuditRepository>;
 
-export function createAdminAuditRepository(connection: Connection): AdminAuditRepository {
+export function createAdminAuditRepository(connection: Connection) {
   const lines = adminAuditModel(connection);
   return {
-    async append(entry) {
+    /** Returns the line's id. */
+    async append(entry: AdminAuditEntry): Promise<string> {
       const _id = newId('aud');
       // The id is new, so a duplicate is our own line.
       await insertOnce(lines.create({ _id, ...entry, expiresAt: new Date(entry.createdAt + KEPT_MS) }));
       return _id;
     },
 
-    async conclude(id, { status, target }) {
+    async conclude(id: string, { status, target }: AdminOutcome): Promise<void> {
       await lines.updateOne({ _id: id }, { $set: { status, ...(target === undefined ? {} : { target }) } });
     },
 
-    list: (query) => listRows(lines, {}, query),
+    /** One row more than the limit. */
+    list: (query: ListQuery): Promise<AdminAuditRow[]> => listRows(lines, {}, query),
   };
 }

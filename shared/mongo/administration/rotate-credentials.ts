@@ -14,14 +14,7 @@ interface CredentialCount {
   others: number;
 }
 
-export interface CredentialRotation {
-  count(): Promise<CredentialCount>;
-  /**
-   * Encrypts with the current key what another one has encrypted, row by row, each only where nobody has changed it
-   * meanwhile. Safe to repeat and to run twice at once. `unreadable`: the ids of rows that no known key decrypts.
-   */
-  rotate(): Promise<{ rotated: number; remaining: number; unreadable: string[] }>;
-}
+export type CredentialRotation = ReturnType<typeof createCredentialRotation>;
 
 const PAGE_ROWS = 200;
 
@@ -56,7 +49,7 @@ function holder<Row extends { _id: string }>(
   };
 }
 
-export function createCredentialRotation(connection: Connection, cipher: CredentialCipher): CredentialRotation {
+export function createCredentialRotation(connection: Connection, cipher: CredentialCipher) {
   const providers = providerModel(connection);
   const webhooks = webhookModel(connection);
   const secrets = serviceSecretModel(connection);
@@ -123,7 +116,7 @@ export function createCredentialRotation(connection: Connection, cipher: Credent
   const sum = async (counts: Promise<number>[]) => (await Promise.all(counts)).reduce((total, one) => total + one, 0);
 
   return {
-    async count() {
+    async count(): Promise<CredentialCount> {
       const [current] = cipher.keyIds;
       const all = await sum(holders.map((one) => one.count('all')));
       const keys = await Promise.all(
@@ -132,7 +125,11 @@ export function createCredentialRotation(connection: Connection, cipher: Credent
       return { current, keys, others: all - keys.reduce((total, { rows }) => total + rows, 0) };
     },
 
-    async rotate() {
+    /**
+     * Encrypts with the current key what another one has encrypted, row by row, each only where nobody has changed it
+     * meanwhile. Safe to repeat and to run twice at once. `unreadable`: the ids of rows that no known key decrypts.
+     */
+    async rotate(): Promise<{ rotated: number; remaining: number; unreadable: string[] }> {
       const current = prefixPattern(cipher.keyIds[0]);
       const result = { rotated: 0, remaining: 0, unreadable: [] as string[] };
       for (const { stale, renew } of holders) {

@@ -87,35 +87,7 @@ export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
 type Arrived = Pick<BatchRow, 'total' | 'bytes' | 'failed' | 'metadataJson' | 'startedUnder'>;
 
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of the workers. */
-export interface BatchRepository {
-  /**
-   * Stores a batch whose lines are about to arrive; the leader of its shard removes it if they do not. Returns its shard, which
-   * is another one than the batch says where the tenant has been moved since. Safe to repeat.
-   */
-  insert(batch: Omit<BatchRow, 'openShard'>): Promise<number>;
-  /** Stores lines of a batch that arrives. Safe to repeat. */
-  addLines(lines: readonly BatchLineRow[]): Promise<void>;
-  /**
-   * All lines have arrived: sets the batch running, or ending if it was cancelled meanwhile. Undefined: it is not arriving any
-   * more. Returns another batch if one was started under the same `startedUnder` before; this one is not started then.
-   */
-  start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined>;
-  /** Fails a batch of which no line was sent, so that nobody runs it. False: a line was sent. Safe to repeat. */
-  failUnstarted(tenantId: string, batchId: string): Promise<boolean>;
-  /** Deletes a batch and its lines, because its upload failed. Safe to repeat. */
-  remove(tenantId: string, batchId: string): Promise<void>;
-  find(space: Space, batchId: string): Promise<BatchRow | undefined>;
-  /** How many batches of a space have not ended. */
-  countOpen(space: Space, shard: number): Promise<number>;
-  /** What all batches of a tenant hold, ended ones included; one that is arriving counts as the largest. */
-  stored(tenantId: string): Promise<{ lines: number; bytes: number }>;
-  /** One row more than the limit, so that the caller knows whether there is a next page; without batches whose upload failed. */
-  list(space: Space, query: ListQuery): Promise<BatchRow[]>;
-  /** Cancels a batch; one that has ended stays as it is. Safe to repeat. Undefined: unknown. */
-  cancel(space: Space, batchId: string, now: number): Promise<{ batch: BatchRow; isChanged: boolean } | undefined>;
-  /** The ended lines among those with a number above `after` and up to `after + span`, in order. */
-  results(tenantId: string, batchId: string, after: number, span: number): Promise<BatchLineRow[]>;
-}
+export type BatchRepository = ReturnType<typeof createBatchRepository>;
 
 /** `failed` is a batch whose upload broke off: its caller was never told its id. */
 const LISTED = BATCH_STATUSES.filter((status) => status !== 'failed');
@@ -124,7 +96,7 @@ const { linesMax, bytesMax } = BATCH_LIMITS;
 const orMost = (field: string, most: number) => ({ $cond: [{ $eq: ['$status', 'validating'] }, most, field] });
 
 /** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
-export function createBatchRepository(connection: Connection, bulk: Connection = connection): BatchRepository {
+export function createBatchRepository(connection: Connection, bulk: Connection = connection) {
   const batches = batchModel(connection);
   const tenants = tenantModel(connection);
   const batchLines = batchLineModel(connection);
@@ -152,7 +124,11 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
   return {
     find,
 
-    async insert(batch) {
+    /**
+     * Stores a batch whose lines are about to arrive; the leader of its shard removes it if they do not. Returns its shard, which
+     * is another one than the batch says where the tenant has been moved since. Safe to repeat.
+     */
+    async insert(batch: Omit<BatchRow, 'openShard'>): Promise<number> {
       await insertOnce(batches.create({ ...batch, openShard: batch.shard }));
       // A move takes a tenant's batches along. If this one was stored just after the move, it follows here.
       const tenant = await tenants.findById(batch.tenantId, { shard: 1 }).lean();
@@ -162,11 +138,16 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       return shard;
     },
 
-    async addLines(lines) {
+    /** Stores lines of a batch that arrives. Safe to repeat. */
+    async addLines(lines: readonly BatchLineRow[]): Promise<void> {
       await insertOnce(bulkLines.insertMany(lines, { ordered: false, lean: true }));
     },
 
-    async start(tenantId, batchId, arrived) {
+    /**
+     * All lines have arrived: sets the batch running, or ending if it was cancelled meanwhile. Undefined: it is not arriving any
+     * more. Returns another batch if one was started under the same `startedUnder` before; this one is not started then.
+     */
+    async start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined> {
       const { startedUnder } = arrived;
       try {
         const started = await setRunning(tenantId, batchId, arrived);
@@ -180,7 +161,8 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
     },
 
-    async failUnstarted(tenantId, batchId) {
+    /** Fails a batch of which no line was sent, so that nobody runs it. False: a line was sent. Safe to repeat. */
+    async failUnstarted(tenantId: string, batchId: string): Promise<boolean> {
       const { matchedCount } = await batches.updateOne(
         { _id: batchId, tenantId, startedAt: { $exists: false } },
         { $set: { status: 'failed' }, $unset: { openShard: 1 } },
@@ -188,15 +170,19 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       return matchedCount === 1 || (await batches.countDocuments({ _id: batchId, tenantId })) === 0;
     },
 
-    async remove(tenantId, batchId) {
+    /** Deletes a batch and its lines, because its upload failed. Safe to repeat. */
+    async remove(tenantId: string, batchId: string): Promise<void> {
       await bulkLines.deleteMany({ tenantId, batchId });
       await batches.deleteOne({ _id: batchId, tenantId });
     },
 
     // `openShard` has a sparse index, which holds open batches only.
-    countOpen: (space, shard) => batches.countDocuments({ openShard: shard, ...inSpace(space) }),
+    /** How many batches of a space have not ended. */
+    countOpen: (space: Space, shard: number): Promise<number> =>
+      batches.countDocuments({ openShard: shard, ...inSpace(space) }),
 
-    async stored(tenantId) {
+    /** What all batches of a tenant hold, ended ones included; one that is arriving counts as the largest. */
+    async stored(tenantId: string): Promise<{ lines: number; bytes: number }> {
       const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
         { $match: { tenantId } },
         {
@@ -210,9 +196,16 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       return sum ?? { lines: 0, bytes: 0 };
     },
 
-    list: (space, query) => listRows(batches, { ...inSpace(space), status: { $in: LISTED } }, query),
+    /** One row more than the limit, so that the caller knows whether there is a next page; without batches whose upload failed. */
+    list: (space: Space, query: ListQuery): Promise<BatchRow[]> =>
+      listRows(batches, { ...inSpace(space), status: { $in: LISTED } }, query),
 
-    async cancel(space, batchId, now) {
+    /** Cancels a batch; one that has ended stays as it is. Safe to repeat. Undefined: unknown. */
+    async cancel(
+      space: Space,
+      batchId: string,
+      now: number,
+    ): Promise<{ batch: BatchRow; isChanged: boolean } | undefined> {
       const wanted = { _id: batchId, ...inSpace(space) };
       // An arriving batch first: if it starts between the two updates, `start` has seen `cancelledAt`.
       const arriving = await batches.updateOne(
@@ -227,7 +220,8 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       return batch && { batch, isChanged: arriving.modifiedCount + running.modifiedCount > 0 };
     },
 
-    results: (tenantId, batchId, after, span) =>
+    /** The ended lines among those with a number above `after` and up to `after + span`, in order. */
+    results: (tenantId: string, batchId: string, after: number, span: number): Promise<BatchLineRow[]> =>
       batchLines
         .find(
           { tenantId, batchId, index: { $gt: after, $lte: after + span }, state: { $in: ['completed', 'failed'] } },

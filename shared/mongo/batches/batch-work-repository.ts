@@ -26,50 +26,7 @@ export interface BatchCounts {
 }
 
 /** Batches as the workers that run them see them. */
-export interface BatchWorkRepository {
-  /** Batches of a shard that have not ended, or whose end has not been published, oldest first. */
-  open(shard: number): Promise<BatchRow[]>;
-  /** Lines without a result whose number is above `after`, in order. */
-  waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]>;
-  /** The line with this number, if it has no result. */
-  waitingAt(tenantId: string, batchId: string, index: number): Promise<WaitingLine | undefined>;
-  /** The lines with these numbers that have no result yet, with their requests, in order. */
-  toSend(tenantId: string, batchId: string, indexes: readonly number[]): Promise<SendableLine[]>;
-  /** Stores results of lines. Returns how many it changed: those that still waited under that request id. Safe to repeat. */
-  end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<number>;
-  /** Ends every waiting line, except those with the given numbers. Returns their number. */
-  endWaiting(tenantId: string, batchId: string, except: readonly number[], error: ErrorDetail): Promise<number>;
-  /** Gives a waiting line another request id for its next try. False: it has another id than `last` has, or has ended. */
-  renumber(
-    tenantId: string,
-    batchId: string,
-    last: Pick<WaitingLine, 'index' | 'requestId'>,
-    next: Pick<WaitingLine, 'requestId' | 'retry'>,
-  ): Promise<boolean>;
-  count(tenantId: string, batchId: string): Promise<BatchCounts>;
-  /** The row's `reopened`, for `finish`. To be read before the counts by which the end is decided. */
-  reopened(tenantId: string, batchId: string): Promise<number | null>;
-  /** Writes the progress that the tenant sees, unless the batch has ended. Safe to repeat. */
-  noteProgress(
-    tenantId: string,
-    batchId: string,
-    state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
-  ): Promise<void>;
-  /** Ends the batch; it stays open until `close`. False: a line was set waiting again, or its status has changed since. */
-  finish(
-    tenantId: string,
-    batchId: string,
-    from: { status: BatchStatus; reopened: number | null },
-    end: BatchCounts & BatchEnd,
-  ): Promise<boolean>;
-  /** Closes an ended batch once the event of its end is published: its leader has no more work with it. Safe to repeat. */
-  close(tenantId: string, batchId: string): Promise<void>;
-  /**
-   * Deletes a batch of which nobody was given the id, and its lines. It stays if it is not in `status` any more, or if a line
-   * of it was sent. `now`: milliseconds since the epoch.
-   */
-  removeUnstarted(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void>;
-}
+export type BatchWorkRepository = ReturnType<typeof createBatchWorkRepository>;
 
 interface BatchEnd {
   status: BatchStatus;
@@ -90,20 +47,24 @@ function toUpdate(tenantId: string, batchId: string, { index, requestId, status,
   };
 }
 
-export function createBatchWorkRepository(connection: Connection): BatchWorkRepository {
+export function createBatchWorkRepository(connection: Connection) {
   const batches = batchModel(connection);
   const batchLines = batchLineModel(connection);
   return {
-    open: (shard) => batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
+    /** Batches of a shard that have not ended, or whose end has not been published, oldest first. */
+    open: (shard: number): Promise<BatchRow[]> =>
+      batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
 
-    waiting: (tenantId, batchId, after, limit) =>
+    /** Lines without a result whose number is above `after`, in order. */
+    waiting: (tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]> =>
       batchLines
         .find({ tenantId, batchId, index: { $gt: after }, state: 'waiting' }, { index: 1, requestId: 1, retry: 1 })
         .sort({ index: 1 })
         .limit(limit)
         .lean(),
 
-    toSend: (tenantId, batchId, indexes) =>
+    /** The lines with these numbers that have no result yet, with their requests, in order. */
+    toSend: (tenantId: string, batchId: string, indexes: readonly number[]): Promise<SendableLine[]> =>
       batchLines
         .find(
           { _id: { $in: indexes.map((index) => batchLineId(batchId, index)) }, tenantId, state: 'waiting' },
@@ -112,21 +73,29 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
         .sort({ index: 1 })
         .lean(),
 
-    async waitingAt(tenantId, batchId, index) {
+    /** The line with this number, if it has no result. */
+    async waitingAt(tenantId: string, batchId: string, index: number): Promise<WaitingLine | undefined> {
       const line = await batchLines
         .findOne({ _id: batchLineId(batchId, index), tenantId, state: 'waiting' }, { index: 1, requestId: 1, retry: 1 })
         .lean();
       return line ?? undefined;
     },
 
-    async end(tenantId, batchId, ends) {
+    /** Stores results of lines. Returns how many it changed: those that still waited under that request id. Safe to repeat. */
+    async end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<number> {
       const writes = ends.map((end) => toUpdate(tenantId, batchId, end));
       if (writes.length === 0) return 0;
       const { modifiedCount } = await batchLines.bulkWrite(writes, { ordered: false });
       return modifiedCount;
     },
 
-    async endWaiting(tenantId, batchId, except, error) {
+    /** Ends every waiting line, except those with the given numbers. Returns their number. */
+    async endWaiting(
+      tenantId: string,
+      batchId: string,
+      except: readonly number[],
+      error: ErrorDetail,
+    ): Promise<number> {
       const { modifiedCount } = await batchLines.updateMany(
         { tenantId, batchId, state: 'waiting', index: { $nin: [...except] } },
         { $set: { state: 'failed', error }, $unset: { requestJson: 1, retry: 1 } },
@@ -134,7 +103,13 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       return modifiedCount;
     },
 
-    async renumber(tenantId, batchId, { index, requestId }, next) {
+    /** Gives a waiting line another request id for its next try. False: it has another id than `last` has, or has ended. */
+    async renumber(
+      tenantId: string,
+      batchId: string,
+      { index, requestId }: Pick<WaitingLine, 'index' | 'requestId'>,
+      next: Pick<WaitingLine, 'requestId' | 'retry'>,
+    ): Promise<boolean> {
       const _id = batchLineId(batchId, index);
       const { modifiedCount } = await batchLines.updateOne(
         { _id, tenantId, requestId, state: 'waiting' },
@@ -143,7 +118,7 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       return modifiedCount === 1;
     },
 
-    async count(tenantId, batchId) {
+    async count(tenantId: string, batchId: string): Promise<BatchCounts> {
       const [completed, failed] = await Promise.all([
         batchLines.countDocuments({ tenantId, batchId, state: 'completed' }),
         batchLines.countDocuments({ tenantId, batchId, state: 'failed' }),
@@ -151,18 +126,30 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       return { completed, failed };
     },
 
-    async noteProgress(tenantId, batchId, state) {
+    /** Writes the progress that the tenant sees, unless the batch has ended. Safe to repeat. */
+    async noteProgress(
+      tenantId: string,
+      batchId: string,
+      state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
+    ): Promise<void> {
       await batches.updateOne(
         { _id: batchId, tenantId, status: { $in: ['in_progress', 'cancelling'] } },
         { $set: state },
       );
     },
 
-    async reopened(tenantId, batchId) {
+    /** The row's `reopened`, for `finish`. To be read before the counts by which the end is decided. */
+    async reopened(tenantId: string, batchId: string): Promise<number | null> {
       return (await batches.findOne({ _id: batchId, tenantId }, { reopened: 1 }).lean())?.reopened ?? null;
     },
 
-    async finish(tenantId, batchId, from, end) {
+    /** Ends the batch; it stays open until `close`. False: a line was set waiting again, or its status has changed since. */
+    async finish(
+      tenantId: string,
+      batchId: string,
+      from: { status: BatchStatus; reopened: number | null },
+      end: BatchCounts & BatchEnd,
+    ): Promise<boolean> {
       const { matchedCount } = await batches.updateOne(
         { _id: batchId, tenantId, ...from },
         { $set: { ...end, waitingFor: null } },
@@ -170,7 +157,8 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       return matchedCount === 1;
     },
 
-    async close(tenantId, batchId) {
+    /** Closes an ended batch once the event of its end is published: its leader has no more work with it. Safe to repeat. */
+    async close(tenantId: string, batchId: string): Promise<void> {
       // Lines that failed in an outage are kept for an administrator to have them tried again, until here.
       await batchLines.updateMany(
         { tenantId, batchId, failedAt: { $exists: true } },
@@ -179,7 +167,11 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
     },
 
-    async removeUnstarted(tenantId, batchId, status, now) {
+    /**
+     * Deletes a batch of which nobody was given the id, and its lines. It stays if it is not in `status` any more, or if a line
+     * of it was sent. `now`: milliseconds since the epoch.
+     */
+    async removeUnstarted(tenantId: string, batchId: string, status: BatchStatus, now: number): Promise<void> {
       const { modifiedCount } = await batches.updateOne(
         { _id: batchId, tenantId, status, startedAt: { $exists: false } },
         { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },

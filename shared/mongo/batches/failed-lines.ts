@@ -21,15 +21,7 @@ export interface FailedLine {
   code: OutageCode;
 }
 
-export interface FailedLines {
-  /** In the order of their failures, from behind `after`. */
-  list(filter: FailedFilter, page: { after: LinePosition | undefined; limit: number }): Promise<FailedLine[]>;
-  count(filter: FailedFilter): Promise<number>;
-  /** The key whose limits its batch takes from; undefined: the batch has ended. */
-  keyOf(line: FailedLine): Promise<string | undefined>;
-  /** Has the line wait again, for one more try. False: somebody else has, or its batch has ended. */
-  reopen(line: FailedLine): Promise<boolean>;
-}
+export type FailedLines = ReturnType<typeof createFailedLines>;
 
 /** Where a page ends. */
 type LinePosition = Pick<FailedLine, 'failedAt' | 'requestId'>;
@@ -57,7 +49,7 @@ function toFailed({ requestId, tenantId, mode = 'live', batchId, fields, failedA
 }
 
 /** Lines that may be tried once more (docs/spec.md#replay). */
-export function createFailedLines(connection: Connection): FailedLines {
+export function createFailedLines(connection: Connection) {
   const batches = batchModel(connection);
   const lines = batchLineModel(connection);
 
@@ -65,9 +57,14 @@ export function createFailedLines(connection: Connection): FailedLines {
     (await batches.findOne({ _id: batchId, tenantId, status: 'in_progress' }, { keyId: 1 }).lean())?.keyId;
 
   return {
+    /** The key whose limits its batch takes from; undefined: the batch has ended. */
     keyOf: runningKey,
 
-    async list(filter, { after, limit }) {
+    /** In the order of their failures, from behind `after`. */
+    async list(
+      filter: FailedFilter,
+      { after, limit }: { after: LinePosition | undefined; limit: number },
+    ): Promise<FailedLine[]> {
       const query = after === undefined ? toQuery(filter) : { $and: [toQuery(filter), isAfter(after)] };
       const rows = await lines
         .find(query, { requestJson: 0, entries: 0 })
@@ -77,9 +74,10 @@ export function createFailedLines(connection: Connection): FailedLines {
       return rows.map(toFailed);
     },
 
-    count: (filter) => lines.countDocuments(toQuery(filter)),
+    count: (filter: FailedFilter): Promise<number> => lines.countDocuments(toQuery(filter)),
 
-    async reopen(line) {
+    /** Has the line wait again, for one more try. False: somebody else has, or its batch has ended. */
+    async reopen(line: FailedLine): Promise<boolean> {
       const { tenantId, requestId, batchId, failedAt } = line;
       const failed = {
         tenantId,

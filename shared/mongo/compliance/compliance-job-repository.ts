@@ -114,18 +114,7 @@ export const OPEN_MAX: Readonly<Record<ComplianceKind, number>> = { export: 5, d
 export const OPEN = { $in: ['queued', 'in_progress'] as const };
 
 /** Exports and deletions as their tenant sees them; compliance-work-repository.ts is the side of the workers. */
-export interface ComplianceJobRepository {
-  /**
-   * Safe to repeat. False: as many of its kind and scope are open in its space as may be (`OPEN_MAX`; of deletions of a
-   * whole tenant one), exact under concurrent calls.
-   */
-  insert(row: ComplianceJobRow): Promise<boolean>;
-  find(space: Space, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
-  /** One row more than the limit. */
-  list(space: Space, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
-  /** Those that have not ended, the oldest first, at most `limit`. */
-  listOpen(space: Space, kind: ComplianceKind, limit: number): Promise<ComplianceJobRow[]>;
-}
+export type ComplianceJobRepository = ReturnType<typeof createComplianceJobRepository>;
 
 /** All places (`sole`) that there are for jobs like this one. */
 function placesFor({ tenantId, mode = 'live', kind, scope }: ComplianceJobRow): string[] {
@@ -141,7 +130,7 @@ function sharingPlaces({ tenantId, mode = 'live', kind, scope }: ComplianceJobRo
 /** Concurrent inserts may take a place first, once each; this allows for more of them than there can be at once. */
 const TRIES_MAX = 200;
 
-export function createComplianceJobRepository(connection: Connection): ComplianceJobRepository {
+export function createComplianceJobRepository(connection: Connection) {
   const jobs = complianceJobModel(connection);
 
   /** False: another job took the place first. */
@@ -165,7 +154,11 @@ export function createComplianceJobRepository(connection: Connection): Complianc
   }
 
   return {
-    async insert(row) {
+    /**
+     * Safe to repeat. False: as many of its kind and scope are open in its space as may be (`OPEN_MAX`; of deletions of a
+     * whole tenant one), exact under concurrent calls.
+     */
+    async insert(row: ComplianceJobRow): Promise<boolean> {
       for (let tries = 0; tries < TRIES_MAX; tries += 1) {
         const open = await jobs.find({ ...sharingPlaces(row), status: OPEN }, { sole: 1 }).lean();
         // A call that is repeated because its answer was lost.
@@ -177,13 +170,16 @@ export function createComplianceJobRepository(connection: Connection): Complianc
       return false;
     },
 
-    async find(space, kind, id) {
+    async find(space: Space, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined> {
       return (await jobs.findOne({ _id: id, ...inSpace(space), kind }).lean()) ?? undefined;
     },
 
-    list: (space, kind, query) => listRows(jobs, { ...inSpace(space), kind }, query),
+    /** One row more than the limit. */
+    list: (space: Space, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]> =>
+      listRows(jobs, { ...inSpace(space), kind }, query),
 
-    listOpen: (space, kind, limit) =>
+    /** Those that have not ended, the oldest first, at most `limit`. */
+    listOpen: (space: Space, kind: ComplianceKind, limit: number): Promise<ComplianceJobRow[]> =>
       jobs
         .find({ ...inSpace(space), kind, status: OPEN })
         .sort({ createdAt: 1, _id: 1 })

@@ -13,38 +13,7 @@ export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
  * Exports and deletions as the workers that run them see them. A worker claims a job for a limited time and renews the
  * claim while it works. Writes of a worker whose job another one has claimed since are refused, with false.
  */
-export interface ComplianceWorkRepository {
-  /**
-   * Claims a job until `until`. Undefined: another worker has it, it has ended, its time has not come, or another job of its
-   * tenant and kind is running.
-   */
-  claim(job: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined>;
-  /**
-   * The other deletions of entities of the tenant that wait, or whose worker has died, claimed as well: they go with the one
-   * that has the turn, and all of them pause at the same time. Empty for any other job.
-   */
-  claimBeside(job: ComplianceJobRow, now: number, until: number): Promise<ComplianceJobRow[]>;
-  /** Extends the claim. */
-  renew(job: ClaimedJob, until: number): Promise<boolean>;
-  /** Gives the claim up. Nobody claims the job before `until`; other jobs of its tenant may run at once. */
-  release(job: ClaimedJob, until: number): Promise<boolean>;
-  /** The oldest job of this tenant and kind that may be claimed. */
-  next(job: Pick<ComplianceJobRow, 'tenantId' | 'kind'>, now: number): Promise<ComplianceJob | undefined>;
-  completeExport(job: ClaimedJob, archive: ExportArchive, now: number): Promise<boolean>;
-  /** Removes the entity's id from the job: its pseudonym is all that stays. */
-  completeDeletion(job: ClaimedJob, reason: string | undefined, now: number): Promise<boolean>;
-  fail(job: ClaimedJob, error: string, now: number): Promise<boolean>;
-  /** Adds what a pass of a deletion has found to the job's report. */
-  addToReport(job: ClaimedJob, found: DeletionReport): Promise<void>;
-  /** The job, if it has completed and its webhook event has not been published. */
-  findUnpublished(job: ComplianceJob): Promise<ComplianceJobRow | undefined>;
-  markPublished(job: ClaimedJob): Promise<void>;
-  /**
-   * What to queue: one job of each tenant and kind that may be claimed, and the jobs whose webhook event has not been
-   * published. At most `limit` of either.
-   */
-  due(now: number, limit: number): Promise<ComplianceJob[]>;
-}
+export type ComplianceWorkRepository = ReturnType<typeof createComplianceWorkRepository>;
 
 /** What an ended job gives back, for `$unset`: see the row's fields. */
 const PLACE_AND_TURN = { turn: 1, sole: 1 } as const;
@@ -54,7 +23,7 @@ function turnOf(tenantId: string, jobId: string): string {
   return `${tenantId} ${jobId.slice(0, 3)}`;
 }
 
-export function createComplianceWorkRepository(connection: Connection): ComplianceWorkRepository {
+export function createComplianceWorkRepository(connection: Connection) {
   const jobs = complianceJobModel(connection);
 
   /** Writes if the claim still holds; returns whether it does. */
@@ -64,7 +33,11 @@ export function createComplianceWorkRepository(connection: Connection): Complian
   }
 
   return {
-    async claim({ tenantId, jobId }, now, until) {
+    /**
+     * Claims a job until `until`. Undefined: another worker has it, it has ended, its time has not come, or another job of its
+     * tenant and kind is running.
+     */
+    async claim({ tenantId, jobId }: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined> {
       try {
         const taken = await jobs
           .findOneAndUpdate(
@@ -81,7 +54,15 @@ export function createComplianceWorkRepository(connection: Connection): Complian
       }
     },
 
-    async claimBeside({ tenantId, kind, scope }, now, until) {
+    /**
+     * The other deletions of entities of the tenant that wait, or whose worker has died, claimed as well: they go with the one
+     * that has the turn, and all of them pause at the same time. Empty for any other job.
+     */
+    async claimBeside(
+      { tenantId, kind, scope }: ComplianceJobRow,
+      now: number,
+      until: number,
+    ): Promise<ComplianceJobRow[]> {
       const beside: ComplianceJobRow[] = [];
       if (kind !== 'deletion' || scope !== 'entity') return beside;
       for (;;) {
@@ -97,43 +78,57 @@ export function createComplianceWorkRepository(connection: Connection): Complian
       }
     },
 
-    renew: (job, until) => change(job, { $set: { claimedUntil: until } }),
+    /** Extends the claim. */
+    renew: (job: ClaimedJob, until: number): Promise<boolean> => change(job, { $set: { claimedUntil: until } }),
 
-    release: (job, until) => change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
+    /** Gives the claim up. Nobody claims the job before `until`; other jobs of its tenant may run at once. */
+    release: (job: ClaimedJob, until: number): Promise<boolean> =>
+      change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
 
-    async next({ tenantId, kind }, now) {
+    /** The oldest job of this tenant and kind that may be claimed. */
+    async next(
+      { tenantId, kind }: Pick<ComplianceJobRow, 'tenantId' | 'kind'>,
+      now: number,
+    ): Promise<ComplianceJob | undefined> {
       const open = jobs.findOne({ tenantId, kind, status: OPEN, claimedUntil: { $lte: now } }, { tenantId: 1 });
       const row = await open.sort({ createdAt: 1, _id: 1 }).lean();
       return row === null ? undefined : { tenantId, jobId: row._id };
     },
 
-    completeExport: (job, archive, now) =>
+    completeExport: (job: ClaimedJob, archive: ExportArchive, now: number): Promise<boolean> =>
       change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true }, $unset: PLACE_AND_TURN }),
 
-    completeDeletion: (job, reason, now) =>
+    /** Removes the entity's id from the job: its pseudonym is all that stays. */
+    completeDeletion: (job: ClaimedJob, reason: string | undefined, now: number): Promise<boolean> =>
       change(job, {
         $set: { status: 'completed', completedAt: now, untold: true, ...(reason === undefined ? {} : { reason }) },
         $unset: { entityId: 1, ...PLACE_AND_TURN },
       }),
 
-    fail: (job, error, now) =>
+    fail: (job: ClaimedJob, error: string, now: number): Promise<boolean> =>
       change(job, { $set: { status: 'failed', completedAt: now, error }, $unset: PLACE_AND_TURN }),
 
-    async addToReport(job, found) {
+    /** Adds what a pass of a deletion has found to the job's report. */
+    async addToReport(job: ClaimedJob, found: DeletionReport): Promise<void> {
       const counts = Object.entries(found).filter(([, count]) => count > 0);
       if (counts.length === 0) return;
       await change(job, { $inc: Object.fromEntries(counts.map(([store, count]) => [`report.${store}`, count])) });
     },
 
-    async findUnpublished({ tenantId, jobId }) {
+    /** The job, if it has completed and its webhook event has not been published. */
+    async findUnpublished({ tenantId, jobId }: ComplianceJob): Promise<ComplianceJobRow | undefined> {
       return (await jobs.findOne({ _id: jobId, tenantId, untold: true }).lean()) ?? undefined;
     },
 
-    async markPublished({ _id, tenantId }) {
+    async markPublished({ _id, tenantId }: ClaimedJob): Promise<void> {
       await jobs.updateOne({ _id, tenantId }, { $unset: { untold: 1 } });
     },
 
-    async due(now, limit) {
+    /**
+     * What to queue: one job of each tenant and kind that may be claimed, and the jobs whose webhook event has not been
+     * published. At most `limit` of either.
+     */
+    async due(now: number, limit: number): Promise<ComplianceJob[]> {
       const names = { tenantId: 1 } as const;
       const [open, unpublished] = await Promise.all([
         jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([

@@ -15,19 +15,7 @@ import { requestIntentModel } from '../requests/request-intents.ts';
 import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
 
 /** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
-export interface ConversationEraser {
-  /** Entities with their history, and tombstones, which name the entity as well. */
-  entities(subject: ComplianceSubject): Promise<DeletionReport>;
-  /** Requests with a stored answer, or of a batch's line, erased or not; some at a time. */
-  requests(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]>;
-  /**
-   * Stored answers, and the intents of requests, which Redis has as well: of requests that were accepted up to a place in
-   * the order. A later one is not deleted, and without its intent it would not survive a Redis that loses it.
-   */
-  answers(subject: ComplianceSubject, upToSeq: number): Promise<DeletionReport>;
-  /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
-  batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport>;
-}
+export type ConversationEraser = ReturnType<typeof createConversationEraser>;
 
 const LINE_ERROR: ErrorDetail = { code: 'gone', message: 'The entity of this line was deleted.' };
 
@@ -72,7 +60,7 @@ function withoutContent(
   };
 }
 
-export function createConversationEraser(connection: Connection): ConversationEraser {
+export function createConversationEraser(connection: Connection) {
   const entities = entityModel(connection);
   const room = createEntityRoom(connection);
   const answers = answerModel(connection);
@@ -93,7 +81,8 @@ export function createConversationEraser(connection: Connection): ConversationEr
   }
 
   return {
-    async entities(subject) {
+    /** Entities with their history, and tombstones, which name the entity as well. */
+    async entities(subject: ComplianceSubject): Promise<DeletionReport> {
       const found = { entity: 0, history: 0 };
       await deleteInPages(entities, filterOf(subject), ENTITY_FIELDS, async (page) => {
         for (const { messages } of page) found.history += messages.length;
@@ -109,7 +98,8 @@ export function createConversationEraser(connection: Connection): ConversationEr
       return found;
     },
 
-    async *requests(subject, names) {
+    /** Requests with a stored answer, or of a batch's line, erased or not; some at a time. */
+    async *requests(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]> {
       for await (const page of pagesOf(answers, filterOf(subject), { idempotencyName: 1 }))
         yield page.map(({ _id, idempotencyName: name }) => ({ requestId: _id, name }));
       const { tenantId, entityId } = subject;
@@ -118,7 +108,11 @@ export function createConversationEraser(connection: Connection): ConversationEr
         yield page.map(({ requestId }) => ({ requestId }));
     },
 
-    async answers(subject, upToSeq) {
+    /**
+     * Stored answers, and the intents of requests, which Redis has as well: of requests that were accepted up to a place in
+     * the order. A later one is not deleted, and without its intent it would not survive a Redis that loses it.
+     */
+    async answers(subject: ComplianceSubject, upToSeq: number): Promise<DeletionReport> {
       const upTo = Math.floor(timeOfSeq(upToSeq));
       const [ofIntents, ofAnswers] = [
         { acceptedAt: { $lte: upTo } },
@@ -129,7 +123,8 @@ export function createConversationEraser(connection: Connection): ConversationEr
       return { answers: await deleteInPages(answers, { ...filterOf(subject), ...ofAnswers }, { _id: 1 }) };
     },
 
-    async batches(subject, names) {
+    /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
+    async batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       const space = inSpace(subject);
       if (entityId !== undefined) return { batches: await eraseLines({ ...space, entityId }, names) };

@@ -13,17 +13,7 @@ import { deleteInPages, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
 import { exportChunkModel } from './export-archive-repository.ts';
 
 /** Takes away what was made of an entity's data: answers that are given again, events, exports. Safe to repeat. */
-export interface CopyEraser {
-  /** `hide` makes of a text one that names the entity no more. */
-  idempotency(subject: ComplianceSubject, hide: (text: string) => string): Promise<DeletionReport>;
-  /** Events with their deliveries. */
-  webhooks(subject: ComplianceSubject): Promise<DeletionReport>;
-  /**
-   * Archives in which the subject may be. An export of the entity fails if it has not ended; one of the tenant that is
-   * being made is made again.
-   */
-  exports(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>, now: number): Promise<DeletionReport>;
-}
+export type CopyEraser = ReturnType<typeof createCopyEraser>;
 
 /** Of a whole tenant only what is about conversations goes: a key or a checkout must not be made twice. */
 const ABOUT_CONVERSATIONS = /\/(batches|compliance\/exports)\//;
@@ -43,7 +33,7 @@ function ownAnswer({ bodyJson = 'null' }: IdempotencyRow, hide: (text: string) =
   return JSON.stringify({ ...body, entity_id: null, ...reason });
 }
 
-export function createCopyEraser(connection: Connection): CopyEraser {
+export function createCopyEraser(connection: Connection) {
   const idempotency = idempotencyModel(connection);
   const webhookEvents = webhookEventModel(connection);
   const webhookDeliveries = webhookDeliveryModel(connection);
@@ -87,7 +77,8 @@ export function createCopyEraser(connection: Connection): CopyEraser {
   }
 
   return {
-    async idempotency(subject, hide) {
+    /** `hide` makes of a text one that names the entity no more. */
+    async idempotency(subject: ComplianceSubject, hide: (text: string) => string): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       const about =
         entityId === undefined
@@ -107,7 +98,8 @@ export function createCopyEraser(connection: Connection): CopyEraser {
       return { idempotency_records: deleted + rewritten };
     },
 
-    async webhooks(subject) {
+    /** Events with their deliveries. */
+    async webhooks(subject: ComplianceSubject): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       const about =
         entityId === undefined ? { $or: [{ type: CHAT_EVENTS }, { entityId: { $exists: true } }] } : { entityId };
@@ -122,7 +114,11 @@ export function createCopyEraser(connection: Connection): CopyEraser {
       return { webhook_payloads: deleted };
     },
 
-    async exports(subject, names, now) {
+    /**
+     * Archives in which the subject may be. An export of the entity fails if it has not ended; one of the tenant that is
+     * being made is made again.
+     */
+    async exports(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>, now: number): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       const space = inSpace(subject);
       const ofTenant = { ...space, kind: 'export', scope: 'tenant' } as const;

@@ -22,14 +22,7 @@ const erasureSchema = new Schema<ErasureRow>(
 export const erasureModel = collection<ErasureRow>('Erasure', 'erasures', erasureSchema);
 
 /** Marks of deletions: what was accepted before one may store nothing under the entity's id after it. */
-export interface ErasureRepository {
-  /** `pseudonym` undefined: all of the tenant's entities. Safe to repeat; a later mark counts. */
-  mark(space: SearchedSpace, pseudonym: string | undefined, moment: { seq: number; now: number }): Promise<void>;
-  /** The latest place in the order of acceptance up to which the entity, or all of the space's, was erased; 0: none. */
-  latest(space: Space, pseudonym: string | undefined): Promise<number>;
-  /** The same for many at once, by what `erasureIdsOf` makes of them. */
-  latestOf(ids: readonly string[]): Promise<Map<string, number>>;
-}
+export type ErasureRepository = ReturnType<typeof createErasureRepository>;
 
 /** A settlement may be said again for as long as its worker lives (finish-journal.ts). */
 const KEPT_MS = 30 * 24 * 3_600_000;
@@ -47,7 +40,7 @@ export function erasureIdsOf({ tenantId, mode }: Space, pseudonym: string | unde
   ]);
 }
 
-export function createErasureRepository(connection: Connection): ErasureRepository {
+export function createErasureRepository(connection: Connection) {
   const erasures = erasureModel(connection);
 
   async function latestOf(ids: readonly string[]): Promise<Map<string, number>> {
@@ -56,9 +49,15 @@ export function createErasureRepository(connection: Connection): ErasureReposito
   }
 
   return {
+    /** The same for many at once, by what `erasureIdsOf` makes of them. */
     latestOf,
 
-    async mark(space, pseudonym, { seq, now }) {
+    /** `pseudonym` undefined: all of the tenant's entities. Safe to repeat; a later mark counts. */
+    async mark(
+      space: SearchedSpace,
+      pseudonym: string | undefined,
+      { seq, now }: { seq: number; now: number },
+    ): Promise<void> {
       const { tenantId } = space;
       await erasures.updateOne(
         { _id: erasureId(space, pseudonym) },
@@ -67,7 +66,8 @@ export function createErasureRepository(connection: Connection): ErasureReposito
       );
     },
 
-    async latest(space, pseudonym) {
+    /** The latest place in the order of acceptance up to which the entity, or all of the space's, was erased; 0: none. */
+    async latest(space: Space, pseudonym: string | undefined): Promise<number> {
       const found = await latestOf(erasureIdsOf(space, pseudonym));
       return Math.max(0, ...found.values());
     },

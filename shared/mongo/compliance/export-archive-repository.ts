@@ -38,18 +38,7 @@ export const exportChunkModel = collection<ExportChunkRow>('ExportChunk', 'compl
 export type ArchiveName = Omit<ClaimedJob, 'tenantId'> & { tenantId: string };
 
 /** Archives of exports in pieces: workers write them and ingresses read them, and the two share no disk. */
-export interface ExportArchiveRepository {
-  /** `number` counts from 0. Safe to repeat. */
-  write(name: ArchiveName, number: number, data: Buffer, expiresAt: number): Promise<void>;
-  /** Undefined: it is not there any more. */
-  read(name: ArchiveName, number: number): Promise<Buffer | undefined>;
-  /** Takes away what runs before this one have left. */
-  removeOlder(name: ArchiveName): Promise<void>;
-  /** Takes away what this run has written. */
-  remove(name: ArchiveName): Promise<void>;
-  /** Ends the time of archives of this job's space and scope, but of the latest ARCHIVES_KEPT. Safe to repeat. */
-  keepLatest(job: ComplianceJobRow, now: number): Promise<void>;
-}
+export type ExportArchiveRepository = ReturnType<typeof createExportArchiveRepository>;
 
 /** Far below the 16 MB of a document, and what a process holds of an archive at a time. */
 export const CHUNK_BYTES = 512 * 1024;
@@ -67,12 +56,13 @@ export function archiveNameOf(
   return { _id, tenantId, claim };
 }
 
-export function createExportArchiveRepository(connection: Connection): ExportArchiveRepository {
+export function createExportArchiveRepository(connection: Connection) {
   const chunks = exportChunkModel(connection);
   const jobs = complianceJobModel(connection);
   const idOf = ({ _id, claim }: ArchiveName, number: number) => `${_id}:${claim}:${number}`;
   return {
-    async write(name, number, data, expiresAt) {
+    /** `number` counts from 0. Safe to repeat. */
+    async write(name: ArchiveName, number: number, data: Buffer, expiresAt: number): Promise<void> {
       const { _id: exportId, tenantId, claim } = name;
       await chunks.updateOne(
         { _id: idOf(name, number) },
@@ -81,7 +71,8 @@ export function createExportArchiveRepository(connection: Connection): ExportArc
       );
     },
 
-    async read(name, number) {
+    /** Undefined: it is not there any more. */
+    async read(name: ArchiveName, number: number): Promise<Buffer | undefined> {
       const { tenantId } = name;
       const row = await chunks.findOne({ _id: idOf(name, number), tenantId }, { data: 1 }).lean();
       if (row === null) return undefined;
@@ -90,15 +81,18 @@ export function createExportArchiveRepository(connection: Connection): ExportArc
       return Buffer.isBuffer(data) ? data : (data as { buffer: Buffer }).buffer;
     },
 
-    async removeOlder({ _id: exportId, tenantId, claim }) {
+    /** Takes away what runs before this one have left. */
+    async removeOlder({ _id: exportId, tenantId, claim }: ArchiveName): Promise<void> {
       await chunks.deleteMany({ tenantId, exportId, claim: { $lt: claim } });
     },
 
-    async remove({ _id: exportId, tenantId, claim }) {
+    /** Takes away what this run has written. */
+    async remove({ _id: exportId, tenantId, claim }: ArchiveName): Promise<void> {
       await chunks.deleteMany({ tenantId, exportId, claim });
     },
 
-    async keepLatest({ tenantId, mode = 'live', scope }, now) {
+    /** Ends the time of archives of this job's space and scope, but of the latest ARCHIVES_KEPT. Safe to repeat. */
+    async keepLatest({ tenantId, mode = 'live', scope }: ComplianceJobRow, now: number): Promise<void> {
       const kept = {
         ...inSpace({ tenantId, mode }),
         kind: 'export' as const,

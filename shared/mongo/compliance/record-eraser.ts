@@ -16,12 +16,7 @@ import { entitiesIn, ERASE_AT_ONCE } from './erase-pages.ts';
  * Puts pseudonyms in the place of entities where rows have to stay: money, sums and the audit log. Each call can be
  * repeated and returns how many rows it has changed.
  */
-export interface RecordEraser {
-  ledger(subject: ComplianceSubject): Promise<DeletionReport>;
-  usage(subject: ComplianceSubject): Promise<DeletionReport>;
-  /** The one change that a line of the audit log ever sees (docs/decisions/0014-retention-and-erasure.md). */
-  audit(subject: ComplianceSubject): Promise<DeletionReport>;
-}
+export type RecordEraser = ReturnType<typeof createRecordEraser>;
 
 // Object.keys forgets that the names are those of the record.
 const WIDTHS = Object.keys(BUCKET_MS) as BucketWidth[];
@@ -43,7 +38,7 @@ function toMove(row: UsageRollUpRow, pseudonym: string) {
   };
 }
 
-export function createRecordEraser(connection: Connection, names: Pseudonyms): RecordEraser {
+export function createRecordEraser(connection: Connection, names: Pseudonyms) {
   const ledger = ledgerModel(connection);
   const usageRollUps = usageRollUpModel(connection);
   const audit = auditModel(connection);
@@ -108,20 +103,21 @@ export function createRecordEraser(connection: Connection, names: Pseudonyms): R
   }
 
   return {
-    async ledger(subject) {
+    async ledger(subject: ComplianceSubject): Promise<DeletionReport> {
       let found = 0;
       for await (const entityId of entitiesOf(ledger, subject)) found += await hideInLedger(subject, entityId);
       return { ledger_lines: found };
     },
 
-    async usage(subject) {
+    async usage(subject: ComplianceSubject): Promise<DeletionReport> {
       let found = 0;
       for await (const entityId of entitiesOf(usageRollUps, subject, { width: '1d' }))
         found += await hideInUsage(subject, entityId);
       return { usage_rollups: found };
     },
 
-    async audit(subject) {
+    /** The one change that a line of the audit log ever sees (docs/decisions/0014-retention-and-erasure.md). */
+    async audit(subject: ComplianceSubject): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       let found = 0;
       for await (const row of audit

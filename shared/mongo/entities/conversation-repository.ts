@@ -190,27 +190,7 @@ interface SaveTurnOptions {
 }
 
 /** Every call takes the space first and puts it into its filter. Plain objects only: no document leaves this file. */
-export interface ConversationRepository {
-  /** Undefined: the entity is unknown. */
-  find(space: Space, entityId: string): Promise<StoredEntity | undefined>;
-  /** Throws `conflict` if the space may have no further entity. */
-  assertRoom(space: Space): Promise<void>;
-  /**
-   * One atomic update: a turn written again for the same request replaces the first, and turns keep the order of
-   * acceptance. Nothing is stored of a request that was accepted before the entity or its history was deleted. Safe to
-   * repeat.
-   */
-  saveTurn(space: Space, entityId: string, turn: Turn, options: SaveTurnOptions): Promise<void>;
-  /** Deletes what this delivery or an earlier one has stored of a request; what a later one has stored stays. Safe to repeat. */
-  deleteTurn(space: Space, entityId: string, turn: Pick<Turn, 'requestId' | 'claimedAt'>): Promise<void>;
-  /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */
-  takeBack(
-    space: Space,
-    entityId: string,
-    turn: Pick<Turn, 'requestId' | 'claimedAt'>,
-    options: Pick<SaveTurnOptions, 'now'>,
-  ): Promise<void>;
-}
+export type ConversationRepository = ReturnType<typeof createConversationRepository>;
 
 function toStored(turn: Turn): StoredMessage[] {
   const { requestId, seq, claimedAt } = turn;
@@ -242,7 +222,7 @@ function replaceTurn(turn: Turn) {
   return { $slice: [ordered, -HISTORY_MESSAGES_MAX] };
 }
 
-export function createConversationRepository(connection: Connection): ConversationRepository {
+export function createConversationRepository(connection: Connection) {
   const entities = entityModel(connection);
   // Two calls that each turn makes, with filters of this file alone: mongoose's casting takes a third of their time.
   const rows = connection.collection<EntityRow>(entities.collection.collectionName);
@@ -282,7 +262,8 @@ export function createConversationRepository(connection: Connection): Conversati
   }
 
   return {
-    async find(space, entityId) {
+    /** Undefined: the entity is unknown. */
+    async find(space: Space, entityId: string): Promise<StoredEntity | undefined> {
       const row = await read(space, entityId);
       if (row === undefined || row.deletedAt !== undefined) return undefined;
       return {
@@ -293,9 +274,15 @@ export function createConversationRepository(connection: Connection): Conversati
       };
     },
 
+    /** Throws `conflict` if the space may have no further entity. */
     assertRoom: room.assertFree,
 
-    async saveTurn(space, entityId, turn, { create, now, rowId }) {
+    /**
+     * One atomic update: a turn written again for the same request replaces the first, and turns keep the order of
+     * acceptance. Nothing is stored of a request that was accepted before the entity or its history was deleted. Safe to
+     * repeat.
+     */
+    async saveTurn(space: Space, entityId: string, turn: Turn, { create, now, rowId }: SaveTurnOptions): Promise<void> {
       if (create) await make(space, entityId, turn.seq, now);
       const notBefore = { $not: { $gte: turn.seq } };
       const row = rowId === undefined ? {} : { _id: mongoose.Types.ObjectId.createFromHexString(rowId) };
@@ -308,9 +295,16 @@ export function createConversationRepository(connection: Connection): Conversati
       await entities.updateOne(welcome, update, { updatePipeline: true });
     },
 
+    /** Deletes what this delivery or an earlier one has stored of a request; what a later one has stored stays. Safe to repeat. */
     deleteTurn,
 
-    async takeBack(space, entityId, turn, { now }) {
+    /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */
+    async takeBack(
+      space: Space,
+      entityId: string,
+      turn: Pick<Turn, 'requestId' | 'claimedAt'>,
+      { now }: Pick<SaveTurnOptions, 'now'>,
+    ): Promise<void> {
       await deleteTurn(space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
       const { deletedCount } = await entities.deleteOne({

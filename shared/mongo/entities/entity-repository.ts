@@ -103,30 +103,7 @@ interface Moment {
  * A deleted entity leaves a tombstone for two days, longer than any request runs: what a request that was accepted
  * before the deletion wants to remember is refused (conversation-repository.ts). To everybody else it is not there.
  */
-export interface EntityRepository {
-  /** False: there is one already. */
-  insert(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean>;
-  /** The entity, if this run has created it. */
-  findCreated(space: Space, entityId: string, createdUnder: string): Promise<Entity | undefined>;
-  /** Gives the entity exactly these fields; its conversation stays. */
-  put(space: Space, entityId: string, fields: EntityFields, now: number): Promise<'created' | 'replaced'>;
-  find(space: Space, entityId: string): Promise<Entity | undefined>;
-  /** Undefined: unknown. */
-  update(space: Space, entityId: string, changes: EntityChanges): Promise<Entity | undefined>;
-  /** One row more than the limit; the cursor is an entity's own id. */
-  list(space: Space, query: ListQuery): Promise<Entity[]>;
-  /**
-   * Deletes the entity and its conversation; false: there was none, and none comes of a request in flight either. `mayCome`:
-   * whether a request that names it may be in flight; without one an unknown entity leaves no tombstone.
-   */
-  remove(space: Space, entityId: string, moment: Moment, mayCome: () => Promise<boolean>): Promise<boolean>;
-  /** The chosen part, oldest first, and nothing else is read of the texts; undefined: unknown. */
-  history(space: Space, entityId: string, choose: ChoosePart): Promise<StoredMessage[] | undefined>;
-  /** Place in the order of acceptance up to which requests store nothing any more; 0: nothing was deleted. */
-  forgottenSeq(space: Space, entityId: string): Promise<number>;
-  /** False: unknown. */
-  removeHistory(space: Space, entityId: string, moment: Pick<Moment, 'seq'>): Promise<boolean>;
-}
+export type EntityRepository = ReturnType<typeof createEntityRepository>;
 
 const TOMBSTONE_MS = 48 * 3_600_000;
 
@@ -147,7 +124,7 @@ function replaceFields(fields: EntityFields): { $set: EntityFields; $unset: Reco
   return { $set: fields, $unset: Object.fromEntries(absent) };
 }
 
-export function createEntityRepository(connection: Connection, most = ENTITIES_MAX): EntityRepository {
+export function createEntityRepository(connection: Connection, most = ENTITIES_MAX) {
   const entities = entityModel(connection);
   const room = createEntityRoom(connection, most);
 
@@ -226,15 +203,18 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
   }
 
   return {
+    /** False: there is one already. */
     insert,
     find,
 
-    async findCreated(space, entityId, createdUnder) {
+    /** The entity, if this run has created it. */
+    async findCreated(space: Space, entityId: string, createdUnder: string): Promise<Entity | undefined> {
       const filter = { ...inSpace(space), entityId, createdUnder, ...NOT_DELETED };
       return (await entities.findOne(filter, WITHOUT_MESSAGES).lean()) ?? undefined;
     },
 
-    async put(space, entityId, fields, now) {
+    /** Gives the entity exactly these fields; its conversation stays. */
+    async put(space: Space, entityId: string, fields: EntityFields, now: number): Promise<'created' | 'replaced'> {
       for (;;) {
         if ((await change(space, entityId, fields, () => replaceFields(fields))) !== undefined) return 'replaced';
         // Another call may make it in between: then there is one to replace.
@@ -242,15 +222,22 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
       }
     },
 
-    update: (space, entityId, changes) => change(space, entityId, changes, () => toFieldUpdate(changes)),
+    /** Undefined: unknown. */
+    update: (space: Space, entityId: string, changes: EntityChanges): Promise<Entity | undefined> =>
+      change(space, entityId, changes, () => toFieldUpdate(changes)),
 
-    list: (space, query) =>
+    /** One row more than the limit; the cursor is an entity's own id. */
+    list: (space: Space, query: ListQuery): Promise<Entity[]> =>
       listRows(entities, { ...inSpace(space), ...NOT_DELETED }, query, {
         cursor: 'entityId',
         projection: WITHOUT_MESSAGES,
       }),
 
-    async remove(space, entityId, moment, mayCome) {
+    /**
+     * Deletes the entity and its conversation; false: there was none, and none comes of a request in flight either. `mayCome`:
+     * whether a request that names it may be in flight; without one an unknown entity leaves no tombstone.
+     */
+    async remove(space: Space, entityId: string, moment: Moment, mayCome: () => Promise<boolean>): Promise<boolean> {
       try {
         return await remove(space, entityId, moment, mayCome);
       } catch (error) {
@@ -260,7 +247,8 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
       }
     },
 
-    async history(space, entityId, choose) {
+    /** The chosen part, oldest first, and nothing else is read of the texts; undefined: unknown. */
+    async history(space: Space, entityId: string, choose: ChoosePart): Promise<StoredMessage[] | undefined> {
       const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
       const ids = { $map: { input: '$messages', as: 'message', in: '$$message.requestId' } };
       const read = async (more: object) =>
@@ -277,12 +265,14 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
       return undefined;
     },
 
-    async forgottenSeq(space, entityId) {
+    /** Place in the order of acceptance up to which requests store nothing any more; 0: nothing was deleted. */
+    async forgottenSeq(space: Space, entityId: string): Promise<number> {
       const row = await entities.findOne({ ...inSpace(space), entityId }, { forgottenSeq: 1 }).lean();
       return row?.forgottenSeq ?? 0;
     },
 
-    async removeHistory(space, entityId, { seq }) {
+    /** False: unknown. */
+    async removeHistory(space: Space, entityId: string, { seq }: Pick<Moment, 'seq'>): Promise<boolean> {
       const { matchedCount } = await entities.updateOne(
         { ...inSpace(space), entityId, ...NOT_DELETED },
         { $set: { messages: [] }, $max: { forgottenSeq: seq } },

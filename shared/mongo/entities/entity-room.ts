@@ -40,12 +40,7 @@ export const ENTITIES_MAX: EntityAmount = { entities: 1_000_000, bytes: 1024 ** 
  * Bounds what a space may have of entities. A look comes before a write and the count after it, so calls at the same time
  * may pass the bound by what they bring, and a process that dies in between leaves its entity uncounted.
  */
-export interface EntityRoom {
-  /** Throws `conflict` if the space is full. */
-  assertFree(space: Space): Promise<void>;
-  /** Counts what has come; negative: what has gone. Failures are forgotten: what they would count is there already. */
-  note(space: Space, more: EntityAmount): Promise<void>;
-}
+export type EntityRoom = ReturnType<typeof createEntityRoom>;
 
 /** Of what an entity has besides its conversation. */
 export function bytesOf(row: CountedTexts): number {
@@ -53,12 +48,13 @@ export function bytesOf(row: CountedTexts): number {
   return Buffer.byteLength(entityId + subject + grade + name + metadataJson);
 }
 
-export function createEntityRoom(connection: Connection, most = ENTITIES_MAX): EntityRoom {
+export function createEntityRoom(connection: Connection, most = ENTITIES_MAX) {
   const counts = entityCountModel(connection);
   const idOf = ({ tenantId, mode }: Space) => `${tenantId} ${mode}`;
 
   return {
-    async assertFree(space) {
+    /** Throws `conflict` if the space is full. */
+    async assertFree(space: Space): Promise<void> {
       const row = await counts.findById(idOf(space)).lean();
       if (row === null || (row.entities < most.entities && row.bytes < most.bytes)) return;
       const what = row.entities < most.entities ? 'as much text of entities' : 'as many entities';
@@ -67,7 +63,8 @@ export function createEntityRoom(connection: Connection, most = ENTITIES_MAX): E
       });
     },
 
-    async note(space, { entities, bytes }) {
+    /** Counts what has come; negative: what has gone. Failures are forgotten: what they would count is there already. */
+    async note(space: Space, { entities, bytes }: EntityAmount): Promise<void> {
       const update = { $inc: { entities, bytes }, $setOnInsert: { tenantId: space.tenantId } };
       await counts.updateOne({ _id: idOf(space) }, update, { upsert: true }).catch(() => undefined);
     },

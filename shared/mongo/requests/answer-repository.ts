@@ -41,18 +41,7 @@ const answerSchema = new Schema<AnswerRow>(
 export const answerModel = collection<AnswerRow>('Answer', 'answers', answerSchema);
 
 /** Answers that are stored for longer than Redis has them. Every call that looks for one takes the space first. */
-export interface AnswerRepository {
-  /** Stores an answer, unless a later end of the same request is stored: it was run again meanwhile. Safe to repeat. */
-  store(answer: StoredAnswer): Promise<void>;
-  /** Undefined: unknown, or its time is over. `now`: milliseconds since the epoch. */
-  find(space: SearchedSpace, requestId: string, now: number): Promise<StoredAnswer | undefined>;
-  /** Which of these requests have an answer here, whether or not its time is over. */
-  among(requestIds: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Deletes the answer of a request that is run again, if it is the one of `finishedAt` (ms since the epoch). Safe to repeat. */
-  remove(space: Space, requestId: string, finishedAt: number): Promise<void>;
-  /** The answer under an Idempotency-Key, as `find`, while the key lives. `name`: the hash that stands for the key. */
-  findNamed(space: Space, name: string, now: number): Promise<StoredAnswer | undefined>;
-}
+export type AnswerRepository = ReturnType<typeof createAnswerRepository>;
 
 function toAnswer(row: AnswerRow): StoredAnswer {
   const {
@@ -78,12 +67,22 @@ function toAnswer(row: AnswerRow): StoredAnswer {
   };
 }
 
-export function createAnswerRepository(connection: Connection): AnswerRepository {
+export function createAnswerRepository(connection: Connection) {
   const answers = answerModel(connection);
   /** MongoDB deletes what has expired up to a minute late. */
   const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
   return {
-    async store({ requestId, tenantId, mode, entityId, idempotency, fields, entries, expiresAt }) {
+    /** Stores an answer, unless a later end of the same request is stored: it was run again meanwhile. Safe to repeat. */
+    async store({
+      requestId,
+      tenantId,
+      mode,
+      entityId,
+      idempotency,
+      fields,
+      entries,
+      expiresAt,
+    }: StoredAnswer): Promise<void> {
       const row = {
         ...spaceFields({ tenantId, mode }),
         fields,
@@ -107,21 +106,25 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
       }
     },
 
-    async find(space, requestId, now) {
+    /** Undefined: unknown, or its time is over. `now`: milliseconds since the epoch. */
+    async find(space: SearchedSpace, requestId: string, now: number): Promise<StoredAnswer | undefined> {
       const row = await answers.findOne({ ...inSpace(space), _id: requestId, ...alive(now) }).lean();
       return row === null ? undefined : toAnswer(row);
     },
 
-    async among(requestIds) {
+    /** Which of these requests have an answer here, whether or not its time is over. */
+    async among(requestIds: readonly string[]): Promise<ReadonlySet<string>> {
       const rows = await answers.find({ _id: { $in: [...requestIds] } }, { _id: 1 }).lean();
       return new Set(rows.map(({ _id }) => _id));
     },
 
-    async remove(space, requestId, finishedAt) {
+    /** Deletes the answer of a request that is run again, if it is the one of `finishedAt` (ms since the epoch). Safe to repeat. */
+    async remove(space: Space, requestId: string, finishedAt: number): Promise<void> {
       await answers.deleteOne({ ...inSpace(space), _id: requestId, 'fields.finishedAt': String(finishedAt) });
     },
 
-    async findNamed(space, name, now) {
+    /** The answer under an Idempotency-Key, as `find`, while the key lives. `name`: the hash that stands for the key. */
+    async findNamed(space: Space, name: string, now: number): Promise<StoredAnswer | undefined> {
       const isNamed = { idempotencyName: name, 'fields.acceptedAt': { $gt: String(now - STORED_ANSWER_MS) } };
       const row = await answers.findOne({ ...inSpace(space), ...isNamed, ...alive(now) }).lean();
       return row === null ? undefined : toAnswer(row);

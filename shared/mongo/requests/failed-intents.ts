@@ -37,33 +37,7 @@ export interface FailedFilter {
 /** The last request of a page. */
 type FailedPosition = Pick<FailedIntent, 'acceptedAt' | 'requestId'>;
 
-export interface FailedIntents {
-  /**
-   * Marks the intent of a request as failed, and keeps it until `keptUntil` at most. Does nothing if the request has been run
-   * again since the intent was read. Safe to repeat.
-   */
-  keepFailed(
-    intent: Pick<RequestIntent, 'requestId' | 'replays'>,
-    failure: { at: number; code: OutageCode; keptUntil?: number },
-  ): Promise<void>;
-  /** Failed requests in the order of acceptance, beginning behind `after`. */
-  list(
-    filter: FailedFilter,
-    page: { after: FailedPosition | undefined; limit: number },
-    now: number,
-  ): Promise<FailedIntent[]>;
-  /** Intents of requests with these ids that have not failed, as far as it is known. */
-  open(requestIds: readonly string[], now: number): Promise<RequestIntent[]>;
-  /** How many failed requests are meant. */
-  count(filter: FailedFilter, now: number): Promise<number>;
-  /**
-   * Takes a failed request to run it again, with this envelope: it is open, and recover-lost.ts sees to it that it runs. False:
-   * somebody else has taken it, or it is gone.
-   */
-  take(failed: FailedIntent, envelopeJson: string, now: number): Promise<boolean>;
-  /** Gives a request back that was taken and could not be accepted: it has failed, as before. */
-  giveBack(failed: FailedIntent): Promise<void>;
-}
+export type FailedIntents = ReturnType<typeof createFailedIntents>;
 
 /** By then whoever has taken a request has put it into line, or has died; the sweep voids what is not in line after 10 s. */
 const LOOK_MS = 5_000;
@@ -105,10 +79,17 @@ function isAfter({ acceptedAt, requestId }: FailedPosition) {
 }
 
 /** Requests that may be run again (docs/spec.md#replay). */
-export function createFailedIntents(connection: Connection): FailedIntents {
+export function createFailedIntents(connection: Connection) {
   const intents = requestIntentModel(connection);
   return {
-    async keepFailed(intent, { at, code, keptUntil }) {
+    /**
+     * Marks the intent of a request as failed, and keeps it until `keptUntil` at most. Does nothing if the request has been run
+     * again since the intent was read. Safe to repeat.
+     */
+    async keepFailed(
+      intent: Pick<RequestIntent, 'requestId' | 'replays'>,
+      { at, code, keptUntil }: { at: number; code: OutageCode; keptUntil?: number },
+    ): Promise<void> {
       await intents.updateOne(rowOfRun(intent), {
         $set: { failedAt: at, failedCode: code },
         $unset: { lookAt: 1 },
@@ -116,13 +97,19 @@ export function createFailedIntents(connection: Connection): FailedIntents {
       });
     },
 
-    async list(filter, { after, limit }, now) {
+    /** Failed requests in the order of acceptance, beginning behind `after`. */
+    async list(
+      filter: FailedFilter,
+      { after, limit }: { after: FailedPosition | undefined; limit: number },
+      now: number,
+    ): Promise<FailedIntent[]> {
       const query = after === undefined ? toQuery(filter, now) : { $and: [toQuery(filter, now), isAfter(after)] };
       const rows = await intents.find(query).sort({ acceptedAt: 1, _id: 1 }).limit(limit).lean();
       return rows.map(toFailed);
     },
 
-    async open(requestIds, now) {
+    /** Intents of requests with these ids that have not failed, as far as it is known. */
+    async open(requestIds: readonly string[], now: number): Promise<RequestIntent[]> {
       const rows = await intents
         .find({ _id: { $in: [...requestIds] }, failedAt: null, expiresAt: { $gt: new Date(now) } })
         .lean();
@@ -135,9 +122,14 @@ export function createFailedIntents(connection: Connection): FailedIntents {
       }));
     },
 
-    count: (filter, now) => intents.countDocuments(toQuery(filter, now)),
+    /** How many failed requests are meant. */
+    count: (filter: FailedFilter, now: number): Promise<number> => intents.countDocuments(toQuery(filter, now)),
 
-    async take({ requestId, failedAt }, envelopeJson, now) {
+    /**
+     * Takes a failed request to run it again, with this envelope: it is open, and recover-lost.ts sees to it that it runs. False:
+     * somebody else has taken it, or it is gone.
+     */
+    async take({ requestId, failedAt }: FailedIntent, envelopeJson: string, now: number): Promise<boolean> {
       const { modifiedCount } = await intents.updateOne(
         { _id: requestId, failedAt },
         {
@@ -149,7 +141,8 @@ export function createFailedIntents(connection: Connection): FailedIntents {
       return modifiedCount === 1;
     },
 
-    async giveBack({ requestId, envelopeJson, failedAt, code, replays, expiresAt }) {
+    /** Gives a request back that was taken and could not be accepted: it has failed, as before. */
+    async giveBack({ requestId, envelopeJson, failedAt, code, replays, expiresAt }: FailedIntent): Promise<void> {
       await intents.updateOne(
         { _id: requestId, failedAt: null },
         {

@@ -80,20 +80,7 @@ export type ClaimVerdict =
   | { kind: 'running' }
   | { kind: 'answered'; answer: IdempotentAnswer };
 
-export interface IdempotencyRepository {
-  /**
-   * Claims the key for a request. Of several requests at once exactly one gets `mine`, and may run. The others get
-   * `running`, the answer of the first, or `mismatch` if theirs is another request. Safe to repeat. `now`: milliseconds
-   * since the epoch.
-   */
-  claim(space: Space, claim: IdempotencyClaim, now: number): Promise<ClaimVerdict>;
-  /** Keeps the claim of a request that still runs; to be called more often than once a minute. */
-  renew(tenantId: string, claim: IdempotencyClaim, now: number): Promise<void>;
-  /** Stores the answer of the request that has claimed the key. Does nothing if another one has claimed it since. */
-  storeAnswer(tenantId: string, claim: IdempotencyClaim, answer: IdempotentAnswer): Promise<void>;
-  /** Gives the key back, because the request has changed nothing. If one before it may have, its `firstOwner` stays. */
-  release(tenantId: string, claim: IdempotencyClaim): Promise<void>;
-}
+export type IdempotencyRepository = ReturnType<typeof createIdempotencyRepository>;
 
 function isOver(row: IdempotencyRow, now: number): boolean {
   return row.expiresAt.getTime() <= now || (row.status === undefined && row.claimedAt + CLAIM_MS <= now);
@@ -105,7 +92,7 @@ function verdictOf(row: IdempotencyRow, { fingerprint }: IdempotencyClaim): Clai
   return { kind: 'answered', answer: { status: row.status, bodyJson: row.bodyJson ?? '', location: row.location } };
 }
 
-export function createIdempotencyRepository(connection: Connection): IdempotencyRepository {
+export function createIdempotencyRepository(connection: Connection) {
   const idempotency = idempotencyModel(connection);
 
   async function insert(row: IdempotencyRow): Promise<boolean> {
@@ -132,7 +119,12 @@ export function createIdempotencyRepository(connection: Connection): Idempotency
   }
 
   return {
-    async claim(space, claim, now) {
+    /**
+     * Claims the key for a request. Of several requests at once exactly one gets `mine`, and may run. The others get
+     * `running`, the answer of the first, or `mismatch` if theirs is another request. Safe to repeat. `now`: milliseconds
+     * since the epoch.
+     */
+    async claim(space: Space, claim: IdempotencyClaim, now: number): Promise<ClaimVerdict> {
       const { tenantId } = space;
       const { name: _id, fingerprint, owner } = claim;
       const expiresAt = new Date(now + KEPT_MS);
@@ -152,12 +144,18 @@ export function createIdempotencyRepository(connection: Connection): Idempotency
       }
     },
 
-    async renew(tenantId, { name, owner }, now) {
+    /** Keeps the claim of a request that still runs; to be called more often than once a minute. */
+    async renew(tenantId: string, { name, owner }: IdempotencyClaim, now: number): Promise<void> {
       const running = { _id: name, tenantId, owner, status: { $exists: false } };
       await idempotency.updateOne(running, { $set: { claimedAt: now } });
     },
 
-    async storeAnswer(tenantId, { name, owner }, { status, bodyJson, location, entityId }) {
+    /** Stores the answer of the request that has claimed the key. Does nothing if another one has claimed it since. */
+    async storeAnswer(
+      tenantId: string,
+      { name, owner }: IdempotencyClaim,
+      { status, bodyJson, location, entityId }: IdempotentAnswer,
+    ): Promise<void> {
       const answer = {
         status,
         bodyJson,
@@ -167,7 +165,8 @@ export function createIdempotencyRepository(connection: Connection): Idempotency
       await idempotency.updateOne({ _id: name, tenantId, owner }, { $set: answer });
     },
 
-    async release(tenantId, { name, owner }) {
+    /** Gives the key back, because the request has changed nothing. If one before it may have, its `firstOwner` stays. */
+    async release(tenantId: string, { name, owner }: IdempotencyClaim): Promise<void> {
       const { deletedCount } = await idempotency.deleteOne({ _id: name, tenantId, owner, firstOwner: owner });
       if (deletedCount === 0) await idempotency.updateOne({ _id: name, tenantId, owner }, { $set: { claimedAt: 0 } });
     },

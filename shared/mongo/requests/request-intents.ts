@@ -123,25 +123,7 @@ export interface DueIntent {
  * Requests that were accepted asynchronously or under an Idempotency-Key, from acceptance to their end. Those that fail
  * in an outage stay for the rest of their day: failed-intents.ts.
  */
-export interface RequestIntents {
-  /**
-   * Stores the intent of a request. Safe to repeat. The largest body that a chat route takes has 10 MB, and a document may
-   * have 16.
-   */
-  keep(shard: number, envelope: RequestEnvelope, now: number): Promise<void>;
-  /** The intent of a request that has not failed. Undefined: there is none, or its time is over. */
-  find(space: SearchedSpace, requestId: string, now: number): Promise<RequestIntent | undefined>;
-  /** The latest intent under an Idempotency-Key, as `find`. `name`: the hash that stands for the key. */
-  findNamed(space: Space, name: string, now: number): Promise<RequestIntent | undefined>;
-  /** Requests of a shard that recover-lost.ts has to look after, the longest due first, at most `limit`. */
-  due(shard: number, now: number, limit: number): Promise<DueIntent[]>;
-  /** Makes requests due again at `lookAt`, except those that have failed meanwhile. Safe to repeat. */
-  postpone(requestIds: readonly string[], lookAt: number): Promise<void>;
-  /** Deletes intents. Safe to repeat. */
-  forget(requestIds: readonly string[]): Promise<void>;
-  /** Deletes the intent of a request that has ended, unless the request has been run again since the intent was read. */
-  forgetRun(intent: Pick<RequestIntent, 'requestId' | 'replays'>): Promise<void>;
-}
+export type RequestIntents = ReturnType<typeof createRequestIntents>;
 
 /** An intent expires with the answer of its request; MongoDB deletes what has expired up to a minute late. */
 function toIntent(row: RequestIntentRow | null, now: number): RequestIntent | undefined {
@@ -158,14 +140,18 @@ export function rowOfRun({ requestId, replays }: Pick<RequestIntent, 'requestId'
   return { _id: requestId, ...OPEN, replays: replays === 0 ? { $in: [null, 0] } : replays };
 }
 
-export function createRequestIntents(connection: Connection): RequestIntents {
+export function createRequestIntents(connection: Connection) {
   const intents = requestIntentModel(connection);
   const insert = groupWrites<RequestIntentRow>(
     (rows) => insertOnce(intents.insertMany([...rows], { ordered: false, lean: true })),
     ROWS_MAX,
   );
   return {
-    async keep(shard, envelope, now) {
+    /**
+     * Stores the intent of a request. Safe to repeat. The largest body that a chat route takes has 10 MB, and a document may
+     * have 16.
+     */
+    async keep(shard: number, envelope: RequestEnvelope, now: number): Promise<void> {
       const { requestId, acceptedAt, kept, request } = envelope;
       const envelopeJson = JSON.stringify(envelope);
       const name = kept?.idempotency?.name;
@@ -184,10 +170,12 @@ export function createRequestIntents(connection: Connection): RequestIntents {
       await insert(row);
     },
 
-    find: async (space, requestId, now) =>
+    /** The intent of a request that has not failed. Undefined: there is none, or its time is over. */
+    find: async (space: SearchedSpace, requestId: string, now: number): Promise<RequestIntent | undefined> =>
       toIntent(await intents.findOne({ ...inSpace(space), _id: requestId, ...OPEN }).lean(), now),
 
-    async findNamed(space, name, now) {
+    /** The latest intent under an Idempotency-Key, as `find`. `name`: the hash that stands for the key. */
+    async findNamed(space: Space, name: string, now: number): Promise<RequestIntent | undefined> {
       const row = await intents
         .findOne({ ...inSpace(space), idempotencyName: name, ...OPEN })
         .sort({ acceptedAt: -1 })
@@ -195,22 +183,26 @@ export function createRequestIntents(connection: Connection): RequestIntents {
       return toIntent(row, now);
     },
 
-    async due(shard, now, limit) {
+    /** Requests of a shard that recover-lost.ts has to look after, the longest due first, at most `limit`. */
+    async due(shard: number, now: number, limit: number): Promise<DueIntent[]> {
       const due = intents.find({ shard, lookAt: { $lte: now } }, { tenantId: 1, isRedisOnly: 1 });
       const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
       return rows.map(({ _id: requestId, tenantId, isRedisOnly = false }) => ({ requestId, tenantId, isRedisOnly }));
     },
 
-    async postpone(requestIds, lookAt) {
+    /** Makes requests due again at `lookAt`, except those that have failed meanwhile. Safe to repeat. */
+    async postpone(requestIds: readonly string[], lookAt: number): Promise<void> {
       if (requestIds.length > 0)
         await intents.updateMany({ _id: { $in: [...requestIds] }, ...OPEN }, { $set: { lookAt } });
     },
 
-    async forget(requestIds) {
+    /** Deletes intents. Safe to repeat. */
+    async forget(requestIds: readonly string[]): Promise<void> {
       if (requestIds.length > 0) await intents.deleteMany({ _id: { $in: [...requestIds] } });
     },
 
-    async forgetRun(intent) {
+    /** Deletes the intent of a request that has ended, unless the request has been run again since the intent was read. */
+    async forgetRun(intent: Pick<RequestIntent, 'requestId' | 'replays'>): Promise<void> {
       await intents.deleteOne(rowOfRun(intent));
     },
   };

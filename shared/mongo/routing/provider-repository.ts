@@ -61,16 +61,7 @@ export interface ProviderSettings extends Omit<
   apiKey?: string | null | undefined;
 }
 
-export interface ProviderRepository {
-  find(name: string): Promise<ProviderRow | undefined>;
-  /** Every provider, by name. */
-  all(): Promise<ProviderRow[]>;
-  /**
-   * Creates the provider or replaces all of it but the credential that is not given anew. Throws `invalid_request` where
-   * that credential would go to another server than it was given for.
-   */
-  put(name: string, settings: ProviderSettings, now: number): Promise<{ created: boolean; provider: ProviderRow }>;
-}
+export type ProviderRepository = ReturnType<typeof createProviderRepository>;
 
 const originOf = (url: string) => URL.parse(url)?.origin ?? url;
 
@@ -85,7 +76,7 @@ function assertKeyStays(before: ProviderRow, { kind, baseUrl, apiKey }: Provider
   );
 }
 
-export function createProviderRepository(connection: Connection, cipher: CredentialCipher): ProviderRepository {
+export function createProviderRepository(connection: Connection, cipher: CredentialCipher) {
   const providers = providerModel(connection);
 
   /**
@@ -121,13 +112,22 @@ export function createProviderRepository(connection: Connection, cipher: Credent
   }
 
   return {
-    async find(name) {
+    async find(name: string): Promise<ProviderRow | undefined> {
       return (await providers.findById(name).lean()) ?? undefined;
     },
 
-    all: () => providers.find().sort({ _id: 1 }).lean(),
+    /** Every provider, by name. */
+    all: (): Promise<ProviderRow[]> => providers.find().sort({ _id: 1 }).lean(),
 
-    async put(name, settings, now) {
+    /**
+     * Creates the provider or replaces all of it but the credential that is not given anew. Throws `invalid_request` where
+     * that credential would go to another server than it was given for.
+     */
+    async put(
+      name: string,
+      settings: ProviderSettings,
+      now: number,
+    ): Promise<{ created: boolean; provider: ProviderRow }> {
       for (;;) {
         const before = (await providers.findById(name).lean()) ?? undefined;
         if (before !== undefined) assertKeyStays(before, settings);

@@ -16,10 +16,7 @@ interface RoutingCacheTimes {
 const TIMES: RoutingCacheTimes = { lookMs: 500, readMs: 4_500 };
 
 /** The routing table, but for marked changes of the last half second; the last one read while MongoDB is away. */
-export interface RoutingCache {
-  current(): RoutingTable;
-  stop(): void;
-}
+export type RoutingCache = Awaited<ReturnType<typeof createRoutingCache>>;
 
 export interface RoutingCacheDeps {
   repository: RoutingRepository;
@@ -30,7 +27,7 @@ export interface RoutingCacheDeps {
 }
 
 /** Rejects where the table cannot be read for the first time. */
-export async function createRoutingCache(deps: RoutingCacheDeps): Promise<RoutingCache> {
+export async function createRoutingCache(deps: RoutingCacheDeps) {
   const { repository, readMark, log, times = TIMES } = deps;
   let reported: ReadonlySet<string> = new Set();
   /** The mark under which the table was read, until it is read anew; undefined: nothing is known of it. */
@@ -96,8 +93,8 @@ export async function createRoutingCache(deps: RoutingCacheDeps): Promise<Routin
 
   schedule();
   return {
-    current: () => table,
-    stop() {
+    current: (): RoutingTable => table,
+    stop(): void {
       stopped = true;
       clearTimeout(timer);
     },

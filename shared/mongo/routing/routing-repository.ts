@@ -7,9 +7,7 @@ import type { ProviderRow } from './provider-repository.ts';
 import { tierModel } from './tier-repository.ts';
 import type { TierRow } from './tier-repository.ts';
 
-export interface RoutingRepository {
-  load(): Promise<RoutingTable>;
-}
+export type RoutingRepository = ReturnType<typeof createRoutingRepository>;
 
 function toProvider(row: ProviderRow, cipher: CredentialCipher): Provider {
   return {
@@ -43,11 +41,11 @@ function toTier(row: TierRow): TierConfig {
   };
 }
 
-export function createRoutingRepository(connection: Connection, cipher: CredentialCipher): RoutingRepository {
+export function createRoutingRepository(connection: Connection, cipher: CredentialCipher) {
   const tierRows = tierModel(connection);
   const providerRows = providerModel(connection);
   return {
-    async load() {
+    async load(): Promise<RoutingTable> {
       const [tiers, providers] = await Promise.all([tierRows.find().lean(), providerRows.find().lean()]);
       const table = { providers: new Map<string, Provider>(), unreadable: new Map<string, unknown>() };
       for (const row of providers) {

@@ -63,22 +63,9 @@ export type TierContent = Pick<TierRow, 'promptRateMicro' | 'completionRateMicro
 /** How often a version is drawn anew when another writer took the same number. */
 const ATTEMPTS_MAX = 20;
 
-export interface TierRepository {
-  /** Undefined: never set. */
-  current(tier: Tier): Promise<TierRow | undefined>;
-  /**
-   * Makes the next version the current one and keeps it for rollback, both or neither. Undefined: one of its providers is
-   * not there; also where somebody deletes it at the same time.
-   */
-  put(tier: Tier, content: TierContent, now: number): Promise<TierRow | undefined>;
-  /** One row more than the limit, by version. */
-  versions(tier: Tier, query: ListQuery): Promise<TierVersionRow[]>;
-  version(tier: Tier, version: number): Promise<TierVersionRow | undefined>;
-  /** Deletes a provider, unless tiers send requests to it: those are returned. */
-  removeProvider(provider: string): Promise<{ isRemoved: boolean; users: Tier[] }>;
-}
+export type TierRepository = ReturnType<typeof createTierRepository>;
 
-export function createTierRepository(connection: Connection): TierRepository {
+export function createTierRepository(connection: Connection) {
   const tiers = tierModel(connection);
   const tierVersions = tierVersionModel(connection);
   const providers = providerModel(connection);
@@ -108,11 +95,16 @@ export function createTierRepository(connection: Connection): TierRepository {
   }
 
   return {
-    async current(tier) {
+    /** Undefined: never set. */
+    async current(tier: Tier): Promise<TierRow | undefined> {
       return (await tiers.findById(tier).lean()) ?? undefined;
     },
 
-    async put(tier, content, now) {
+    /**
+     * Makes the next version the current one and keeps it for rollback, both or neither. Undefined: one of its providers is
+     * not there; also where somebody deletes it at the same time.
+     */
+    async put(tier: Tier, content: TierContent, now: number): Promise<TierRow | undefined> {
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
         const put = await putNext(tier, content, now).catch((error: unknown) => {
           if (!isDuplicateKey(error)) throw error;
@@ -124,7 +116,8 @@ export function createTierRepository(connection: Connection): TierRepository {
       throw new Error(`Tier ${tier}: ${ATTEMPTS_MAX} other writers were first`);
     },
 
-    async versions(tier, { limit, after, order }) {
+    /** One row more than the limit, by version. */
+    async versions(tier: Tier, { limit, after, order }: ListQuery): Promise<TierVersionRow[]> {
       const direction = order === 'asc' ? 1 : -1;
       const cursor = after === undefined ? undefined : await tierVersions.findOne({ _id: after, tier }).lean();
       if (cursor === null) throw unknownCursor();
@@ -136,11 +129,12 @@ export function createTierRepository(connection: Connection): TierRepository {
         .lean();
     },
 
-    async version(tier, version) {
+    async version(tier: Tier, version: number): Promise<TierVersionRow | undefined> {
       return (await tierVersions.findOne({ tier, version }).lean()) ?? undefined;
     },
 
-    removeProvider: (provider) =>
+    /** Deletes a provider, unless tiers send requests to it: those are returned. */
+    removeProvider: (provider: string): Promise<{ isRemoved: boolean; users: Tier[] }> =>
       connection.transaction(async (session) => {
         const rows = await tiers.find({ 'targets.provider': provider }, { _id: 1 }, { session }).lean();
         const users = rows.map((row) => row._id);

@@ -43,17 +43,13 @@ export const auditModel = collection<AuditRow>('Audit', 'audit_log', auditSchema
 export type AuditEntry = Omit<AuditRow, '_id'> & Partial<Pick<AuditRow, '_id'>>;
 
 /** Append-only: there is no way to change or delete a line. */
-export interface AuditRepository {
-  /** An entry with an id of its own is written once. */
-  append(entry: AuditEntry): Promise<void>;
-  /** One row more than the limit. */
-  list(space: SearchedSpace, query: ListQuery): Promise<AuditRow[]>;
-}
+export type AuditRepository = ReturnType<typeof createAuditRepository>;
 
-export function createAuditRepository(connection: Connection): AuditRepository {
+export function createAuditRepository(connection: Connection) {
   const audit = auditModel(connection);
   return {
-    async append(entry) {
+    /** An entry with an id of its own is written once. */
+    async append(entry: AuditEntry): Promise<void> {
       try {
         await audit.create({ _id: newId('aud'), ...entry });
       } catch (error) {
@@ -61,7 +57,8 @@ export function createAuditRepository(connection: Connection): AuditRepository {
       }
     },
 
-    list: (space, query) => listRows(audit, inSpace(space), query),
+    /** One row more than the limit. */
+    list: (space: SearchedSpace, query: ListQuery): Promise<AuditRow[]> => listRows(audit, inSpace(space), query),
   };
 }
 

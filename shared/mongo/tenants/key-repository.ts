@@ -81,30 +81,7 @@ export const ACTIVE_KEYS_MAX = 100;
  */
 export const KEYS_MADE_PER_MINUTE = 2 * ACTIVE_KEYS_MAX;
 
-export interface KeyRepository {
-  /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
-  insert(row: KeyRow, now: number): Promise<void>;
-  find(space: SearchedSpace, keyId: string): Promise<KeyRow | undefined>;
-  /** Of all a tenant's keys, revoked ones included. */
-  ids(tenantId: string): Promise<string[]>;
-  /** The names of their flags in Redis. */
-  flags(tenantId: string): Promise<string[]>;
-  /** One row more than the limit. */
-  list(space: SearchedSpace, query: ListQuery): Promise<KeyRow[]>;
-  /**
-   * Changes a key in turn with every other change of the tenant's keys: `decide` sees the key as it is and returns what
-   * to change, or throws; it may be called more than once. Undefined: the tenant has no such key.
-   * Throws `conflict` when it would be the 101st active key.
-   */
-  change(
-    tenantId: string,
-    keyId: string,
-    now: number,
-    decide: (key: KeyRow) => KeyChanges,
-  ): Promise<KeyRow | undefined>;
-  /** Safe to repeat. Undefined: the tenant has no such key. */
-  revoke(tenantId: string, keyId: string): Promise<KeyRow | undefined>;
-}
+export type KeyRepository = ReturnType<typeof createKeyRepository>;
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type KeyChanges = {
@@ -128,7 +105,7 @@ export function isActiveKey({ status, expiresAt }: Pick<KeyRow, 'status' | 'expi
   return status === 'active' && (expiresAt ?? Infinity) > now;
 }
 
-export function createKeyRepository(connection: Connection): KeyRepository {
+export function createKeyRepository(connection: Connection) {
   const keys = keyModel(connection);
   const tenants = tenantModel(connection);
 
@@ -152,7 +129,8 @@ export function createKeyRepository(connection: Connection): KeyRepository {
   }
 
   return {
-    async insert(row, now) {
+    /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
+    async insert(row: KeyRow, now: number): Promise<void> {
       await connection.transaction(async (session) => {
         await takeTurn(row.tenantId, session);
         await assertRoom(row.tenantId, session, now);
@@ -160,7 +138,17 @@ export function createKeyRepository(connection: Connection): KeyRepository {
       });
     },
 
-    async change(tenantId, keyId, now, decide) {
+    /**
+     * Changes a key in turn with every other change of the tenant's keys: `decide` sees the key as it is and returns what
+     * to change, or throws; it may be called more than once. Undefined: the tenant has no such key.
+     * Throws `conflict` when it would be the 101st active key.
+     */
+    async change(
+      tenantId: string,
+      keyId: string,
+      now: number,
+      decide: (key: KeyRow) => KeyChanges,
+    ): Promise<KeyRow | undefined> {
       return connection.transaction(async (session) => {
         await takeTurn(tenantId, session);
         const key = await keys.findOne({ _id: keyId, tenantId }, undefined, { session }).lean();
@@ -173,23 +161,27 @@ export function createKeyRepository(connection: Connection): KeyRepository {
       });
     },
 
-    async find(space, keyId) {
+    async find(space: SearchedSpace, keyId: string): Promise<KeyRow | undefined> {
       return (await keys.findOne({ _id: keyId, ...inSpace(space) }).lean()) ?? undefined;
     },
 
-    async ids(tenantId) {
+    /** Of all a tenant's keys, revoked ones included. */
+    async ids(tenantId: string): Promise<string[]> {
       const rows = await keys.find({ tenantId }, { _id: 1 }).lean();
       return rows.map(({ _id }) => _id);
     },
 
-    async flags(tenantId) {
+    /** The names of their flags in Redis. */
+    async flags(tenantId: string): Promise<string[]> {
       const rows = await keys.find({ tenantId }, { revision: 1 }).lean();
       return rows.map(({ _id: keyId, revision = 0 }) => flagOf({ keyId, revision }));
     },
 
-    list: (space, query) => listRows(keys, inSpace(space), query),
+    /** One row more than the limit. */
+    list: (space: SearchedSpace, query: ListQuery): Promise<KeyRow[]> => listRows(keys, inSpace(space), query),
 
-    async revoke(tenantId, keyId) {
+    /** Safe to repeat. Undefined: the tenant has no such key. */
+    async revoke(tenantId: string, keyId: string): Promise<KeyRow | undefined> {
       await keys.updateOne({ _id: keyId, tenantId }, { $set: { status: 'revoked' } });
       return (await keys.findOne({ _id: keyId, tenantId }).lean()) ?? undefined;
     },
@@ -235,15 +227,13 @@ export async function createKey(
   return { key, value };
 }
 
-export interface ExpiringKeys {
-  /** A tenant's active keys that end after `from`, at `to` the latest. */
-  between(tenantId: string, from: number, to: number): Promise<(KeyRow & { expiresAt: number })[]>;
-}
+export type ExpiringKeys = ReturnType<typeof createExpiringKeys>;
 
-export function createExpiringKeys(connection: Connection): ExpiringKeys {
+export function createExpiringKeys(connection: Connection) {
   const keys = keyModel(connection);
   return {
-    async between(tenantId, from, to) {
+    /** A tenant's active keys that end after `from`, at `to` the latest. */
+    async between(tenantId: string, from: number, to: number): Promise<(KeyRow & { expiresAt: number })[]> {
       const rows = await keys.find({ tenantId, status: 'active', expiresAt: { $gt: from, $lte: to } }).lean();
       return rows.flatMap(({ expiresAt, ...key }) => (expiresAt === undefined ? [] : [{ ...key, expiresAt }]));
     },

@@ -7,14 +7,7 @@ import type { KeyRow } from './key-repository.ts';
 import { tenantModel } from './tenant-repository.ts';
 import type { TenantRow } from './tenant-repository.ts';
 
-export interface PrincipalRepository {
-  /** Undefined: no key has this hash. */
-  findByHash(hash: string): Promise<Principal | undefined>;
-  /** Whom a key stands for, whatever its values; undefined: there is no such key. */
-  findByKey(tenantId: string, keyId: string): Promise<Principal | undefined>;
-  /** Notes when keys were last used, in one write for many. */
-  touch(lastUsedAt: ReadonlyMap<string, number>): Promise<void>;
-}
+export type PrincipalRepository = ReturnType<typeof createPrincipalRepository>;
 
 function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
   const { tenantRpm: rpm, tenantTpm: tpm, maxInFlight: inFlight } = ceilingsOf(tenant);
@@ -48,7 +41,7 @@ function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
   };
 }
 
-export function createPrincipalRepository(connection: Connection): PrincipalRepository {
+export function createPrincipalRepository(connection: Connection) {
   const keys = keyModel(connection);
   const tenants = tenantModel(connection);
 
@@ -63,14 +56,16 @@ export function createPrincipalRepository(connection: Connection): PrincipalRepo
   }
 
   return {
-    async findByHash(hash) {
+    /** Undefined: no key has this hash. */
+    async findByHash(hash: string): Promise<Principal | undefined> {
       const key = await findKey(hash);
       if (key === undefined) return undefined;
       const tenant = await tenants.findById(key.tenantId).lean();
       return tenant === null ? undefined : toPrincipal(key, tenant);
     },
 
-    async findByKey(tenantId, keyId) {
+    /** Whom a key stands for, whatever its values; undefined: there is no such key. */
+    async findByKey(tenantId: string, keyId: string): Promise<Principal | undefined> {
       const [key, tenant] = await Promise.all([
         keys.findOne({ _id: keyId, tenantId }).lean(),
         tenants.findById(tenantId).lean(),
@@ -78,7 +73,8 @@ export function createPrincipalRepository(connection: Connection): PrincipalRepo
       return key === null || tenant === null ? undefined : toPrincipal(key, tenant);
     },
 
-    async touch(lastUsedAt) {
+    /** Notes when keys were last used, in one write for many. */
+    async touch(lastUsedAt: ReadonlyMap<string, number>): Promise<void> {
       const writes = [...lastUsedAt].map(([_id, time]) => ({
         updateOne: { filter: { _id }, update: { $max: { lastUsedAt: time } } },
       }));

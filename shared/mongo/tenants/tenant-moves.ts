@@ -20,21 +20,9 @@ interface OpenTasks {
  * Moves of tenants from shard to shard. The tenant's row decides: each change asks for the token of the move, so that of
  * two processes one gets its way, whatever they do in Redis (docs/decisions/0002-tenant-shards.md).
  */
-export interface TenantMoves {
-  openTasks(tenantId: string): Promise<OpenTasks>;
-  /** False: the tenant is not on `from`, or is moved already. */
-  begin(tenantId: string, move: TenantMove): Promise<boolean>;
-  /** False: the move is another process's. */
-  renew(tenantId: string, move: TenantMove, now: number): Promise<boolean>;
-  /** From then on the tenant is on `to`. False: the move is another process's. */
-  arrive(tenantId: string, move: TenantMove): Promise<boolean>;
-  /** What names the shard beside the tenant follows it. Safe to repeat. */
-  takeAlong(tenantId: string, move: TenantMove): Promise<void>;
-  /** Forgets the move, if the tenant is on `shard`. False: it is not, or the move is another process's. */
-  end(tenantId: string, move: TenantMove, shard: number): Promise<boolean>;
-}
+export type TenantMoves = ReturnType<typeof createTenantMoves>;
 
-export function createTenantMoves(connection: Connection): TenantMoves {
+export function createTenantMoves(connection: Connection) {
   const tenants = tenantModel(connection);
   const batches = batchModel(connection);
   const intents = requestIntentModel(connection);
@@ -42,7 +30,7 @@ export function createTenantMoves(connection: Connection): TenantMoves {
   const own = (tenantId: string, { token }: TenantMove) => ({ _id: tenantId, 'move.token': token });
 
   return {
-    async openTasks(tenantId) {
+    async openTasks(tenantId: string): Promise<OpenTasks> {
       const [open, kept, asked] = await Promise.all([
         batches.countDocuments({ tenantId, openShard: { $exists: true } }),
         // Those that have failed stay for a day, and are taken along.
@@ -52,7 +40,8 @@ export function createTenantMoves(connection: Connection): TenantMoves {
       return { batches: open, intents: kept, jobs: asked };
     },
 
-    async begin(tenantId, move) {
+    /** False: the tenant is not on `from`, or is moved already. */
+    async begin(tenantId: string, move: TenantMove): Promise<boolean> {
       const { matchedCount } = await tenants.updateOne(
         { _id: tenantId, shard: move.from, move: { $exists: false } },
         { $set: { move } },
@@ -60,23 +49,27 @@ export function createTenantMoves(connection: Connection): TenantMoves {
       return matchedCount === 1;
     },
 
-    async renew(tenantId, move, now) {
+    /** False: the move is another process's. */
+    async renew(tenantId: string, move: TenantMove, now: number): Promise<boolean> {
       const { matchedCount } = await tenants.updateOne(own(tenantId, move), { $set: { 'move.renewedAt': now } });
       return matchedCount === 1;
     },
 
-    async arrive(tenantId, move) {
+    /** From then on the tenant is on `to`. False: the move is another process's. */
+    async arrive(tenantId: string, move: TenantMove): Promise<boolean> {
       const { matchedCount } = await tenants.updateOne(own(tenantId, move), { $set: { shard: move.to } });
       return matchedCount === 1;
     },
 
-    async takeAlong(tenantId, { from, to }) {
+    /** What names the shard beside the tenant follows it. Safe to repeat. */
+    async takeAlong(tenantId: string, { from, to }: TenantMove): Promise<void> {
       await batches.updateMany({ tenantId, openShard: from }, { $set: { openShard: to } });
       await batches.updateMany({ tenantId, shard: from }, { $set: { shard: to } });
       await intents.updateMany({ tenantId, shard: from }, { $set: { shard: to } });
     },
 
-    async end(tenantId, move, shard) {
+    /** Forgets the move, if the tenant is on `shard`. False: it is not, or the move is another process's. */
+    async end(tenantId: string, move: TenantMove, shard: number): Promise<boolean> {
       const { matchedCount } = await tenants.updateOne({ ...own(tenantId, move), shard }, { $unset: { move: 1 } });
       return matchedCount === 1;
     },

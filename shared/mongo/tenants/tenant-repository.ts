@@ -99,37 +99,31 @@ export type TenantChanges = {
   [Name in keyof Settings]?: Settings[Name] | null | undefined;
 };
 
-export interface TenantRepository {
-  insert(row: TenantRow): Promise<void>;
-  find(tenantId: string): Promise<TenantRow | undefined>;
-  /** Those of the tenants that are on another shard than this one. */
-  elsewhere(shard: number, tenantIds: readonly string[]): Promise<Pick<TenantRow, '_id' | 'shard'>[]>;
-  /** One row more than the limit. */
-  list(query: ListQuery): Promise<TenantRow[]>;
-  /** Undefined: no such tenant. */
-  update(tenantId: string, changes: TenantChanges): Promise<TenantRow | undefined>;
-}
+export type TenantRepository = ReturnType<typeof createTenantRepository>;
 
 /** Settings for which null is a value, "no bound", and not the absence of one. */
 const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(['monthlyTokenBudget', 'tenantRpm', 'tenantTpm', 'maxInFlight']);
 
-export function createTenantRepository(connection: Connection): TenantRepository {
+export function createTenantRepository(connection: Connection) {
   const tenants = tenantModel(connection);
   return {
-    async insert(row) {
+    async insert(row: TenantRow): Promise<void> {
       await tenants.create(row);
     },
 
-    async find(tenantId) {
+    async find(tenantId: string): Promise<TenantRow | undefined> {
       return (await tenants.findById(tenantId).lean()) ?? undefined;
     },
 
-    elsewhere: (shard, tenantIds) =>
+    /** Those of the tenants that are on another shard than this one. */
+    elsewhere: (shard: number, tenantIds: readonly string[]): Promise<Pick<TenantRow, '_id' | 'shard'>[]> =>
       tenants.find({ _id: { $in: [...tenantIds] }, shard: { $ne: shard } }, { shard: 1 }).lean(),
 
-    list: (query) => listRows(tenants, {}, query),
+    /** One row more than the limit. */
+    list: (query: ListQuery): Promise<TenantRow[]> => listRows(tenants, {}, query),
 
-    async update(tenantId, changes) {
+    /** Undefined: no such tenant. */
+    async update(tenantId: string, changes: TenantChanges): Promise<TenantRow | undefined> {
       await tenants.updateOne({ _id: tenantId }, toFieldUpdate(changes, NULL_IS_A_VALUE));
       return (await tenants.findById(tenantId).lean()) ?? undefined;
     },
@@ -137,23 +131,20 @@ export function createTenantRepository(connection: Connection): TenantRepository
 }
 
 /** Which shards there are: those that new tenants are spread over, and those that have tenants. */
-export interface ShardDirectory {
-  list(): Promise<number[]>;
-  /** How many tenants each of the shards for new tenants has, by its number. */
-  tenantsByShard(): Promise<number[]>;
-}
+export type ShardDirectory = ReturnType<typeof createShardDirectory>;
 
 /** `shards`: how many new tenants are spread over. */
-export function createShardDirectory(connection: Connection, shards: number): ShardDirectory {
+export function createShardDirectory(connection: Connection, shards: number) {
   const tenants = tenantModel(connection);
   const fresh = Array.from({ length: shards }, (_, shard) => shard);
   return {
-    async list() {
+    async list(): Promise<number[]> {
       const used = await tenants.distinct('shard');
       return [...new Set([...fresh, ...used])].sort((a, b) => a - b);
     },
 
-    async tenantsByShard() {
+    /** How many tenants each of the shards for new tenants has, by its number. */
+    async tenantsByShard(): Promise<number[]> {
       const groups = await tenants.aggregate<{ _id: number; count: number }>([
         { $group: { _id: '$shard', count: { $sum: 1 } } },
       ]);

@@ -118,27 +118,7 @@ interface DueWebhook {
   webhookId: string;
 }
 
-export interface WebhookDeliveryRepository {
-  /** Rows that are stored already stay as they are, so it is safe to repeat. Events go first: every delivery has its event. */
-  insert(events: readonly WebhookEventRow[], deliveries: readonly WebhookDeliveryRow[]): Promise<void>;
-  find(tenantId: string, webhookId: string, deliveryId: string): Promise<WebhookDeliveryRow | undefined>;
-  findEvent(tenantId: string, eventId: string): Promise<WebhookEventRow | undefined>;
-  /** One row more than the limit. */
-  list(tenantId: string, webhookId: string, query: ListQuery): Promise<WebhookDeliveryRow[]>;
-  /**
-   * Claims the pending delivery of the webhook that has been due for longest, for `leaseMs`: if nobody records the attempt
-   * by then, another worker may claim it. Undefined: none is due.
-   */
-  claim(tenantId: string, webhookId: string, now: number, leaseMs: number): Promise<WebhookDeliveryRow | undefined>;
-  /** Stores the result of the attempt for which the delivery was claimed. False: it has been claimed again since. */
-  recordAttempt(delivery: WebhookDeliveryRow, result: AttemptResult): Promise<boolean>;
-  /** Makes the delivery due at once, with all its attempts before it. False: an attempt is under way. */
-  restart(delivery: WebhookDeliveryRow, now: number): Promise<boolean>;
-  /** Fails the pending deliveries of a webhook that is disabled or gone. Safe to repeat. */
-  failPending(tenantId: string, webhookId: string): Promise<void>;
-  /** Webhooks of all tenants that have a delivery due, the longest due first, at most `limit`. */
-  due(now: number, limit: number): Promise<DueWebhook[]>;
-}
+export type WebhookDeliveryRepository = ReturnType<typeof createWebhookDeliveryRepository>;
 
 /** A delivery can be restarted without end, so its list of attempts is bounded. */
 export const ATTEMPTS_KEPT = 50;
@@ -150,27 +130,39 @@ function upsertsOf<Row extends { _id: string }>(rows: readonly Row[]) {
   }));
 }
 
-export function createWebhookDeliveryRepository(connection: Connection): WebhookDeliveryRepository {
+export function createWebhookDeliveryRepository(connection: Connection) {
   const events = webhookEventModel(connection);
   const deliveries = webhookDeliveryModel(connection);
 
   return {
-    async insert(newEvents, newDeliveries) {
+    /** Rows that are stored already stay as they are, so it is safe to repeat. Events go first: every delivery has its event. */
+    async insert(newEvents: readonly WebhookEventRow[], newDeliveries: readonly WebhookDeliveryRow[]): Promise<void> {
       await insertOnce(events.bulkWrite(upsertsOf(newEvents), { ordered: false }));
       await insertOnce(deliveries.bulkWrite(upsertsOf(newDeliveries), { ordered: false }));
     },
 
-    async find(tenantId, webhookId, deliveryId) {
+    async find(tenantId: string, webhookId: string, deliveryId: string): Promise<WebhookDeliveryRow | undefined> {
       return (await deliveries.findOne({ _id: deliveryId, tenantId, webhookId }).lean()) ?? undefined;
     },
 
-    async findEvent(tenantId, eventId) {
+    async findEvent(tenantId: string, eventId: string): Promise<WebhookEventRow | undefined> {
       return (await events.findOne({ _id: eventId, tenantId }).lean()) ?? undefined;
     },
 
-    list: (tenantId, webhookId, query) => listRows(deliveries, { tenantId, webhookId }, query),
+    /** One row more than the limit. */
+    list: (tenantId: string, webhookId: string, query: ListQuery): Promise<WebhookDeliveryRow[]> =>
+      listRows(deliveries, { tenantId, webhookId }, query),
 
-    async claim(tenantId, webhookId, now, leaseMs) {
+    /**
+     * Claims the pending delivery of the webhook that has been due for longest, for `leaseMs`: if nobody records the attempt
+     * by then, another worker may claim it. Undefined: none is due.
+     */
+    async claim(
+      tenantId: string,
+      webhookId: string,
+      now: number,
+      leaseMs: number,
+    ): Promise<WebhookDeliveryRow | undefined> {
       const until = now + leaseMs;
       const taken = await deliveries
         .findOneAndUpdate(
@@ -182,7 +174,11 @@ export function createWebhookDeliveryRepository(connection: Connection): Webhook
       return taken ?? undefined;
     },
 
-    async recordAttempt({ _id, tenantId, claim }, { attempt, status, nextAttemptAt }) {
+    /** Stores the result of the attempt for which the delivery was claimed. False: it has been claimed again since. */
+    async recordAttempt(
+      { _id, tenantId, claim }: WebhookDeliveryRow,
+      { attempt, status, nextAttemptAt }: AttemptResult,
+    ): Promise<boolean> {
       const { matchedCount } = await deliveries.updateOne(
         { _id, tenantId, claim },
         {
@@ -195,7 +191,8 @@ export function createWebhookDeliveryRepository(connection: Connection): Webhook
       return matchedCount === 1;
     },
 
-    async restart({ _id, tenantId, webhookId, claim }, now) {
+    /** Makes the delivery due at once, with all its attempts before it. False: an attempt is under way. */
+    async restart({ _id, tenantId, webhookId, claim }: WebhookDeliveryRow, now: number): Promise<boolean> {
       const { matchedCount } = await deliveries.updateOne(
         {
           _id,
@@ -209,14 +206,16 @@ export function createWebhookDeliveryRepository(connection: Connection): Webhook
       return matchedCount === 1;
     },
 
-    async failPending(tenantId, webhookId) {
+    /** Fails the pending deliveries of a webhook that is disabled or gone. Safe to repeat. */
+    async failPending(tenantId: string, webhookId: string): Promise<void> {
       await deliveries.updateMany(
         { tenantId, webhookId, status: 'pending' },
         { $set: { status: 'failed' }, $unset: { nextAttemptAt: 1, claimedUntil: 1 }, $inc: { claim: 1 } },
       );
     },
 
-    async due(now, limit) {
+    /** Webhooks of all tenants that have a delivery due, the longest due first, at most `limit`. */
+    async due(now: number, limit: number): Promise<DueWebhook[]> {
       const found = await deliveries.aggregate<{ _id: string; tenantId: string }>([
         { $match: { status: 'pending', nextAttemptAt: { $lte: now } } },
         { $group: { _id: '$webhookId', tenantId: { $first: '$tenantId' }, since: { $min: '$nextAttemptAt' } } },

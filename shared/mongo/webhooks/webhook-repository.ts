@@ -83,27 +83,9 @@ export interface Subscriber {
   mode: KeyMode;
 }
 
-export interface WebhookRepository {
-  /** Throws `conflict` when the tenant has 20 of this mode; exact under concurrent calls. */
-  insert(row: WebhookRow): Promise<void>;
-  find(space: SearchedSpace, webhookId: string): Promise<WebhookRow | undefined>;
-  /** One row more than the limit. */
-  list(space: Space, query: ListQuery): Promise<WebhookRow[]>;
-  /** Undefined: the space has no such webhook. */
-  change(space: SearchedSpace, webhookId: string, changes: WebhookChanges): Promise<WebhookRow | undefined>;
-  /** Changes the webhook if it still has the secret that `row` has. False: another call has rotated it. */
-  replaceSecret(row: WebhookRow, changes: WebhookChanges): Promise<boolean>;
-  /** Disables a webhook whose receiver is gone or keeps failing. False: it was not active any more. */
-  disable(tenantId: string, webhookId: string, reason: 'gone' | 'failing'): Promise<boolean>;
-  /** Deletes the webhook and its deliveries. False: the space has no such webhook. */
-  remove(space: Space, webhookId: string): Promise<boolean>;
-  /** The active webhooks of a tenant by event type. */
-  subscriptions(tenantId: string): Promise<Map<WebhookEventType, Subscriber[]>>;
-  /** The tenants that have an active webhook for a type of event. */
-  tenantsWith(type: WebhookEventType): Promise<string[]>;
-}
+export type WebhookRepository = ReturnType<typeof createWebhookRepository>;
 
-export function createWebhookRepository(connection: Connection): WebhookRepository {
+export function createWebhookRepository(connection: Connection) {
   const tenants = tenantModel(connection);
   const webhooks = webhookModel(connection);
   const webhookDeliveries = webhookDeliveryModel(connection);
@@ -115,7 +97,8 @@ export function createWebhookRepository(connection: Connection): WebhookReposito
   return {
     find,
 
-    async insert(row) {
+    /** Throws `conflict` when the tenant has 20 of this mode; exact under concurrent calls. */
+    async insert(row: WebhookRow): Promise<void> {
       const { tenantId, mode = 'live' } = row;
       await connection.transaction(async (session) => {
         // Writing the tenant makes concurrent calls take turns.
@@ -131,19 +114,23 @@ export function createWebhookRepository(connection: Connection): WebhookReposito
       });
     },
 
-    list: (space, query) => listRows(webhooks, inSpace(space), query),
+    /** One row more than the limit. */
+    list: (space: Space, query: ListQuery): Promise<WebhookRow[]> => listRows(webhooks, inSpace(space), query),
 
-    async change(space, webhookId, changes) {
+    /** Undefined: the space has no such webhook. */
+    async change(space: SearchedSpace, webhookId: string, changes: WebhookChanges): Promise<WebhookRow | undefined> {
       await webhooks.updateOne({ _id: webhookId, ...inSpace(space) }, toFieldUpdate(changes));
       return find(space, webhookId);
     },
 
-    async replaceSecret({ _id, tenantId, encryptedSecret }, changes) {
+    /** Changes the webhook if it still has the secret that `row` has. False: another call has rotated it. */
+    async replaceSecret({ _id, tenantId, encryptedSecret }: WebhookRow, changes: WebhookChanges): Promise<boolean> {
       const { matchedCount } = await webhooks.updateOne({ _id, tenantId, encryptedSecret }, toFieldUpdate(changes));
       return matchedCount === 1;
     },
 
-    async disable(tenantId, webhookId, disabledReason) {
+    /** Disables a webhook whose receiver is gone or keeps failing. False: it was not active any more. */
+    async disable(tenantId: string, webhookId: string, disabledReason: 'gone' | 'failing'): Promise<boolean> {
       const { matchedCount } = await webhooks.updateOne(
         { _id: webhookId, tenantId, status: 'active' },
         { $set: { status: 'disabled', disabledReason } },
@@ -151,13 +138,15 @@ export function createWebhookRepository(connection: Connection): WebhookReposito
       return matchedCount === 1;
     },
 
-    async remove(space, webhookId) {
+    /** Deletes the webhook and its deliveries. False: the space has no such webhook. */
+    async remove(space: Space, webhookId: string): Promise<boolean> {
       const { deletedCount } = await webhooks.deleteOne({ _id: webhookId, ...inSpace(space) });
       if (deletedCount === 1) await webhookDeliveries.deleteMany({ tenantId: space.tenantId, webhookId });
       return deletedCount === 1;
     },
 
-    async subscriptions(tenantId) {
+    /** The active webhooks of a tenant by event type. */
+    async subscriptions(tenantId: string): Promise<Map<WebhookEventType, Subscriber[]>> {
       const rows = await webhooks.find({ tenantId, status: 'active' }, { events: 1, mode: 1 }).lean();
       const byType = new Map<WebhookEventType, Subscriber[]>();
       for (const { _id: webhookId, mode = 'live', events } of rows)
@@ -165,6 +154,8 @@ export function createWebhookRepository(connection: Connection): WebhookReposito
       return byType;
     },
 
-    tenantsWith: (type) => webhooks.distinct('tenantId', { events: type, status: 'active' }),
+    /** The tenants that have an active webhook for a type of event. */
+    tenantsWith: (type: WebhookEventType): Promise<string[]> =>
+      webhooks.distinct('tenantId', { events: type, status: 'active' }),
   };
 }

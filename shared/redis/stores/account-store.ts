@@ -22,25 +22,22 @@ export interface AccountFigures {
   budgetHeldTokens: number;
 }
 
-export interface AccountStore {
-  /** A higher version replaces a lower one; charges of `settledIds` stop being pending. Safe to repeat. */
-  publishBook(shard: number, tenantId: string, book: PublishedBook, settledIds?: readonly string[]): Promise<void>;
-  /** `month`: see monthOf in shared/domain/pricing. */
-  read(shard: number, tenantId: string, month: string): Promise<AccountFigures>;
-}
+export type AccountStore = ReturnType<typeof createAccountStore>;
 
 /** Lua takes at most some 8,000 values in one call, and Redis serves nobody else meanwhile. */
 const SETTLED_AT_ONCE = 1_000;
 
-export function createAccountStore(
-  client: RedisClient,
-  keyspace: Keyspace,
-  limit: TimeLimit = unlimited,
-): AccountStore {
+export function createAccountStore(client: RedisClient, keyspace: Keyspace, limit: TimeLimit = unlimited) {
   const publish = defineScript(client, 'publish-book', ['window', 'account']);
   const read = defineScript(client, 'read-account');
   return {
-    async publishBook(shard, tenantId, book, settledIds = []) {
+    /** A higher version replaces a lower one; charges of `settledIds` stop being pending. Safe to repeat. */
+    async publishBook(
+      shard: number,
+      tenantId: string,
+      book: PublishedBook,
+      settledIds: readonly string[] = [],
+    ): Promise<void> {
       const keys = keyspace.shard(shard);
       const months = Object.entries(book.tokensByMonth);
       const fields = [book.version, book.balanceMicro, months.length, ...months.flat()];
@@ -51,7 +48,8 @@ export function createAccountStore(
       }
     },
 
-    async read(shard, tenantId, month) {
+    /** `month`: see monthOf in shared/domain/pricing. */
+    async read(shard: number, tenantId: string, month: string): Promise<AccountFigures> {
       const reply = await limit(read([keyspace.shard(shard).account(tenantId)], [month]));
       const values = Array.isArray(reply) ? reply.map(String) : [];
       const figure = (index: number) => Number(values[index] ?? 0);
@@ -76,23 +74,12 @@ export interface AuditedAccount {
   pendingDriftMicro: number;
 }
 
-export interface AccountAudit {
-  /** Recounts holds and pending charges; `repair` sets the sums right in the same step. Safe to repeat. */
-  recount(shard: number, tenantIds: readonly string[], options: { onDrift: OnDrift }): Promise<AuditedAccount[]>;
-  /** Requests of a tenant whose charge is pending, some at a time; one may come twice. */
-  pendingIds(shard: number, tenantId: string): AsyncIterable<string[]>;
-  /** How many settlement records wait in the outbox or are dead letters. */
-  waiting(shard: number): Promise<number>;
-  /** Which of the requests are neither in the outbox nor among the dead letters; reads all of both. */
-  notWaiting(shard: number, requestIds: readonly string[]): Promise<string[]>;
-  /** Which of the requests have no record any more, so that no worker can bring the settlement again. */
-  withoutRecord(shard: number, requestIds: readonly string[]): Promise<string[]>;
-}
+export type AccountAudit = ReturnType<typeof createAccountAudit>;
 
 /** Pending requests at a time, about: Redis gives out a small hash as a whole. */
 const PENDING_AT_ONCE = 1_000;
 
-export function createAccountAudit(client: RedisClient, keyspace: Keyspace): AccountAudit {
+export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
   const recount = defineScript(client, 'recount', ['window', 'account']);
 
   /** Takes out of `ids` whatever stands in the stream. */
@@ -106,7 +93,12 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace): Acc
   }
 
   return {
-    async recount(shard, tenantIds, { onDrift }) {
+    /** Recounts holds and pending charges; `repair` sets the sums right in the same step. Safe to repeat. */
+    async recount(
+      shard: number,
+      tenantIds: readonly string[],
+      { onDrift }: { onDrift: OnDrift },
+    ): Promise<AuditedAccount[]> {
       if (tenantIds.length === 0) return [];
       const keys = keyspace.shard(shard);
       const accounts = tenantIds.flatMap((tenantId) => [keys.account(tenantId), keys.pending(tenantId)]);
@@ -127,7 +119,8 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace): Acc
       });
     },
 
-    async *pendingIds(shard, tenantId) {
+    /** Requests of a tenant whose charge is pending, some at a time; one may come twice. */
+    async *pendingIds(shard: number, tenantId: string): AsyncIterable<string[]> {
       for (let cursor = '0'; ;) {
         const [next, fields] = await client.hscan(
           keyspace.shard(shard).pending(tenantId),
@@ -143,13 +136,15 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace): Acc
       }
     },
 
-    async waiting(shard) {
+    /** How many settlement records wait in the outbox or are dead letters. */
+    async waiting(shard: number): Promise<number> {
       const { outbox, deadLetters } = keyspace.shard(shard);
       const lengths = await Promise.all([client.xlen(outbox), client.xlen(deadLetters)]);
       return lengths[0] + lengths[1];
     },
 
-    async notWaiting(shard, requestIds) {
+    /** Which of the requests are neither in the outbox nor among the dead letters; reads all of both. */
+    async notWaiting(shard: number, requestIds: readonly string[]): Promise<string[]> {
       const { outbox, deadLetters } = keyspace.shard(shard);
       const ids = new Set(requestIds);
       // A record may go from either to the other meanwhile, so the dead letters are read before and after.
@@ -157,7 +152,8 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace): Acc
       return [...ids];
     },
 
-    async withoutRecord(shard, requestIds) {
+    /** Which of the requests have no record any more, so that no worker can bring the settlement again. */
+    async withoutRecord(shard: number, requestIds: readonly string[]): Promise<string[]> {
       const { record } = keyspace.shard(shard);
       const found = await Promise.all(requestIds.map((id) => client.exists(record(id))));
       return requestIds.filter((_, index) => found[index] === 0);
@@ -166,19 +162,16 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace): Acc
 }
 
 /** What each shard's last reconciliation left wrong, by part, for whoever asks another process. */
-export interface LastDrift {
-  keep(shard: number, drift: Readonly<Record<string, number>>): Promise<void>;
-  /** Undefined: the shard has not been reconciled yet. */
-  read(shard: number): Promise<Record<string, number> | undefined>;
-}
+export type LastDrift = ReturnType<typeof createLastDrift>;
 
-export function createLastDrift(client: RedisClient, keyspace: Keyspace): LastDrift {
+export function createLastDrift(client: RedisClient, keyspace: Keyspace) {
   return {
-    async keep(shard, drift) {
+    async keep(shard: number, drift: Readonly<Record<string, number>>): Promise<void> {
       const parts = Object.entries(drift).flat();
       if (parts.length > 0) await client.hset(keyspace.shard(shard).drift, ...parts);
     },
-    async read(shard) {
+    /** Undefined: the shard has not been reconciled yet. */
+    async read(shard: number): Promise<Record<string, number> | undefined> {
       const parts = Object.entries(await client.hgetall(keyspace.shard(shard).drift));
       return parts.length === 0 ? undefined : Object.fromEntries(parts.map(([part, amount]) => [part, Number(amount)]));
     },

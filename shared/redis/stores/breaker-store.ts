@@ -46,21 +46,7 @@ export interface BreakerSnapshot {
 }
 
 /** The circuit breakers of all providers, shared by all workers. */
-export interface BreakerStore {
-  readAll(): Promise<BreakerSnapshot>;
-  /**
-   * Makes the next state of the current one, atomically: `next` is called again where another process was faster.
-   * Answers what then holds.
-   */
-  change(
-    provider: string,
-    next: (current: Breaker, now: number) => Breaker,
-  ): Promise<{ breaker: Breaker; now: number }>;
-  /** For a provider that is deleted. */
-  forget(provider: string): Promise<void>;
-  /** One event more than the limit. */
-  events(query: ListQuery): Promise<BreakerEvent[]>;
-}
+export type BreakerStore = ReturnType<typeof createBreakerStore>;
 
 const EVENT_ID = /^\d{1,20}-\d{1,20}$/;
 
@@ -84,21 +70,24 @@ export interface BreakerEvents {
   'breaker.changed': [change: BreakerChange];
 }
 
-export function createBreakerStore(
-  client: RedisClient,
-  keyspace: Keyspace,
-  emitter: Emitter<BreakerEvents>,
-): BreakerStore {
+export function createBreakerStore(client: RedisClient, keyspace: Keyspace, emitter: Emitter<BreakerEvents>) {
   const { events } = keyspace.breakers;
   const shared = createSharedStates(client, keyspace.breakers, parseBreaker);
 
   return {
-    async readAll() {
+    async readAll(): Promise<BreakerSnapshot> {
       const { now, states } = await shared.readAll();
       return { now, breakers: states };
     },
 
-    async change(provider, next) {
+    /**
+     * Makes the next state of the current one, atomically: `next` is called again where another process was faster.
+     * Answers what then holds.
+     */
+    async change(
+      provider: string,
+      next: (current: Breaker, now: number) => Breaker,
+    ): Promise<{ breaker: Breaker; now: number }> {
       const { before, state, now, changedAt } = await shared.change(provider, next, (from, to, time) => {
         const change = changeBetween(provider, from, to, time);
         return { event: change === undefined ? '' : JSON.stringify(change), isHeard: isNews(from, to) };
@@ -108,9 +97,11 @@ export function createBreakerStore(
       return { breaker: state, now };
     },
 
+    /** For a provider that is deleted. */
     forget: shared.forget,
 
-    async events({ limit, after, order }) {
+    /** One event more than the limit. */
+    async events({ limit, after, order }: ListQuery): Promise<BreakerEvent[]> {
       if (after !== undefined && !EVENT_ID.test(after)) throw unknownCursor();
       const count = limit + 1;
       const from = after === undefined ? undefined : `(${after}`;
@@ -124,31 +115,24 @@ export function createBreakerStore(
 }
 
 /** Says whether tiers or providers have changed, so that processes need not reread all of them from MongoDB. */
-export interface RoutingMark {
-  /**
-   * A text that differs from every earlier one once routes have changed; '' before their first change. Rejects if Redis
-   * does not answer within 200 ms. While an earlier call is unanswered, further calls reject at once.
-   */
-  read(): Promise<string>;
-  /**
-   * To be called once MongoDB has a change; safe to repeat. Rejects if Redis refuses or does not answer within 500 ms; the
-   * mark may be set nevertheless.
-   */
-  renew(): Promise<void>;
-}
+export type RoutingMark = ReturnType<typeof createRoutingMark>;
 
 /** Half a second passes between two looks, and a change has a second (docs/spec.md#administration). */
 const READ_MS = 200;
 /** An administrator waits. Processes that get no answer from Redis either will read MongoDB. */
 const RENEW_MS = 500;
 
-export function createRoutingMark(client: RedisClient, keyspace: Keyspace): RoutingMark {
+export function createRoutingMark(client: RedisClient, keyspace: Keyspace) {
   const { mark } = keyspace.routing;
   const markRoutes = defineScript(client, 'mark-routes');
   let isAsking = false;
 
   return {
-    async read() {
+    /**
+     * A text that differs from every earlier one once routes have changed; '' before their first change. Rejects if Redis
+     * does not answer within 200 ms. While an earlier call is unanswered, further calls reject at once.
+     */
+    async read(): Promise<string> {
       // A worker's client queues its commands while Redis is unavailable.
       if (isAsking) throw new Error('Redis has not answered an earlier call');
       isAsking = true;
@@ -156,7 +140,11 @@ export function createRoutingMark(client: RedisClient, keyspace: Keyspace): Rout
       return (await inTime(answer, READ_MS)) ?? '';
     },
 
-    async renew() {
+    /**
+     * To be called once MongoDB has a change; safe to repeat. Rejects if Redis refuses or does not answer within 500 ms; the
+     * mark may be set nevertheless.
+     */
+    async renew(): Promise<void> {
       // Random, not counted: a Redis that comes back without its last second would use a number twice.
       await inTime(markRoutes([mark], [randomUUID()]), RENEW_MS);
     },

@@ -19,17 +19,7 @@ export interface CapacitySnapshot {
 }
 
 /** How many calls each provider is sent at once, shared by all workers. */
-export interface CapacityStore {
-  /** Renews a worker's share. `ceiling` undefined: it is found. */
-  report(
-    of: CapacityOf,
-    report: CapacityReport,
-    ceiling: number | undefined,
-  ): Promise<{ capacity: Capacity; now: number }>;
-  readAll(): Promise<CapacitySnapshot>;
-  /** For a provider that is changed or deleted: what was found is of another server. */
-  forget(provider: string): Promise<void>;
-}
+export type CapacityStore = ReturnType<typeof createCapacityStore>;
 
 /** Names of providers have no spaces. */
 const nameOf = ({ provider, model }: CapacityOf) => (model === undefined ? provider : `${provider} ${model}`);
@@ -51,24 +41,30 @@ function ofName(name: string): CapacityOf {
     : { provider: name.slice(0, space), model: name.slice(space + 1) };
 }
 
-export function createCapacityStore(client: RedisClient, keyspace: Keyspace): CapacityStore {
+export function createCapacityStore(client: RedisClient, keyspace: Keyspace) {
   const shared = createSharedStates(client, keyspace.capacities, parseCapacity);
 
   return {
-    async report(of, report, ceiling) {
+    /** Renews a worker's share. `ceiling` undefined: it is found. */
+    async report(
+      of: CapacityOf,
+      report: CapacityReport,
+      ceiling: number | undefined,
+    ): Promise<{ capacity: Capacity; now: number }> {
       const { state, now } = await shared.change(nameOf(of), (current, time) =>
         afterReport(current, report, ceiling, time),
       );
       return { capacity: state, now };
     },
 
-    async readAll() {
+    async readAll(): Promise<CapacitySnapshot> {
       const { now, states } = await shared.readAll();
       const sorted = [...states].sort(([one], [other]) => (one < other ? -1 : 1));
       return { now, capacities: sorted.map(([name, capacity]) => ({ ...ofName(name), capacity })) };
     },
 
-    async forget(provider) {
+    /** For a provider that is changed or deleted: what was found is of another server. */
+    async forget(provider: string): Promise<void> {
       const { states } = await shared.readAll();
       // Shares stay: workers whose calls are in flight hold them.
       for (const name of states.keys())

@@ -3,16 +3,7 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
 /** Lets one process of many do a task: whoever holds the lease. Every task must stay right with two leaders for a moment. */
-export interface LeaderLease {
-  /** True while this process leads `task` on the shard; renews with every call. */
-  hold(shard: number, task: string): Promise<boolean>;
-  /** Renews the lease; false: it ran out meanwhile, so another process may have led. */
-  renew(shard: number, task: string): Promise<boolean>;
-  /** Gives the lease, or the turn, up, so that another process need not wait for its end. */
-  release(shard: number, task: string): Promise<void>;
-  /** True for one call of all processes in `everyMs`, restarts or not. */
-  takeTurn(shard: number, task: string, everyMs: number): Promise<boolean>;
-}
+export type LeaderLease = ReturnType<typeof createLeaderLease>;
 
 /** The shard whose lease stands for all shards: for tasks that belong to none. */
 export const FLEET_SHARD = 0;
@@ -20,24 +11,23 @@ export const FLEET_SHARD = 0;
 const LEASE_MS = 5_000;
 
 /** `mayLead`: while it is false this process gives up what it leads, for others who can do it. */
-export function createLeaderLease(
-  client: RedisClient,
-  keyspace: Keyspace,
-  processId: string,
-  mayLead = () => true,
-): LeaderLease {
+export function createLeaderLease(client: RedisClient, keyspace: Keyspace, processId: string, mayLead = () => true) {
   const lead = defineScript(client, 'lead');
   async function ask(shard: number, task: string, kept: 'kept' | ''): Promise<boolean> {
     const leaseMs = mayLead() ? LEASE_MS : 0;
     return (await lead([keyspace.shard(shard).lease(task)], [processId, leaseMs, kept])) === 1 && leaseMs > 0;
   }
   return {
-    hold: (shard, task) => ask(shard, task, ''),
-    renew: (shard, task) => ask(shard, task, 'kept'),
-    async release(shard, task) {
+    /** True while this process leads `task` on the shard; renews with every call. */
+    hold: (shard: number, task: string): Promise<boolean> => ask(shard, task, ''),
+    /** Renews the lease; false: it ran out meanwhile, so another process may have led. */
+    renew: (shard: number, task: string): Promise<boolean> => ask(shard, task, 'kept'),
+    /** Gives the lease, or the turn, up, so that another process need not wait for its end. */
+    async release(shard: number, task: string): Promise<void> {
       await lead([keyspace.shard(shard).lease(task)], [processId, 0, '']);
     },
-    async takeTurn(shard, task, everyMs) {
+    /** True for one call of all processes in `everyMs`, restarts or not. */
+    async takeTurn(shard: number, task: string, everyMs: number): Promise<boolean> {
       return (await client.set(keyspace.shard(shard).lease(task), processId, 'PX', everyMs, 'NX')) === 'OK';
     },
   };

@@ -13,13 +13,7 @@ export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
 /** What ended in each queue: by the minute for the last hour, by the hour for as long as Bull Board can show. */
-export interface QueueHistory {
-  /** Adds what ended at `time`. What a Redis that is away misses is in no chart. */
-  add(place: HistoryKey, time: number, tally: JobTally): Promise<void>;
-  /** Completed and failed jobs of each minute since `from`; a minute without any has no entry. */
-  minutes(place: HistoryKey, from: number, to: number): Promise<Map<number, JobTally>>;
-  hours(place: HistoryKey, from: number, to: number): Promise<Map<number, JobTally>>;
-}
+export type QueueHistory = ReturnType<typeof createQueueHistory>;
 
 const MINUTES_KEPT_SECONDS = 2 * 3_600;
 /** Bull Board shows 90 days. */
@@ -77,9 +71,10 @@ function keysWithin(from: number, to: number, stepMs: number, keyAt: (time: numb
   return keys;
 }
 
-export function createQueueHistory(client: RedisClient): QueueHistory {
+export function createQueueHistory(client: RedisClient) {
   return {
-    async add(place, time, tally) {
+    /** Adds what ended at `time`. What a Redis that is away misses is in no chart. */
+    async add(place: HistoryKey, time: number, tally: JobTally): Promise<void> {
       const minutes = minutesKey(place, time);
       const hours = hoursKey(place, time);
       const minute = Math.floor(time / MINUTE_MS);
@@ -94,13 +89,14 @@ export function createQueueHistory(client: RedisClient): QueueHistory {
         client.expire(hours, HOURS_KEPT_SECONDS),
       ]);
     },
-    minutes: (place, from, to) =>
+    /** Completed and failed jobs of each minute since `from`; a minute without any has no entry. */
+    minutes: (place: HistoryKey, from: number, to: number): Promise<Map<number, JobTally>> =>
       readTallies(
         client,
         keysWithin(from, to, HOUR_MS, (time) => minutesKey(place, time)),
         { from, to, unitMs: MINUTE_MS },
       ),
-    hours(place, from, to) {
+    hours(place: HistoryKey, from: number, to: number): Promise<Map<number, JobTally>> {
       const since = Math.max(from, to - DAYS_KEPT * DAY_MS);
       const keys = keysWithin(since, to, DAY_MS, (time) => hoursKey(place, time));
       return readTallies(client, keys, { from: since, to, unitMs: HOUR_MS });

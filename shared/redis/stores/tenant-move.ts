@@ -156,16 +156,7 @@ function createCountOpenWork(client: RedisClient, keyspace: Keyspace): CountOpen
  * All that Redis has of one tenant, for a move to another shard. Writing needs a mark on the shard that is written
  * (move-marks.ts), so that a process which has been overtaken changes nothing.
  */
-export interface TenantState {
-  openWork: CountOpenWork;
-  /** Rejects with `Overtaken` where the mark of the target is another one. `onPage` runs between portions. Safe to repeat. */
-  copy(way: { from: number; to: number }, owner: StateOwner, mark: string, onPage: () => Promise<void>): Promise<void>;
-  /**
-   * Takes everything of the tenant away from a shard that does not serve it; answers stay for `lingerMs`, for whoever is
-   * reading one. Rejects as above. Safe to repeat.
-   */
-  clear(shard: number, owner: StateOwner, mark: string, options: ClearOptions): Promise<void>;
-}
+export type TenantState = ReturnType<typeof createTenantState>;
 
 interface ClearOptions {
   lingerMs: number;
@@ -180,7 +171,7 @@ export class Overtaken extends Error {
   }
 }
 
-export function createTenantState(client: RedisClient, keyspace: Keyspace): TenantState {
+export function createTenantState(client: RedisClient, keyspace: Keyspace) {
   const bring = defineScript(client, 'bring-key');
   const clearKeys = defineScript(client, 'clear-keys');
   const keysOf = createFindTenantKeys(client, keyspace);
@@ -205,7 +196,13 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
   return {
     openWork: createCountOpenWork(client, keyspace),
 
-    async copy(way, owner, mark, onPage) {
+    /** Rejects with `Overtaken` where the mark of the target is another one. `onPage` runs between portions. Safe to repeat. */
+    async copy(
+      way: { from: number; to: number },
+      owner: StateOwner,
+      mark: string,
+      onPage: () => Promise<void>,
+    ): Promise<void> {
       for await (const own of keysOf(way.from, owner)) {
         const moving = own.filter(({ isLeftBehind }) => !isLeftBehind);
         await Promise.all(moving.map((each) => copyOne(way, each, mark, owner.tenantId)));
@@ -213,7 +210,11 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
       }
     },
 
-    async clear(shard, owner, mark, { lingerMs, onPage }) {
+    /**
+     * Takes everything of the tenant away from a shard that does not serve it; answers stay for `lingerMs`, for whoever is
+     * reading one. Rejects as above. Safe to repeat.
+     */
+    async clear(shard: number, owner: StateOwner, mark: string, { lingerMs, onPage }: ClearOptions): Promise<void> {
       for await (const own of keysOf(shard, owner)) {
         for (const isAnswer of [false, true]) {
           const names = own.filter((each) => each.isAnswer === isAnswer).map(({ name }) => prefixOf(shard) + name);
@@ -245,19 +246,9 @@ export function readMark(mark: string): number | undefined {
  * The marks of tenants that are moved. Admission reads them, so a process that knows only the former shard cannot admit
  * anything there (docs/decisions/0002-tenant-shards.md).
  */
-export interface MoveMarks {
-  /** From now on this shard admits nothing of the tenant. */
-  close(shard: number, tenantId: string, token: string): Promise<void>;
-  isClosed(shard: number, tenantId: string, token: string): Promise<boolean>;
-  /** Takes this very mark away. */
-  take(shard: number, tenantId: string, mark: string): Promise<void>;
-  /** Whoever comes here finds the tenant on `to`, in place of this very mark ('' any). False: it is not there. */
-  leave(shard: number, tenantId: string, mark: string, to: number): Promise<boolean>;
-  /** The mark of a move, whichever; undefined: the shard is open. */
-  find(shard: number, tenantId: string): Promise<string | undefined>;
-}
+export type MoveMarks = ReturnType<typeof createMoveMarks>;
 
-export function createMoveMarks(client: RedisClient, keyspace: Keyspace): MoveMarks {
+export function createMoveMarks(client: RedisClient, keyspace: Keyspace) {
   const mark = defineScript(client, 'mark-move');
 
   async function change(shard: number, tenantId: string, from: string, to: string, lifeMs: number): Promise<boolean> {
@@ -270,14 +261,20 @@ export function createMoveMarks(client: RedisClient, keyspace: Keyspace): MoveMa
   }
 
   return {
+    /** The mark of a move, whichever; undefined: the shard is open. */
     find,
-    async close(shard, tenantId, token) {
+    /** From now on this shard admits nothing of the tenant. */
+    async close(shard: number, tenantId: string, token: string): Promise<void> {
       await change(shard, tenantId, '', movingMark(token), 0);
     },
-    isClosed: async (shard, tenantId, token) => (await find(shard, tenantId)) === movingMark(token),
-    async take(shard, tenantId, own) {
+    isClosed: async (shard: number, tenantId: string, token: string): Promise<boolean> =>
+      (await find(shard, tenantId)) === movingMark(token),
+    /** Takes this very mark away. */
+    async take(shard: number, tenantId: string, own: string): Promise<void> {
       await change(shard, tenantId, own, '', 0);
     },
-    leave: (shard, tenantId, own, to) => change(shard, tenantId, own, movedMark(to), MOVED_MS),
+    /** Whoever comes here finds the tenant on `to`, in place of this very mark ('' any). False: it is not there. */
+    leave: (shard: number, tenantId: string, own: string, to: number): Promise<boolean> =>
+      change(shard, tenantId, own, movedMark(to), MOVED_MS),
   };
 }

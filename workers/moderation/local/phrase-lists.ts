@@ -15,11 +15,7 @@ export interface PhraseGroup {
   readonly phrases: readonly string[];
 }
 
-export interface PhraseLists {
-  readonly groups: readonly PhraseGroup[];
-  /** Name → alternatives, as phrases refer to them by `<name>`. */
-  readonly terms: Readonly<Record<string, string>>;
-}
+export type PhraseLists = ReturnType<typeof readPhraseLists>;
 
 /** One file each in phrases/, in the order in which their groups are compiled. */
 const LISTS = ['hate', 'harassment', 'self-harm', 'sexual', 'violence', 'illicit-violent', 'illicit'];
@@ -114,9 +110,10 @@ function read(name: string): string {
 }
 
 /** Reads all lists of the local backend. English only: for other languages use a remote backend. */
-export function readPhraseLists(): PhraseLists {
+export function readPhraseLists() {
   return {
     groups: [TEST_GROUP, ...LISTS.flatMap((name) => parsePhraseList(name, read(name)))],
+    /** Name → alternatives, as phrases refer to them by `<name>`. */
     terms: parseTerms(read('terms')),
   };
 }

@@ -19,11 +19,7 @@ interface WindowStep {
 }
 
 /** Stands between a streamed answer and its reader, and decides at once. */
-export interface PhraseWindow {
-  push(delta: string): WindowStep;
-  /** The answer is complete: releases or flags what was held back. */
-  end(): WindowStep;
-}
+export type PhraseWindow = ReturnType<typeof createPhraseWindow>;
 
 /**
  * In UTF-16 units. Together with half a character that waits for its other half this is 64, the limit of
@@ -41,7 +37,7 @@ const HELD_MAX = 63;
 export function createPhraseWindow(
   moderator: Pick<LocalModerator, 'openScanner'>,
   policy: ModerationPolicy = DEFAULT_MODERATION_POLICY,
-): PhraseWindow {
+) {
   let held = '';
   /** Position of the first held unit in the answer. */
   let heldStart = 0;
@@ -77,7 +73,7 @@ export function createPhraseWindow(
   }
 
   return {
-    push(delta) {
+    push(delta: string): WindowStep {
       if (over) return step(0);
       const text = halfCharacter + delta;
       const whole = endsInHalfCharacter(text) ? text.length - 1 : text.length;
@@ -86,7 +82,8 @@ export function createPhraseWindow(
       scanner.write(text.slice(0, whole));
       return step(Math.max(scanner.heldFrom(), scanner.length - HELD_MAX));
     },
-    end() {
+    /** The answer is complete: releases or flags what was held back. */
+    end(): WindowStep {
       if (over) return step(0);
       held += halfCharacter;
       scanner.write(halfCharacter);
