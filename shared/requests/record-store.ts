@@ -143,7 +143,10 @@ export function createRecordStore(
       );
       return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
     },
-    /** Renews the ingress as a reader, of which Redis may know nothing any more, and the life of an answer that it still reads. */
+    /**
+     * Renews the ingress as a reader, of which Redis may know nothing any more, and the life of an answer that it
+     * still reads.
+     */
     async renewReader(shard: number, requestId: string, channel: string): Promise<ReadState> {
       const state = await reader(answerKeys(shard, requestId), [channel, READER_LEASE_MS]);
       if (state === 'done' || state === 'void') return 'ended';

@@ -222,7 +222,10 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease) {
     },
     /** Checks a request's lease at once; does nothing where the request does not run here. */
     check: (requestId: string): Promise<void> => running.get(requestId)?.lease?.check() ?? Promise.resolve(),
-    /** A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is checked then. */
+    /**
+     * A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is
+     * checked then.
+     */
     async hearCancel(requestId: string): Promise<void> {
       const lease = running.get(requestId)?.lease;
       if (lease === undefined) cancelled.add(requestId);

@@ -196,7 +196,10 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       return sum ?? { lines: 0, bytes: 0 };
     },
 
-    /** One row more than the limit, so that the caller knows whether there is a next page; without batches whose upload failed. */
+    /**
+     * One row more than the limit, so that the caller knows whether there is a next page; without batches whose
+     * upload failed.
+     */
     list: (space: Space, query: ListQuery): Promise<BatchRow[]> =>
       listRows(batches, { ...inSpace(space), status: { $in: LISTED } }, query),
 

@@ -295,7 +295,10 @@ export function createConversationRepository(connection: Connection) {
       await entities.updateOne(welcome, update, { updatePipeline: true });
     },
 
-    /** Deletes what this delivery or an earlier one has stored of a request; what a later one has stored stays. Safe to repeat. */
+    /**
+     * Deletes what this delivery or an earlier one has stored of a request; what a later one has stored stays. Safe
+     * to repeat.
+     */
     deleteTurn,
 
     /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */

@@ -118,7 +118,10 @@ export function createAnswerRepository(connection: Connection) {
       return new Set(rows.map(({ _id }) => _id));
     },
 
-    /** Deletes the answer of a request that is run again, if it is the one of `finishedAt` (ms since the epoch). Safe to repeat. */
+    /**
+     * Deletes the answer of a request that is run again, if it is the one of `finishedAt` (ms since the epoch).
+     * Safe to repeat.
+     */
     async remove(space: Space, requestId: string, finishedAt: number): Promise<void> {
       await answers.deleteOne({ ...inSpace(space), _id: requestId, 'fields.finishedAt': String(finishedAt) });
     },
