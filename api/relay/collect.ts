@@ -11,7 +11,7 @@ interface Collected {
   terminal: Terminal;
 }
 
-export type Collector = ReturnType<typeof openCollector>;
+type Collector = ReturnType<typeof openCollector>;
 
 export interface CollectOptions {
   shard: number;

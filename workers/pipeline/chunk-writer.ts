@@ -4,7 +4,7 @@ import type { DeliveryRef } from '../../shared/requests/delivery.ts';
 import type { AnswerSoFar, Lease, StopReason } from './stage.ts';
 
 /** Moments that several streams of a worker share, so that the worker serves all of them in one go. */
-export type Beats = ReturnType<typeof createBeats>;
+type Beats = ReturnType<typeof createBeats>;
 
 /** A beat due in less than a quarter of the interval is skipped: a timer that fires early would hit it twice. */
 const NEAR = 4;

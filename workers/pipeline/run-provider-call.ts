@@ -43,7 +43,7 @@ export class ProviderTimeout extends ProviderError {
   }
 }
 
-export type ProviderCallClock = ReturnType<typeof startProviderCallClock>;
+type ProviderCallClock = ReturnType<typeof startProviderCallClock>;
 
 /** Time limits of one provider call: first token, between tokens, total. */
 export function startProviderCallClock(

@@ -41,7 +41,7 @@ export interface SeatsDeps {
 }
 
 /** The calls that one worker has in flight at a provider, or at one of its models. */
-export type Seats = ReturnType<typeof createSeats>;
+type Seats = ReturnType<typeof createSeats>;
 
 const MEAN_WEIGHT = 0.05;
 /** What a provider says of its limits long after a call began may be from its beginning. */

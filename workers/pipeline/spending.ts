@@ -98,7 +98,7 @@ function fittingPart(before: Amount, text: string, tokens: number): string {
 }
 
 /** Passes on the text of an answer, in order, as far as it is granted. */
-export type ReleaseGate = ReturnType<typeof openReleaseGate>;
+type ReleaseGate = ReturnType<typeof openReleaseGate>;
 
 /** More is asked for when only this many granted tokens are left, plus an eighth of those released. */
 const LOW_TOKENS = 32;

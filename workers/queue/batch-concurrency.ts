@@ -8,7 +8,7 @@ interface YieldingQueues {
   interactive: Pick<InferenceWorker, 'idleMs'>;
 }
 
-export type BatchConcurrency = ReturnType<typeof createBatchConcurrency>;
+type BatchConcurrency = ReturnType<typeof createBatchConcurrency>;
 
 export interface BatchConcurrencyOptions {
   /** Total places of the batch queues of all shards. */

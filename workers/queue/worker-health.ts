@@ -87,7 +87,7 @@ export function restWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff' 
 }
 
 /** How busy a worker's queue is, measured from when its jobs begin and end. */
-export type WorkMeter = ReturnType<typeof createWorkMeter>;
+type WorkMeter = ReturnType<typeof createWorkMeter>;
 
 /** How much the latest request weighs in the mean. */
 const MEAN_WEIGHT = 0.05;

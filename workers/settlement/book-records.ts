@@ -19,7 +19,7 @@ const LOOK_BACK_MS = 5_000;
  * an earlier leader has read, but whose booking failed or was interrupted. Between look backs it reads only new
  * entries, so that a record that cannot be booked does not hold up the others.
  */
-export type LookBacks = ReturnType<typeof createLookBacks>;
+type LookBacks = ReturnType<typeof createLookBacks>;
 
 export function createLookBacks(clock: Clock) {
   /** By shard; a shard without an entry is due at once. */

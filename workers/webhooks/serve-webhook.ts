@@ -17,7 +17,7 @@ export interface ServeWebhookDeps {
 /** Delivers what is due for one webhook. */
 export type ServeWebhook = (name: WebhookQueueName, job: WebhookJob) => Promise<void>;
 
-export type WebhookService = ReturnType<typeof createServeWebhook>;
+type WebhookService = ReturnType<typeof createServeWebhook>;
 
 /** Deliveries to one receiver at the same time. */
 const PARALLEL = 4;

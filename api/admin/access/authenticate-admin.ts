@@ -15,7 +15,7 @@ export const ADMIN_FAILURES_PER_MINUTE = 10;
 const MINUTE_MS = 60_000;
 
 /** Keeps out addresses that guess administration tokens. */
-export type AdminFailures = ReturnType<typeof createAdminFailures>;
+type AdminFailures = ReturnType<typeof createAdminFailures>;
 
 export interface AdminFailuresDeps {
   store: Pick<AdminAccessStore, 'countFailure'>;

@@ -27,7 +27,7 @@ export interface MoveStepsDeps extends ApplyStatusDeps {
 }
 
 /** A move has two halves, and the tenant's row shows which is under way: `carry` ends by naming the new shard there. */
-export type MoveSteps = ReturnType<typeof createMoveSteps>;
+type MoveSteps = ReturnType<typeof createMoveSteps>;
 
 /** Well below the time after which a move counts as abandoned (move-tenant.ts). */
 const RENEW_MS = 3_000;

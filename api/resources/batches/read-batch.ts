@@ -38,7 +38,7 @@ export const batchFieldsSchema = Joi.object<{ metadata: object; requests?: unkno
   metadata: metadataSchema,
 }).required();
 
-export type ReadBatch = Awaited<ReturnType<typeof readBatch>>;
+type ReadBatch = Awaited<ReturnType<typeof readBatch>>;
 
 const NDJSON = 'application/x-ndjson';
 /** No media type for lines of JSON is registered; clients and files use these. */

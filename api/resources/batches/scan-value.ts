@@ -30,7 +30,7 @@ export interface Splitter {
 }
 
 /** A text that arrives in parts; its bytes are dropped once it exceeds the limit. */
-export type PartialText = ReturnType<typeof createPartialText>;
+type PartialText = ReturnType<typeof createPartialText>;
 
 export function createPartialText(limitBytes: number) {
   const buffer = createByteBuffer();
@@ -70,7 +70,7 @@ function closes(byte: number | undefined): boolean {
 }
 
 /** Finds the end of a JSON value that arrives in parts. */
-export type ValueScanner = ReturnType<typeof createValueScanner>;
+type ValueScanner = ReturnType<typeof createValueScanner>;
 
 /**
  * Looks only at quotes and brackets, which is enough to find the end of a valid value, and takes a nanosecond or two

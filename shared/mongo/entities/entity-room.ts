@@ -40,7 +40,7 @@ export const ENTITIES_MAX: EntityAmount = { entities: 1_000_000, bytes: 1024 ** 
  * Bounds what a space may have of entities. A look comes before a write and the count after it, so calls at the same time
  * may pass the bound by what they bring, and a process that dies in between leaves its entity uncounted.
  */
-export type EntityRoom = ReturnType<typeof createEntityRoom>;
+type EntityRoom = ReturnType<typeof createEntityRoom>;
 
 /** Of what an entity has besides its conversation. */
 export function bytesOf(row: CountedTexts): number {

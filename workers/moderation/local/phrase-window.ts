@@ -19,7 +19,7 @@ interface WindowStep {
 }
 
 /** Stands between a streamed answer and its reader, and decides at once. */
-export type PhraseWindow = ReturnType<typeof createPhraseWindow>;
+type PhraseWindow = ReturnType<typeof createPhraseWindow>;
 
 /**
  * In UTF-16 units. Together with half a character that waits for its other half this is 64, the limit of
