@@ -1,3 +1,16 @@
+/**
+ * Runs the Lua scripts in `shared/requests/lua` and `stores/lua`. Each says in its header what it does, and with which
+ * keys and arguments. Its text stands behind those of the shared parts that its caller names.
+ *
+ * - A script is one step: Redis runs all of it or nothing, also in its append-only file.
+ * - A script that is sent again after a lost reply does nothing a second time. The exception is `take`: it takes again,
+ *   and the worker gives back all that it took.
+ * - In a full Redis (`noeviction`, `maxmemory` reached) scripts that bring something new are refused whole, and all
+ *   others run. A transaction is refused even if its commands free memory, so settlement and sweep use none. Of
+ *   BullMQ's own scripts those that end a job run; those that renew a lock do not. So a lost lock means nothing: the
+ *   lease of a request decides who owns it.
+ * - Scripts that only read also run on a server that refuses writes.
+ */
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { describe, expect, it } from '@jest/globals';
@@ -25,22 +25,36 @@ function shardKeyNames(): string[] {
   return names.map((name) => (name.slice(tag.length + 1).split('<')[0] ?? '') || '<queue>:');
 }
 
-/** The names that `defineScript` and `defineTimedScript` are called with. */
-function scriptNames(): string[] {
-  const folder = join(ROOT, 'shared', 'redis');
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-  const calls = files.flatMap((file) => [
-    ...readFileSync(join(folder, file), 'utf8').matchAll(/\bdefine(?:Timed)?Script\(\w+, '([a-z-]+)'/g),
-  ]);
-  return [...new Set(calls.map(([, name = '']) => name))];
-}
-
 describe('docs/architecture/redis-keys.md', () => {
   it.each([...new Set(shardKeyNames())])('describes the keys %s', (name) => {
     expect(page('redis-keys.md')).toContain(`\`${name}`);
   });
+});
 
-  it.each(scriptNames())('says what the script %s guards', (name) => {
-    expect(page('redis-keys.md')).toMatch(new RegExp(`^\\| [^|]*\`${name}\``, 'm'));
+const LUA_FOLDERS = ['shared/requests/lua', 'shared/redis/stores/lua'];
+
+/** The scripts that `defineScript` and `defineTimedScript` are called with, by name. */
+function scripts(): [name: string, text: string][] {
+  const shared = join(ROOT, 'shared');
+  const files = readdirSync(shared, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const names = files.flatMap((file) =>
+    Array.from(
+      readFileSync(join(shared, file), 'utf8').matchAll(/\bdefine(?:Timed)?Script\(\w+, '([a-z-]+)'/g),
+      ([, name = '']) => name,
+    ),
+  );
+  return Array.from(new Set(names), (name) => {
+    const paths = LUA_FOLDERS.map((folder) => join(ROOT, folder, `${name}.lua`));
+    return [name, readFileSync(paths.find((path) => existsSync(path)) ?? '', 'utf8')];
+  });
+}
+
+describe('the header of each Redis script', () => {
+  it.each(scripts())('says what %s does, and with which keys and arguments', (_name, text) => {
+    const header = /^(?:--.*\n)+/.exec(text)?.[0] ?? '';
+
+    expect(header).toMatch(/^-- [A-Z][^.]{20,}\./);
+    expect(header).toMatch(/\bKEYS\b/);
+    if (text.includes('ARGV[')) expect(header).toMatch(/\bARGV\b/);
   });
 });

@@ -1,4 +1,4 @@
--- Failed authentications of one address (docs/spec.md#authentication).
+-- Counts a failed authentication of one address, unless the limit is reached (docs/spec.md#authentication).
 -- KEYS 1 log; ARGV 1 request id, 2 limit
 local now = now_ms()
 local limit = tonumber(ARGV[2])
