@@ -146,8 +146,6 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
 /** Often enough for people who look at `last_used_at`, rarely enough to cost nothing. */
 const FLUSH_MS = 5_000;
 
-type LastUsed = ReturnType<typeof createLastUsed>;
-
 /** Collects `last_used_at` of keys and writes it in batches (docs/architecture/facts.md section 6). */
 export function createLastUsed(repository: Pick<PrincipalRepository, 'touch'>) {
   let noted = new Map<string, number>();

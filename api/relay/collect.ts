@@ -11,8 +11,6 @@ interface Collected {
   terminal: Terminal;
 }
 
-type Collector = ReturnType<typeof openCollector>;
-
 export interface CollectOptions {
   shard: number;
   requestId: string;

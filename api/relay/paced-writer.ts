@@ -28,9 +28,6 @@ export function untilDrained(res: ServerResponse, drainMs: number): Promise<bool
   });
 }
 
-/** Writes to a client no faster than it reads. */
-type PacedWriter = ReturnType<typeof createPacedWriter>;
-
 /**
  * A client that never read made Node queue 91 MB in 3 s (docs/architecture/facts.md section 4): once its socket is
  * full, `onBlocked` must stop further writes until `onDrained`. A client that takes longer than `drainMs` is dropped.

@@ -3,9 +3,6 @@ import type { Keyspace } from '../redis/keyspace.ts';
 import { onResubscribed } from '../redis/outages.ts';
 import { inTime } from '../redis/time-limits.ts';
 
-/** Tells workers of cancellations, so that a request stops at once and not with its next write or renewal. */
-type CancelChannel = ReturnType<typeof createCancelChannel>;
-
 /** `client` is a subscriber; `onCancel` gets the request's id. */
 export function createCancelChannel(client: RedisClient, keyspace: Keyspace, onCancel: (requestId: string) => void) {
   const names = new Set<string>();

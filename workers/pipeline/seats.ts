@@ -40,9 +40,6 @@ export interface SeatsDeps {
   onLeave(): void;
 }
 
-/** The calls that one worker has in flight at a provider, or at one of its models. */
-type Seats = ReturnType<typeof createSeats>;
-
 const MEAN_WEIGHT = 0.05;
 /** What a provider says of its limits long after a call began may be from its beginning. */
 const FRESH_MS = 1_000;
@@ -66,6 +63,7 @@ export const noCounts = (): SeatCounts => ({
 
 const meanWith = (mean: number, value: number) => (mean === 0 ? value : mean + (value - mean) * MEAN_WEIGHT);
 
+/** The calls that one worker has in flight at a provider, or at one of its models. */
 export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
   let inFlight = 0;
   /** Calls without a first token, in the order in which they began. */

@@ -97,9 +97,6 @@ function fittingPart(before: Amount, text: string, tokens: number): string {
   return text.slice(0, end);
 }
 
-/** Passes on the text of an answer, in order, as far as it is granted. */
-type ReleaseGate = ReturnType<typeof openReleaseGate>;
-
 /** More is asked for when only this many granted tokens are left, plus an eighth of those released. */
 const LOW_TOKENS = 32;
 const LOW_PART = 8;

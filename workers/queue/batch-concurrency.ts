@@ -8,8 +8,6 @@ interface YieldingQueues {
   interactive: Pick<InferenceWorker, 'idleMs'>;
 }
 
-type BatchConcurrency = ReturnType<typeof createBatchConcurrency>;
-
 export interface BatchConcurrencyOptions {
   /** Total places of the batch queues of all shards. */
   max: number;

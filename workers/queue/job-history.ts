@@ -16,9 +16,6 @@ export class RequestFailed extends Error {
   }
 }
 
-/** What Bull Board keeps of ended requests (docs/spec.md#bull-board). */
-type JobHistory = ReturnType<typeof createJobHistory>;
-
 /** Milliseconds between two completed jobs that are kept: keeping one costs a third of what the whole job costs. */
 const SAMPLE_MS = 1_000;
 const KEPT_SECONDS = 86_400;

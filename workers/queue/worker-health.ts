@@ -86,12 +86,10 @@ export function restWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff' 
   path.onCutOff(() => void rest());
 }
 
-/** How busy a worker's queue is, measured from when its jobs begin and end. */
-type WorkMeter = ReturnType<typeof createWorkMeter>;
-
 /** How much the latest request weighs in the mean. */
 const MEAN_WEIGHT = 0.05;
 
+/** How busy a worker's queue is, measured from when its jobs begin and end. */
 export function createWorkMeter() {
   let lastWorkAt = performance.now();
   let lastRequestAt = -Infinity;

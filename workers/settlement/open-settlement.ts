@@ -51,9 +51,6 @@ interface OpenSweepDeps
 
 export interface OpenSettlementDeps extends OpenSettlerDeps, OpenSweepDeps {}
 
-/** A worker's duties for each shard: booking, ending what nobody else ends, comparing the books. */
-type Settlement = ReturnType<typeof openSettlement>;
-
 function openSettler(deps: OpenSettlerDeps, outbox: Outbox): Settler {
   const { mongo, leases, ledger, publishBooked, accountStore, telemetry, clock, log } = deps;
   return createSettler({

@@ -17,8 +17,6 @@ export interface ServeWebhookDeps {
 /** Delivers what is due for one webhook. */
 export type ServeWebhook = (name: WebhookQueueName, job: WebhookJob) => Promise<void>;
 
-type WebhookService = ReturnType<typeof createServeWebhook>;
-
 /** Deliveries to one receiver at the same time. */
 const PARALLEL = 4;
 /** After this time a job ends, so that other webhooks get its place; the sweep finds the deliveries that are left. */

@@ -26,14 +26,12 @@ export interface MoveStepsDeps extends ApplyStatusDeps {
   log: Logger;
 }
 
-/** A move has two halves, and the tenant's row shows which is under way: `carry` ends by naming the new shard there. */
-type MoveSteps = ReturnType<typeof createMoveSteps>;
-
 /** Well below the time after which a move counts as abandoned (move-tenant.ts). */
 const RENEW_MS = 3_000;
 /** Twice as long as the reader of an answer may stall (api/relay/forward.ts). */
 const LINGER_MS = 60_000;
 
+/** A move has two halves, and the tenant's row shows which is under way: `carry` ends by naming the new shard there. */
 export function createMoveSteps(deps: MoveStepsDeps) {
   const { checks, tenants, moves, marks, state, keys, accounts, accountStore, accessFlags, clock, log } = deps;
 

@@ -38,8 +38,6 @@ export const batchFieldsSchema = Joi.object<{ metadata: object; requests?: unkno
   metadata: metadataSchema,
 }).required();
 
-type ReadBatch = Awaited<ReturnType<typeof readBatch>>;
-
 const NDJSON = 'application/x-ndjson';
 /** No media type for lines of JSON is registered; clients and files use these. */
 const NDJSON_NAMES: ReadonlySet<string | undefined> = new Set([

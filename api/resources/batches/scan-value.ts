@@ -30,8 +30,6 @@ export interface Splitter {
 }
 
 /** A text that arrives in parts; its bytes are dropped once it exceeds the limit. */
-type PartialText = ReturnType<typeof createPartialText>;
-
 export function createPartialText(limitBytes: number) {
   const buffer = createByteBuffer();
   let bytes = 0;
@@ -68,9 +66,6 @@ function opens(byte: number | undefined): boolean {
 function closes(byte: number | undefined): boolean {
   return byte === 0x7d || byte === 0x5d;
 }
-
-/** Finds the end of a JSON value that arrives in parts. */
-type ValueScanner = ReturnType<typeof createValueScanner>;
 
 /**
  * Looks only at quotes and brackets, which is enough to find the end of a valid value, and takes a nanosecond or two

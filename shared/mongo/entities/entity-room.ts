@@ -36,18 +36,16 @@ type EntityAmount = Pick<EntityCountRow, 'entities' | 'bytes'>;
 /** docs/spec.md#entities. */
 export const ENTITIES_MAX: EntityAmount = { entities: 1_000_000, bytes: 1024 ** 3 };
 
-/**
- * Bounds what a space may have of entities. A look comes before a write and the count after it, so calls at the same time
- * may pass the bound by what they bring, and a process that dies in between leaves its entity uncounted.
- */
-type EntityRoom = ReturnType<typeof createEntityRoom>;
-
 /** Of what an entity has besides its conversation. */
 export function bytesOf(row: CountedTexts): number {
   const { entityId, subject = '', grade = '', name = '', metadataJson = '' } = row;
   return Buffer.byteLength(entityId + subject + grade + name + metadataJson);
 }
 
+/**
+ * Bounds what a space may have of entities. A look comes before a write and the count after it, so calls at the same time
+ * may pass the bound by what they bring, and a process that dies in between leaves its entity uncounted.
+ */
 export function createEntityRoom(connection: Connection, most = ENTITIES_MAX) {
   const counts = entityCountModel(connection);
   const idOf = ({ tenantId, mode }: Space) => `${tenantId} ${mode}`;

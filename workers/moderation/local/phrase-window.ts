@@ -18,9 +18,6 @@ interface WindowStep {
   readonly flagged?: ModerationVerdict;
 }
 
-/** Stands between a streamed answer and its reader, and decides at once. */
-type PhraseWindow = ReturnType<typeof createPhraseWindow>;
-
 /**
  * In UTF-16 units. Together with half a character that waits for its other half this is 64, the limit of
  * docs/spec.md#moderation.
