@@ -1,7 +1,7 @@
 import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 
-import type { Config } from '../shared/config/load-config.ts';
+import type { Config } from '../shared/config/settings.ts';
 import type { AdminToken } from '../shared/config/secret-settings.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';
 import { mayReadMetrics } from '../shared/metrics/registry.ts';

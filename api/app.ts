@@ -3,7 +3,7 @@ import express, { Router } from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express';
 
 import type { IngressMetrics } from '../shared/metrics/ingress-series.ts';
-import type { Config } from '../shared/config/load-config.ts';
+import type { Config } from '../shared/config/settings.ts';
 import type { Tracing } from '../shared/tracing/tracing.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';

@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 
-import type { Config } from '../shared/config/load-config.ts';
+import type { Config } from '../shared/config/settings.ts';
+import { adminTokensOf } from '../shared/config/secret-settings.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import type { EventBus } from '../shared/lifecycle/event-bus.ts';
@@ -97,7 +98,7 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
   const authenticate = createAuthenticate({
     principals,
     guard,
-    keyPrefix: config.keyPrefix,
+    keyPrefix: config.process.keyPrefix,
     clock,
     onUse: lastUsed.note,
   });
@@ -207,7 +208,7 @@ export async function composeIngress(
   const common = {
     ...stores,
     refusals: openRefusalWatch(metrics, connections),
-    keyPrefix: config.keyPrefix,
+    keyPrefix: config.process.keyPrefix,
     events,
     clock,
     log,
@@ -235,7 +236,7 @@ export async function composeIngress(
     ...common,
     replayFailed: openReplay({ ...connections, ...stores, recovery, pseudonyms, metrics }),
     http: config.http,
-    adminTokens: config.adminTokens,
+    adminTokens: adminTokensOf(config.admin),
     metricsAccess: config.metrics,
     providerRules: config.providers,
     moveTenant,

@@ -19,7 +19,7 @@ await runProcess({
   async start(config, log, closer) {
     await servedDocument();
     const { app, adminApp, stopWaiting } = await composeIngress(config, log, closer);
-    const { host, port, adminHost, adminPort, maxConnections, keepAliveMs, tls } = config.http;
+    const { host, port, adminHost, adminPort, maxConnections, keepAliveSeconds } = config.http;
     const wholeMs = config.limits.shutdownGraceSeconds * 1000;
     const graceMs = Math.max(wholeMs - CLOSING_MS, wholeMs / 2);
     await serve(
@@ -30,8 +30,8 @@ await runProcess({
         setting: 'ADMIN_PORT',
         graceMs: 1_000,
         maxConnections: Math.min(maxConnections, ADMIN_CONNECTIONS_MAX),
-        keepAliveMs,
-        ...(tls === undefined ? {} : { tls }),
+        keepAliveMs: keepAliveSeconds * 1000,
+        tls: config.tls,
       },
       closer,
     );
@@ -42,10 +42,10 @@ await runProcess({
         host,
         setting: 'PORT',
         maxConnections,
-        keepAliveMs,
+        keepAliveMs: keepAliveSeconds * 1000,
         graceMs,
         onGraceOver: stopWaiting,
-        ...(tls === undefined ? {} : { tls }),
+        tls: config.tls,
       },
       closer,
     );

@@ -1,4 +1,4 @@
-import type { Config } from '../shared/config/load-config.ts';
+import type { Config } from '../shared/config/settings.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
@@ -140,7 +140,7 @@ export async function openConnections(
   closer: Closer,
 ): Promise<Connections> {
   const keyspace = createKeyspace(namespace);
-  const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', { keyspace, log, closer });
+  const { redis, subscriber } = await openRedis(config.redis.url, 'producer', { keyspace, log, closer });
   const memory = watchMemory(redis, log);
   closer.defer('memory watch', () => {
     memory.stop();
@@ -151,12 +151,12 @@ export async function openConnections(
   onReturn((isBack) => void recentWrites.repeatAll(isBack));
 
   async function connect(name: string, callTimeoutMs: number): Promise<MongoConnection> {
-    const connection = await connectMongo(config.mongodbUri, { callTimeoutMs });
+    const connection = await connectMongo(config.mongodb.uri, { callTimeoutMs });
     closer.defer(name, () => connection.close());
     return connection;
   }
-  await prepareDatabase(config.mongodbUri, log);
-  const cipher = createCredentialCipher(config.credentialsKey, config.credentialsKeys);
+  await prepareDatabase(config.mongodb.uri, log);
+  const cipher = createCredentialCipher(config.credentials.key, config.credentials.otherKeys);
   const mongo = await connect('mongo', MONGO_CALL_MS);
   return {
     config,
@@ -169,7 +169,7 @@ export async function openConnections(
     memory,
     recentWrites,
     cipher,
-    pseudonymKey: await readPseudonymKey(mongo, cipher, config.credentialsKey),
+    pseudonymKey: await readPseudonymKey(mongo, cipher, config.credentials.key),
     mongo,
     reports: await connect('mongo for reports', REPORT_CALL_MS),
     bulk: await connect('mongo for batches', BULK_CALL_MS),

@@ -40,6 +40,7 @@ const TASKS = {
   reconcile: (args) => script('scripts/reconcile.ts', args),
   citations: (args) => script('scripts/check-citations.ts', args),
   house: (args) => script('scripts/house.ts', args),
+  'config-docs': (args) => script('scripts/config-docs.ts', args),
   drive: (args) => script('scripts/drive/main.ts', args),
   sbom: (args) => script('scripts/packages/main.ts', ['sbom', ...args]),
   audit: () => script('scripts/packages/main.ts', ['audit']),

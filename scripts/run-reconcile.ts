@@ -1,4 +1,4 @@
-import type { Config } from '../shared/config/load-config.ts';
+import type { Config } from '../shared/config/settings.ts';
 import { createLogger } from '../shared/logging/logger.ts';
 import { connectMongo } from '../shared/mongo/connection.ts';
 import { createReconciliationRepository } from '../shared/mongo/accounts/reconciliation-repository.ts';
@@ -30,13 +30,13 @@ export async function runReconcile(config: Config, task: ReconcileTask): Promise
     console.error(`Closing ${name} failed: ${String(error)}`);
   });
   try {
-    const redis = createRedis(config.redisUrl, 'producer');
+    const redis = createRedis(config.redis.url, 'producer');
     closer.defer('redis', () => {
       redis.disconnect();
     });
     redis.on('error', () => undefined);
     await connectRedis(redis);
-    const mongo = await connectMongo(config.mongodbUri);
+    const mongo = await connectMongo(config.mongodb.uri);
     closer.defer('mongo', () => mongo.close());
     const keyspace = createKeyspace();
     const shards = await createShardDirectory(mongo, config.queue.shards).list();
@@ -46,7 +46,7 @@ export async function runReconcile(config: Config, task: ReconcileTask): Promise
       audit: createAccountAudit(redis, keyspace),
       accounts: createAccountStore(redis, keyspace),
       clock: systemClock,
-      log: createLogger('reconcile', config.logLevel),
+      log: createLogger('reconcile', config.process.logLevel),
     });
     const lastDrift = createLastDrift(redis, keyspace);
     let isRight = true;

@@ -21,6 +21,8 @@ const USAGES = {
   follows every citation and link`,
   house: `npm run house
   counts files, lines and other figures, and fails above a limit`,
+  'config-docs': `npm run config-docs
+  writes .env.example and the table of ${CONFIGURATION} from shared/config/settings.ts`,
   sbom: `npm run sbom [-- FILE]
   writes the software bill of materials, to sbom.cdx.json where no file is named`,
   audit: `npm run audit

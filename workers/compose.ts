@@ -1,4 +1,4 @@
-import type { Config } from '../shared/config/load-config.ts';
+import type { Config } from '../shared/config/settings.ts';
 import { withErasureGate } from '../shared/erasure-gate.ts';
 import { createHttpClient } from '../shared/http/http-client.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -66,18 +66,18 @@ type WorkerConnections = Awaited<ReturnType<typeof openConnections>>;
  */
 async function openConnections(config: Config, namespace: string | undefined, log: Logger, closer: Closer) {
   const keyspace = createKeyspace(namespace);
-  const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', { keyspace, log, closer });
+  const { redis, subscriber } = await openRedis(config.redis.url, 'worker', { keyspace, log, closer });
   const memory = watchMemory(redis, log);
   closer.defer('memory watch', () => {
     memory.stop();
   });
 
-  await prepareDatabase(config.mongodbUri, log);
-  const mongo = await connectMongo(config.mongodbUri);
+  await prepareDatabase(config.mongodb.uri, log);
+  const mongo = await connectMongo(config.mongodb.uri);
   closer.defer('mongo', () => mongo.close());
 
-  const cipher = createCredentialCipher(config.credentialsKey, config.credentialsKeys);
-  const pseudonymKey = await readPseudonymKey(mongo, cipher, config.credentialsKey);
+  const cipher = createCredentialCipher(config.credentials.key, config.credentials.otherKeys);
+  const pseudonymKey = await readPseudonymKey(mongo, cipher, config.credentials.key);
   const routing = await createRoutingCache({
     repository: createRoutingRepository(mongo, cipher),
     readMark: createRoutingMark(redis, keyspace).read,

@@ -1,4 +1,4 @@
-import type { Config } from '../shared/config/load-config.ts';
+import type { Config } from '../shared/config/settings.ts';
 import type { HttpClient } from '../shared/http/http-client.ts';
 import type { Logger } from '../shared/logging/logger.ts';
 import type { RoutingCache } from '../shared/mongo/routing/routing-cache.ts';

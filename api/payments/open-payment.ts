@@ -1,6 +1,6 @@
 import type { Router } from 'express';
 
-import type { Config } from '../../shared/config/load-config.ts';
+import type { Config } from '../../shared/config/settings.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { PriceList } from '../../shared/mongo/accounts/price-repository.ts';
 import type { Payment } from './payment.ts';
@@ -16,15 +16,16 @@ import type { BookPaymentDeps } from './book-payment.ts';
  * if needed, because its 271 modules would take a fifth of an ingress's start.
  */
 export async function openPayment(
-  { payments, stripe }: Pick<Config, 'payments' | 'stripe'>,
+  { payments }: Pick<Config, 'payments'>,
   log: Logger,
   stripeApiUrl?: string,
 ): Promise<{ payment: Payment; stripe?: StripePayment } | undefined> {
-  if (payments === 'test') return { payment: createTestPayment() };
-  if (payments === 'none' || stripe === undefined) return undefined;
+  const { kind, stripeSecretKey: secretKey, stripeWebhookSecret: webhookSecret } = payments;
+  if (kind === 'test') return { payment: createTestPayment() };
+  if (kind === 'none' || secretKey === undefined || webhookSecret === undefined) return undefined;
   const { createStripePayment } = await import('./stripe/stripe-payment.ts');
   const created = createStripePayment(
-    { ...stripe, ...(stripeApiUrl === undefined ? {} : { apiUrl: stripeApiUrl }) },
+    { secretKey, webhookSecret, ...(stripeApiUrl === undefined ? {} : { apiUrl: stripeApiUrl }) },
     log,
   );
   return { payment: created, stripe: created };
@@ -44,7 +45,7 @@ const TEST_PRICES: PriceList = {
 
 /** The prices that apply until an administrator sets them. */
 export function pricesUnset({ payments }: Pick<Config, 'payments'>): PriceList {
-  return payments === 'test' ? TEST_PRICES : NOTHING;
+  return payments.kind === 'test' ? TEST_PRICES : NOTHING;
 }
 
 /** The route that receives payment notices without a key: Stripe's webhook, or the test page. */

@@ -185,7 +185,7 @@ async function prepareDemo(
   const admin = createAdminApi(settings.adminUrl, adminToken);
   try {
     await ensureRoutes(admin, providers, state, log);
-    return await ensureTenant(admin, settings.config.keyPrefix, state);
+    return await ensureTenant(admin, settings.config.process.keyPrefix, state);
   } finally {
     await saveState(stateFile, state);
   }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { ConfigError, loadConfig } from '../../shared/config/load-config.ts';
-import type { Config } from '../../shared/config/load-config.ts';
+import type { Config } from '../../shared/config/settings.ts';
 import { looksLikeApiKey } from '../../shared/domain/api-key.ts';
 import type { Environment } from '../embedded/find-program.ts';
 import type { WantedPort } from '../embedded/ports.ts';
@@ -56,10 +56,11 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
     if (Number(env[name] ?? 1) === 0)
       faults.push(`${name} must be a port, 1 to 65535: npm start has to know where the service is reached.`);
   const config = readConfig({ ...NOT_KNOWN_YET, ...env }, faults);
-  if (config !== undefined && answers.from === 'keys') faults.push(...ownKeyFaults(env, config.keyPrefix));
+  if (config !== undefined && answers.from === 'keys') faults.push(...ownKeyFaults(env, config.process.keyPrefix));
   if (config === undefined || faults.length > 0) throw new ConfigError(faults);
-  const { host, port, adminHost, adminPort, workerPort, tls } = config.http;
-  const originOf = (listening: string) => `${tls === undefined ? 'http' : 'https'}://${reachable(listening)}`;
+  const { host, port, adminHost, adminPort, workerPort } = config.http;
+  const originOf = (listening: string) =>
+    `${config.tls.certFile === undefined ? 'http' : 'https'}://${reachable(listening)}`;
   return {
     dataDir: resolve(env['DATA_DIR'] ?? '.data'),
     isWatched,

@@ -19,7 +19,7 @@ export async function startStores(
   const { REDIS_URL: givenRedis, MONGODB_URI: givenMongo } = env;
   if (givenRedis !== undefined) {
     // Also uses the other settings for Redis, such as the sentinels' password.
-    await assertRedis(config.redisUrl);
+    await assertRedis(config.redis.url);
     log('Redis: the server of REDIS_URL');
   }
   if (givenMongo !== undefined) {

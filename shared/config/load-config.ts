@@ -1,57 +1,5 @@
-import type { ValidationResult } from 'joi';
-
-import { adminTokensOf } from './secret-settings.ts';
-import type { AdminToken } from './secret-settings.ts';
-import { redisUrlOf } from './setting-rules.ts';
-import { moderationOf, settingsSchema, tracingOf } from './settings-schema.ts';
-import type { ModerationConfig, Settings, TracingConfig } from './settings-schema.ts';
-
-/** Settings of docs/spec.md#settings, nested by subject. Times end in their unit. */
-export interface Config {
-  http: {
-    host: string;
-    port: number;
-    adminHost: string;
-    adminPort: number;
-    workerPort: number;
-    maxConnections: number;
-    keepAliveMs: number;
-    trustProxy: string[];
-    requireHttps: boolean;
-    corsOrigins: string[];
-    tls?: { certFile: string; keyFile: string };
-  };
-  redisUrl: string;
-  mongodbUri: string;
-  /** Of `ADMIN_TOKENS`, and that of `ADMIN_TOKEN`. */
-  adminTokens: AdminToken[];
-  /** Who reads `/metrics` and `/health/deep` from elsewhere: everybody, or whoever has the token. */
-  metrics: { isPublic: boolean; token?: string };
-  /** 32 bytes: encrypts credentials. */
-  credentialsKey: Buffer;
-  /** Other keys with which stored credentials can be read. */
-  credentialsKeys: Buffer[];
-  /** Providers on public hosts may be called over plain http. */
-  providers: { allowHttp: boolean };
-  keyPrefix: string;
-  logLevel: string;
-  worker: { concurrency: number; batchConcurrency: number };
-  /** `completedKept`: of each queue, for Bull Board. */
-  queue: { shards: number; maxWaiting: number; completedKept: number };
-  limits: {
-    streamRetentionSeconds: number;
-    disconnectGraceSeconds: number;
-    requestTimeoutSeconds: number;
-    shutdownGraceSeconds: number;
-  };
-  moderation: ModerationConfig;
-  payments: 'stripe' | 'test' | 'none';
-  stripe?: { secretKey: string; webhookSecret: string };
-  /** `allowPrivate`: receivers on private addresses and over plain http, for development. */
-  webhooks: { allowPrivate: boolean };
-  /** Undefined: nothing is traced. */
-  tracing?: TracingConfig;
-}
+import { settings, settingsSchema } from './settings.ts';
+import type { Config, Setting } from './settings.ts';
 
 /** Which process asks: a worker needs no admin token, an ingress no worker port. */
 export type ProcessKind = 'api' | 'worker';
@@ -78,7 +26,7 @@ export function loadConfig(env: Record<string, string | undefined>, kind: Proces
     abortEarly: false,
     stripUnknown: true,
     errors: { wrap: { label: false } },
-  }) as ValidationResult<Settings>;
+  });
   const faults = (checked.error?.details ?? []).map((detail) => `${detail.message}.`);
   if (kind === 'api' && given['ADMIN_TOKEN'] === undefined && given['ADMIN_TOKENS'] === undefined)
     faults.push('ADMIN_TOKEN or ADMIN_TOKENS is required.');
@@ -108,58 +56,32 @@ function freezeDeeply<Value extends object>(value: Value): Readonly<Value> {
   return Object.freeze(value);
 }
 
-function nest(settings: Settings): Config {
-  const stripe = settings.STRIPE_SECRET_KEY;
-  const tracing = tracingOf(settings);
-  const config: Config = {
-    http: {
-      host: settings.HOST,
-      port: settings.PORT,
-      adminHost: settings.ADMIN_HOST,
-      adminPort: settings.ADMIN_PORT,
-      workerPort: settings.WORKER_PORT,
-      maxConnections: settings.MAX_CONNECTIONS,
-      keepAliveMs: settings.KEEP_ALIVE_SECONDS * 1000,
-      trustProxy: settings.TRUST_PROXY,
-      requireHttps: settings.REQUIRE_HTTPS,
-      corsOrigins: settings.CORS_ORIGINS,
-      ...(settings.TLS_CERT_FILE === undefined || settings.TLS_KEY_FILE === undefined
-        ? {}
-        : { tls: { certFile: settings.TLS_CERT_FILE, keyFile: settings.TLS_KEY_FILE } }),
-    },
-    redisUrl: redisUrlOf(settings),
-    mongodbUri: settings.MONGODB_URI,
-    adminTokens: adminTokensOf(settings.ADMIN_TOKEN, settings.ADMIN_TOKENS ?? []),
-    metrics: {
-      isPublic: settings.METRICS_PUBLIC,
-      ...(settings.METRICS_TOKEN === undefined ? {} : { token: settings.METRICS_TOKEN }),
-    },
-    credentialsKey: settings.CREDENTIALS_KEY,
-    credentialsKeys: settings.CREDENTIALS_KEYS,
-    providers: { allowHttp: settings.PROVIDER_ALLOW_HTTP },
-    keyPrefix: settings.KEY_PREFIX,
-    logLevel: settings.LOG_LEVEL,
-    worker: { concurrency: settings.WORKER_CONCURRENCY, batchConcurrency: settings.WORKER_BATCH_CONCURRENCY },
-    queue: {
-      shards: settings.QUEUE_SHARDS,
-      maxWaiting: settings.QUEUE_MAX_WAITING,
-      completedKept: settings.COMPLETED_JOBS_KEPT,
-    },
-    limits: {
-      streamRetentionSeconds: settings.STREAM_RETENTION_SECONDS,
-      disconnectGraceSeconds: settings.DISCONNECT_GRACE_SECONDS,
-      requestTimeoutSeconds: settings.REQUEST_TIMEOUT_SECONDS,
-      shutdownGraceSeconds: settings.SHUTDOWN_GRACE_SECONDS,
-    },
-    moderation: moderationOf(settings),
-    payments: settings.PAYMENTS ?? (stripe === undefined ? 'none' : 'stripe'),
-    webhooks: { allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE },
-    ...(tracing === undefined ? {} : { tracing }),
-  };
-  if (stripe !== undefined && settings.STRIPE_WEBHOOK_SECRET !== undefined) {
-    config.stripe = { secretKey: stripe, webhookSecret: settings.STRIPE_WEBHOOK_SECRET };
-  }
+/** Puts each value where its row stands; a setting that is absent is an absent key. */
+function nest(values: Record<string, unknown>): Config {
+  const groups = Object.entries(settings as Record<string, Record<string, Setting>>).map(([group, rows]) => [
+    group,
+    Object.fromEntries(
+      Object.entries(rows).flatMap(([key, { name }]) => (values[name] === undefined ? [] : [[key, values[name]]])),
+    ),
+  ]);
+  const config = Object.fromEntries(groups) as Config;
+  config.redis.url = redisUrlOf(config.redis);
   return config;
+}
+
+/** The address with what belongs to it, which `parseRedisUrl` takes apart again: one text says how to reach all servers. */
+function redisUrlOf(redis: Config['redis']): string {
+  const asked = Object.entries({
+    sentinel_username: redis.sentinelUsername,
+    sentinel_password: redis.sentinelPassword,
+    sentinel_tls: redis.sentinelTls,
+    tls_ca: redis.tlsCaFile,
+    tls_cert: redis.tlsCertFile,
+    tls_key: redis.tlsKeyFile,
+  }).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]]));
+  if (asked.length === 0) return redis.url;
+  const mark = redis.url.includes('?') ? '&' : '?';
+  return `${redis.url}${mark}${new URLSearchParams(asked).toString()}`;
 }
 
 /** The environment of this process; the only place that reads it. */

@@ -34,7 +34,7 @@ export const strongToken = Joi.string().custom((value: string, helpers) =>
 );
 
 /** `name:role:token`, separated by commas. */
-export const adminTokenList = Joi.string().custom((value: string, helpers) => {
+export const adminTokenList = Joi.string<AdminToken[]>().custom((value: string, helpers) => {
   const tokens: AdminToken[] = [];
   for (const part of partsOf(value)) {
     const [, name, role, token] = TOKEN_ENTRY.exec(part) ?? [];
@@ -51,9 +51,11 @@ function toKey(text: string): Buffer | undefined {
   return key.length === CREDENTIALS_KEY_BYTES ? key : undefined;
 }
 
-export const base64Key = Joi.string().custom((value: string, helpers) => toKey(value) ?? helpers.error('key.length'));
+export const base64Key = Joi.string<Buffer>().custom(
+  (value: string, helpers) => toKey(value) ?? helpers.error('key.length'),
+);
 
-export const base64Keys = Joi.string().custom((value: string, helpers) => {
+export const base64Keys = Joi.string<Buffer[]>().custom((value: string, helpers) => {
   const keys = partsOf(value).map(toKey);
   return keys.includes(undefined) ? helpers.error('key.length') : keys;
 });
@@ -67,7 +69,13 @@ export const SECRET_MESSAGES = {
 };
 
 /** All tokens of the administration. */
-export function adminTokensOf(single: string | undefined, list: readonly AdminToken[]): AdminToken[] {
+export function adminTokensOf({
+  token: single,
+  tokens,
+}: {
+  token?: string;
+  tokens: readonly AdminToken[];
+}): AdminToken[] {
   const admin: AdminToken[] = single === undefined ? [] : [{ name: ADMIN_TOKEN_NAME, role: 'write', token: single }];
-  return [...admin, ...list.filter(({ token }) => token !== single)];
+  return [...admin, ...tokens.filter(({ token }) => token !== single)];
 }

@@ -6,8 +6,24 @@ const PORT_MESSAGES = Object.fromEntries(
   ['number.integer', 'number.min', 'number.max'].map((rule) => [rule, '{{#label}} must be a port, 0 to 65535']),
 );
 
-export const port = () => Joi.number().integer().min(0).max(65_535).messages(PORT_MESSAGES);
-export const seconds = (max: number) => Joi.number().integer().min(1).max(max);
+export const port = Joi.number().integer().min(0).max(65_535).messages(PORT_MESSAGES);
+export const integer = (min: number, max: number) => Joi.number().integer().min(min).max(max);
+export const oneOf = <Value extends string>(...values: Value[]) => Joi.string<Value>().valid(...values);
+export const neededWith = (setting: string) =>
+  Joi.required().messages({ 'any.required': `{{#label}} is required with ${setting}` });
+
+export const keyPrefix = Joi.string()
+  .pattern(/^[a-z][a-z0-9]{1,15}$/)
+  .message('{{#label}} must have 2 to 16 lower-case letters and digits, the first of them a letter');
+
+export const headerValue = Joi.string()
+  .pattern(/^[\x21-\x7e]+$/)
+  .message('{{#label}} must be visible ASCII characters without spaces');
+
+const ROOTS = ['always_on', 'always_off', 'traceidratio'];
+
+/** Those of OpenTelemetry's samplers that need no other service. */
+export const sampler = oneOf(...ROOTS, ...ROOTS.map((root) => `parentbased_${root}`));
 
 const OF_SENTINEL = '{{#label}} is of sentinels only: REDIS_URL must be redis+sentinel:// or rediss+sentinel://';
 const OF_TLS = '{{#label}} is of TLS only: REDIS_URL must begin with rediss';
@@ -35,7 +51,7 @@ export const mongoUri = Joi.string().custom((value: string, helpers) =>
 );
 
 /** A setting that only `redis+sentinel://` has. */
-export function withSentinel(schema: Joi.Schema): Joi.Schema {
+export function withSentinel<Value>(schema: Joi.AnySchema<Value>): Joi.AnySchema<Value> {
   const isSentinel = Joi.string()
     .pattern(/^rediss?\+sentinel:/)
     .required();
@@ -46,7 +62,7 @@ export function withSentinel(schema: Joi.Schema): Joi.Schema {
 }
 
 /** A setting of connections to Redis over TLS. */
-export function withRedisTls(schema: Joi.Schema): Joi.Schema {
+export function withRedisTls<Value>(schema: Joi.AnySchema<Value>): Joi.AnySchema<Value> {
   const isEncrypted = Joi.string()
     .pattern(/^rediss[:+]/)
     .required();
@@ -54,31 +70,6 @@ export function withRedisTls(schema: Joi.Schema): Joi.Schema {
     is: isEncrypted,
     otherwise: Joi.forbidden().messages({ 'any.unknown': OF_TLS }),
   });
-}
-
-export interface RedisSettings {
-  REDIS_URL: string;
-  REDIS_TLS_CA_FILE?: string;
-  REDIS_TLS_CERT_FILE?: string;
-  REDIS_TLS_KEY_FILE?: string;
-  REDIS_SENTINEL_USERNAME?: string;
-  REDIS_SENTINEL_PASSWORD?: string;
-  REDIS_SENTINEL_TLS?: boolean;
-}
-
-/** The address with what belongs to it, which `parseRedisUrl` takes apart again: one text says how to reach all servers. */
-export function redisUrlOf(settings: RedisSettings): string {
-  const asked = Object.entries({
-    sentinel_username: settings.REDIS_SENTINEL_USERNAME,
-    sentinel_password: settings.REDIS_SENTINEL_PASSWORD,
-    sentinel_tls: settings.REDIS_SENTINEL_TLS,
-    tls_ca: settings.REDIS_TLS_CA_FILE,
-    tls_cert: settings.REDIS_TLS_CERT_FILE,
-    tls_key: settings.REDIS_TLS_KEY_FILE,
-  }).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]]));
-  if (asked.length === 0) return settings.REDIS_URL;
-  const mark = settings.REDIS_URL.includes('?') ? '&' : '?';
-  return `${settings.REDIS_URL}${mark}${new URLSearchParams(asked).toString()}`;
 }
 
 /** Paths are appended to it, and a credential in it would end up in logs. */
@@ -96,7 +87,7 @@ export const partsOf = (list: string) =>
     .filter((part) => part !== '');
 
 export function listOf(isValid: (part: string) => boolean, fault: string) {
-  return Joi.string()
+  return Joi.string<string[]>()
     .allow('')
     .custom((value: string, helpers) => {
       const parts = partsOf(value);

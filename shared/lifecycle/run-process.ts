@@ -1,7 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 
 import { ConfigError, loadConfig } from '../config/load-config.ts';
-import type { Config, ProcessKind } from '../config/load-config.ts';
+import type { ProcessKind } from '../config/load-config.ts';
+import type { Config } from '../config/settings.ts';
 import { createLogger } from '../logging/logger.ts';
 import type { Logger } from '../logging/logger.ts';
 import { createCloser } from './closer.ts';
@@ -74,7 +75,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  const log = createLogger(options.name, config.logLevel);
+  const log = createLogger(options.name, config.process.logLevel);
   const closer = createCloser((step, error) => {
     log.warn(`Closing ${step} failed.`, { error });
   });

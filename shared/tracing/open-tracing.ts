@@ -1,4 +1,5 @@
-import type { Config, ProcessKind } from '../config/load-config.ts';
+import type { ProcessKind } from '../config/load-config.ts';
+import type { Config } from '../config/settings.ts';
 import type { Closer } from '../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Tracing } from './tracing.ts';
@@ -10,9 +11,10 @@ export async function openTracing(
   closer: Closer,
   log: Logger,
 ): Promise<Tracing | undefined> {
-  if (tracing === undefined) return undefined;
+  const { endpoint } = tracing;
+  if (endpoint === undefined) return undefined;
   const { createOtlpTracing } = await import('./otlp-tracing.ts');
-  const { close, ...spans } = createOtlpTracing({ serviceName: `parley-${kind}`, ...tracing }, log);
+  const { close, ...spans } = createOtlpTracing({ serviceName: `parley-${kind}`, ...tracing, endpoint }, log);
   // What is opened first is closed last: spans of the last requests are among those that are sent.
   closer.defer('tracing', close);
   return spans;

@@ -24,14 +24,16 @@ import {
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions';
 
-import type { TracingConfig } from '../config/settings-schema.ts';
+import type { Config } from '../config/settings.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { OpenSpan, ProviderCallOutcome, StartedProviderCall, Tracing } from './tracing.ts';
 
 /** A collector that is away is told of once in so long. */
 const TOLD_EVERY_MS = 60_000;
 
-function samplerOf({ sampler, samplerArg }: TracingConfig): Sampler {
+type TracingSettings = Config['tracing'] & { endpoint: string; serviceName: string };
+
+function samplerOf({ sampler, samplerArg }: TracingSettings): Sampler {
   const roots: Record<string, () => Sampler> = {
     always_on: () => new AlwaysOnSampler(),
     always_off: () => new AlwaysOffSampler(),
@@ -62,7 +64,7 @@ function logFailures(exporter: SpanExporter, log: Logger): SpanExporter {
 }
 
 /** Sends what is sampled by OTLP over HTTP with JSON, in batches. A full buffer drops spans and never waits. */
-function createTracerProvider(config: TracingConfig & { serviceName: string }, log: Logger): TracerProvider {
+function createTracerProvider(config: TracingSettings, log: Logger): TracerProvider {
   const exporter = new OTLPTraceExporter({ url: `${config.endpoint.replace(/\/+$/, '')}/v1/traces` });
   return new TracerProvider({
     resource: resourceFromAttributes({ [ATTR_SERVICE_NAME]: config.serviceName }),
@@ -159,10 +161,7 @@ function noteAnswer(span: Span, outcome: ProviderCallOutcome): void {
 }
 
 /** Tracing by OpenTelemetry's SDK. Nothing is registered globally, so nothing else of the process is traced. */
-export function createOtlpTracing(
-  config: TracingConfig & { serviceName: string },
-  log: Logger,
-): Tracing & { close: () => Promise<void> } {
+export function createOtlpTracing(config: TracingSettings, log: Logger): Tracing & { close: () => Promise<void> } {
   const provider = createTracerProvider(config, log);
   const tracer = provider.getTracer('parley');
   const start = (name: string, parent: string | undefined, options: SpanOptions) =>

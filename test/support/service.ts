@@ -7,7 +7,7 @@ import request from 'supertest';
 import { composeIngress } from '../../api/compose.ts';
 import type { RelayTimes } from '../../api/relay/forward.ts';
 import { loadConfig } from '../../shared/config/load-config.ts';
-import type { Config } from '../../shared/config/load-config.ts';
+import type { Config } from '../../shared/config/settings.ts';
 import { connectMongo } from '../../shared/mongo/connection.ts';
 import type { MongoConnection } from '../../shared/mongo/connection.ts';
 import { createModels } from '../../shared/mongo/catalogue.ts';
@@ -119,9 +119,9 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const provider = createSimulatedProvider();
   const { url: providerUrl } = await provider.listen();
   closer.defer('provider', () => provider.close());
-  const mongo = await connectMongo(config.mongodbUri);
+  const mongo = await connectMongo(config.mongodb.uri);
   closer.defer('database', () => mongo.close());
-  const redis = await openTestRedis('producer', config.redisUrl);
+  const redis = await openTestRedis('producer', config.redis.url);
   closer.defer('redis', () => redis.quit());
 
   const ingress = await composeIngress(config, log, closer, {

@@ -1,4 +1,4 @@
-import type { ModerationConfig } from '../../shared/config/settings-schema.ts';
+import type { Config } from '../../shared/config/settings.ts';
 import type { HttpClient } from '../../shared/http/http-client.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import { createHeldWindow } from './held-window.ts';
@@ -15,15 +15,16 @@ export interface Moderation {
 }
 
 /** The backend that the operator has chosen, for both sides of a conversation. */
-export function createModeration(config: ModerationConfig, http: HttpClient, events: WorkerEmitter): Moderation {
-  if (config.backend === 'local') {
+export function createModeration(config: Config['moderation'], http: HttpClient, events: WorkerEmitter): Moderation {
+  const { backend, baseUrl } = config;
+  if (backend === 'local' || baseUrl === undefined) {
     const local = createLocalModerator();
     return {
       moderator: measured(local, events),
       openWindow: (policy, listener) => openLocalWindow(local, policy, listener),
     };
   }
-  const moderator = measured(createOpenAiModerator(http, config), events);
+  const moderator = measured(createOpenAiModerator(http, { ...config, baseUrl }), events);
   return { moderator, openWindow: (policy, listener) => createHeldWindow(moderator, policy, listener) };
 }
 

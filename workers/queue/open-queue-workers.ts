@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/config/load-config.ts';
+import type { Config } from '../../shared/config/settings.ts';
 import type { JobQueueName, QueueName } from '../../shared/contracts/jobs.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import type { Logger } from '../../shared/logging/logger.ts';

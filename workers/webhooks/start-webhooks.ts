@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/config/load-config.ts';
+import type { Config } from '../../shared/config/settings.ts';
 import { createWebhookClient } from '../../shared/http/webhook-client.ts';
 import type { CredentialCipher } from '../../shared/mongo/credentials.ts';
 import { createExpiringKeys } from '../../shared/mongo/tenants/key-repository.ts';

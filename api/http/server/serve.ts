@@ -4,7 +4,7 @@ import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 
-import type { Config } from '../../../shared/config/load-config.ts';
+import type { Config } from '../../../shared/config/settings.ts';
 import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import { listen } from '../../../shared/lifecycle/run-process.ts';
@@ -81,7 +81,7 @@ export interface ServeOptions extends StopOptions {
   host: string;
   /** The setting that names the port, for the error message when the port is in use. */
   setting: string;
-  tls?: Config['http']['tls'];
+  tls?: Config['tls'];
   /** As many connections are open at most: a further one takes the place of an idle one, or is closed at once. */
   maxConnections?: number;
   /** How long an idle connection is kept; milliseconds. Absent: as long as Node keeps it. */
@@ -90,7 +90,7 @@ export interface ServeOptions extends StopOptions {
   headersMs?: number;
 }
 
-function create({ tls, keepAliveMs, headersMs = HEADERS_MS }: ServeOptions): Server {
+function create({ tls: { certFile, keyFile } = {}, keepAliveMs, headersMs = HEADERS_MS }: ServeOptions): Server {
   const options = {
     ...(keepAliveMs === undefined ? {} : { keepAliveTimeout: keepAliveMs }),
     headersTimeout: headersMs,
@@ -99,9 +99,9 @@ function create({ tls, keepAliveMs, headersMs = HEADERS_MS }: ServeOptions): Ser
     // `requireClearHead` refuses these requests with the uniform error object.
     requireHostHeader: false,
   };
-  if (tls === undefined) return createServer(options);
+  if (certFile === undefined || keyFile === undefined) return createServer(options);
   try {
-    return createTlsServer({ ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) });
+    return createTlsServer({ ...options, cert: readFileSync(certFile), key: readFileSync(keyFile) });
   } catch (cause) {
     throw new Error('The certificate cannot be used; check TLS_CERT_FILE and TLS_KEY_FILE.', { cause });
   }

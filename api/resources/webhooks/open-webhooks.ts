@@ -3,7 +3,7 @@ import type { Logger } from '../../../shared/logging/logger.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { WatchAccount, EventSink, WebhookEvent, OpenPublishingDeps } from '../../../shared/webhooks/publish.ts';
 import type { TenantEvent, TenantEventListener } from '../../contract/tenant-events.ts';
-import type { Config } from '../../../shared/config/load-config.ts';
+import type { Config } from '../../../shared/config/settings.ts';
 import type { CredentialCipher } from '../../../shared/mongo/credentials.ts';
 import { openPublishing } from '../../../shared/webhooks/publish.ts';
 import type { WebhookParts } from './webhook-settings.ts';

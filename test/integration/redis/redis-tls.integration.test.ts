@@ -77,14 +77,14 @@ it.each([
 ])(
   'says at the start %s',
   async (_what, files, reason, setting) => {
-    const { redisUrl } = loadConfig(
+    const { redis } = loadConfig(
       {
         ...{ REDIS_URL: plain(node.url), MONGODB_URI: 'mongodb://h1/parley', ...files },
         CREDENTIALS_KEY: Buffer.alloc(32, 7).toString('base64'),
       },
       'worker',
     );
-    const client = createRedis(redisUrl, 'worker');
+    const client = createRedis(redis.url, 'worker');
     client.on('error', () => undefined);
 
     const failed = await connectRedis(client, 2_000).catch((error: unknown) => error);

@@ -19,9 +19,9 @@ describe('what npm start has encrypted', () => {
     ['others can be read as well', { CREDENTIALS_KEY: keyOf(2), CREDENTIALS_KEYS: keyOf(3) }],
   ])('what npm start has encrypted can be read where %s', (_name, env) => {
     const text = createCredentialCipher(Buffer.alloc(32, 1)).encrypt('secret', 'here');
-    const { credentialsKey, credentialsKeys } = settingsWith(env);
+    const { key, otherKeys } = settingsWith(env).credentials;
 
-    expect(createCredentialCipher(credentialsKey, credentialsKeys).decrypt(text, 'here')).toBe('secret');
-    expect(credentialsKey.toString('base64')).toBe('CREDENTIALS_KEY' in env ? env.CREDENTIALS_KEY : keyOf(1));
+    expect(createCredentialCipher(key, otherKeys).decrypt(text, 'here')).toBe('secret');
+    expect(key.toString('base64')).toBe('CREDENTIALS_KEY' in env ? env.CREDENTIALS_KEY : keyOf(1));
   });
 });

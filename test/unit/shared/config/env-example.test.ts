@@ -5,13 +5,13 @@ import { parseEnv } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 
 import { loadConfig } from '../../../../shared/config/load-config.ts';
-import { settingsSchema } from '../../../../shared/config/settings-schema.ts';
+import { settingsList } from '../../../../shared/config/settings.ts';
+import { configDocs } from '../../../../scripts/config-docs.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..', '..');
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 
-const EXAMPLE = read('.env.example');
-const VALUES = parseEnv(EXAMPLE);
+const VALUES = parseEnv(read('.env.example'));
 
 /** Variables that no service process reads, and who does. */
 const READ_ELSEWHERE: Readonly<Record<string, string>> = {
@@ -35,27 +35,21 @@ const REQUIRED = {
   CREDENTIALS_KEY: Buffer.alloc(32).toString('base64'),
 };
 
-const namesInSchema = () => Object.keys(settingsSchema.describe()['keys'] as object);
+describe('npm run config-docs', () => {
+  it.each(Object.entries(configDocs()))('%s is as the list of settings has it', (file, text) => {
+    expect(read(file)).toBe(text);
+  });
+});
 
-const allNames = () => [...namesInSchema(), ...Object.keys(READ_ELSEWHERE)].sort();
+const allNames = () => [...settingsList.map(({ name }) => name), ...Object.keys(READ_ELSEWHERE)].sort();
 
 describe('.env.example', () => {
   it('lists every variable that is read and no other', () => {
-    expect(namesInSchema()).toContain('STREAM_RETENTION_SECONDS');
     expect(Object.keys(VALUES).sort()).toEqual(allNames());
   });
 
   it.each(Object.entries(READ_ELSEWHERE))('.env.example lists %s because %s reads it', (name, file) => {
     expect(read(file)).toMatch(new RegExp(String.raw`\['${name}'\]|\$\{${name}:[?-]`));
-  });
-
-  it('says in the line above each variable what it is and what holds without it', () => {
-    const lines = EXAMPLE.split('\n');
-    const unexplained = lines.filter((line, index) => {
-      const above = lines[index - 1] ?? '';
-      return /^[A-Z]/.test(line) && !/^# .+(?:Default: |No default$)/.test(above);
-    });
-    expect(unexplained).toEqual([]);
   });
 
   it.each(['api', 'worker'] as const)('changes no default of the %s when it is copied as it is', (kind) => {
@@ -69,27 +63,5 @@ describe('docker-compose.yml', () => {
 
     expect(names).toContain('GRAFANA_PORT');
     expect(names.filter((name) => !allNames().includes(name ?? ''))).toEqual([]);
-  });
-});
-
-/** Defaults that do not depend on other variables, as the schema has them. */
-function plainDefaults(): [string, string][] {
-  const keys = settingsSchema.describe()['keys'] as Record<string, { flags?: { default?: unknown } }>;
-  return Object.entries(keys).flatMap(([name, { flags }]) =>
-    ['string', 'number', 'boolean'].includes(typeof flags?.default) ? [[name, String(flags?.default)]] : [],
-  );
-}
-
-describe('docs/guide/configuration.md', () => {
-  it.each(plainDefaults())('the guide names the default of %s, which is %s', (name, value) => {
-    const row = read('docs/guide/configuration.md')
-      .split('\n')
-      .find((line) => line.startsWith(`| \`${name}\``));
-    expect(row?.split('|')[2]?.trim()).toBe(`\`${value}\``);
-  });
-
-  it('has a row for every variable that is read and for no other', () => {
-    const rows = [...read('docs/guide/configuration.md').matchAll(/^\| `([A-Z][A-Z0-9_]*)`/gm)];
-    expect(rows.map(([, name]) => name).sort()).toEqual(allNames());
   });
 });

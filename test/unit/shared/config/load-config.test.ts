@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { ConfigError, loadConfig } from '../../../../shared/config/load-config.ts';
+import { adminTokensOf } from '../../../../shared/config/secret-settings.ts';
 import { parseRedisUrl } from '../../../../shared/redis/redis-target.ts';
 
 const TOKEN = '0123456789abcdef0123456789abcdef';
@@ -27,7 +28,7 @@ describe('the settings', () => {
   it('the settings have the documented defaults', () => {
     expect(load()).toMatchObject({
       http: { port: 8080, adminPort: 8081, workerPort: 0, trustProxy: [], requireHttps: false, corsOrigins: [] },
-      keyPrefix: 'svc',
+      process: { keyPrefix: 'svc' },
       worker: { concurrency: 512 },
       queue: { shards: 1, maxWaiting: 10_000, completedKept: 200 },
       limits: {
@@ -36,7 +37,7 @@ describe('the settings', () => {
         requestTimeoutSeconds: 600,
         shutdownGraceSeconds: 30,
       },
-      payments: 'none',
+      payments: { kind: 'none' },
     });
   });
 
@@ -86,19 +87,21 @@ describe('the settings', () => {
     expect(faultsOf({ ADMIN_TOKEN: undefined }, 'api')).toEqual(['ADMIN_TOKEN or ADMIN_TOKENS is required.']);
   });
 
+  const tokensOf = (env: Record<string, string | undefined>) => adminTokensOf(load(env).admin);
+
   it('have a write token without a name, and tokens with names and roles', () => {
     const [dana, grafana] = [`${TOKEN}:dana`, `${TOKEN}-grafana`];
 
-    expect(load({ ADMIN_TOKENS: `dana:write:${dana}, grafana:read:${grafana}` }).adminTokens).toEqual([
+    expect(tokensOf({ ADMIN_TOKENS: `dana:write:${dana}, grafana:read:${grafana}` })).toEqual([
       { name: 'admin', role: 'write', token: TOKEN },
       { name: 'dana', role: 'write', token: dana },
       { name: 'grafana', role: 'read', token: grafana },
     ]);
-    expect(load({ ADMIN_TOKEN: undefined, ADMIN_TOKENS: `dana:read:${dana}` }).adminTokens).toHaveLength(1);
+    expect(tokensOf({ ADMIN_TOKEN: undefined, ADMIN_TOKENS: `dana:read:${dana}` })).toHaveLength(1);
   });
 
   it('let two tokens of one name overlap', () => {
-    const tokens = load({ ADMIN_TOKENS: `dana:write:${TOKEN}1,dana:write:${TOKEN}2` }).adminTokens;
+    const tokens = tokensOf({ ADMIN_TOKENS: `dana:write:${TOKEN}1,dana:write:${TOKEN}2` });
 
     expect(tokens.filter(({ name }) => name === 'dana')).toHaveLength(2);
   });
@@ -127,16 +130,15 @@ describe('the settings', () => {
 
   it('take payments with Stripe where its key is set', () => {
     expect(load({ STRIPE_SECRET_KEY: 'sk', STRIPE_WEBHOOK_SECRET: 'wh' })).toMatchObject({
-      payments: 'stripe',
-      stripe: { secretKey: 'sk', webhookSecret: 'wh' },
+      payments: { kind: 'stripe', stripeSecretKey: 'sk', stripeWebhookSecret: 'wh' },
     });
-    expect(load({ STRIPE_SECRET_KEY: 'sk', STRIPE_WEBHOOK_SECRET: 'wh', PAYMENTS: 'none' }).payments).toBe('none');
+    expect(load({ STRIPE_SECRET_KEY: 'sk', STRIPE_WEBHOOK_SECRET: 'wh', PAYMENTS: 'none' }).payments.kind).toBe('none');
   });
 
   it('moderate with word lists unless an endpoint is named', () => {
     const endpoint = { MODERATION_BACKEND: 'openai', MODERATION_BASE_URL: 'https://host/v1' };
 
-    expect(load({ MODERATION_BASE_URL: 'https://host/v1' }).moderation).toEqual({ backend: 'local' });
+    expect(load({ MODERATION_BASE_URL: 'https://host/v1' }).moderation.backend).toBe('local');
     expect(load(endpoint).moderation).toEqual({ backend: 'openai', baseUrl: 'https://host/v1', timeoutMs: 5_000 });
     expect(load({ ...endpoint, MODERATION_API_KEY: 'k', MODERATION_MODEL: 'm' }).moderation).toMatchObject({
       apiKey: 'k',
@@ -225,17 +227,17 @@ describe('the settings', () => {
     'redis+cluster://h1:1,h2:2',
     'redis+sentinel://h1:1,h2:2/mymaster',
   ])('the settings accept the Redis address %s', (url) => {
-    expect(load({ REDIS_URL: url }).redisUrl).toBe(url);
+    expect(load({ REDIS_URL: url }).redis.url).toBe(url);
   });
 
   it('the settings bring what sentinels ask for to whoever opens connections', () => {
-    const { redisUrl } = load({
+    const { redis } = load({
       REDIS_URL: 'redis+sentinel://:a@h1:1/mymaster',
       REDIS_SENTINEL_USERNAME: 'watch',
       REDIS_SENTINEL_PASSWORD: 'p&ss w/rd',
       REDIS_SENTINEL_TLS: 'true',
     });
-    expect(parseRedisUrl(redisUrl)).toMatchObject({
+    expect(parseRedisUrl(redis.url)).toMatchObject({
       password: 'a',
       isEncrypted: false,
       sentinels: { username: 'watch', password: 'p&ss w/rd', isEncrypted: true },

@@ -31,7 +31,7 @@ function load(config: object): { isOn: boolean; loaded: number } {
 
 describe('OTEL_EXPORTER_OTLP_ENDPOINT', () => {
   it("is not set: a process loads nothing of OpenTelemetry's SDK", () => {
-    expect(load({})).toEqual({ isOn: false, loaded: 0 });
+    expect(load({ tracing: {} })).toEqual({ isOn: false, loaded: 0 });
   });
 
   it('is set: a process loads it', () => {

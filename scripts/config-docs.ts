@@ -1,0 +1,41 @@
+/** `npm run config-docs`: writes the service's part of `.env.example` and of the guide's table from the list of settings. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { settings, settingsList } from '../shared/config/settings.ts';
+import type { Setting } from '../shared/config/settings.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/** Padded as prettier has it. */
+function table(): string {
+  const rows = settingsList.map(({ name, without, readBy, text }) => [`\`${name}\``, without, readBy, text]);
+  const head = ['Variable', 'Default', 'Read by', 'Meaning'];
+  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  const rule = widths.map((width) => '-'.repeat(width));
+  const line = (row: string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |\n`;
+  return [head, rule, ...rows].map(line).join('');
+}
+
+function example({ name, without, text }: Setting): string {
+  const absent = without.startsWith('required') ? without.replace('r', 'R') : `Default: ${without}`;
+  const plain = `${text}. ${absent}`.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+  return `${plain.replaceAll(/(.{1,116})(?: |$)/g, '# $1\n')}${name}=\n`;
+}
+
+const examples = () =>
+  Object.entries<Record<string, Setting>>(settings)
+    .map(([group, rows]) => `# --- ${group} ---\n\n${Object.values(rows).map(example).join('')}\n`)
+    .join('');
+
+/** Both files as the list has them. What tools read stays as it is: it has no row. */
+export function configDocs(): Record<string, string> {
+  const write = (file: string, part: RegExp, text: string) =>
+    [file, readFileSync(join(ROOT, file), 'utf8').replace(part, () => text)] as const;
+  return Object.fromEntries([
+    write('docs/guide/configuration.md', /^\| Variable .*\n(?:\|.*\n)+/m, table()),
+    write('.env.example', /^# --- redis[^]*?(?=^# --- of tools)/m, examples()),
+  ]);
+}
+
+if (import.meta.main) for (const [file, text] of Object.entries(configDocs())) writeFileSync(join(ROOT, file), text);
