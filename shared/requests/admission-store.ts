@@ -155,7 +155,7 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
   const admitNow = defineScript(client, 'admit', [
     'window',
     'account',
-    'use',
+    'token-window',
     'line',
     'pace',
     'readers',
@@ -165,12 +165,12 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
   ]);
   const clocks = settings.clocks ?? createShardClocks();
   const admit = timely(admitNow, readTime, clocks);
-  const take = defineTimedScript(client, 'count', ['window', 'account', 'use']);
+  const take = defineTimedScript(client, 'count', ['window', 'account', 'token-window']);
   const takeAddress = defineTimedScript(client, 'count-address', ['window']);
   const takeBack = defineScript(client, 'void', [
     'window',
     'account',
-    'use',
+    'token-window',
     'line',
     'emit',
     'forget',

@@ -113,10 +113,20 @@ export function createRequestStore(
 ): RequestStore {
   const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false, lastAwayMs = () => 0, loadBook } = settings;
   const claiming = createClaimRequest(client, keyspace, leaseMs);
-  const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
-  const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'] as const;
+  const renew = defineScript(client, 'renew', ['window', 'account', 'token-window']);
+  const parts = [
+    'window',
+    'account',
+    'token-window',
+    'line',
+    'pace',
+    'emit',
+    'forget',
+    'keep-nothing',
+    'put-back',
+  ] as const;
   const finish = defineScript(client, 'finish', parts);
-  const putBack = defineScript(client, 'put-back-running', ['window', 'account', 'use', 'put-back']);
+  const putBack = defineScript(client, 'put-back-running', ['window', 'account', 'token-window', 'put-back']);
   const writes = createRollbackWrites({
     append: createCommonAppend(client, keyspace),
     end: (ref, sentSeq, ending) => finish(...toFinishCall(keyspace, ref, sentSeq, ending)),

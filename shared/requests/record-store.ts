@@ -103,7 +103,17 @@ export function createRecordStore(
   const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
   const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
   const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
-  const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
+  const parts = [
+    'window',
+    'account',
+    'token-window',
+    'line',
+    'emit',
+    'forget',
+    'drop',
+    'keep-nothing',
+    'mode',
+  ] as const;
   const cancel = defineTimedScript(client, 'cancel', parts);
 
   function answerKeys(shard: number, requestId: string): string[] {

@@ -57,7 +57,8 @@ if leader ~= '' then lease_key, closed_key = KEYS[last_key + 1], KEYS[last_key +
 -- Read: windows of the key, waiting requests, flags, the account.
 local requests = count_of(KEYS[2], now)
 local throttled = throttle_log and count_of(throttle_log, now)
-local key = to_use(KEYS[3], redis.call('HGET', KEYS[3], 'u'), now)
+local key_entries, kept_at = unpack(redis.call('HMGET', KEYS[3], 'w', 'kept'))
+local key = read_window(KEYS[3], key_entries, now)
 
 -- Usually none of the three exists: a record of this request, a job before the line, a job in it. `first` is the job with
 -- the lowest tag, and its tag.
@@ -76,7 +77,7 @@ local key_flag, tenant_flag, mean, known = unpack(named_key
 local joined, retries = try == '' and known, try == 'again' and known
 
 local finish_name, owed_name, hold_name = 'f:' .. lane, 'o:' .. lane, 'ht:' .. month
-local names = { 'u', finish_name, owed_name, 'open', 'weight', 'held', hold_name, 'unpaid' }
+local names = { 'w', finish_name, owed_name, 'open', 'weight', 'held', hold_name, 'unpaid' }
 if billed then
   names[9], names[10] = 'book', 'pend'
   if budget ~= '' then names[11], names[12] = 'bt:' .. month, 'pt:' .. month end
@@ -84,8 +85,8 @@ end
 -- A turn can follow another one only if requests are waiting.
 if first[1] then names[#names + 1] = 's:' .. lane end
 local account = redis.call('HMGET', KEYS[4], unpack(names))
-local newest, finish, owed, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
-local use = to_use(KEYS[4], newest, now)
+local use_entries, finish, owed, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
+local use = read_window(KEYS[4], use_entries, now)
 
 completion = math.min(completion, mean and math.ceil(mean) or MEAN_UNKNOWN)
 -- Credits, budget and allowance hold what the request is likely to take. The windows may count more.
@@ -142,9 +143,8 @@ if balance then micro = math.min(micro, balance) end
 if left then reserve = math.min(reserve, left) end
 
 -- Admitted: the script writes from here on.
-count_use(key, 1, estimate)
-local key_fields = {}
-add_use(key_fields, 0, key)
+count_now(key, 1, estimate)
+local key_fields = { 'w', key.entries }
 if not is_batch then
   redis.call('ZADD', KEYS[2], now_text, id)
   -- A log without requests may be new, without a time to live.
@@ -156,7 +156,7 @@ if throttle_log then
   if throttled == 0 then keep_log(throttle_log, now) end
 end
 -- Once a minute the windows and logs of the key get a new time to live.
-local is_due = key.entries and math.abs(now - key.kept_at) >= MINUTE_MS
+local is_due = math.abs(now - number_of(kept_at)) >= MINUTE_MS
 if is_due then put(key_fields, 'kept', now_text) end
 redis.call('HSET', KEYS[3], unpack(key_fields))
 if is_due then
@@ -175,9 +175,8 @@ local start, is_first, follows = start_tag(first, ends_at, now)
 local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(owed))
 local charged = math.max(1, work)
 local turn = decimal(start)
-count_use(use, is_batch and 0 or 1, estimate)
-local account_fields = { finish_name, decimal(start + charged / weight) }
-add_use(account_fields, 2, use)
+count_now(use, is_batch and 0 or 1, estimate)
+local account_fields = { 'w', use.entries, finish_name, decimal(start + charged / weight) }
 local still_owed = work == charged and '0' or int(work - charged)
 if still_owed ~= owed then put(account_fields, owed_name, still_owed) end
 -- A turn that does not follow the tenant's last one begins a new row: corrections count from its beginning.
@@ -238,4 +237,4 @@ if ARGV[4] ~= '' then
   add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, job_name, ARGV[5], ARGV[6], now_text, turn)
 end
 -- The window is reset when this request leaves it: it is the newest.
-return { 'admitted', requests, MINUTE_MS, key.tokens, reset_of_use(key, now), 0, estimate, seq, now }
+return { 'admitted', requests, MINUTE_MS, key.tokens, reset_of_window(key, now), 0, estimate, seq, now }

@@ -8,11 +8,11 @@
 local now = now_ms()
 local limit = tonumber(ARGV[2])
 local requests = count_of(KEYS[1], now)
-local key = to_use(KEYS[2], redis.call('HGET', KEYS[2], 'u'), now)
+local key = read_window(KEYS[2], redis.call('HGET', KEYS[2], 'w'), now)
 local blocked = redis.call('MGET', KEYS[3], KEYS[4])
 
 local function reply(verdict, retry_ms)
-  return { verdict, requests, reset_of(KEYS[1], now), key.tokens, reset_of_use(key, now), math.ceil(retry_ms or 0), 0, 0, now }
+  return { verdict, requests, reset_of(KEYS[1], now), key.tokens, reset_of_window(key, now), math.ceil(retry_ms or 0), 0, 0, now }
 end
 
 if blocked[1] then return reply(blocked[1] == '1' and 'revoked' or 'changed') end

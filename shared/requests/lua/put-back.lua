@@ -18,10 +18,11 @@ local function count_again(id, minute_log, throttle_log, day_key, account, lane,
   if lane ~= 'batch' then
     log_request(minute_log, id, accepted_at)
     log_request(throttle_log, id, accepted_at)
-    local now, fields = now_ms(), {}
+    local now = now_ms()
     if now - accepted_at < MINUTE_MS then
-      add_as_of_now(fields, account, redis.call('HGET', account, 'u'), 1, 0, now)
-      redis.call('HSET', account, unpack(fields))
+      local window = read_window(account, redis.call('HGET', account, 'w'), now)
+      count_now(window, 1, 0)
+      redis.call('HSET', account, 'w', window.entries)
     end
   end
   if redis.call('EXISTS', day_key) == 1 then log_day(read_day(day_key, accepted_at)) end

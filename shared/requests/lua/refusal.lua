@@ -36,7 +36,7 @@ local function refusal(known)
   local function reply(verdict, retry_ms, estimated, place)
     return {
       verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens,
-      reset_of_use(key, now), math.ceil(retry_ms or 0), estimated or 0, place or 0, now,
+      reset_of_window(key, now), math.ceil(retry_ms or 0), estimated or 0, place or 0, now,
     }
   end
 
@@ -64,17 +64,15 @@ local function refusal(known)
     if not is_batch and not is_replay then
       log_request(KEYS[2], id, now)
       requests = requests + 1
-      count_use(use, 1, 0)
-      local fields = {}
-      add_use(fields, 0, use)
-      redis.call('HSET', KEYS[4], unpack(fields))
+      count_now(use, 1, 0)
+      redis.call('HSET', KEYS[4], 'w', use.entries)
     end
     return reply(name, retry_ms)
   end
 
   local is_tenant_rpm_full = tenant_rpm >= 0 and not is_batch and use.requests >= tenant_rpm
   local function wait_for_tenant_rpm()
-    return wait_for_use(use, 'requests', tenant_rpm - 1, now)
+    return wait_for_window(use, 'requests', tenant_rpm - 1, now)
   end
 
   local function reply_rpm()
@@ -117,11 +115,11 @@ local function refusal(known)
   local day = known.day
   if day and day.total >= known.daily_limit then refuse('daily', wait_for_day(day, known.daily_limit, now)) end
   if key.tokens > 0 and key.tokens + estimate > known.tpm_limit then
-    refuse('tpm', wait_for_use(key, 'tokens', math.max(0, known.tpm_limit - estimate), now))
+    refuse('tpm', wait_for_window(key, 'tokens', math.max(0, known.tpm_limit - estimate), now))
   end
   if is_tenant_rpm_full then refuse('tenant_rpm', wait_for_tenant_rpm()) end
   if tenant_tpm >= 0 and use.tokens > 0 and use.tokens + estimate > tenant_tpm then
-    refuse('tenant_tpm', wait_for_use(use, 'tokens', math.max(0, tenant_tpm - estimate), now))
+    refuse('tenant_tpm', wait_for_window(use, 'tokens', math.max(0, tenant_tpm - estimate), now))
   end
   if known.is_unpaid_full then refuse('unpaid', HOUR_MS - now % HOUR_MS) end
   -- A running request ends and gives its hold back within about one recent duration; the first of many ends sooner.

@@ -8,14 +8,9 @@
 -- Returns the state that was found; only 'accepted' is put into line.
 
 -- Takes one request out of the second of `time`.
-local function uncount_request(use, time)
-  local row = turn_use(use, redis.call('HGET', use, 'u'), now_ms())
-  local entries, _, added = with_more(row.entries, second_of(time), 0, -1)
-  if not entries then return end
-  row.entries, row.requests = entries, row.requests + added
-  local fields = {}
-  add_use(fields, 0, row)
-  redis.call('HSET', use, unpack(fields))
+local function uncount_request(account, time)
+  local window = read_window(account, redis.call('HGET', account, 'w'), now_ms())
+  if change_second(window, second_of(time), -1, 0) then redis.call('HSET', account, 'w', window.entries) end
 end
 
 local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')

@@ -4,7 +4,7 @@ import { dayOf } from '../../../shared/domain/pricing.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { fill, openAdmissionLab, RATE } from '../../support/admission-lab.ts';
 import type { AdmissionLab } from '../../support/admission-lab.ts';
-import { moveUse, tokensBySecond, usedOf } from '../../support/use-window.ts';
+import { moveUse, usedOf } from '../../support/use-window.ts';
 
 /** Tokens leave by the second, and a second only whole. */
 const GONE_MS = 61_000;
@@ -159,34 +159,6 @@ describe('the tokens of a minute', () => {
     expect((await lab.store.count('req_look', key.principal, false)).tokens).toBeGreaterThanOrEqual(0);
   });
 
-  it('are given back of a request that an earlier version has admitted after the last one of this', async () => {
-    const key = await lab.key();
-    const hash = lab.keys.keyUse(key.principal.keyId);
-    await key.admit();
-    await key.pass(5_000);
-    const [before] = await lab.redis.hmgetBuffer(hash, 'u');
-    await key.admit({ requestId: 'req_earlier' });
-    const [after] = await lab.redis.hmgetBuffer(hash, 'u');
-    // What such a version writes: it leaves the newest second of this one alone.
-    await lab.redis.hset(hash, { u: before ?? '', w: after?.subarray(0, 14) ?? '', r: 1, t: 20 });
-
-    await lab.store.void('req_earlier', key.principal);
-
-    expect((await lab.store.count('req_look', key.principal, false)).tokens).toBe(20);
-  });
-
-  it('have what a version has counted that knows no newest second', async () => {
-    const key = await lab.key();
-    const entry = Buffer.alloc(14);
-    entry.writeUInt32BE(Math.floor(Date.now() / 1_000) - 5, 0);
-    entry.writeUInt32BE(1, 4);
-    entry.writeUIntBE(50, 8, 6);
-    await lab.redis.hset(lab.keys.keyUse(key.principal.keyId), 'w', entry, 'r', 1, 't', 50);
-
-    expect((await key.admitWith({ tpm: 60 })).verdict).toBe('tpm');
-    expect(await key.admitWith({ tpm: 70 })).toMatchObject({ verdict: 'admitted', tokens: 70 });
-  });
-
   it('are corrected in the second of their request, whichever is the newest one', async () => {
     const key = await lab.key();
     const use = lab.keys.keyUse(key.principal.keyId);
@@ -201,7 +173,7 @@ describe('the tokens of a minute', () => {
     expect(await usedOf(lab.redis, use)).toMatchObject({ tokens: 20 });
     await key.pass(2_000);
     expect(await key.admit()).toMatchObject({ tokens: 40 });
-    expect(await tokensBySecond(lab.redis, use)).toBe(40);
+    expect((await usedOf(lab.redis, use)).tokens).toBe(40);
   });
 
   it('leave the window in thousands as well as one by one', async () => {

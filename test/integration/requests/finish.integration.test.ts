@@ -5,7 +5,7 @@ import { dayOf } from '../../../shared/domain/pricing.ts';
 import { waitFor } from '../../support/chat.ts';
 import { endingOf, FAILED, needs, openRequestLab, RATE, RETENTION_MS } from '../../support/request-lab.ts';
 import type { AdmitOptions, LabRequest, RequestLab } from '../../support/request-lab.ts';
-import { moveUse, tokensBySecond, usedOf } from '../../support/use-window.ts';
+import { moveUse, usedOf } from '../../support/use-window.ts';
 
 let lab: RequestLab;
 beforeAll(async () => {
@@ -127,22 +127,8 @@ describe('finishing with an answer', () => {
 
     await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 12, completion: 488 }));
 
-    expect(await tokensBySecond(lab.redis, window)).toBe(400);
+    expect((await usedOf(lab.redis, window)).tokens).toBe(400);
     expect(await lab.redis.pttl(window)).toBeGreaterThan(60_000);
-  });
-
-  it('counts what came late where an earlier version looks that alone admits the tenant', async () => {
-    const request = await running();
-    const account = lab.keys.account(request.principal.tenantId);
-    // As such a version has admitted it, 70 seconds ago.
-    await lab.redis.hdel(account, 'u');
-    await lab.redis.hset(lab.keys.record(request.requestId), 'acceptedAt', Date.now() - 70_000);
-
-    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 12, completion: 488 }));
-
-    // It knows the seconds and their sums.
-    expect(await lab.redis.hmget(account, 'u', 'r', 't')).toEqual([null, '0', '400']);
-    expect(await tokensBySecond(lab.redis, account)).toBe(400);
   });
 
   it('changes nothing when it is sent again after a lost acknowledgement', async () => {

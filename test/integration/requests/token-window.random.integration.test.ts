@@ -13,21 +13,18 @@ if kind == 'correct' then
   correct_tokens(KEYS[1], at, tokens, now)
   return {}
 end
-local use = to_use(KEYS[1], redis.call('HGET', KEYS[1], 'u'), now)
+local use = read_window(KEYS[1], redis.call('HGET', KEYS[1], 'w'), now)
 local before = use.tokens
 if before > 0 and before + tokens > limit then
-  return { before, 0, wait_for_use(use, 'tokens', math.max(0, limit - tokens), now) }
+  return { before, 0, wait_for_window(use, 'tokens', math.max(0, limit - tokens), now) }
 end
-count_use(use, 1, tokens)
-local fields = {}
-add_use(fields, 0, use)
-redis.call('HSET', KEYS[1], unpack(fields))
+count_now(use, 1, tokens)
+redis.call('HSET', KEYS[1], 'w', use.entries)
 return { before, 1, 0 }
 `;
 const source = (path: string) => readFileSync(new URL(`../../../shared/${path}.lua`, import.meta.url), 'utf8');
-const SCRIPT = [...['requests/lua/window', 'redis/stores/lua/account', 'requests/lua/use'].map(source), STEP].join(
-  '\n',
-);
+const PARTS = ['requests/lua/window', 'redis/stores/lua/account', 'requests/lua/token-window'];
+const SCRIPT = [...PARTS.map(source), STEP].join('\n');
 const LIMIT = 5_000;
 const WINDOW_SECONDS = 60;
 const STEPS = 3_000;
@@ -50,7 +47,7 @@ it.each([1, 2, 3])(
   'the window counts what a plain list of all requests says, at every step (%i)',
   async (seed) => {
     const chance = createChance(seed);
-    const hash = `{${uniqueName('use')}}`;
+    const hash = `{${uniqueName('window')}}`;
     const bySecond = new Map<number, number>();
     const open: Request[] = [];
     let now = 1_800_000_000_000;
