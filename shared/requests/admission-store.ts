@@ -161,7 +161,6 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
     'readers',
     'keep-nothing',
     'retries',
-    'refusal',
   ]);
   const clocks = settings.clocks ?? createShardClocks();
   const admit = timely(admitNow, readTime, clocks);

@@ -6,8 +6,7 @@ import type { Principal } from '../domain/principal.ts';
 import { dayOf, monthOf } from '../domain/pricing.ts';
 import type { Rates } from '../domain/routing.ts';
 import { storedChatJob } from '../queue/bullmq-layout.ts';
-import type { Keyspace } from '../redis/keyspace.ts';
-import { textsOf } from '../redis/scripts.ts';
+import type { Keyspace, ShardKeys } from '../redis/keyspace.ts';
 import type { Script } from '../redis/scripts.ts';
 import { bodyLifeMs } from './body-store.ts';
 
@@ -60,21 +59,19 @@ interface AdmitSettings {
   recordLifeMs: number;
 }
 
+/** The key's rpm of a request that an operator runs again (replay-request.ts): limits on requests have counted it. */
+export const REPLAY_RPM = Number.MAX_SAFE_INTEGER;
+
 /** The part of a queue's places that one tenant may fill (docs/spec.md#tenant-ceilings). */
 const TENANT_SHARE = 0.5;
-
-/** How admit.lua reads a number that is not given. */
-const NONE = -1;
 
 function throttleOf({ endpoint, principal: { limits } }: AdmissionRequest): number {
   return endpoint === 'chat' ? limits.chatRpm : limits.streamRpm;
 }
 
-/** Optional keys come last, in the order in which admit.lua takes them. */
-function keysOf(keyspace: Keyspace, request: AdmissionRequest, acceptedAt: number): string[] {
-  const { requestId, principal, endpoint, queue, idempotency, attempt, entityHash, batch } = request;
-  const { shard, keyId, tenantId, limits, mode } = principal;
-  const keys = keyspace.shard(shard);
+/** Those of every request, in the order of the script's KEYS. */
+function keysOf(keys: ShardKeys, { requestId, principal, queue }: AdmissionRequest): string[] {
+  const { keyId, tenantId } = principal;
   return [
     keys.record(requestId),
     keys.keyRpm(keyId),
@@ -91,40 +88,25 @@ function keysOf(keyspace: Keyspace, request: AdmissionRequest, acceptedAt: numbe
     keys.marker(queue),
     keys.queueMeta(queue),
     keys.body(requestId),
-    ...(throttleOf(request) < limits.rpm && queue !== 'batch' ? [keys.throttle(endpoint, keyId)] : []),
-    ...(limits.dailyRequests > 0 ? [keys.daily(keyId)] : []),
-    ...(mode === 'live' ? [] : [keys.testAllowance(tenantId, dayOf(acceptedAt))]),
-    ...(idempotency === undefined ? [] : [keys.idempotency(idempotency.name)]),
-    ...(attempt === undefined ? [] : [keys.retries(attempt.name)]),
-    ...(entityHash === undefined ? [] : [keys.entityRequests(tenantId, entityHash)]),
-    ...(batch === undefined ? [] : [keys.lease(BATCH_LEASE), keys.closedBatch(batch.batchId)]),
   ];
 }
 
-/** Named for the reader; admit.lua takes the values in this order. */
-function numbersOf(request: AdmissionRequest, { queueLimit, requestTimeoutMs }: AdmitSettings): number[] {
-  const { queue, rates } = request;
-  const { limits, ceilings, weight } = request.principal;
-  const tpmOf = (limit: number) => (queue === 'batch' ? Math.max(1, Math.floor(limit * BATCH_LIMITS.tpmShare)) : limit);
-  return Object.values({
-    rpmLimit: limits.rpm,
-    throttleLimit: throttleOf(request),
-    tpmLimit: tpmOf(limits.tpm),
-    dailyLimit: limits.dailyRequests,
-    promptTokens: request.promptTokens,
-    completionTokens: request.maxTokens,
-    promptRate: rates.promptMicro,
-    completionRate: rates.completionMicro,
-    queueLimit,
-    deadlineMs: requestTimeoutMs,
-    weight,
-    tenantRpm: ceilings.rpm ?? NONE,
-    tenantTpm: ceilings.tpm === null ? NONE : tpmOf(ceilings.tpm),
-    openLimit: ceilings.inFlight ?? NONE,
-    tenantShare: Math.max(1, Math.floor(queueLimit * TENANT_SHARE)),
-    isEntity: request.entityHash === undefined ? 0 : 1,
-    inWindows: request.countedTokens ?? NONE,
-  });
+/** Those that only some requests have, by the name under which `at` has their places among the KEYS. */
+function optionalKeysOf(keys: ShardKeys, request: AdmissionRequest, acceptedAt: number): [name: string, key: string][] {
+  const { principal, endpoint, queue, idempotency, attempt, entityHash, batch } = request;
+  const { keyId, tenantId, limits, mode } = principal;
+  const optional: Record<string, string | undefined> = {
+    // One that is no tighter than the key's rpm never refuses, so it is not counted.
+    throttle: throttleOf(request) < limits.rpm && queue !== 'batch' ? keys.throttle(endpoint, keyId) : undefined,
+    day: limits.dailyRequests > 0 ? keys.daily(keyId) : undefined,
+    allowance: mode === 'live' ? undefined : keys.testAllowance(tenantId, dayOf(acceptedAt)),
+    named: idempotency && keys.idempotency(idempotency.name),
+    ...(attempt && { named: keys.retries(attempt.name) }),
+    entity: entityHash === undefined ? undefined : keys.entityRequests(tenantId, entityHash),
+    lease: batch && keys.lease(BATCH_LEASE),
+    closed: batch && keys.closedBatch(batch.batchId),
+  };
+  return Object.entries(optional).filter((entry): entry is [string, string] => entry[1] !== undefined);
 }
 
 /**
@@ -137,36 +119,53 @@ function hasOwnRetention(request: AdmissionRequest, settings: AdmitSettings): bo
   return retentionMs !== undefined && (mayHaveIntent || retentionMs !== settings.retentionMs);
 }
 
-/** Named for the reader; admit.lua takes the values in this order. */
-function shortTextsOf(
-  request: AdmissionRequest,
-  jobName: string,
-  acceptedAt: number,
-  settings: AdmitSettings,
-): (string | number)[] {
-  const { principal, rates, promptTokens, maxTokens, retentionMs } = request;
+/** Numbers and short texts, which admit.lua reads by these names; undefined: the value does not apply. */
+function namedValues(request: AdmissionRequest, acceptedAt: number, settings: AdmitSettings) {
+  const { principal, queue, rates, promptTokens, maxTokens } = request;
+  const { limits, ceilings } = principal;
   const isLive = principal.mode === 'live';
   const promptMost = request.promptMostTokens ?? promptTokens;
   const mostMicro = Math.round(promptMost * rates.promptMicro + maxTokens * rates.completionMicro);
-  return Object.values({
-    isBilled: isLive ? 1 : 0,
-    budget: isLive ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens,
-    month: monthOf(request.acceptedAt ?? acceptedAt),
+  const tpmOf = (limit: number) => (queue === 'batch' ? Math.max(1, Math.floor(limit * BATCH_LIMITS.tpmShare)) : limit);
+  return {
+    queue,
+    tier: request.tier,
     channel: request.channel,
+    onDisconnect: request.onDisconnect,
     tenantId: principal.tenantId,
     keyId: principal.keyId,
-    recordLifeMs: settings.recordLifeMs,
-    tier: request.tier,
-    onDisconnect: request.onDisconnect,
-    fingerprint: (request.idempotency ?? request.attempt)?.fingerprint ?? '',
-    queue: request.queue,
-    leaderId: request.batch?.leaderId ?? '',
-    ratesAndMost: `${rates.promptMicro} ${rates.completionMicro} ${promptMost + maxTokens} ${mostMicro}`,
-    bodyLifeMs: bodyLifeMs(settings.requestTimeoutMs),
-    jobName,
-    ownRetentionMs: hasOwnRetention(request, settings) ? (retentionMs ?? '') : '',
-    attempt: request.attempt === undefined ? '' : request.attempt.isRetry ? 'again' : 'first',
-  });
+    weight: principal.weight,
+    // Per minute, except for the daily one.
+    rpmLimit: limits.rpm,
+    throttleLimit: throttleOf(request),
+    tpmLimit: tpmOf(limits.tpm),
+    dailyLimit: limits.dailyRequests,
+    tenantRpm: ceilings.rpm ?? undefined,
+    tenantTpm: ceilings.tpm === null ? undefined : tpmOf(ceilings.tpm),
+    openLimit: ceilings.inFlight ?? undefined,
+    queueLimit: settings.queueLimit,
+    tenantShare: Math.max(1, Math.floor(settings.queueLimit * TENANT_SHARE)),
+    isBilled: isLive,
+    /** The test allowance if the request is not billed. */
+    budget: isLive ? (principal.monthlyTokenBudget ?? undefined) : principal.testDailyTokens,
+    month: monthOf(request.acceptedAt ?? acceptedAt),
+    promptTokens,
+    completionTokens: maxTokens,
+    /** In the windows; undefined: the estimate. */
+    countedTokens: request.countedTokens,
+    promptRate: rates.promptMicro,
+    completionRate: rates.completionMicro,
+    /** And the most tokens and micro-credits that the worker may count. */
+    rates: `${rates.promptMicro} ${rates.completionMicro} ${promptMost + maxTokens} ${mostMicro}`,
+    fingerprint: (request.idempotency ?? request.attempt)?.fingerprint,
+    attempt: request.attempt && (request.attempt.isRetry ? 'again' : 'first'),
+    isReplay: limits.rpm === REPLAY_RPM || undefined,
+    leader: request.batch?.leaderId,
+    deadlineMs: settings.requestTimeoutMs,
+    recordMs: settings.recordLifeMs,
+    bodyMs: bodyLifeMs(settings.requestTimeoutMs),
+    retentionMs: hasOwnRetention(request, settings) ? request.retentionMs : undefined,
+  };
 }
 
 /**
@@ -180,13 +179,16 @@ export function toAdmitCall(
   settings: AdmitSettings,
 ): Parameters<Script> {
   const { requestId, principal, queue, body, metadataJson } = request;
+  const shardKeys = keyspace.shard(principal.shard);
+  const keys = keysOf(shardKeys, request);
+  const optional = optionalKeysOf(shardKeys, request, acceptedAt);
+  const at = Object.fromEntries(optional.map(([name], index) => [name, keys.length + index + 1]));
   const job = storedChatJob(queue, requestId, { tenantId: principal.tenantId });
   return [
-    keysOf(keyspace, request, acceptedAt),
+    [...keys, ...optional.map(([, key]) => key)],
     [
       requestId,
-      JSON.stringify(numbersOf(request, settings)),
-      textsOf(shortTextsOf(request, job.name, acceptedAt, settings)),
+      JSON.stringify({ ...namedValues(request, acceptedAt, settings), jobName: job.name, at }),
       body?.slice(0, -1) ?? '',
       job.data,
       job.opts,

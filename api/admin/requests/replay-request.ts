@@ -1,4 +1,5 @@
 import type { createAdmission } from '../../../shared/requests/admission.ts';
+import { REPLAY_RPM } from '../../../shared/requests/admit-arguments.ts';
 import { FENCE_UNKNOWN } from '../../../shared/requests/recovery.ts';
 import type { Refusal } from '../../../shared/requests/refusals.ts';
 import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
@@ -41,15 +42,13 @@ export interface ReplayRequestDeps {
 
 /** Retries, because a look-up may restore the old end between two steps. */
 const TRIES_MAX = 3;
-/** admit.lua knows this value: requests refused under this limit are not counted. */
-const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 /** The request limits counted the request when it was accepted; tokens, credits and places are taken again. */
 function withoutRequestLimits(principal: Principal): Principal {
   const { limits, ceilings } = principal;
   return {
     ...principal,
-    limits: { ...limits, rpm: UNLIMITED, chatRpm: UNLIMITED, streamRpm: UNLIMITED, dailyRequests: 0 },
+    limits: { ...limits, rpm: REPLAY_RPM, chatRpm: REPLAY_RPM, streamRpm: REPLAY_RPM, dailyRequests: 0 },
     ceilings: { ...ceilings, rpm: null },
   };
 }

@@ -1,18 +1,33 @@
 -- Admits one chat request, all or nothing (docs/architecture/facts.md section 3). A 429 takes nothing; a 402 or 503
 -- takes only the request count. With a body, the request is in line from here on; without one, enqueue.lua puts it
 -- there. Calling a command costs more than the work it does, so values that lie together are read and written together
--- (docs/decisions/0003-atomic-admission.md). If anything could refuse the request, refusal.lua decides.
+-- (docs/decisions/0003-atomic-admission.md). The script reads, then checks in one order, then writes.
 --
--- KEYS  1 record, 2 request log of the key, 3 token use of the key, 4 account, with the tenant's use and turns,
---       5 flag of the key, 6 flag of the tenant, 7 inflight, 8 BullMQ's list before the line, 9 mean completion of the key,
---       10 open requests of the tenant, 11 line, 12 job, 13 marker, 14 settings of the queue, 15 body.
---       Then, for requests that have them and in this order: request log of the throttle (if it is tighter than the rpm),
---       day counters (daily limit), test allowance (not billed), idempotency record or list of tries (fingerprint),
---       requests of the entity, batch lease and mark of a closed batch (line of a batch). refusal.lua makes the names that
---       only it needs.
--- ARGV  1 request id, 2 numbers as a JSON array, 3 short texts, each followed by a NUL (2 and 3: see the locals below, and
---       admit-call.ts), 4 body without its last brace ('': it comes later), 5 data of the job, 6 its options,
---       7 metadata as JSON ('': none), 8 until when the caller waits, by this server's clock ('': unknown)
+-- KEYS  1 record
+--       2 requests of the key in the last minute
+--       3 token window of the key
+--       4 account, with the tenant's token window and turns
+--       5 flag of the key
+--       6 flag of the tenant
+--       7 inflight
+--       8 BullMQ's list before the line
+--       9 mean completion of the key
+--      10 open requests of the tenant
+--      11 line
+--      12 job
+--      13 marker
+--      14 settings of the queue
+--      15 body
+--      and those of which `at` has the places
+-- ARGV  1 request id
+--       2 named values as a JSON object; one that is absent does not apply (`namedValues` in admit-arguments.ts)
+--       3 body without its last brace ('': it comes later)
+--       4 data of the job
+--       5 options of the job
+--       6 metadata as JSON ('': none)
+--       7 until when the caller waits, by this server's clock ('': unknown)
+-- Returns the verdict, the key's requests and ms until none is left, its tokens and the same, ms until the call may be
+-- repeated, tokens held, place in the order of acceptance, now; and what `joined` and `elsewhere` say.
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local IDEMPOTENCY_MS = 86400000
@@ -20,6 +35,9 @@ local IDEMPOTENCY_MS = 86400000
 local UNPAID_PART, UNPAID_LEAST = 10, 1000000
 -- Endpoints with a throttle log of their own.
 local ENDPOINTS = { 'chat', 'chat.stream' }
+-- At the ceiling of requests in flight, this many of the oldest are checked, because their ends may have been lost. The
+-- same number of the newest shows how much of the allowance is held.
+local LOOK_AT = 20
 
 -- Local names are found sooner than global ones.
 local KEYS, ARGV = KEYS, ARGV
@@ -27,32 +45,14 @@ local KEYS, ARGV = KEYS, ARGV
 local seq = now_us()
 local now = math.floor(seq / 1000)
 -- The caller has given up, so nobody is waiting for the answer.
-if ARGV[8] ~= '' and now > tonumber(ARGV[8]) then return { 'late', now } end
+if ARGV[7] ~= '' and now > tonumber(ARGV[7]) then return { 'late', now } end
 local seq_text = int(seq)
 local now_text = string.sub(seq_text, 1, -4)
-local id = ARGV[1]
--- Limits are per minute, except for the daily one (0: none). tenant_rpm, tenant_tpm and open_limit are -1 without a
--- ceiling; rates are micro-credits per token; share is how many requests in line the tenant may have; in_windows is how
--- many tokens the request counts in the windows (-1: its estimate).
-local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, prompt_rate, completion_rate, lane_limit,
-  deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity, in_windows = unpack(cjson.decode(ARGV[2]))
--- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key,
--- unless a client says which try of a call this is: then try is 'first' or 'again', else ''. leader is '' unless this is a
--- line of a batch, own_retention is '' for the service's own time. rates also has the most tokens and micro-credits that
--- the worker may count.
-local is_billed, budget, month, channel, tenant, key_id, record_ms, tier, on_disconnect, fingerprint, lane, leader, rates,
-  body_ms, job_name, own_retention, try = struct.unpack('sssssssssssssssss', ARGV[3])
--- Lines of batches do not count towards the limits on requests per minute (docs/spec.md#batch-lines).
-local billed, is_batch = is_billed == '1', lane == 'batch'
-local throttle_log, day_key, allowance_key, named_key, entity_key, lease_key, closed_key
-local last_key = 15
--- A throttle that is no tighter than the rpm never refuses, so it is not counted.
-if throttle_limit < rpm_limit and not is_batch then last_key, throttle_log = last_key + 1, KEYS[last_key + 1] end
-if daily_limit > 0 then last_key, day_key = last_key + 1, KEYS[last_key + 1] end
-if not billed then last_key, allowance_key = last_key + 1, KEYS[last_key + 1] end
-if fingerprint ~= '' then last_key, named_key = last_key + 1, KEYS[last_key + 1] end
-if is_entity == 1 then last_key, entity_key = last_key + 1, KEYS[last_key + 1] end
-if leader ~= '' then lease_key, closed_key = KEYS[last_key + 1], KEYS[last_key + 2] end
+local id, req = ARGV[1], cjson.decode(ARGV[2])
+local billed, lane, is_batch = req.isBilled, req.queue, req.queue == 'batch'
+local throttle_log, day_key = KEYS[req.at.throttle], KEYS[req.at.day]
+local allowance_key, named_key = KEYS[req.at.allowance], KEYS[req.at.named]
+local records = string.sub(KEYS[1], 1, -#id - 1)
 
 -- Read: windows of the key, waiting requests, flags, the account.
 local requests = count_of(KEYS[2], now)
@@ -74,13 +74,13 @@ if found > 0 then
 end
 local key_flag, tenant_flag, mean, known = unpack(named_key
   and redis.call('MGET', KEYS[5], KEYS[6], KEYS[9], named_key) or redis.call('MGET', KEYS[5], KEYS[6], KEYS[9]))
-local joined, retries = try == '' and known, try == 'again' and known
+local joined, retries = not req.attempt and known, req.attempt == 'again' and known
 
-local finish_name, owed_name, hold_name = 'f:' .. lane, 'o:' .. lane, 'ht:' .. month
+local finish_name, owed_name, hold_name = 'f:' .. lane, 'o:' .. lane, 'ht:' .. req.month
 local names = { 'w', finish_name, owed_name, 'open', 'weight', 'held', hold_name, 'unpaid' }
 if billed then
   names[9], names[10] = 'book', 'pend'
-  if budget ~= '' then names[11], names[12] = 'bt:' .. month, 'pt:' .. month end
+  if req.budget then names[11], names[12] = 'bt:' .. req.month, 'pt:' .. req.month end
 end
 -- A turn can follow another one only if requests are waiting.
 if first[1] then names[#names + 1] = 's:' .. lane end
@@ -88,59 +88,202 @@ local account = redis.call('HMGET', KEYS[4], unpack(names))
 local use_entries, finish, owed, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
 local use = read_window(KEYS[4], use_entries, now)
 
-completion = math.min(completion, mean and math.ceil(mean) or MEAN_UNKNOWN)
+local completion = math.min(req.completionTokens, mean and math.ceil(mean) or MEAN_UNKNOWN)
 -- Credits, budget and allowance hold what the request is likely to take. The windows may count more.
-local likely = prompt + completion
-local estimate = in_windows < 0 and likely or in_windows
-local micro = prompt * prompt_rate + completion * completion_rate
+local likely = req.promptTokens + completion
+local estimate = req.countedTokens or likely
+local micro = req.promptTokens * req.promptRate + completion * req.completionRate
 -- `open` is an upper bound: the open requests when they were last counted, plus all admitted since. They are counted
 -- again only if the bound reaches a limit.
 local open, held, held_tokens = number_of(open_text), number_of(held), number_of(held_tokens)
 local day = day_key and read_day(day_key, now)
-local is_unpaid_full = noted and tenant_tpm >= 0 and unpaid_in_hour(noted, now) >= math.max(UNPAID_LEAST, tenant_tpm / UNPAID_PART)
-local is_free = not is_unpaid_full and not existing and not lease_key and not key_flag and not tenant_flag and not joined and not retries
-  and (requests < rpm_limit or is_batch)
-  and (not throttled or throttled < throttle_limit)
-  and (not day or day.total < daily_limit)
-  and (key.tokens == 0 or key.tokens + estimate <= tpm_limit)
-  and (tenant_rpm < 0 or is_batch or use.requests < tenant_rpm)
-  and (tenant_tpm < 0 or use.tokens + estimate <= tenant_tpm)
-  and (is_batch or open_text and open < share and (open_limit < 0 or open < open_limit))
-  and waiting < lane_limit
--- `balance` is false if Redis lacks the account. `left` is the rest of the budget, or of the allowance, and `used` what running
--- requests have taken of it (of the allowance: all requests of the day).
-local reserve, balance, left, used = likely, nil, nil, 0
+-- `balance` is false if Redis lacks the account. `left` is the rest of the budget, or of the allowance, and `used` what
+-- running requests have taken of it (of the allowance: all requests of the day).
+local balance, left, used = nil, nil, 0
 if not billed then
   used = number_of(redis.call('GET', allowance_key))
-  left = budget - used
+  left = req.budget - used
 else
   local book, pending, booked_tokens, pending_tokens = unpack(account, 9)
   balance = book and book - number_of(pending)
-  is_free = is_free and book and balance > 0 and (held <= 0 or balance - held >= micro)
-  if book and budget ~= '' then left, used = budget - number_of(booked_tokens) - number_of(pending_tokens), held_tokens end
+  if book and req.budget then
+    left, used = req.budget - number_of(booked_tokens) - number_of(pending_tokens), held_tokens
+  end
 end
 -- However small the rest is, it admits a first request. A test request may use whatever the allowance has left after its
 -- prompt; its answer ends there. A line of a batch waits for all that it is likely to take.
-local needed = (billed or is_batch) and likely or prompt + 1
-if left and (left <= 0 or used > 0 and left - (billed and used or 0) < needed) then is_free = false end
-if not is_free then
-  local refused, counted = refusal({
-    now = now, id = id, lane = lane, billed = billed, is_batch = is_batch, existing = existing,
-    key_flag = key_flag, tenant_flag = tenant_flag, joined = joined, retries = retries, fingerprint = fingerprint,
-    channel = channel, lease_key = lease_key, closed_key = closed_key, leader = leader,
-    throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
-    requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
-    is_unpaid_full = is_unpaid_full,
-    daily_limit = daily_limit, tenant_rpm = tenant_rpm, tenant_tpm = tenant_tpm, open_limit = open_limit, share = share,
-    lane_limit = lane_limit, is_open_known = open_text, open = open, waiting = waiting, estimate = estimate, needed = needed,
-    micro = micro, balance = balance, held = held, left = left, used = used,
-  })
-  if refused then return refused end
-  open = counted
+local needed = (billed or is_batch) and likely or req.promptTokens + 1
+
+local function reply(verdict, retry_ms, tokens, place)
+  return {
+    verdict, requests, place and MINUTE_MS or reset_of(KEYS[2], now), key.tokens, reset_of_window(key, now),
+    math.ceil(retry_ms or 0), tokens or 0, place or 0, now,
+  }
 end
+
+-- Replies and takes the request count; that of a replay was taken when it was first accepted.
+local function reply_counted(verdict, retry_ms)
+  if not is_batch and not req.isReplay then
+    log_request(KEYS[2], id, now)
+    requests = requests + 1
+    count_now(use, 1, 0)
+    redis.call('HSET', KEYS[4], 'w', use.entries)
+  end
+  return reply(verdict, retry_ms)
+end
+
+-- A running request ends and gives its hold back within about one recent duration; the first of many ends sooner.
+local function until_end_of(count)
+  local duration = number_of(redis.call('HGET', KEYS[4], 'duration'))
+  return math.min(30000, math.max(1000, duration / math.max(1, count)))
+end
+
+-- The call was repeated after its reply was lost: the request is admitted and a worker may have it, or it was voided.
+-- Without a channel nobody waits for it, so another process admitted it.
+local function check_repetition()
+  if not existing or not existing[1] then return end
+  local state, tokens, place = unpack(existing)
+  local is_admitted = state == 'accepted' or req.channel ~= '' and state ~= 'void'
+  return reply(is_admitted and 'admitted' or 'void', 0, number_of(tokens), number_of(place))
+end
+
+-- A leader that was cut off may bring lines that its successor has sent or ended.
+local function check_leader()
+  if not req.leader then return end
+  if redis.call('GET', KEYS[req.at.lease]) ~= req.leader or redis.call('EXISTS', KEYS[req.at.closed]) == 1 then
+    return reply('void')
+  end
+end
+
+-- Limits on requests that suspended accounts and joining calls have, too.
+local function check_request_limits()
+  if is_batch then return end
+  if requests >= req.rpmLimit then return reply('rpm', wait_for_place(KEYS[2], req.rpmLimit, now)) end
+  if req.tenantRpm and use.requests >= req.tenantRpm then
+    return reply('tenant_rpm', wait_for_window(use, 'requests', req.tenantRpm - 1, now))
+  end
+end
+
+-- A flag of the tenant other than 1 is the mark of its move to another shard (mark-move.lua): this shard admits nothing.
+local function check_flags()
+  if key_flag then return reply(key_flag == '1' and 'revoked' or 'changed') end
+  if not tenant_flag then return end
+  if tenant_flag == '1' then return check_request_limits() or reply_counted('suspended') end
+  local elsewhere = reply('elsewhere')
+  elsewhere[10] = tenant_flag
+  return elsewhere
+end
+
+-- A second call with the same Idempotency-Key, or a client's own retry, joins the first call's request. It counts as a
+-- request and takes nothing else.
+local function check_joining()
+  local unread = retries and find_unread(retries, records, now)
+  if not joined and not unread then return end
+  local refused = check_request_limits()
+  if refused then return refused end
+  local reply_joined = reply_counted('joined')
+  reply_joined[10] = joined or unread .. ' ' .. req.fingerprint
+  -- From here on it has a reader, so another retry joins another request.
+  if unread then
+    local record = records .. unread
+    lease_reader(record, redis.call('HGET', record, 'channels') or '', req.channel, READER_LEASE_MS, 'joined', '1')
+  end
+  return reply_joined
+end
+
+-- Removes the oldest of the tenant's open requests that have ended, or whose records are gone.
+local function remove_ended()
+  local ended = 0
+  for _, other in ipairs(redis.call('ZRANGE', KEYS[10], 0, LOOK_AT - 1)) do
+    local state = redis.call('HGET', records .. other, 'state')
+    if state ~= 'accepted' and state ~= 'running' then ended = ended + redis.call('ZREM', KEYS[10], other) end
+  end
+  return ended
+end
+
+-- Counts the open requests of the tenant, if their upper bound reaches a limit. Returns whether they reach the ceiling.
+local function is_open_full()
+  if is_batch then return false end
+  if open_text and open < req.tenantShare and not (req.openLimit and open >= req.openLimit) then return false end
+  open = redis.call('ZCARD', KEYS[10])
+  if not req.openLimit or open < req.openLimit then return false end
+  open = open - remove_ended()
+  return open >= req.openLimit
+end
+
+-- Tokens that the tenant's newest open requests hold of the allowance. Most hold more than they take and will give the
+-- rest back.
+local function held_by_tests()
+  local sum = 0
+  for _, other in ipairs(redis.call('ZREVRANGE', KEYS[10], 0, LOOK_AT - 1)) do
+    local is_billed, tokens = unpack(redis.call('HMGET', records .. other, 'billed', 'holdTokens'))
+    if is_billed == '0' then sum = sum + number_of(tokens) end
+  end
+  return sum
+end
+
+-- All windows must pass, so the longest wait counts.
+local function check_windows()
+  local verdict, wait = nil, 0
+  local function refuse(name, ms)
+    if ms > wait then verdict, wait = name, ms end
+  end
+  if requests >= req.rpmLimit and not is_batch then refuse('rpm', wait_for_place(KEYS[2], req.rpmLimit, now)) end
+  if throttled and throttled >= req.throttleLimit then
+    refuse('throttle', wait_for_place(throttle_log, req.throttleLimit, now))
+  end
+  if day and day.total >= req.dailyLimit then refuse('daily', wait_for_day(day, req.dailyLimit, now)) end
+  if key.tokens > 0 and key.tokens + estimate > req.tpmLimit then
+    refuse('tpm', wait_for_window(key, 'tokens', math.max(0, req.tpmLimit - estimate), now))
+  end
+  if req.tenantRpm and use.requests >= req.tenantRpm and not is_batch then
+    refuse('tenant_rpm', wait_for_window(use, 'requests', req.tenantRpm - 1, now))
+  end
+  if req.tenantTpm then
+    if use.tokens > 0 and use.tokens + estimate > req.tenantTpm then
+      refuse('tenant_tpm', wait_for_window(use, 'tokens', math.max(0, req.tenantTpm - estimate), now))
+    end
+    if noted and unpaid_in_hour(noted, now) >= math.max(UNPAID_LEAST, req.tenantTpm / UNPAID_PART) then
+      refuse('unpaid', HOUR_MS - now % HOUR_MS)
+    end
+  end
+  if is_open_full() then refuse('max_in_flight', until_end_of(open)) end
+  if not billed and (left <= 0 or used > 0 and left < needed) then
+    if left + held_by_tests() >= needed then
+      refuse('test_tokens_in_flight', until_end_of(1))
+    else
+      refuse('test_tokens', 86400000 - now % 86400000)
+    end
+  end
+  if verdict then return reply(verdict, wait, estimate) end
+end
+
+local function check_money()
+  if not billed then return end
+  if not balance then return reply('load') end
+  if balance <= 0 then return reply_counted('credits') end
+  if held > 0 and balance - held < micro then return reply_counted('credits_in_flight', until_end_of(1)) end
+  if left and left <= 0 then return reply_counted('budget') end
+  if left and used > 0 and left - used < needed then return reply_counted('budget_in_flight', until_end_of(1)) end
+end
+
+local function check_line()
+  local function reply_full(name, hash, whose)
+    if is_batch or req.isReplay then return reply(name, 1000) end
+    return reply_counted(name, retry_estimate_ms(hash, whose, now))
+  end
+  if not is_batch and open >= req.tenantShare and open - taken_of(KEYS[10], KEYS[11], open) >= req.tenantShare then
+    return reply_full('lane_share', KEYS[4], 'own')
+  end
+  if waiting >= req.queueLimit then return reply_full('lane', tag_of(KEYS[7]) .. 'lane:' .. lane, 'lane') end
+end
+
+local refused = check_repetition() or check_leader() or check_flags() or check_joining() or check_windows()
+  or check_money() or check_line()
+if refused then return refused end
 -- Such a first request holds no more than the rest, so it cannot spend more.
 if balance then micro = math.min(micro, balance) end
-if left then reserve = math.min(reserve, left) end
+local reserve = left and math.min(likely, left) or likely
 
 -- Admitted: the script writes from here on.
 count_now(key, 1, estimate)
@@ -162,7 +305,7 @@ redis.call('HSET', KEYS[3], unpack(key_fields))
 if is_due then
   redis.call('PEXPIRE', KEYS[3], 3 * MINUTE_MS)
   keep_log(KEYS[2], now)
-  for _, endpoint in ipairs(ENDPOINTS) do keep_log(tag_of(KEYS[7]) .. 'thr:' .. endpoint .. ':' .. key_id, now) end
+  for _, endpoint in ipairs(ENDPOINTS) do keep_log(tag_of(KEYS[7]) .. 'thr:' .. endpoint .. ':' .. req.keyId, now) end
 end
 if day then log_day(day) end
 
@@ -176,7 +319,7 @@ local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(owed))
 local charged = math.max(1, work)
 local turn = decimal(start)
 count_now(use, is_batch and 0 or 1, estimate)
-local account_fields = { 'w', use.entries, finish_name, decimal(start + charged / weight) }
+local account_fields = { 'w', use.entries, finish_name, decimal(start + charged / req.weight) }
 local still_owed = work == charged and '0' or int(work - charged)
 if still_owed ~= owed then put(account_fields, owed_name, still_owed) end
 -- A turn that does not follow the tenant's last one begins a new row: corrections count from its beginning.
@@ -184,7 +327,7 @@ if not follows then
   put(account_fields, 'c:' .. lane, now_text)
   put(account_fields, 's:' .. lane, '0')
 end
-if number_of(known_weight) ~= weight then put(account_fields, 'weight', weight) end
+if number_of(known_weight) ~= req.weight then put(account_fields, 'weight', req.weight) end
 if billed then
   put(account_fields, 'held', int(held + micro))
   put(account_fields, hold_name, int(held_tokens + reserve))
@@ -199,42 +342,43 @@ redis.call('HSET', KEYS[4], unpack(account_fields))
 
 -- The record: what every request has, and the fields that only some have.
 local more = {}
-if budget ~= '' then put(more, 'limit', budget) end
+if req.budget then put(more, 'limit', int(req.budget)) end
 if allowance_key then put(more, 'allowance', allowance_key) end
-if ARGV[7] ~= '' then put(more, 'metadata', ARGV[7]) end
+if ARGV[6] ~= '' then put(more, 'metadata', ARGV[6]) end
 if is_batch then put(more, 'lane', lane) end
 -- The shift of the row is the last value read from the account.
 local shift = account[#names]
 if follows and number_of(shift) ~= 0 then put(more, 'shift', shift) end
-if own_retention ~= '' then put(more, 'keep', own_retention) end
+if req.retentionMs then put(more, 'keep', int(req.retentionMs)) end
 -- If nothing waits, the turn follows from the time of acceptance.
 if not is_first then put(more, 'turn', turn) end
-if named_key and try ~= '' then
+if named_key and req.attempt then
   put(more, 'retries', named_key)
   local list = string.sub(known and id .. ' ' .. known or id, 1, RETRIES_LENGTH)
-  redis.call('SET', named_key, list, 'PX', int(deadline_ms + RETRY_WINDOW_MS))
+  redis.call('SET', named_key, list, 'PX', int(req.deadlineMs + RETRY_WINDOW_MS))
 elseif named_key then
   put(more, 'idempotency', named_key)
-  redis.call('SET', named_key, id .. ' ' .. fingerprint .. ' ' .. tenant, 'PX', IDEMPOTENCY_MS)
+  redis.call('SET', named_key, id .. ' ' .. req.fingerprint .. ' ' .. req.tenantId, 'PX', IDEMPOTENCY_MS)
 end
-redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', seq_text, 'tenant', tenant, 'key', key_id,
-  'billed', is_billed, 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', '0',
-  'deadline', int(now + deadline_ms), 'acceptedAt', now_text, 'channels', channel, 'life', record_ms,
-  'estimate', int(estimate), 'rates', rates,
-  'tier', tier, 'alone', on_disconnect, 'reader:' .. channel, int(now + READER_LEASE_MS), unpack(more))
+redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', seq_text, 'tenant', req.tenantId, 'key', req.keyId,
+  'billed', billed and '1' or '0', 'hold', int(micro), 'holdTokens', int(reserve), 'month', req.month, 'sent', '0',
+  'deadline', int(now + req.deadlineMs), 'acceptedAt', now_text, 'channels', req.channel, 'life', req.recordMs,
+  'estimate', int(estimate), 'rates', req.rates,
+  'tier', req.tier, 'alone', req.onDisconnect, 'reader:' .. req.channel, int(now + READER_LEASE_MS), unpack(more))
+local entity_key = KEYS[req.at.entity]
 -- Scored with the time when nothing of the request is left any more; an answer that is kept for a day may stay that
 -- long.
 if entity_key then
   redis.call('ZREMRANGEBYSCORE', entity_key, '-inf', now_text)
-  redis.call('ZADD', entity_key, int(now + record_ms + (on_disconnect == 'finish' and IDEMPOTENCY_MS or 0)), id)
-  redis.call('PEXPIRE', entity_key, int(record_ms + IDEMPOTENCY_MS))
+  redis.call('ZADD', entity_key, int(now + req.recordMs + (req.onDisconnect == 'finish' and IDEMPOTENCY_MS or 0)), id)
+  redis.call('PEXPIRE', entity_key, int(req.recordMs + IDEMPOTENCY_MS))
 end
 redis.call('ZADD', KEYS[7], int(now + ENQUEUE_GRACE_MS), id)
-if ARGV[4] ~= '' then
+if ARGV[3] ~= '' then
   -- Another command costs less than joining kilobytes in Lua.
-  redis.call('SET', KEYS[15], ARGV[4], 'PX', body_ms)
+  redis.call('SET', KEYS[15], ARGV[3], 'PX', req.bodyMs)
   redis.call('APPEND', KEYS[15], ',"acceptedAt":' .. now_text .. '}')
-  add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, job_name, ARGV[5], ARGV[6], now_text, turn)
+  add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, req.jobName, ARGV[4], ARGV[5], now_text, turn)
 end
 -- The window is reset when this request leaves it: it is the newest.
 return { 'admitted', requests, MINUTE_MS, key.tokens, reset_of_window(key, now), 0, estimate, seq, now }

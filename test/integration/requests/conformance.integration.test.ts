@@ -71,7 +71,11 @@ describe('the scripts in Redis', () => {
 
 /** Each a guard of a script, and the script without it. */
 const GUARDS: [guard: string, text: string, without: string][] = [
-  ['an admission that is sent again takes nothing', 'if existing and existing[1] then', 'if false then'],
+  [
+    'an admission that is sent again takes nothing',
+    'if not existing or not existing[1] then return end',
+    'if true then return end',
+  ],
   ['a void is for an accepted request only', "if state and state ~= 'accepted' then return state end", ''],
   [
     'what another call has joined stays',
