@@ -10,6 +10,7 @@ import { createKeyspace } from '../../shared/redis/keyspace.ts';
 import type { Keyspace, ShardKeys } from '../../shared/redis/keyspace.ts';
 import type { ShardClocks } from '../../shared/redis/deadline-script.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { clockedRedis, setClock } from './clocked-redis.ts';
 import { principalOf } from './request-lab.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
 import { moveUse } from './use-window.ts';
@@ -44,6 +45,7 @@ export interface AdmissionLab {
   store: AdmissionStore;
   /** A live key with limits that are out of the way and a balance of a million credits. */
   key(more?: Partial<Principal>, balanceTokens?: number): Promise<LabKey>;
+  setTime(now: number): Promise<void>;
   /** Every key of the namespace with its value. */
   snapshot(): Promise<Record<string, string>>;
   close(): Promise<void>;
@@ -73,12 +75,15 @@ interface LabOptions {
   url?: string;
   queueLimit?: number;
   clocks?: ShardClocks;
+  /** Whether tests say what time it is (`setTime`). */
+  isClocked?: boolean;
 }
 
 /** Without `url` in the Redis that all tests share. */
 export async function openAdmissionLab({
   url,
   queueLimit = LANE_LIMIT,
+  isClocked = false,
   ...more
 }: LabOptions = {}): Promise<AdmissionLab> {
   const namespace = uniqueName('adm');
@@ -86,7 +91,9 @@ export async function openAdmissionLab({
   const keys = keyspace.shard(SHARD);
   const redis = await openTestRedis('producer', url);
   const settings = { queueLimit, requestTimeoutMs: 600_000, retentionMs: 60_000 };
-  const store = createAdmissionStore(redis, keyspace, { ...settings, ...more });
+  const clock = `${keys.tag}:clock`;
+  const client = isClocked ? clockedRedis(redis, clock) : redis;
+  const store = createAdmissionStore(client, keyspace, { ...settings, ...more });
   const accounts = createAccountStore(redis, keyspace);
 
   function labKey(principal: Principal): LabKey {
@@ -142,6 +149,7 @@ export async function openAdmissionLab({
       await key.publish({ balanceMicro: balanceTokens * RATE });
       return key;
     },
+    setTime: (now) => setClock(redis, clock, { now, passedMs: 0 }, []),
     async snapshot() {
       const values: Record<string, string> = {};
       // DUMP has the whole value whatever its type; times to live are not part of it.
