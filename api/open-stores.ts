@@ -12,7 +12,6 @@ import { createPurchaseRepository } from '../shared/mongo/accounts/purchase-repo
 import { createUsageRepository } from '../shared/mongo/accounts/usage-repository.ts';
 import { createAdminAuditRepository } from '../shared/mongo/administration/admin-audit-repository.ts';
 import { createCredentialRotation } from '../shared/mongo/administration/rotate-credentials.ts';
-import type { CredentialRotation } from '../shared/mongo/administration/rotate-credentials.ts';
 import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
 import { createBatchRepository } from '../shared/mongo/batches/batch-repository.ts';
 import { prepareDatabase } from '../shared/mongo/catalogue.ts';
@@ -23,9 +22,7 @@ import type { CredentialCipher } from '../shared/mongo/credentials.ts';
 import { createEntityRepository } from '../shared/mongo/entities/entity-repository.ts';
 import { createIdempotencyRepository } from '../shared/mongo/requests/idempotency-repository.ts';
 import { createProviderRepository } from '../shared/mongo/routing/provider-repository.ts';
-import type { ProviderRepository } from '../shared/mongo/routing/provider-repository.ts';
 import { createTierRepository } from '../shared/mongo/routing/tier-repository.ts';
-import type { TierRepository } from '../shared/mongo/routing/tier-repository.ts';
 import { createAuditRepository } from '../shared/mongo/tenants/audit-repository.ts';
 import { createKeyRepository } from '../shared/mongo/tenants/key-repository.ts';
 import { createShardDirectory, createTenantRepository } from '../shared/mongo/tenants/tenant-repository.ts';
@@ -43,8 +40,6 @@ import { createAccountStore, createLastDrift } from '../shared/redis/stores/acco
 import type { AccountStore } from '../shared/redis/stores/account-store.ts';
 import { createAdminAccessStore } from '../shared/redis/stores/admin-access-store.ts';
 import type { AdminAccessStore } from '../shared/redis/stores/admin-access-store.ts';
-import { createRoutingMark } from '../shared/redis/stores/breaker-store.ts';
-import type { RoutingMark } from '../shared/redis/stores/breaker-store.ts';
 import { inTime } from '../shared/redis/time-limits.ts';
 import { createAdmissionStore } from '../shared/requests/admission-store.ts';
 import { createStreamReader } from '../shared/requests/answers.ts';
@@ -54,55 +49,6 @@ import { createAcceptanceClock, createRecordStore } from '../shared/requests/rec
 import { createRequestEraser } from '../shared/requests/request-eraser.ts';
 import { ADMIN_FAILURES_PER_MINUTE } from './admin/access/authenticate-admin.ts';
 import { pricesUnset } from './payments/open-payment.ts';
-
-/** Everything that writes tiers and providers. */
-interface RoutingWriters {
-  providers: ProviderRepository;
-  tiers: TierRepository;
-  credentials: CredentialRotation;
-}
-
-export interface MarkDeps {
-  mark: Pick<RoutingMark, 'renew'>;
-  recentWrites: Pick<RecentWrites, 'perform'>;
-  log: Pick<Logger, 'warn'>;
-}
-
-/**
- * Wraps the writers so that each change also renews the routes' mark, whereupon every process reads the routes again. A
- * change does not fail if Redis cannot take the mark.
- */
-export function withMarkedRoutes(writers: RoutingWriters, { mark, recentWrites, log }: MarkDeps): RoutingWriters {
-  async function renew(): Promise<void> {
-    try {
-      await recentWrites.perform(() => mark.renew(), { reason: 'a change of routes' });
-    } catch (error) {
-      log.warn('A change of routes could not be marked in Redis; processes that reach Redis follow within 5 s.', {
-        error,
-      });
-    }
-  }
-
-  /** The mark is also renewed after a failed change: MongoDB may have made it and only the answer was lost. */
-  async function marked<Result>(change: Promise<Result>): Promise<Result> {
-    try {
-      return await change;
-    } finally {
-      await renew();
-    }
-  }
-
-  const { providers, tiers, credentials } = writers;
-  return {
-    providers: { ...providers, put: (...call) => marked(providers.put(...call)) },
-    tiers: {
-      ...tiers,
-      put: (...call) => marked(tiers.put(...call)),
-      removeProvider: (...call) => marked(tiers.removeProvider(...call)),
-    },
-    credentials: { ...credentials, rotate: () => marked(credentials.rotate()) },
-  };
-}
 
 /** What every part of the ingress is opened with. */
 export interface Connections {
@@ -198,9 +144,8 @@ export type Stores = ReturnType<typeof openStores>;
 
 /** Everything that the ingress reads from and writes to the two stores, by the name that its readers use. */
 export function openStores(connections: Connections) {
-  const { config, log, keyspace, redis, recentWrites, cipher, mongo, reports, bulk } = connections;
+  const { config, keyspace, redis, recentWrites, cipher, mongo, reports, bulk } = connections;
   const { limits, queue } = config;
-  const routingMark = createRoutingMark(redis, keyspace);
   const requestTimeoutMs = limits.requestTimeoutSeconds * 1000;
   const retentionMs = limits.streamRetentionSeconds * 1000;
   return {
@@ -223,15 +168,9 @@ export function openStores(connections: Connections) {
     checkouts: createCheckoutRepository(mongo),
     purchases: createPurchaseRepository(mongo),
     paymentBookings: createPaymentBookings(mongo),
-    ...withMarkedRoutes(
-      {
-        providers: createProviderRepository(mongo, cipher),
-        credentials: createCredentialRotation(bulk, cipher),
-        tiers: createTierRepository(mongo),
-      },
-      { mark: routingMark, recentWrites, log },
-    ),
-    routingMark,
+    providers: createProviderRepository(mongo, cipher),
+    credentials: createCredentialRotation(bulk, cipher),
+    tiers: createTierRepository(mongo),
     shardDirectory: createShardDirectory(mongo, queue.shards),
 
     admissionStore: createAdmissionStore(redis, keyspace, {

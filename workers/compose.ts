@@ -27,7 +27,7 @@ import { watchMemory } from '../shared/redis/memory-watch.ts';
 import { watchOutages } from '../shared/redis/outages.ts';
 import { createRecentWrites } from '../shared/redis/replay-log.ts';
 import { createAccountStore } from '../shared/redis/stores/account-store.ts';
-import { createBreakerStore, createRoutingMark, listenForBreakers } from '../shared/redis/stores/breaker-store.ts';
+import { createBreakerStore, listenForBreakers } from '../shared/redis/stores/breaker-store.ts';
 import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
 import { createLeaderLease } from '../shared/redis/stores/leader-lease.ts';
 import { createAdmissionStore } from '../shared/requests/admission-store.ts';
@@ -80,7 +80,6 @@ async function openConnections(config: Config, namespace: string | undefined, lo
   const pseudonymKey = await readPseudonymKey(mongo, cipher, config.credentials.key);
   const routing = await createRoutingCache({
     repository: createRoutingRepository(mongo, cipher),
-    readMark: createRoutingMark(redis, keyspace).read,
     log,
   });
   closer.defer('routing', () => {

@@ -31,14 +31,13 @@ const TAKE_BACK_MS = 5_000;
 /** Opens the path of a chat request into the queue, or to the answer of an earlier call. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
-  const { accounts, accountStore, admissionStore, records, routingMark, tenants } = stores;
+  const { accounts, accountStore, admissionStore, records, tenants } = stores;
   const { hub, pseudonyms, follow, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
   const routing = await createRoutingCache({
     repository: createRoutingRepository(mongo, cipher),
-    readMark: routingMark.read,
     log,
   });
   closer.defer('routing', () => {

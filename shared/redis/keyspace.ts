@@ -40,11 +40,6 @@ export function createKeyspace(namespace = 'chat') {
     breakers: providerKeys(`{${namespace}-breakers}`),
     /** How many calls providers are sent at once, likewise. */
     capacities: providerKeys(`{${namespace}-capacities}`),
-    /** Tiers and providers stand in MongoDB; here is only whether they have changed. */
-    routing: {
-      /** Another value after each change. */
-      mark: `{${namespace}-routing}:mark`,
-    },
     /** The worker that reached MongoDB last. */
     mongoReached: `{${namespace}-workers}:mongo`,
     /** Who is kept out of the administration, which belongs to no tenant either. */

@@ -44,12 +44,7 @@ export function callsOf(keyspace: Keyspace, isCluster: boolean): string[] {
   const { tag, cancelled, channel } = keyspace.shard(0);
   const key = `${tag}:check`;
   const others = [`${keyspace.webhooks}:check`, `${keyspace.compliance}:check`];
-  others.push(
-    keyspace.breakers.states,
-    keyspace.routing.mark,
-    keyspace.mongoReached,
-    keyspace.administration.endedSession('check'),
-  );
+  others.push(keyspace.breakers.states, keyspace.mongoReached, keyspace.administration.endedSession('check'));
   const channels = [cancelled, channel('check'), keyspace.breakers.channel];
   const [publish, subscribe] = isCluster ? ['SPUBLISH', 'SSUBSCRIBE'] : ['PUBLISH', 'SUBSCRIBE'];
   return [

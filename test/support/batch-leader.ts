@@ -10,7 +10,6 @@ import { createLeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import { createRecentWrites } from '../../shared/redis/replay-log.ts';
 import { createAdmissionStore } from '../../shared/requests/admission-store.ts';
 import { createRequestStore } from '../../shared/requests/delivery-store.ts';
-import { createRoutingMark } from '../../shared/redis/stores/breaker-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
@@ -47,7 +46,6 @@ export async function openLeader(
   const key = Buffer.alloc(32, 7);
   const routing = await createRoutingCache({
     repository: createRoutingRepository(mongo, createCredentialCipher(key)),
-    readMark: createRoutingMark(redis, keyspace).read,
     log,
   });
   const leases = createLeaderLease(redis, keyspace, LEADER_ID);

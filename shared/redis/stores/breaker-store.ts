@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import { NEW_BREAKER, changeBetween, isNews } from '../../domain/breaker.ts';
@@ -8,8 +6,6 @@ import type { Emitter } from '../../lifecycle/event-bus.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { onResubscribed } from '../outages.ts';
-import { defineScript } from '../scripts.ts';
-import { inTime } from '../time-limits.ts';
 import { createSharedStates } from './shared-states.ts';
 
 /**
@@ -110,43 +106,6 @@ export function createBreakerStore(client: RedisClient, keyspace: Keyspace, emit
           ? await client.xrange(events, from ?? '-', '+', 'COUNT', count)
           : await client.xrevrange(events, from ?? '+', '-', 'COUNT', count);
       return rows.map(([id, fields]) => toEvent(id, fields));
-    },
-  };
-}
-
-/** Says whether tiers or providers have changed, so that processes need not reread all of them from MongoDB. */
-export type RoutingMark = ReturnType<typeof createRoutingMark>;
-
-/** Half a second passes between two looks, and a change has a second (docs/spec.md#administration). */
-const READ_MS = 200;
-/** An administrator waits. Processes that get no answer from Redis either will read MongoDB. */
-const RENEW_MS = 500;
-
-export function createRoutingMark(client: RedisClient, keyspace: Keyspace) {
-  const { mark } = keyspace.routing;
-  const markRoutes = defineScript(client, 'mark-routes');
-  let isAsking = false;
-
-  return {
-    /**
-     * A text that differs from every earlier one once routes have changed; '' before their first change. Rejects if Redis
-     * does not answer within 200 ms. While an earlier call is unanswered, further calls reject at once.
-     */
-    async read(): Promise<string> {
-      // A worker's client queues its commands while Redis is unavailable.
-      if (isAsking) throw new Error('Redis has not answered an earlier call');
-      isAsking = true;
-      const answer = client.get(mark).finally(() => (isAsking = false));
-      return (await inTime(answer, READ_MS)) ?? '';
-    },
-
-    /**
-     * To be called once MongoDB has a change; safe to repeat. Rejects if Redis refuses or does not answer within 500 ms; the
-     * mark may be set nevertheless.
-     */
-    async renew(): Promise<void> {
-      // Random, not counted: a Redis that comes back without its last second would use a number twice.
-      await inTime(markRoutes([mark], [randomUUID()]), RENEW_MS);
     },
   };
 }

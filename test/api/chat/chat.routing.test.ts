@@ -273,20 +273,4 @@ describe('a change of the routes', () => {
     // Twice one second is promised; a machine with other work may be late by the rest.
     expect(performance.now() - startedAt).toBeLessThan(6_000);
   });
-
-  const targets = [{ provider: 'backup', model: 'sim' }];
-  it.each([
-    ['PUT of a provider', async () => service.setProvider({}, 'spare')],
-    ['DELETE of a provider', async () => service.admin('delete', '/providers/spare')],
-    ['PUT of a tier', async () => service.setTargets('oloid', targets)],
-    ['rollback of a tier', async () => service.admin('post', '/tiers/oloid/rollback', { version: 1 })],
-    ['rotation of the credentials', async () => service.admin('post', '/credentials/rotate')],
-  ])('is marked in Redis, where every process looks for it: %s', async (_what, change) => {
-    const mark = () => service.redis.get(service.keyspace.routing.mark);
-    const before = await mark();
-
-    await change();
-
-    expect([null, before]).not.toContain(await mark());
-  });
 });

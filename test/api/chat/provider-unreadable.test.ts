@@ -18,8 +18,6 @@ const targetOf = (provider: string, priority: number) => ({
 });
 async function spoil(provider: string, encryptedApiKey: string): Promise<void> {
   await service.models.providers.updateOne({ _id: provider }, { encryptedApiKey });
-  // A change by hand is else seen within 5 s.
-  await service.redis.set(service.keyspace.routing.mark, `spoilt ${provider}`);
 }
 const ask = () => postChat(service.app, tenant.key, chatOf('Hello'));
 const linesAbout = (provider: string) =>

@@ -124,18 +124,4 @@ describe('what an ingress has told a Redis that comes back without its last seco
 
     expect(await waitFor(async () => ((await look()) === 401 ? true : undefined), 'the session to be over')).toBe(true);
   });
-
-  it('is told again that routes have changed', async () => {
-    const { mark: key } = service.keyspace.routing;
-    const before = String(await direct.get(key));
-    await service.setProvider({}, 'another');
-
-    proxy.setDown(true);
-    await direct.set(key, before);
-    proxy.setDown(false);
-
-    expect(await waitFor(async () => ((await direct.get(key)) !== before ? true : undefined), 'another mark')).toBe(
-      true,
-    );
-  });
 });

@@ -129,16 +129,6 @@ describe('a full Redis', () => {
     await expectService(key);
   });
 
-  it('takes the mark of a change of routes', async () => {
-    const mark = () => service.redis.get(service.keyspace.routing.mark);
-    const before = await mark();
-    await setMaxMemory((await usedMemory()) * 0.9);
-
-    await service.setProvider({}, 'another');
-
-    expect([null, before]).not.toContain(await mark());
-  });
-
   it('leaves nothing behind of what it refuses', async () => {
     const { key } = await service.startTenant({ credits: CREDITS });
     await setMaxMemory((await usedMemory()) * 0.9);
