@@ -8,46 +8,6 @@ import type { OutageCode } from '../../domain/request-times.ts';
 import { collection, count, inSpace, insertOnce, number, options, required, spaceFields, text } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
-interface Waiting<Row> {
-  row: Row;
-  resolve: () => void;
-  reject: (reason: unknown) => void;
-}
-
-/**
- * Writes together what comes while a write is under way: one alone goes at once, and a thousand at once cost a few calls.
- * Where a write fails, so does whatever waits behind it, so that nobody waits for a database twice.
- */
-export function groupWrites<Row>(
-  write: (rows: readonly Row[]) => Promise<void>,
-  rowsMax: number,
-): (row: Row) => Promise<void> {
-  let waiting: Waiting<Row>[] = [];
-  let isWriting = false;
-
-  async function writeAll(): Promise<void> {
-    isWriting = true;
-    while (waiting.length > 0) {
-      const group = waiting.splice(0, rowsMax);
-      try {
-        await write(group.map(({ row }) => row));
-        for (const { resolve } of group) resolve();
-      } catch (error) {
-        const failed = [...group, ...waiting];
-        waiting = [];
-        for (const { reject } of failed) reject(error);
-      }
-    }
-    isWriting = false;
-  }
-
-  return (row) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ row, resolve, reject });
-      if (!isWriting) void writeAll();
-    });
-}
-
 /** An accepted request that must outlive the loss of Redis's last second; `_id` is its id. Times are ms since the epoch. */
 export interface RequestIntentRow extends RowOfSpace {
   _id: string;
@@ -96,9 +56,6 @@ const intentSchema = new Schema<RequestIntentRow>(
 
 export const requestIntentModel = collection<RequestIntentRow>('RequestIntent', 'request_intents', intentSchema);
 
-/** Intents that are stored in one write. */
-const ROWS_MAX = 100;
-
 /** By then a Redis that lives has written the request to its disk. */
 const FIRST_LOOK_MS = 5_000;
 
@@ -142,10 +99,6 @@ export function rowOfRun({ requestId, replays }: Pick<RequestIntent, 'requestId'
 
 export function createRequestIntents(connection: Connection) {
   const intents = requestIntentModel(connection);
-  const insert = groupWrites<RequestIntentRow>(
-    (rows) => insertOnce(intents.insertMany([...rows], { ordered: false, lean: true })),
-    ROWS_MAX,
-  );
   return {
     /**
      * Stores the intent of a request. Safe to repeat. The largest body that a chat route takes has 10 MB, and a document may
@@ -167,7 +120,7 @@ export function createRequestIntents(connection: Connection) {
         ...(name === undefined ? {} : { idempotencyName: name }),
         ...(kept?.redisOnly === true ? { isRedisOnly: true } : {}),
       };
-      await insert(row);
+      await insertOnce(intents.insertMany([row], { lean: true }));
     },
 
     /** The intent of a request that has not failed. Undefined: there is none, or its time is over. */

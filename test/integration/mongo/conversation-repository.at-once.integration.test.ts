@@ -1,25 +1,20 @@
 import { expect, it } from '@jest/globals';
 
-import { createConversationRepository } from '../../../shared/mongo/entities/conversation-repository.ts';
-import type { ConversationRepository, Turn } from '../../../shared/mongo/entities/conversation-repository.ts';
-import { connectMongo } from '../../../shared/mongo/connection.ts';
-import { CREATE, LIVE, replyOf, useConversations } from '../../support/conversation-lab.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import { mongoUri, uniqueName } from '../../support/stores.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import type { Turn } from '../../../shared/mongo/entities/conversation-repository.ts';
+import { CREATE, LIVE, OTHER, replyOf, useConversations } from '../../support/conversation-lab.ts';
+import { uniqueName } from '../../support/stores.ts';
 
 /** More than a document of MongoDB may have. */
 const TOO_LARGE = 17 * 1024 * 1024;
 
-const database = uniqueName('changes-');
-const lab = useConversations(database);
+const lab = useConversations();
 
 /** Saves a turn of each entity at once, into the rows that were found. */
 async function saveAll(
   entityIds: readonly string[],
   turnOf: (index: number) => Turn,
-  store: ConversationRepository = lab.conversations,
 ): Promise<PromiseSettledResult<void>[]> {
+  const store = lab.conversations;
   const found = await Promise.all(entityIds.map((entityId) => store.find(LIVE, entityId)));
   return Promise.allSettled(
     entityIds.map((entityId, index) =>
@@ -28,19 +23,7 @@ async function saveAll(
   );
 }
 
-it('turns that come while two are written go together, each into its own row', async () => {
-  const entityIds = await lab.entitiesOf(['a', 'b', 'c', 'd', 'e', 'f']);
-  const calls: string[] = [];
-  lab.mongo.set('debug', (_collection: string, method: string) => calls.push(method));
-
-  await saveAll(entityIds, (index) => replyOf(2, `of ${index}`));
-
-  lab.mongo.set('debug', false);
-  expect(calls.filter((method) => !method.startsWith('find'))).toEqual(['updateOne', 'updateOne', 'bulkWrite']);
-  expect(await Promise.all(entityIds.map(lab.textsOf))).toEqual(entityIds.map((_, index) => ['first', `of ${index}`]));
-});
-
-it('turns are stored once, where one of those that go together is refused, out of order or of a second delivery', async () => {
+it('turns are stored once, where one of those that come together is refused, out of order or of a second delivery', async () => {
   const entityIds = await lab.entitiesOf(['one', 'two', 'late', 'forgotten', 'again', 'in-order']);
   const [one = '', two = '', late = '', forgotten = '', again = '', inOrder = ''] = entityIds;
   await saveAll([late], () => replyOf(9, 'ninth'));
@@ -54,7 +37,7 @@ it('turns are stored once, where one of those that go together is refused, out o
   for (const entityId of [one, two, again, inOrder]) expect(await lab.textsOf(entityId)).toEqual(['first', 'fifth']);
 });
 
-it('turns of one entity that go together are in the order of acceptance', async () => {
+it('turns of one entity that come together are in the order of acceptance', async () => {
   const [entityId = ''] = await lab.entitiesOf(['alone']);
   const order = [4, 3, 8, 6, 2, 7, 5];
 
@@ -76,7 +59,7 @@ it('a turn that can never be stored fails alone', async () => {
   expect(texts).toEqual([['first', 'second'], ['first', 'second'], ['first'], ['first', 'second']]);
 });
 
-it('a turn goes into no row that has gone while it waited for others', async () => {
+it('a turn goes into no row that has gone meanwhile', async () => {
   const entityIds = await lab.entitiesOf(['one', 'two', 'gone', 'stays']);
   const [, , gone = '', stays = ''] = entityIds;
   const found = await Promise.all(entityIds.map((entityId) => lab.conversations.find(LIVE, entityId)));
@@ -97,34 +80,13 @@ it('a turn goes into no row that has gone while it waited for others', async () 
   expect(await lab.textsOf(stays)).toEqual(['first', 'eighth']);
 });
 
-it('a turn does not wait for calls that hang', async () => {
-  const entityIds = await lab.entitiesOf(['a', 'b', 'c', 'd']);
-  const proxy = await proxyTo(mongoUri(database));
-  const cutOff = await connectMongo(proxy.url);
-  const store = createConversationRepository(cutOff);
-  const found = await Promise.all(entityIds.map((entityId) => store.find(LIVE, entityId)));
-  const save = (index: number) =>
-    store.saveTurn(LIVE, entityIds[index] ?? '', replyOf(2, 'second'), {
-      create: false,
-      now: 2_000,
-      rowId: found[index]?.rowId,
-    });
-  const tried: number[] = [];
-  cutOff.set('debug', (_collection: string, method: string) => {
-    if (!method.startsWith('find')) tried.push(performance.now());
-  });
+it('entities are each their own, though their names are alike', async () => {
+  const entityId = uniqueName('same');
+  const spaces = [LIVE, { ...LIVE, mode: 'test' }, OTHER] as const;
+  for (const [index, space] of spaces.entries())
+    await lab.conversations.saveTurn(space, entityId, replyOf(1, `of ${index}`), CREATE);
+  const textOf = async (space: (typeof spaces)[number]) => (await lab.conversations.find(space, entityId))?.history;
 
-  proxy.stall();
-  let ended = 0;
-  const saving = [save(0), save(1), save(2)].map((each) => each.finally(() => (ended += 1)));
-  const saved = Promise.allSettled(saving);
-  await waitFor(() => Promise.resolve(tried.length === 3 ? true : undefined), 'the third call');
-  // The first two hang still.
-  expect(ended).toBe(0);
-  proxy.restore();
-
-  expect((await saved).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
-  expect(await Promise.all(entityIds.slice(0, 3).map(lab.textsOf))).toEqual(Array(3).fill(['first', 'second']));
-  await cutOff.close();
-  await proxy.close();
+  for (let time = 0; time < 2; time += 1)
+    expect(await Promise.all(spaces.map(textOf))).toMatchObject(spaces.map((_, index) => [{ content: `of ${index}` }]));
 });
