@@ -40,7 +40,7 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: Guard;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
-  refusals: Pick<RefusalWatch, 'note'>;
+  refusals: RefusalWatch;
   countLookup: Guard;
   countRequest: Guards['countRequest'];
   /** Refuses a chat request before its body is read. */
@@ -79,7 +79,7 @@ const describeAddress: RequestHandler = (_req, res, next) => {
 };
 
 /** Counts and times every answer by its route's pattern; paths without a route share one label. */
-function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' | 'duration'>): Step {
+function createMeasure({ requests, duration }: IngressMetrics): Step {
   return (req, res) => {
     const stop = duration.startTimer();
     res.once('close', () => {

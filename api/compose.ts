@@ -53,10 +53,7 @@ import type { IngressWebhooks } from './resources/webhooks/open-webhooks.ts';
 interface IngressEvents extends AdmissionEvents, BreakerEvents, RelayEvents {}
 
 /** The event bus of this process, with its metrics and its log already listening. */
-function createIngressEvents(
-  metrics: Pick<IngressMetrics, 'admissions' | 'breakerChanges' | 'relayGapsFilled'>,
-  log: Logger,
-): EventBus<IngressEvents> {
+function createIngressEvents(metrics: IngressMetrics, log: Logger): EventBus<IngressEvents> {
   const events = createEventBus<IngressEvents>((name, error) => {
     log.error(`A listener of ${name} failed.`, { error });
   });

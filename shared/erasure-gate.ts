@@ -64,7 +64,7 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
 }
 
 /** Books charges of erased entities under their pseudonyms. */
-function gateLedger(ledger: SettlementRepository, gate: Pick<ErasureGate, 'pseudonymize'>): SettlementRepository {
+function gateLedger(ledger: SettlementRepository, gate: ErasureGate): SettlementRepository {
   return { settle: async (records, now) => ledger.settle(await gate.pseudonymize(records), now) };
 }
 
@@ -78,10 +78,7 @@ const ROWS_MAX = 10_000;
  * of the marks that come after it was found: where it is still there, the turn goes with it. Only the mark of an earlier
  * deletion, after which the entity was made anew, has to be asked for, and that never changes for the row.
  */
-export function gateConversations(
-  conversations: ConversationRepository,
-  gate: Pick<ErasureGate, 'isErased' | 'erasedSeq'>,
-): ConversationRepository {
+export function gateConversations(conversations: ConversationRepository, gate: ErasureGate): ConversationRepository {
   const erasedBefore = new Map<string, number>();
 
   async function erasedBeforeRow(space: Space, entityId: string, rowId: string): Promise<number> {
@@ -112,10 +109,7 @@ export function gateConversations(
 }
 
 /** Stores no answer of a request whose entity was erased after it was accepted. */
-export function gateAnswers(
-  answers: Pick<AnswerRepository, 'store' | 'remove'>,
-  gate: Pick<ErasureGate, 'isErased'>,
-): Pick<AnswerRepository, 'store'> {
+export function gateAnswers(answers: AnswerRepository, gate: ErasureGate): Pick<AnswerRepository, 'store'> {
   return {
     async store(answer) {
       const isErased = () => gate.isErased(answer, answer.entityId, seqAt(Number(answer.fields['acceptedAt'])));

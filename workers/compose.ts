@@ -152,7 +152,7 @@ async function openBreakers(connections: WorkerConnections, telemetry: WorkerEve
 /** Requests in Redis, and what is written there again whenever it is back. */
 function openRequests(
   { config, redis, keyspace, mongo, clock, closer, log }: WorkerConnections,
-  erasures: Pick<ErasureRepository, 'latest'>,
+  erasures: ErasureRepository,
   times: RequestTimes,
 ) {
   const { hasReconnectedRecently, lastAwayMs, onReturn, meet, stop } = watchOutages(redis, keyspace);

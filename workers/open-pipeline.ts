@@ -47,7 +47,7 @@ export interface OpenPipelineDeps {
   capacities: Capacities;
   config: Pick<Config, 'moderation' | 'limits'>;
   requests: RequestStore;
-  journal: Pick<FinishJournal, 'finish'>;
+  journal: FinishJournal;
   stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
   pseudonyms: Pseudonyms;
   telemetry: WorkerEmitter;

@@ -30,7 +30,7 @@ import { findTenant } from '../resources/keys/key-changes.ts';
 import type { TenantEvents } from '../contract/tenant-events.ts';
 
 interface BookCreditsDeps {
-  tenants: Pick<TenantRepository, 'find'>;
+  tenants: TenantRepository;
   accounts: AccountRepository;
   accountStore: AccountStore;
   log: Logger;

@@ -6,8 +6,8 @@ import { constant, integer, named, nullable, number, object } from '../contract/
 
 export interface SettlementDeps {
   shardDirectory: ShardDirectory;
-  outbox: Pick<Outbox, 'backlog' | 'requeue'>;
-  lastDrift: Pick<LastDrift, 'read'>;
+  outbox: Outbox;
+  lastDrift: LastDrift;
 }
 
 const sumOf = (amounts: readonly number[]) => amounts.reduce((sum, amount) => sum + amount, 0);

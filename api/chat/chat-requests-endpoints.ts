@@ -19,7 +19,7 @@ import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-reques
 import { answerGone, findRequest, LOOKUP_TEXT, resumeChatStream } from './resume.ts';
 
 export interface ChatRequestsDeps {
-  records: Pick<RecordStore, 'find' | 'place' | 'cancel'>;
+  records: RecordStore;
   streams: StreamReader;
   ledger: Pick<LedgerRepository, 'settledAt'>;
   recall: Pick<Recall, 'byId'>;

@@ -135,7 +135,7 @@ function positionOf({ starting_after: given }: { starting_after?: string }, head
 }
 
 export interface ResumeDeps extends FindRequestDeps {
-  records: Pick<RecordStore, 'attach' | 'place'>;
+  records: RecordStore;
   hub: RelayHub;
   readerPlaces: ReaderPlaces;
   requestTimeoutMs: number;

@@ -105,7 +105,7 @@ function grown(capacity: Capacity, now: number): Capacity {
 }
 
 /** Whether so much of the ceiling is in use that it may grow: only then are first tokens needed as evidence. */
-export function isInUse({ shares, found }: Pick<Capacity, 'shares' | 'found'>): boolean {
+export function isInUse({ shares, found }: Capacity): boolean {
   return sumOf(shares, 'used') >= found * GROW_USED_MIN;
 }
 

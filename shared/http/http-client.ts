@@ -17,7 +17,7 @@ interface Connections {
   agent: Dispatcher;
   /** Opens a connection for each call. */
   opener: Dispatcher;
-  sockets: Pick<PacedSockets, 'current'>;
+  sockets: PacedSockets;
   close(): Promise<void>;
 }
 

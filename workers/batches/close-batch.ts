@@ -14,7 +14,7 @@ import { hasUnsent, isAtRest, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 
 export interface CloseBatchDeps {
-  work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'reopened' | 'finish' | 'close'>;
+  work: BatchWorkRepository;
   admissions: Pick<AdmissionStore, 'void' | 'voidForGood' | 'disown'>;
   queue: Pick<BatchQueue, 'close'>;
   lines: Pick<ReadLines, 'more'>;
@@ -23,7 +23,7 @@ export interface CloseBatchDeps {
   /** Whether the shard's Redis came back within this time. */
   hasReconnectedRecently: (shard: number, withinMs: number) => boolean;
   clock: Clock;
-  log: Pick<Logger, 'error'>;
+  log: Logger;
 }
 
 type Closing = 'cancelled' | 'expired';

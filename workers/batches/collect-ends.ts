@@ -26,7 +26,7 @@ export interface CollectEndsDeps {
   retentionMs: number;
   clock: Clock;
   random: () => number;
-  log: Pick<Logger, 'error'>;
+  log: Logger;
 }
 
 /** How many answers are in memory at once, as they may be large. */

@@ -162,7 +162,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 }
 
 interface OpenWatchDeps extends Omit<ProviderWatchDeps, 'now'> {
-  telemetry: Pick<WorkerEventBus, 'on'>;
+  telemetry: WorkerEventBus;
 }
 
 export interface OpenDispatcherDeps extends OpenSendLineDeps, Omit<OpenWatchDeps, 'routing'> {

@@ -19,7 +19,7 @@ export function answeredAt(trace: RequestTrace | undefined): number | undefined 
 const SPREAD = 0.25;
 
 /** Whether the next try may begin. A due time farther ahead than any pause was set before the clock was set back. */
-export function isDue({ dueAt }: Pick<LineRetry, 'dueAt'>, now: number): boolean {
+export function isDue({ dueAt }: LineRetry, now: number): boolean {
   return dueAt <= now || dueAt - now > BACKOFF_MAX_MS * (1 + SPREAD);
 }
 
@@ -39,7 +39,7 @@ export function nextRetry(
 }
 
 interface FailedTriesDeps {
-  admissions: Pick<AdmissionStore, 'disown'>;
+  admissions: AdmissionStore;
   recentWrites: Pick<RecentWrites, 'note'>;
 }
 

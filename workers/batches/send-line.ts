@@ -83,9 +83,9 @@ function roomOf({ limits, ceilings }: Principal, promptTokens: number): number {
 /** Admits a line, like any request, and enqueues it. Safe to repeat, because a line's request id is fixed. */
 export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLineDeps) {
   return async (
-    line: SendableLine & Pick<OpenLine, 'isProbe'>,
+    line: SendableLine & OpenLine,
     principal: Principal,
-    { batchId, tokens }: { batchId: string; tokens: Pick<LineTokens, 'next'> },
+    { batchId, tokens }: { batchId: string; tokens: LineTokens },
   ): Promise<LineSendResult> => {
     // Admission knows of a suspension only from a flag in Redis, which Redis may have lost.
     if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
@@ -182,7 +182,7 @@ export interface OpenSendLineDeps extends Pick<
   keyspace: Keyspace;
   admissions: AdmissionStore;
   /** Replayed whenever Redis is back. */
-  recentWrites: Pick<RecentWrites, 'note'>;
+  recentWrites: RecentWrites;
   requestTimeoutMs: number;
   /** The name under which the shard's lease is held. */
   workerId: string;

@@ -70,8 +70,8 @@ export interface DeletedSubject extends ComplianceSubject {
 export interface EraseRequestsDeps {
   traces: RequestEraser;
   outbox: OutboxSearch;
-  records: Pick<RecordStore, 'cancel'>;
-  known: Pick<ConversationEraser, 'requests'>;
+  records: RecordStore;
+  known: ConversationEraser;
   /** Removes a request's job from its queue, unless a worker has taken the job. */
   removeJob: (shard: number, requestId: string) => Promise<void>;
   pseudonyms: Pseudonyms;
@@ -192,8 +192,8 @@ export function createEraseRequests(deps: EraseRequestsDeps) {
 }
 
 export interface EraseDeletedDeps {
-  erasures: Pick<ErasureRepository, 'latest'>;
-  eraser: Pick<RequestEraser, 'erase'>;
+  erasures: ErasureRepository;
+  eraser: RequestEraser;
 }
 
 /**

@@ -17,9 +17,9 @@ import type { DeletedSubject, EraseRequests } from './erase-requests.ts';
 import type { JobHands, RunKind } from './run-job.ts';
 
 export interface RunDeletionDeps {
-  jobs: Pick<ComplianceWorkRepository, 'completeDeletion' | 'addToReport'>;
-  tenants: Pick<TenantRepository, 'find'>;
-  erasures: Pick<ErasureRepository, 'mark'>;
+  jobs: ComplianceWorkRepository;
+  tenants: TenantRepository;
+  erasures: ErasureRepository;
   requests: EraseRequests;
   conversations: ConversationEraser;
   copies: CopyEraser;

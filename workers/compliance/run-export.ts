@@ -83,7 +83,7 @@ export function writeArchive(
 }
 
 export interface RunExportDeps {
-  jobs: Pick<ComplianceWorkRepository, 'completeExport'>;
+  jobs: ComplianceWorkRepository;
   archives: ExportArchiveRepository;
   rowsOf: (subject: ExportSubject) => ExportRows;
   clock: Clock;

@@ -27,11 +27,8 @@ export class JobLost extends Error {
 }
 
 export interface RunJobDeps {
-  jobs: Pick<
-    ComplianceWorkRepository,
-    'claim' | 'claimBeside' | 'renew' | 'release' | 'fail' | 'next' | 'findUnpublished' | 'markPublished'
-  >;
-  queue: Pick<ComplianceQueue, 'add'>;
+  jobs: ComplianceWorkRepository;
+  queue: ComplianceQueue;
   kinds: Record<ComplianceJobRow['kind'], RunKind>;
   events: Pick<EventSink, 'publish'>;
   clock: Clock;

@@ -33,9 +33,9 @@ import { createRunExport } from './run-export.ts';
 import { createRunJob } from './run-job.ts';
 
 interface SweepJobsDeps {
-  jobs: Pick<ComplianceWorkRepository, 'due'>;
-  queue: Pick<ComplianceQueue, 'add'>;
-  leases: Pick<LeaderLease, 'hold'>;
+  jobs: ComplianceWorkRepository;
+  queue: ComplianceQueue;
+  leases: LeaderLease;
   clock: Clock;
 }
 
@@ -61,9 +61,9 @@ export interface StartComplianceDeps {
   queues: ChatQueues;
   pseudonyms: Pseudonyms;
   erasures: ErasureRepository;
-  recentWrites: Pick<RecentWrites, 'note'>;
+  recentWrites: RecentWrites;
   retentionMs: number;
-  events: Pick<EventSink, 'publish'>;
+  events: EventSink;
   leases: LeaderLease;
   recorder: QueueRecorder;
   clock: Clock;

@@ -5,9 +5,7 @@ import { contextInstruction, resolveContext } from './context-instruction.ts';
 import type { Assembled, Claimed, Stage, WithEntity } from './stage.ts';
 
 /** Reads the entity's memory. Without an `entity_id` the request needs no database. */
-export function createLoadContext(
-  conversations: Pick<ConversationRepository, 'find' | 'assertRoom'>,
-): Stage<Claimed, WithEntity> {
+export function createLoadContext(conversations: ConversationRepository): Stage<Claimed, WithEntity> {
   return async (run) => {
     const { request } = run.envelope;
     if (request.entityId === undefined) {

@@ -19,7 +19,7 @@ interface Route {
 
 export interface CapacitiesDeps extends Pick<OwnShareDeps, 'store' | 'workerId' | 'clock'> {
   routing: { current(): RoutingTable };
-  breakers: Pick<Breakers, 'isPassable'>;
+  breakers: Breakers;
   events: WorkerEmitter;
   log: Logger;
 }

@@ -137,7 +137,7 @@ export interface CircuitDeps {
   newHolder(): string;
   /** Redis's clock. */
   now(): number;
-  events: Emitter<Pick<WorkerEvents, 'breaker.seen'>>;
+  events: Emitter<WorkerEvents>;
 }
 
 /** One worker's side of a provider's circuit breaker. */

@@ -25,17 +25,17 @@ const POLL_MS = 250;
 export const REPLAYED_MS = 1_500;
 
 export interface MayClaimDeps {
-  requests: Pick<RequestStore, 'leaseLeftMs'>;
+  requests: RequestStore;
   /** Whether a shard's Redis has just come back: a lease that ran out meanwhile does not mean that its worker is dead. */
   hasReconnectedRecently: (shard: number, withinMs?: number) => boolean;
 }
 
 export interface ClaimDeps extends MayClaimDeps {
-  requests: Pick<RequestStore, 'claim' | 'finish' | 'leaseLeftMs'>;
+  requests: RequestStore;
   streams: StreamReader;
   routing: { current(): RoutingTable };
   openLease: (options: { ref: DeliveryRef; rates: Rates; maxTokens: number; remainingMs: number; held: Held }) => Lease;
-  pseudonyms: Pick<Pseudonyms, 'of' | 'ofUser'>;
+  pseudonyms: Pseudonyms;
   events: WorkerEmitter;
   log: Logger;
 }

@@ -12,7 +12,7 @@ import { askedTokens } from './spending.ts';
 import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
-  journal: Pick<FinishJournal, 'finish'>;
+  journal: FinishJournal;
   conversations: Pick<ConversationRepository, 'deleteTurn'>;
   clock: Clock;
   events: WorkerEmitter;

@@ -19,7 +19,7 @@ export interface OwnShareDeps {
   of: CapacityOf;
   /** Undefined: it is found. */
   ceiling(): number | undefined;
-  store: Pick<CapacityStore, 'report'>;
+  store: CapacityStore;
   workerId: string;
   clock: Clock;
   /** Requests that were taken and have yet to ask for a place. */

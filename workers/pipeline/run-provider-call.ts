@@ -118,7 +118,7 @@ export interface ProviderCallInput {
   /** See ProviderCall. */
   readLater?: ProviderCall['readLater'];
   /** The call's place at the provider, which learns from the answer. */
-  seat?: Pick<Seat, 'noteText' | 'noteLimits'>;
+  seat?: Seat;
   /** Called for each part of the answer, before anything else is done with it. */
   onHeard?: (event: ProviderEvent) => void;
   /** Takes released text; called in order. */

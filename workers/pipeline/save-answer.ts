@@ -11,7 +11,7 @@ import { toStoredAnswer } from '../../shared/requests/recovery.ts';
 import type { Claimed, Generated, Stage } from './stage.ts';
 
 export interface SaveTurnDeps {
-  conversations: Pick<ConversationRepository, 'saveTurn'>;
+  conversations: ConversationRepository;
   clock: Clock;
   log: Logger;
 }
@@ -67,7 +67,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
 
 export interface StoreAnswerDeps {
   answers: Pick<AnswerRepository, 'store'>;
-  cache: Pick<AnswerCache, 'read' | 'shorten'>;
+  cache: AnswerCache;
   /** How long Redis keeps an answer that MongoDB has. */
   retentionMs: number;
   log: Logger;

@@ -14,7 +14,7 @@ export interface ComplianceWorkerDeps {
   client: RedisClient;
   keyspace: Keyspace;
   run: (job: ComplianceJob) => Promise<void>;
-  recorder: Pick<QueueRecorder, 'count'>;
+  recorder: QueueRecorder;
   log: Logger;
 }
 

@@ -30,7 +30,7 @@ export interface QueueWorkersDeps {
   keyspace: Keyspace;
   queues: ChatQueues;
   runPipeline: RunPipeline;
-  capacities: Pick<Capacities, 'roomOf'>;
+  capacities: Capacities;
   claims: ClaimSettings;
   workerId: string;
   onLockLost: (requestId: string) => void;

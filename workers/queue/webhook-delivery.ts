@@ -15,7 +15,7 @@ export interface WebhookWorkerDeps {
   client: RedisClient;
   keyspace: Keyspace;
   serve: ServeWebhook;
-  recorder: Pick<QueueRecorder, 'count'>;
+  recorder: QueueRecorder;
   log: Logger;
 }
 

@@ -16,7 +16,7 @@ import type { EventSink, WatchAccount, WebhookEvent } from '../../shared/webhook
 
 export interface PublishNoticesDeps {
   notices: NoticeStore;
-  leases: Pick<LeaderLease, 'hold'>;
+  leases: LeaderLease;
   /** Rejects while MongoDB is unavailable. */
   publish: (notices: readonly FinishedNotice[]) => Promise<void>;
 }
@@ -42,10 +42,10 @@ export function createPublishNotices({ notices, leases, publish }: PublishNotice
 }
 
 export interface AnnounceExpiringKeysDeps {
-  webhooks: Pick<WebhookRepository, 'tenantsWith'>;
+  webhooks: WebhookRepository;
   keys: ExpiringKeys;
-  events: Pick<EventSink, 'publish'>;
-  leases: Pick<LeaderLease, 'takeTurn' | 'release'>;
+  events: EventSink;
+  leases: LeaderLease;
   clock: Clock;
 }
 

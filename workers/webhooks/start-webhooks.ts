@@ -25,7 +25,7 @@ export interface StartWebhooksDeps extends OpenPublishingDeps {
   config: Pick<Config, 'webhooks'>;
   cipher: CredentialCipher;
   leases: LeaderLease;
-  gate: Pick<ErasureGate, 'nameOf'>;
+  gate: ErasureGate;
   telemetry: WorkerEventBus;
   recorder: QueueRecorder;
 }
@@ -88,7 +88,7 @@ interface ClosingParts {
  * An attempt that is cut before it is written down is made again: the receiver gets its event twice. So attempts have the
  * time that they may take, beside what all steps share. Where no attempt is under way, a store that is away costs nothing here.
  */
-export function deferClosing(closer: Pick<Closer, 'defer'>, { stopping, ended, close }: ClosingParts): void {
+export function deferClosing(closer: Closer, { stopping, ended, close }: ClosingParts): void {
   closer.defer('webhook deliveries', close, { limitMs: CLOSING_MS });
   const attempts = async () => {
     stopping.abort();
@@ -98,9 +98,9 @@ export function deferClosing(closer: Pick<Closer, 'defer'>, { stopping, ended, c
 }
 
 interface SweepDeliveriesDeps {
-  deliveries: Pick<WebhookDeliveryRepository, 'due'>;
-  queue: Pick<WebhookQueue, 'add'>;
-  leases: Pick<LeaderLease, 'hold'>;
+  deliveries: WebhookDeliveryRepository;
+  queue: WebhookQueue;
+  leases: LeaderLease;
   clock: Clock;
 }
 

@@ -20,7 +20,7 @@ export type AdminSessions = ReturnType<typeof createAdminSessions>;
 
 export interface AdminSessionsDeps {
   tokens: readonly AdminToken[];
-  store: Pick<AdminAccessStore, 'endSession' | 'isEnded'>;
+  store: AdminAccessStore;
   clock: Clock;
 }
 

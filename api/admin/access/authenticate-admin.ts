@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 type AdminFailures = ReturnType<typeof createAdminFailures>;
 
 export interface AdminFailuresDeps {
-  store: Pick<AdminAccessStore, 'countFailure'>;
+  store: AdminAccessStore;
   clock: Clock;
   /** Called once each time an address gets kept out. */
   onKeptOut: (req: Request, res: Response) => Promise<void>;
@@ -97,7 +97,7 @@ export interface AdminAuthentication {
 export interface AdminAuthenticationDeps {
   tokens: readonly AdminToken[];
   failures: AdminFailures;
-  sessions: Pick<AdminSessions, 'find'>;
+  sessions: AdminSessions;
 }
 
 const READING = new Set(['GET', 'HEAD']);
@@ -107,7 +107,7 @@ const READING = new Set(['GET', 'HEAD']);
  * using a session, but counts every port and every subdomain of this host as the same site. Clients other than browsers
  * send neither header.
  */
-export function assertSameOrigin({ headers, host }: Pick<Request, 'headers' | 'host'>): void {
+export function assertSameOrigin({ headers, host }: Request): void {
   const { origin, 'sec-fetch-site': site } = headers;
   const isOwn = site === undefined ? origin === undefined || URL.parse(origin)?.host === host : site === 'same-origin';
   if (isOwn) return;

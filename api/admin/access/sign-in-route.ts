@@ -89,7 +89,7 @@ const assertFormType: RequestHandler = (req, _res, next) => {
 export interface SignInDeps {
   findToken: AdminAuthentication['findToken'];
   sessions: AdminSessions;
-  audit: Pick<AdminAudit, 'note'>;
+  audit: AdminAudit;
 }
 
 /** `/admin/sign-in` turns the token into a session for the pages, and `/admin/sign-out` ends it. */

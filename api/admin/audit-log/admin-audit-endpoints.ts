@@ -74,7 +74,7 @@ const EXAMPLE: ReturnType<typeof toEntry> = {
 };
 
 export interface AdminAuditLogDeps {
-  adminAudit: Pick<AdminAuditRepository, 'list'>;
+  adminAudit: AdminAuditRepository;
 }
 
 const listAdminAuditLog = defineAdminEndpoint({

@@ -31,7 +31,7 @@ function withoutSecrets(body: unknown): unknown {
 const PATH_CHARACTERS_MAX = 512;
 
 export interface AdminAuditDeps {
-  adminAudit: Pick<AdminAuditRepository, 'append' | 'conclude'>;
+  adminAudit: AdminAuditRepository;
   clock: Clock;
   log: Logger;
 }

@@ -15,8 +15,8 @@ import {
 } from './breakers-resource.ts';
 
 export interface BreakersDeps {
-  providers: Pick<ProviderRepository, 'all' | 'find'>;
-  breakers: Pick<BreakerStore, 'readAll' | 'change' | 'events'>;
+  providers: ProviderRepository;
+  breakers: BreakerStore;
 }
 
 const listBreakers = defineAdminEndpoint({

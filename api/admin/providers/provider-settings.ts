@@ -203,6 +203,6 @@ export function assertProviderName(name: string): void {
 }
 
 /** Throws `not_found`; text that cannot be a name never reaches the database. */
-export async function findProvider(providers: Pick<ProviderRepository, 'find'>, name: string): Promise<ProviderRow> {
+export async function findProvider(providers: ProviderRepository, name: string): Promise<ProviderRow> {
   return found(PROVIDER_NAME.test(name) ? await providers.find(name) : undefined, 'provider');
 }

@@ -22,11 +22,11 @@ import type { ProviderStates } from './providers-resource.ts';
 export interface ProvidersDeps {
   providers: ProviderRepository;
   /** `PROVIDER_ALLOW_HTTP`. */
-  providerRules: Pick<ProviderRules, 'allowHttp'>;
+  providerRules: ProviderRules;
   keyPrefix: string;
-  tiers: Pick<TierRepository, 'removeProvider' | 'current'>;
-  breakers: Pick<BreakerStore, 'readAll' | 'forget'>;
-  capacities: Pick<CapacityStore, 'readAll' | 'forget'>;
+  tiers: TierRepository;
+  breakers: BreakerStore;
+  capacities: CapacityStore;
   clock: Clock;
 }
 

@@ -24,7 +24,7 @@ const sumOf = (hours: Iterable<[number, JobTally]>) => sumTallies([...hours].map
 /** Bull Board's charts over days: what ended, how long it waited and ran. `places`: queues by the board's name. */
 export function createBoardHistory(
   places: ReadonlyMap<string, HistoryKey>,
-  history: Pick<QueueHistory, 'hours'>,
+  history: QueueHistory,
   clock: Clock,
 ): Provider {
   async function hoursOf({ queue, from, to }: Query): Promise<Map<number, JobTally>> {
@@ -74,7 +74,7 @@ const MINUTES = 60;
 
 /** The last hour in the form of BullMQ's own metrics: full minutes, newest first, plus the count of the current one. */
 export async function readMinutes(
-  history: Pick<QueueHistory, 'minutes'>,
+  history: QueueHistory,
   place: HistoryKey,
   what: 'completed' | 'failed',
   now: number,

@@ -27,7 +27,7 @@ export interface CreateTenantDeps {
   tenants: TenantRepository;
   accounts: AccountRepository;
   accountStore: AccountStore;
-  shardDirectory: Pick<ShardDirectory, 'tenantsByShard'>;
+  shardDirectory: ShardDirectory;
 }
 
 export interface NewTenant {

@@ -23,7 +23,7 @@ import { TENANT_EXAMPLE, tenantListSchema, tenantSchema, toTenantResource } from
 export interface TenantsDeps extends CreateTenantDeps {
   accessFlags: AccessFlags;
   shardDirectory: ShardDirectory;
-  moveTenant: Pick<MoveTenant, 'move'>;
+  moveTenant: MoveTenant;
   events: TenantEvents;
   clock: Clock;
 }

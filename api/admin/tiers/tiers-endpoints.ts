@@ -94,7 +94,7 @@ function toTierContent({ rates, targets }: TierBody): TierContent {
 
 export interface TiersDeps {
   tiers: TierRepository;
-  providers: Pick<ProviderRepository, 'all'>;
+  providers: ProviderRepository;
   clock: Clock;
 }
 

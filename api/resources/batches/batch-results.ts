@@ -76,7 +76,7 @@ const RESULTS_TYPE = 'application/x-ndjson';
 async function sendResults(
   res: Response,
   { _id: batchId, tenantId, total }: BatchRow,
-  { batches, drainMs }: { batches: Pick<BatchRepository, 'results'>; drainMs: number },
+  { batches, drainMs }: { batches: BatchRepository; drainMs: number },
 ): Promise<void> {
   const pageAfter = (after: number) => batches.results(tenantId, batchId, after, PAGE_LINES);
   let page = await pageAfter(-1);
@@ -93,8 +93,8 @@ async function sendResults(
 }
 
 interface BatchResultsDeps {
-  batches: Pick<BatchRepository, 'find' | 'results'>;
-  readerPlaces: Pick<ReaderPlaces, 'enterDownload'>;
+  batches: BatchRepository;
+  readerPlaces: ReaderPlaces;
   relayTimes: RelayTimes;
 }
 

@@ -20,7 +20,7 @@ import { batchItemSchema } from './to-line.ts';
 
 export interface BatchesDeps {
   batches: BatchRepository;
-  batchQueue: Pick<BatchQueue, 'close' | 'decide' | 'takeWriting'>;
+  batchQueue: BatchQueue;
   events: TenantEvents;
   relayTimes: RelayTimes;
   clock: Clock;

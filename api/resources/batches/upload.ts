@@ -28,8 +28,8 @@ const TAKE_BACK_PAUSE_MAX_MS = 512_000;
 export type Upload = ReturnType<typeof openUpload>;
 
 export interface UploadDeps {
-  batches: Pick<BatchRepository, 'insert' | 'addLines' | 'start' | 'failUnstarted' | 'remove'>;
-  batchQueue: Pick<BatchQueue, 'decide' | 'takeWriting'>;
+  batches: BatchRepository;
+  batchQueue: BatchQueue;
   clock: Clock;
   log: Logger;
 }

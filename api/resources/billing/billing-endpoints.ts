@@ -30,8 +30,8 @@ import { createCheckout, mayBuy } from './create-checkout.ts';
 import type { CreateCheckoutDeps } from './create-checkout.ts';
 
 export interface BillingDeps extends CreateCheckoutDeps {
-  purchases: Pick<PurchaseRepository, 'list'>;
-  ledger: Pick<LedgerRepository, 'list'>;
+  purchases: PurchaseRepository;
+  ledger: LedgerRepository;
 }
 
 const listBillingPackages = defineEndpoint({

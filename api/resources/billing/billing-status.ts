@@ -34,8 +34,8 @@ export async function readBalance(
 }
 
 export interface BillingStatusDeps {
-  accounts: Pick<AccountRepository, 'read'>;
-  accountStore: Pick<AccountStore, 'read'>;
+  accounts: AccountRepository;
+  accountStore: AccountStore;
   clock: Clock;
 }
 

@@ -96,7 +96,7 @@ function toOrder(prices: PriceList, { package_id: packageId, credits }: Checkout
 
 export interface CreateCheckoutDeps extends BalanceDeps {
   checkouts: CheckoutRepository;
-  prices: Pick<PriceRepository, 'current'>;
+  prices: PriceRepository;
   /** Undefined: nothing is sold here. */
   payment: Payment | undefined;
   events: TenantEvents;

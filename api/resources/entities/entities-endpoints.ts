@@ -37,8 +37,8 @@ import {
 export interface EntitiesDeps {
   entities: EntityRepository;
   acceptanceClock: AcceptanceClock;
-  entityRequests: Pick<RequestEraser, 'ofEntity'>;
-  compliance: { pseudonyms: Pick<Pseudonyms, 'of'> };
+  entityRequests: RequestEraser;
+  compliance: { pseudonyms: Pseudonyms };
   events: TenantEvents;
   clock: Clock;
 }

@@ -10,7 +10,7 @@ import type { BatchLineRow } from './batch-lines.ts';
 import type { BatchRow } from './batch-repository.ts';
 
 /** How a line ended: with the answer of its request, or with an error without running. */
-export type LineEnd = Pick<WaitingLine, 'index' | 'requestId'> & { status: 'completed' | 'failed' } & (
+export type LineEnd = WaitingLine & { status: 'completed' | 'failed' } & (
     | { answer: Pick<EndedAnswer, 'fields' | 'entries'>; outage?: { code: OutageCode; at: number } | undefined }
     | { error: ErrorDetail }
   );
