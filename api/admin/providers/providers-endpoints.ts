@@ -22,7 +22,7 @@ import type { ProviderStates } from './providers-resource.ts';
 export interface ProvidersDeps {
   providers: ProviderRepository;
   /** `PROVIDER_ALLOW_HTTP`. */
-  providerRules: ProviderRules;
+  providerRules: Omit<ProviderRules, 'keyPrefix'>;
   keyPrefix: string;
   tiers: TierRepository;
   breakers: BreakerStore;

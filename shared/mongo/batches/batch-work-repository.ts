@@ -107,7 +107,7 @@ export function createBatchWorkRepository(connection: Connection) {
     async renumber(
       tenantId: string,
       batchId: string,
-      { index, requestId }: Pick<WaitingLine, 'index' | 'requestId'>,
+      { index, requestId }: WaitingLine,
       next: Pick<WaitingLine, 'requestId' | 'retry'>,
     ): Promise<boolean> {
       const _id = batchLineId(batchId, index);

@@ -39,7 +39,7 @@ type LineFilter = ReturnType<typeof filterOf> &
 /** The caller's name for the line may be the entity's. */
 function withoutContent(
   { tenantId, state, entityId, customId }: Pick<BatchLineRow, keyof typeof LINE_FIELDS>,
-  names: Pick<Pseudonyms, 'of'>,
+  names: Pseudonyms,
 ) {
   const pseudonym = entityId === undefined ? undefined : names.of(tenantId, entityId);
   const isNamed = entityId !== undefined && pseudonym !== undefined && customId !== null;
@@ -68,7 +68,7 @@ export function createConversationEraser(connection: Connection) {
   const batchLines = batchLineModel(connection);
 
   /** What the filter asks for is gone from a line afterwards. */
-  async function eraseLines(filter: LineFilter, names: Pick<Pseudonyms, 'of'>): Promise<number> {
+  async function eraseLines(filter: LineFilter, names: Pseudonyms): Promise<number> {
     for (let found = 0; ;) {
       const page = await batchLines.find(filter, LINE_FIELDS).limit(ERASE_AT_ONCE).lean();
       if (page.length === 0) return found;
@@ -99,7 +99,7 @@ export function createConversationEraser(connection: Connection) {
     },
 
     /** Requests with a stored answer, or of a batch's line, erased or not; some at a time. */
-    async *requests(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]> {
+    async *requests(subject: ComplianceSubject, names: Pseudonyms): AsyncIterable<KnownRequest[]> {
       for await (const page of pagesOf(answers, filterOf(subject), { idempotencyName: 1 }))
         yield page.map(({ _id, idempotencyName: name }) => ({ requestId: _id, name }));
       const { tenantId, entityId } = subject;

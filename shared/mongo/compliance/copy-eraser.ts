@@ -64,7 +64,7 @@ export function createCopyEraser(connection: Connection) {
   }
 
   /** The rows are not found by the entity's id any more afterwards. */
-  async function hideNames(filter: QueryFilter<ComplianceJobRow>, names: Pick<Pseudonyms, 'of'>): Promise<void> {
+  async function hideNames(filter: QueryFilter<ComplianceJobRow>, names: Pseudonyms): Promise<void> {
     for (;;) {
       const page = await jobs.find(filter, { tenantId: 1, entityId: 1, reason: 1 }).limit(ERASE_AT_ONCE).lean();
       if (page.length === 0) return;
@@ -118,7 +118,7 @@ export function createCopyEraser(connection: Connection) {
      * Archives in which the subject may be. An export of the entity fails if it has not ended; one of the tenant that is
      * being made is made again.
      */
-    async exports(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>, now: number): Promise<DeletionReport> {
+    async exports(subject: ComplianceSubject, names: Pseudonyms, now: number): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       const space = inSpace(subject);
       const ofTenant = { ...space, kind: 'export', scope: 'tenant' } as const;

@@ -68,7 +68,7 @@ export interface ExportRows {
 }
 
 /** An export is of one mode. */
-export type ExportSubject = Space & Pick<ComplianceSubject, 'entityId'>;
+export type ExportSubject = Space & ComplianceSubject;
 
 /** Some rows have megabytes. */
 const ROWS_AT_ONCE = 10;

@@ -149,8 +149,8 @@ export function createConversationRepository(connection: Connection) {
     async takeBack(
       space: Space,
       entityId: string,
-      turn: Pick<Turn, 'requestId' | 'claimedAt'>,
-      { now }: Pick<SaveTurnOptions, 'now'>,
+      turn: Turn,
+      { now }: SaveTurnOptions,
     ): Promise<void> {
       await deleteTurn(space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
