@@ -86,7 +86,7 @@ function changedBy(session: Stripe.Checkout.Session, status: 'processing' | 'fai
   return { kind: 'changed', checkout: { checkoutId, sessionId: session.id }, status };
 }
 
-type Refunded = Stripe.Charge & Partial<Stripe.Charge>;
+type Refunded = Pick<Stripe.Charge, 'amount_refunded' | 'payment_intent'> & Partial<Pick<Stripe.Charge, 'metadata'>>;
 
 function refundedBy(charge: Refunded): Effect {
   const checkoutId = ownId(charge.metadata?.['checkout_id']);

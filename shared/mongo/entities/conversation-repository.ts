@@ -146,12 +146,7 @@ export function createConversationRepository(connection: Connection) {
     deleteTurn,
 
     /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */
-    async takeBack(
-      space: Space,
-      entityId: string,
-      turn: Turn,
-      { now }: SaveTurnOptions,
-    ): Promise<void> {
+    async takeBack(space: Space, entityId: string, turn: Turn, { now }: SaveTurnOptions): Promise<void> {
       await deleteTurn(space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
       const { deletedCount } = await entities.deleteOne({
