@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS } from '../../shared/domain/limit-defaults.ts';
+import { tenantFields } from '../../shared/contracts/tenant-fields.ts';
 import { defineEndpoint, json } from '../contract/endpoint.ts';
 import { constant, id, named, object, time } from '../contract/json-schema.ts';
 import type { Answer, BodyRule } from '../contract/endpoint.ts';
@@ -85,7 +85,7 @@ const createChat = defineEndpoint({
   counts: 'admission',
   tag: 'Chat',
   summary: 'Create a chat completion',
-  description: `With \`entity_id\` the stored history precedes the submitted messages, and the answer is stored. Unknown fields are ignored and listed in \`X-Ignored-Fields\`. This endpoint has a limit of its own of ${DEFAULT_LIMITS.chatRpm} requests a minute.`,
+  description: `With \`entity_id\` the stored history precedes the submitted messages, and the answer is stored. Unknown fields are ignored and listed in \`X-Ignored-Fields\`. This endpoint has a limit of its own of ${tenantFields.chatRpm.preset} requests a minute.`,
   headers: ['Prefer', 'X-Stainless-Retry-Count'],
   body: chatBody,
   answers: { 200: completed, 202: accepted },
@@ -129,7 +129,7 @@ const streamChat = defineEndpoint({
   counts: 'admission',
   tag: 'Chat',
   summary: 'Stream a chat completion',
-  description: `Takes the body of \`POST /chat\`. This endpoint has a limit of its own of ${DEFAULT_LIMITS.streamRpm} requests a minute.`,
+  description: `Takes the body of \`POST /chat\`. This endpoint has a limit of its own of ${tenantFields.streamRpm.preset} requests a minute.`,
   headers: ['Last-Event-ID', 'X-Stainless-Retry-Count'],
   body: chatStreamBody,
   answers: { 200: streamed },

@@ -166,10 +166,6 @@ export const errorObjectSchema = named(
 
 export const errorSchema = named('Error', object({ error: errorObjectSchema }));
 
-/** Every counted request is an entry of a sorted set in Redis, so the memory limits the size of a window. */
-const REQUESTS_PER_MINUTE_MAX = 1_000_000;
-const TOKENS_PER_MINUTE_MAX = 1_000_000_000;
-const REQUESTS_PER_DAY_MAX = 1_000_000_000;
 /** The last second of the year 9999. */
 const UNIX_SECONDS_MAX = 253_402_300_799;
 /** The micro-credits of a larger sum would exceed the range in which numbers are exact. */
@@ -177,11 +173,6 @@ const CREDITS_MAX = 1_000_000_000;
 
 /** A whole number within bounds. */
 export const countSchema = (min: number, max: number) => wholeNumberBetween(min, max);
-
-export const requestsPerMinuteSchema = countSchema(1, REQUESTS_PER_MINUTE_MAX);
-export const tokensPerMinuteSchema = countSchema(1, TOKENS_PER_MINUTE_MAX);
-/** 0 means unlimited. */
-export const requestsPerDaySchema = countSchema(0, REQUESTS_PER_DAY_MAX);
 
 export const unixSecondsSchema = (min: 0 | 1) => countSchema(min, UNIX_SECONDS_MAX);
 

@@ -6,7 +6,7 @@ import type { JsonSchema } from '../contract/json-schema.ts';
 import type { Answer, Example, Operation } from '../contract/endpoint.ts';
 import { paramsOf } from '../contract/path-parameters.ts';
 import { describeErrorGroup, groupByStatus, nameOfGroup } from './error-responses.ts';
-import { fromJoi } from './from-joi.ts';
+import { fromJoi } from '../contract/from-joi.ts';
 
 /** An API to describe: the public one, or the administration. */
 export interface Api<Each extends Operation> {

@@ -36,7 +36,28 @@ export interface ModerationSettings {
   thresholds?: Record<string, number>;
 }
 
-export const moderationSettingsSchema = Joi.object({
+/** Categories with a threshold become field names in MongoDB, which must not contain NUL, dots or dollar signs. */
+const checkCategories: Joi.CustomValidator<ModerationSettings> = (value, helpers) =>
+  Object.keys(value.thresholds ?? {}).every((name) => /^[a-z][a-z0-9_/-]{0,63}$/.test(name))
+    ? value
+    : helpers.message({
+        custom: '{{#label}}.thresholds must name categories in lower-case letters, digits, -, _ and /',
+      });
+
+export const moderationSettingsSchema = Joi.object<ModerationSettings>({
   disabled: Joi.array().items(Joi.string().max(64)).max(50),
   thresholds: Joi.object().pattern(Joi.string().max(64), Joi.number().min(0).max(1)),
-});
+})
+  .custom(checkCategories)
+  .meta({
+    reads: {
+      type: ['object', 'null'],
+      properties: {
+        disabled: { type: 'array', items: { type: 'string', minLength: 1, maxLength: 64 }, maxItems: 50 },
+        thresholds: { type: 'object', additionalProperties: { type: 'number', minimum: 0, maximum: 1 } },
+      },
+      additionalProperties: false,
+    },
+    rule: 'Thresholds are from 0 to 1; their categories are named in lower-case letters, digits, -, _ and /.',
+  })
+  .description('Categories that never flag, and the scores at which others do; null: the settings of the service.');

@@ -1,8 +1,12 @@
-import type { Tier } from '../contracts/chat-request.ts';
-import type { KeyMode, ModerationSettings } from '../contracts/space.ts';
+import type { KeyMode } from '../contracts/space.ts';
+import type { TenantSettings } from '../contracts/tenant-fields.ts';
+
+/** Settings that a principal has under `limits` and `ceilings`, or not at all. */
+type Grouped =
+  'name' | 'rpm' | 'tpm' | 'dailyRequests' | 'chatRpm' | 'streamRpm' | 'tenantRpm' | 'tenantTpm' | 'maxInFlight';
 
 /** Who calls: a key and what its tenant allows it, resolved to final numbers. */
-export interface Principal {
+export interface Principal extends Omit<TenantSettings, Grouped> {
   keyId: string;
   tenantId: string;
   shard: number;
@@ -18,19 +22,6 @@ export interface Principal {
   limits: { rpm: number; tpm: number; dailyRequests: number; chatRpm: number; streamRpm: number };
   /** Of all the tenant's keys together; null: none. */
   ceilings: { rpm: number | null; tpm: number | null; inFlight: number | null };
-  /** The weight of the tenant's turns in the interactive queue. */
-  weight: number;
-  /** Tokens per calendar month (UTC); null: no budget. */
-  monthlyTokenBudget: number | null;
-  /** Tokens per day (UTC) of all the tenant's test keys together. */
-  testDailyTokens: number;
-  defaultModel: Tier;
-  subject?: string;
-  grade?: string;
-  onDisconnect: 'cancel' | 'finish';
-  /** How long answers are kept after their end; absent: as the service's settings say; 0: nothing is kept. */
-  retentionSeconds?: number;
-  moderation?: ModerationSettings;
 }
 
 /**

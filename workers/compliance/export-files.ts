@@ -2,7 +2,7 @@ import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
 import { parseEnvelope } from '../../shared/contracts/request-envelope.ts';
-import { ceilingsOf, DEFAULT_WEIGHT } from '../../shared/domain/limit-defaults.ts';
+import { TENANT_FIELDS, tenantSettingsOf } from '../../shared/contracts/tenant-fields.ts';
 import { timeOfSeq } from '../../shared/domain/request-times.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
 import type { ExportRows } from '../../shared/mongo/compliance/export-rows.ts';
@@ -133,25 +133,11 @@ function tenantFiles({ tenant }: ExportRows): ExportFile[] {
   const limits = ['rpm', 'tpm', 'dailyRequests'] as const;
   return [
     file('tenant', tenant.tenants, (row) => ({
-      ...only(row, [
-        '_id',
-        'name',
-        'status',
-        'defaultModel',
-        ...limits,
-        'chatRpm',
-        'streamRpm',
-        'monthlyTokenBudget',
-        'testDailyTokens',
-        'subject',
-        'grade',
-        'onDisconnect',
-        'retentionSeconds',
-        'moderation',
-        'createdAt',
-      ]),
-      ...only(ceilingsOf(row), ['tenantRpm', 'tenantTpm', 'maxInFlight']),
-      weight: row.weight ?? DEFAULT_WEIGHT,
+      ...only(row, ['_id', 'status', 'createdAt']),
+      ...only(
+        tenantSettingsOf(row),
+        TENANT_FIELDS.map(([name]) => name),
+      ),
     })),
     file('account', tenant.accounts, (row) => only(row, ['_id', 'balanceMicro', 'tokensByMonth'])),
     file('keys', tenant.keys, (row) => ({

@@ -1,14 +1,10 @@
 import { createHash } from 'node:crypto';
 
-import { ceilingsOf, DEFAULT_LIMITS, DEFAULT_WEIGHT } from '../../../shared/domain/limit-defaults.ts';
+import { tenantSettingsOf } from '../../../shared/contracts/tenant-fields.ts';
+import type { TenantSettingsChanges } from '../../../shared/contracts/tenant-fields.ts';
 import { toMicro } from '../../../shared/domain/pricing.ts';
 import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
-import type {
-  ShardDirectory,
-  TenantChanges,
-  TenantRepository,
-  TenantRow,
-} from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { ShardDirectory, TenantRepository, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 
@@ -31,9 +27,7 @@ export interface CreateTenantDeps {
 }
 
 export interface NewTenant {
-  name: string;
-  /** Settings that are undefined or null get the defaults; for ceilings, null means none. */
-  settings: TenantChanges;
+  settings: TenantSettingsChanges;
   /** Granted at once. */
   credits: number;
 }
@@ -54,27 +48,12 @@ export async function createTenant(deps: CreateTenantDeps, tenant: NewTenant, no
     await deps.accountStore.publishBook(shard, tenantId, book);
   }
   const row: TenantRow = {
-    ...DEFAULT_LIMITS,
-    defaultModel: 'mobius',
-    monthlyTokenBudget: null,
-    onDisconnect: 'cancel',
-    weight: DEFAULT_WEIGHT,
-    ...givenOf(tenant.settings),
-    ...ceilingsOf(tenant.settings),
+    ...tenantSettingsOf(tenant.settings),
     _id: tenantId,
-    name: tenant.name,
     status: 'active',
     shard,
     createdAt: now,
   };
   await deps.tenants.insert(row);
   return row;
-}
-
-type Given<Settings> = { [Name in keyof Settings]?: NonNullable<Settings[Name]> };
-
-function givenOf<Settings extends object>(settings: Settings): Given<Settings> {
-  const entries = Object.entries(settings).filter(([, value]) => value !== undefined && value !== null);
-  // fromEntries loses the type of each field; the entries come from `settings` itself.
-  return Object.fromEntries(entries) as Given<Settings>;
 }

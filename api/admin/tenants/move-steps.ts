@@ -2,15 +2,13 @@ import type { Logger } from '../../../shared/logging/logger.ts';
 import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
 import type { KeyRepository } from '../../../shared/mongo/tenants/key-repository.ts';
 import type { TenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
-import type { TenantMove, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type { TenantMove, TenantRepository, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
 import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import { movedMark, movingMark, Overtaken } from '../../../shared/redis/stores/tenant-move.ts';
 import type { MoveMarks, TenantState } from '../../../shared/redis/stores/tenant-move.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
-import { applyStatus } from './tenant-settings.ts';
-import type { ApplyStatusDeps } from './tenant-settings.ts';
 import type { MoveChecks } from './move-checks.ts';
 
 export interface MoveStepsDeps extends ApplyStatusDeps {
@@ -108,4 +106,25 @@ export function createMoveSteps(deps: MoveStepsDeps) {
       return true;
     },
   };
+}
+
+export interface ApplyStatusDeps {
+  tenants: Pick<TenantRepository, 'find'>;
+  accessFlags: Pick<AccessFlags, 'block' | 'unblock'>;
+}
+
+/**
+ * Copies the status of the tenant's row to Redis. Reads the row again after each write, so that when several
+ * administrators suspend, reactivate or move a tenant at the same time, all end with the flag of the final row, on its
+ * shard.
+ */
+export async function applyStatus({ tenants, accessFlags }: ApplyStatusDeps, tenant: TenantRow): Promise<TenantRow> {
+  let applied = tenant;
+  for (;;) {
+    if (applied.status === 'suspended') await accessFlags.block(applied.shard, applied._id);
+    else await accessFlags.unblock(applied.shard, applied._id);
+    const latest = (await tenants.find(applied._id)) ?? applied;
+    if (latest.status === applied.status && latest.shard === applied.shard) return latest;
+    applied = latest;
+  }
 }

@@ -12,9 +12,8 @@ import { createAcceptanceClock } from '../../../shared/requests/record-store.ts'
 import { findTenant } from '../../resources/keys/key-changes.ts';
 import { createMoveChecks } from './move-checks.ts';
 import type { MoveChecksDeps } from './move-checks.ts';
-import { createMoveSteps } from './move-steps.ts';
+import { applyStatus, createMoveSteps } from './move-steps.ts';
 import type { MoveStepsDeps } from './move-steps.ts';
-import { applyStatus } from './tenant-settings.ts';
 
 export interface MoveTenantDeps extends Omit<MoveStepsDeps, 'checks'>, Pick<MoveChecksDeps, 'acceptanceClock'> {
   moves: TenantMoves;

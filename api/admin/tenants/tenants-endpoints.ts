@@ -1,3 +1,4 @@
+import { toTenantChanges } from '../../../shared/contracts/tenant-fields.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { ShardDirectory, TenantChanges, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
@@ -8,17 +9,19 @@ import { found } from '../../contract/path-parameters.ts';
 import { readBalance } from '../../resources/billing/billing-status.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
 import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
-import {
-  applyStatus,
-  newTenantSchema,
-  tenantChangesSchema,
-  tenantMoveSchema,
-  toTenantChanges,
-} from './tenant-settings.ts';
+import { applyStatus } from './move-steps.ts';
 import { createTenant as insertTenant } from './create-tenant.ts';
 import type { CreateTenantDeps } from './create-tenant.ts';
 import type { MoveTenant } from './move-tenant.ts';
-import { TENANT_EXAMPLE, tenantListSchema, tenantSchema, toTenantResource } from './tenants-resource.ts';
+import {
+  TENANT_EXAMPLE,
+  newTenantSchema,
+  tenantChangesSchema,
+  tenantListSchema,
+  tenantMoveSchema,
+  tenantSchema,
+  toTenantResource,
+} from './tenants-resource.ts';
 
 export interface TenantsDeps extends CreateTenantDeps {
   accessFlags: AccessFlags;
@@ -54,8 +57,8 @@ const createTenant = defineAdminEndpoint({
     school: { body: { name: 'Lakeside School', credits: 250_000 }, status: 201, answer: TENANT_EXAMPLE },
   },
   async handle({ body, actorIn }, deps: TenantsDeps) {
-    const { name, credits = 0 } = body;
-    const tenant = await insertTenant(deps, { name, credits, settings: toTenantChanges(body) }, deps.clock.now());
+    const { credits = 0 } = body;
+    const tenant = await insertTenant(deps, { credits, settings: toTenantChanges(body) }, deps.clock.now());
     await deps.events.emit(actorIn(tenant._id), 'tenant.created', tenant._id, { credits });
     return created(await toResource(deps, tenant));
   },
@@ -113,7 +116,7 @@ const updateTenant = defineAdminEndpoint({
   },
   async handle({ params, body, actorIn }, deps: TenantsDeps) {
     const { tenantId } = params;
-    const changes = toTenantChanges(body);
+    const changes: TenantChanges = { ...toTenantChanges(body), status: body.status };
     const updated = found(await deps.tenants.update(tenantId, changes), 'tenantId');
     if (changes.status === undefined) await deps.accessFlags.announce(tenantId);
     const tenant = changes.status === undefined ? updated : await applyStatus(deps, updated);

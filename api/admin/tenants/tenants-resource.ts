@@ -1,48 +1,39 @@
-import { TIERS } from '../../../shared/contracts/chat-request.ts';
-import { ceilingsOf, DEFAULT_WEIGHT } from '../../../shared/domain/limit-defaults.ts';
+import Joi from 'joi';
+
+import { tenantRules, tenantSettingsOf, toTenantWire } from '../../../shared/contracts/tenant-fields.ts';
+import type { TenantWire } from '../../../shared/contracts/tenant-fields.ts';
 import { toCredits } from '../../../shared/domain/pricing.ts';
 import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import {
   constant,
+  creditsSchema,
   id,
   integer,
   named,
-  nullable,
   number,
   object,
   oneOf,
   pageSchema,
-  text,
   time,
   toSeconds,
 } from '../../contract/json-schema.ts';
-import type { FieldsOf } from '../../contract/json-schema.ts';
+import type { FieldsOf, JsonSchema } from '../../contract/json-schema.ts';
+import { fromJoi } from '../../contract/from-joi.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import type { Balance } from '../../resources/billing/billing-status.ts';
+
+// Object.entries loses the names, which are those of `tenantRules`.
+const settings = Object.fromEntries(Object.entries(tenantRules).map(([name, rule]) => [name, fromJoi(rule)])) as Record<
+  keyof TenantWire,
+  JsonSchema
+>;
 
 const fields = {
   id: id('ten'),
   object: constant('tenant'),
   created_at: time(),
-  name: text(),
   status: oneOf(['active', 'suspended']),
-  default_model: oneOf(TIERS),
-  rpm: integer('Requests per minute of a key.', 1),
-  tpm: integer('Tokens per minute of a key.', 1),
-  daily_requests: integer('Requests of a key in any 24 hours; 0 means unlimited.', 0),
-  chat_rpm: integer('Complete chat requests per minute.', 1),
-  stream_rpm: integer('Streamed chat requests per minute.', 1),
-  tenant_rpm: nullable(integer('Chat requests per minute of all keys together; null: no ceiling.', 1)),
-  tenant_tpm: nullable(integer('Tokens per minute of all keys together; null: no ceiling.', 1)),
-  max_in_flight: nullable(integer('Chat requests of all keys together that have not ended; null: no ceiling.', 1)),
-  weight: integer('Share of the workers while requests wait, in proportion to other tenants.', 1),
-  monthly_token_budget: nullable(integer('Tokens a calendar month; null: no budget.', 1)),
-  test_daily_tokens: integer('Tokens a day of test keys.', 0),
-  subject: nullable(text()),
-  grade: nullable(text()),
-  on_disconnect: oneOf(['cancel', 'finish'], 'What happens to a request whose caller disconnects.'),
-  retention_seconds: nullable(integer('How long answers stay after their end; null: the settings of the service.', 0)),
-  moderation: { type: ['object', 'null'], description: 'Null: the settings of the service.' },
+  ...settings,
   balance: number('Credits; below zero where an answer cost more than was left.'),
   held: number('Credits held by requests in progress.'),
   available: number('The balance less what is held.'),
@@ -52,30 +43,12 @@ export const tenantSchema = named('Tenant', object(fields));
 export const tenantListSchema = named('TenantList', pageSchema(tenantSchema));
 
 export function toTenantResource(row: TenantRow, { balanceMicro, heldMicro }: Balance) {
-  const { tenantRpm, tenantTpm, maxInFlight } = ceilingsOf(row);
   return {
     id: row._id,
     object: 'tenant',
     created_at: toSeconds(row.createdAt),
-    name: row.name,
     status: row.status,
-    default_model: row.defaultModel,
-    rpm: row.rpm,
-    tpm: row.tpm,
-    daily_requests: row.dailyRequests,
-    chat_rpm: row.chatRpm,
-    stream_rpm: row.streamRpm,
-    tenant_rpm: tenantRpm,
-    tenant_tpm: tenantTpm,
-    max_in_flight: maxInFlight,
-    weight: row.weight ?? DEFAULT_WEIGHT,
-    monthly_token_budget: row.monthlyTokenBudget,
-    test_daily_tokens: row.testDailyTokens,
-    subject: row.subject ?? null,
-    grade: row.grade ?? null,
-    on_disconnect: row.onDisconnect,
-    retention_seconds: row.retentionSeconds ?? null,
-    moderation: row.moderation ?? null,
+    ...toTenantWire(row),
     balance: toCredits(balanceMicro),
     held: toCredits(heldMicro),
     available: toCredits(balanceMicro - heldMicro),
@@ -87,27 +60,28 @@ export const TENANT_EXAMPLE: ReturnType<typeof toTenantResource> = {
   id: PATH_PARAMETERS.tenantId.example,
   object: 'tenant',
   created_at: 1_795_255_200,
-  name: 'Lakeside School',
   status: 'active',
-  default_model: 'mobius',
-  rpm: 60,
-  tpm: 100_000,
-  daily_requests: 0,
-  chat_rpm: 120,
-  stream_rpm: 60,
-  tenant_rpm: 6_000,
-  tenant_tpm: 10_000_000,
-  max_in_flight: 1_000,
-  weight: 1,
-  monthly_token_budget: null,
-  test_daily_tokens: 1_000_000,
-  subject: null,
-  grade: null,
-  on_disconnect: 'cancel',
-  retention_seconds: null,
-  moderation: null,
+  ...toTenantWire(tenantSettingsOf({ name: 'Lakeside School' })),
   balance: 250_000,
   held: 0,
   available: 250_000,
   shard: 0,
 };
+
+/** `POST /tenants`. */
+export const newTenantSchema = Joi.object<Partial<TenantWire> & { name: string; credits?: number }>({
+  ...tenantRules,
+  name: tenantRules.name.required(),
+  credits: creditsSchema.min(0).description('Granted at once.'),
+}).required();
+
+/** `PATCH /tenants/{tenant_id}`. */
+export const tenantChangesSchema = Joi.object<Partial<TenantWire> & { status?: TenantRow['status'] }>({
+  ...tenantRules,
+  status: Joi.string().valid('active', 'suspended'),
+}).required();
+
+/** `POST /tenants/{tenant_id}/move`. */
+export const tenantMoveSchema = Joi.object<{ shard: number }, true>({
+  shard: Joi.number().integer().min(0).required().description('The number of the shard, as `GET /queues` lists them.'),
+}).required();

@@ -7,12 +7,11 @@ import type { Scope } from '../../../shared/domain/api-key.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { KeyChanges, KeySettings } from '../../../shared/mongo/tenants/key-repository.ts';
 import {
-  countSchema,
   requestsPerDaySchema,
   requestsPerMinuteSchema,
   tokensPerMinuteSchema,
-  unixSecondsSchema,
-} from '../../contract/json-schema.ts';
+} from '../../../shared/contracts/tenant-fields.ts';
+import { countSchema, unixSecondsSchema } from '../../contract/json-schema.ts';
 
 const NAME_CHARACTERS_MAX = 256;
 const TEN_YEARS_SECONDS = 315_360_000;

@@ -1,7 +1,7 @@
 import type { Connection } from 'mongoose';
 
 import type { Principal } from '../../domain/principal.ts';
-import { ceilingsOf, DEFAULT_WEIGHT } from '../../domain/limit-defaults.ts';
+import { tenantSettingsOf } from '../../contracts/tenant-fields.ts';
 import { keyModel } from './key-repository.ts';
 import type { KeyRow } from './key-repository.ts';
 import { tenantModel } from './tenant-repository.ts';
@@ -10,8 +10,10 @@ import type { TenantRow } from './tenant-repository.ts';
 export type PrincipalRepository = ReturnType<typeof createPrincipalRepository>;
 
 function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
-  const { tenantRpm: rpm, tenantTpm: tpm, maxInFlight: inFlight } = ceilingsOf(tenant);
+  const { tenantRpm, tenantTpm, maxInFlight, ...settings } = tenantSettingsOf(tenant);
+  const { rpm, tpm, dailyRequests, chatRpm, streamRpm, ...others } = settings;
   return {
+    ...others,
     keyId: key._id,
     tenantId: tenant._id,
     shard: tenant.shard,
@@ -21,23 +23,14 @@ function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
     ...(key.revision === undefined ? {} : { revision: key.revision }),
     tenantStatus: tenant.status,
     limits: {
-      rpm: key.rpm ?? tenant.rpm,
-      tpm: key.tpm ?? tenant.tpm,
-      dailyRequests: key.dailyRequests ?? tenant.dailyRequests,
-      chatRpm: tenant.chatRpm,
-      streamRpm: tenant.streamRpm,
+      rpm: key.rpm ?? rpm,
+      tpm: key.tpm ?? tpm,
+      dailyRequests: key.dailyRequests ?? dailyRequests,
+      chatRpm,
+      streamRpm,
     },
-    ceilings: { rpm, tpm, inFlight },
-    weight: tenant.weight ?? DEFAULT_WEIGHT,
-    monthlyTokenBudget: tenant.monthlyTokenBudget,
-    testDailyTokens: tenant.testDailyTokens,
-    defaultModel: tenant.defaultModel,
-    onDisconnect: tenant.onDisconnect,
-    ...(tenant.retentionSeconds === undefined ? {} : { retentionSeconds: tenant.retentionSeconds }),
+    ceilings: { rpm: tenantRpm, tpm: tenantTpm, inFlight: maxInFlight },
     ...(key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }),
-    ...(tenant.subject === undefined ? {} : { subject: tenant.subject }),
-    ...(tenant.grade === undefined ? {} : { grade: tenant.grade }),
-    ...(tenant.moderation === undefined ? {} : { moderation: tenant.moderation }),
   };
 }
 

@@ -1,42 +1,19 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import type { Tier } from '../../contracts/chat-request.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
-import type { ModerationSettings } from '../../contracts/space.ts';
-import { collection, count, number, options, required, text, toFieldUpdate, listRows } from '../collection.ts';
+import { TENANT_FIELDS } from '../../contracts/tenant-fields.ts';
+import type { TenantSettings, TenantSettingsChanges } from '../../contracts/tenant-fields.ts';
+import { collection, count, number, options, required, toFieldUpdate, listRows } from '../collection.ts';
 
 /** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
-export interface TenantRow {
+export interface TenantRow extends TenantSettings {
   _id: string;
-  name: string;
   status: 'active' | 'suspended';
   /** The shard of Redis that holds everything of this tenant that is in flight; only a move changes it. */
   shard: number;
   /** While the tenant is moved to another shard; see tenant-moves.ts. */
   move?: TenantMove;
-  defaultModel: Tier;
-  rpm: number;
-  tpm: number;
-  dailyRequests: number;
-  chatRpm: number;
-  streamRpm: number;
-  /** Requests and tokens a minute, and requests in flight, of all keys together; null: no ceiling; absent: the default. */
-  tenantRpm?: number | null;
-  tenantTpm?: number | null;
-  maxInFlight?: number | null;
-  /** Of the tenant's turns in the interactive queue. */
-  weight?: number;
-  /** Tokens a calendar month (UTC); null: no budget. */
-  monthlyTokenBudget: number | null;
-  /** Tokens a day that all test keys of the tenant share. */
-  testDailyTokens: number;
-  subject?: string;
-  grade?: string;
-  onDisconnect: 'cancel' | 'finish';
-  /** How long answers stay after their end; absent: the settings of the service. */
-  retentionSeconds?: number;
-  moderation?: ModerationSettings;
   /** Rises with every new or changed key; writing it makes concurrent changes of the tenant's keys take turns. */
   keysIssued?: number;
   /** The same for webhooks. */
@@ -59,30 +36,22 @@ const moveSchema = new Schema<TenantMove>(
   { _id: false },
 );
 
+/** MongoDB's type of each setting, from its joi rule. */
+const TYPES = { string: String, number: Number, object: Schema.Types.Mixed };
+const settingsSchema = Object.fromEntries(
+  TENANT_FIELDS.map(([name, { rule, kind }]) => [
+    name,
+    { type: TYPES[rule.type as keyof typeof TYPES], required: kind === 'required' || kind === 'preset' },
+  ]),
+);
+
 const tenantSchema = new Schema<TenantRow>(
   {
     _id: required,
-    name: required,
     status: required,
     shard: count,
     move: { type: moveSchema, required: false },
-    defaultModel: required,
-    rpm: count,
-    tpm: count,
-    dailyRequests: count,
-    chatRpm: count,
-    streamRpm: count,
-    tenantRpm: number,
-    tenantTpm: number,
-    maxInFlight: number,
-    weight: number,
-    monthlyTokenBudget: { type: Number, default: null },
-    testDailyTokens: count,
-    subject: text,
-    grade: text,
-    onDisconnect: required,
-    retentionSeconds: number,
-    moderation: { type: Schema.Types.Mixed },
+    ...settingsSchema,
     keysIssued: number,
     webhooksMade: number,
     createdAt: count,
@@ -92,17 +61,14 @@ const tenantSchema = new Schema<TenantRow>(
 
 export const tenantModel = collection<TenantRow>('Tenant', 'tenants', tenantSchema);
 
-type Settings = Omit<TenantRow, '_id' | 'shard' | 'move' | 'createdAt' | 'keysIssued'>;
-
-/** What an administrator may change. Undefined leaves a setting as it is, null takes an optional one away. */
-export type TenantChanges = {
-  [Name in keyof Settings]?: Settings[Name] | null | undefined;
-};
+export type TenantChanges = TenantSettingsChanges & { status?: TenantRow['status'] | undefined };
 
 export type TenantRepository = ReturnType<typeof createTenantRepository>;
 
 /** Settings for which null is a value, "no bound", and not the absence of one. */
-const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(['monthlyTokenBudget', 'tenantRpm', 'tenantTpm', 'maxInFlight']);
+const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(
+  TENANT_FIELDS.flatMap(([name, { kind }]) => (kind === 'bound' ? [name] : [])),
+);
 
 export function createTenantRepository(connection: Connection) {
   const tenants = tenantModel(connection);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { DEFAULT_CEILINGS, DEFAULT_LIMITS } from '../../../shared/domain/limit-defaults.ts';
+import { tenantFields } from '../../../shared/contracts/tenant-fields.ts';
 import { ERRORS } from '../../../shared/errors/codes.ts';
 
 const GUIDE = join(import.meta.dirname, '..', '..', '..', 'docs', 'guide');
@@ -24,19 +24,19 @@ describe('the guide', () => {
   });
 
   it.each([
-    ['requests a minute', DEFAULT_LIMITS.rpm],
-    ['tokens a minute', DEFAULT_LIMITS.tpm],
-    ['`POST /chat`', DEFAULT_LIMITS.chatRpm],
-    ['`POST /chat/stream`', DEFAULT_LIMITS.streamRpm],
-    ['tokens of test keys a day', DEFAULT_LIMITS.testDailyTokens],
-    ['requests a minute, all keys', DEFAULT_CEILINGS.tenantRpm],
-    ['tokens a minute, all keys', DEFAULT_CEILINGS.tenantTpm],
-    ['requests in flight, all keys', DEFAULT_CEILINGS.maxInFlight],
+    ['requests a minute', tenantFields.rpm.preset],
+    ['tokens a minute', tenantFields.tpm.preset],
+    ['`POST /chat`', tenantFields.chatRpm.preset],
+    ['`POST /chat/stream`', tenantFields.streamRpm.preset],
+    ['tokens of test keys a day', tenantFields.testDailyTokens.preset],
+    ['requests a minute, all keys', tenantFields.tenantRpm.preset],
+    ['tokens a minute, all keys', tenantFields.tenantTpm.preset],
+    ['requests in flight, all keys', tenantFields.maxInFlight.preset],
   ])('the guide names the default of the limit %s', (name, value) => {
     const row = read('limits.md')
       .split('\n')
       .find((line) => line.startsWith(`| ${name} `));
-    expect(row).toMatch(new RegExp(`\\| ${value.toLocaleString('en-US')}\\b`));
+    expect(row).toMatch(new RegExp(`\\| ${value?.toLocaleString('en-US')}\\b`));
   });
 
   it.each(pages)('the guide %s shows example files as they are', (page) => {

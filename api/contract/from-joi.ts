@@ -1,6 +1,6 @@
 import type Joi from 'joi';
 
-import type { JsonSchema } from '../contract/json-schema.ts';
+import type { JsonSchema } from './json-schema.ts';
 
 /** The result of `describe()`, as far as the schemas here use it. */
 interface Description {

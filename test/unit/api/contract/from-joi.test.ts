@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import Joi from 'joi';
 
-import { fromJoi } from '../../../../api/openapi/from-joi.ts';
+import { fromJoi } from '../../../../api/contract/from-joi.ts';
 import { createDocument } from '../../../../api/openapi/public-api.ts';
 import type { Endpoint } from '../../../../api/contract/endpoint.ts';
 import { ENDPOINTS } from '../../../../api/endpoints.ts';
