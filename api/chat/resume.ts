@@ -5,7 +5,7 @@ import Joi from 'joi';
 
 import { checkAgainst } from '../../shared/contracts/parse.ts';
 import { STORED_ANSWER_MS } from '../../shared/contracts/request-envelope.ts';
-import { LOOKUPS_PER_MINUTE } from '../../shared/domain/limit-defaults.ts';
+import { LOOKUPS_PER_MINUTE } from '../../shared/contracts/tenant-fields.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';

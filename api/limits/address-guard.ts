@@ -1,4 +1,4 @@
-import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limit-defaults.ts';
+import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/contracts/tenant-fields.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WindowFigures } from '../../shared/requests/admission-store.ts';

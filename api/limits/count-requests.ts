@@ -4,7 +4,7 @@ import {
   ADDRESS_FAILURES_PER_MINUTE,
   LOOKUPS_PER_MINUTE,
   TENANT_LOOKUPS_PER_MINUTE,
-} from '../../shared/domain/limit-defaults.ts';
+} from '../../shared/contracts/tenant-fields.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Admission, AdmissionStore, WindowFigures } from '../../shared/requests/admission-store.ts';

@@ -5,7 +5,7 @@ import {
   LOOKUPS_PER_MINUTE,
   TENANT_LOOKUPS_PER_MINUTE,
   tenantCallsPerMinute,
-} from '../domain/limit-defaults.ts';
+} from '../contracts/tenant-fields.ts';
 import { flagOf } from '../domain/principal.ts';
 import type { Principal } from '../domain/principal.ts';
 import type { RedisClient } from '../redis/connection.ts';

@@ -1,6 +1,6 @@
 import type { ChatRoute } from '../contracts/jobs.ts';
 import type { Principal } from '../domain/principal.ts';
-import { tenantCallsPerMinute } from '../domain/limit-defaults.ts';
+import { tenantCallsPerMinute } from '../contracts/tenant-fields.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../errors/service-error.ts';
 import type { Admission, Verdict } from './admission-store.ts';
