@@ -149,9 +149,7 @@ export function toTenantWire(row: TenantSettings): TenantWire {
 }
 
 export function toTenantChanges(body: Partial<TenantWire>): TenantSettingsChanges {
-  return Object.fromEntries(
-    TENANT_FIELDS.map(([name]) => [name, body[wireName(name) as keyof TenantWire]]),
-  );
+  return Object.fromEntries(TENANT_FIELDS.map(([name]) => [name, body[wireName(name) as keyof TenantWire]]));
 }
 
 /** Resuming, looking up and cancelling requests, per key (docs/spec.md#rate-limits). */
