@@ -22,7 +22,7 @@ interface AdmissionParts {
   events: Emitter<AdmissionEvents>;
 }
 
-/** With Redis away a caller is told 503 within 2 s (docs/architecture/facts.md section 3), of which its admission took some. */
+/** With Redis away a caller is told 503 within 2 s (docs/spec.md#stores-away), of which its admission took some. */
 const TELL_MS = 1_800;
 
 /** How long an ingress that ends still tries to take back what it has answered 503 for. */

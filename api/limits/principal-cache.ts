@@ -3,7 +3,7 @@ import { repeat } from '../../shared/lifecycle/clock.ts';
 import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
 import { putNewest } from './bounded-map.ts';
 
-/** docs/architecture/facts.md section 6. */
+/** How long a known key, and one that MongoDB does not know, is trusted while MongoDB answers. */
 const FRESH_MS = 10_000;
 const UNKNOWN_MS = 5_000;
 /** How long an entry may be used while MongoDB is unavailable. Revocations (flags in Redis) still count at once. */
@@ -146,7 +146,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
 /** Often enough for people who look at `last_used_at`, rarely enough to cost nothing. */
 const FLUSH_MS = 5_000;
 
-/** Collects `last_used_at` of keys and writes it in batches (docs/architecture/facts.md section 6). */
+/** Collects `last_used_at` of keys and writes it in batches. */
 export function createLastUsed(repository: Pick<PrincipalRepository, 'touch'>) {
   let noted = new Map<string, number>();
 

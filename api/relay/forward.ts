@@ -81,7 +81,7 @@ function startPings(
   };
 }
 
-/** A client that reads nothing for this long counts as gone (docs/architecture/facts.md section 4). */
+/** A client that reads nothing for this long counts as gone (docs/decisions/0006-answer-streams.md). */
 export const DRAIN_MS = 30_000;
 
 export const SSE_HEADERS = {

@@ -1,3 +1,23 @@
+/**
+ * The door of the relay: brings the answers of running requests from Redis to the connections of this ingress, each
+ * event once and in order, byte for byte the same on every ingress (docs/decisions/0006-answer-streams.md).
+ *
+ * - A worker appends an entry to the request's stream, and publishes the same payload to every ingress that reads, in
+ *   one script. The payload has a line for each event: text is a JSON string literal, the end a JSON object.
+ * - Events are numbered from 1 without gaps, one for each increment, one for the last chunk, one for `[DONE]`, which an
+ *   error does not have. An entry's id is the number of its last event. The bytes of an event follow from the record
+ *   and that number.
+ * - This ingress subscribes once per shard. A message that comes in order goes to the connection at once. The rest is
+ *   read from the stream (deliver.ts): after a gap, after every reconnect, and once a second while a stream is silent,
+ *   because pub/sub alone lost 460 of 3,000 messages in one reconnect.
+ * - A reader has a lease of 15 s in the record, renewed every 5 s. When the last one is gone for the grace, the worker
+ *   stops, unless the request is to finish without readers. For 20 s after the worker's reconnect no reader counts as
+ *   missing, because readers could not renew either.
+ * - A client that does not read stops its reader until `drain`, and is dropped after 30 s (paced-writer.ts).
+ *
+ * readers.ts has who reads what; forward.ts and collect.ts make a stream or one document of it. Reading may be repeated
+ * at any time: it changes nothing but leases.
+ */
 import { decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
@@ -68,11 +88,7 @@ export interface RelayEvents {
   'relay.gap_filled': [];
 }
 
-/**
- * Brings the entries of running requests from Redis to the connections of this ingress. Messages carry the text itself.
- * What the subscriber misses is read from the request's stream: pub/sub alone lost 460 of 3,000 messages in one
- * reconnect (docs/architecture/facts.md section 4).
- */
+/** Brings the entries of running requests from Redis to the connections of this ingress. */
 export interface RelayHub {
   /** The channel on which workers publish the entries of requests admitted here. */
   channelOf(shard: number): string;

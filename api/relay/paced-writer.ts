@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Closes the connection of a client that reads nothing for `drainMs` (docs/architecture/facts.md section 4). Call it
- * after the last text of an answer. A client that reads slowly has all the time it needs, because each read restarts
- * the limit.
+ * Closes the connection of a client that reads nothing for `drainMs`. Call it after the last text of an answer. A
+ * client that reads slowly has all the time it needs, because each read restarts the limit.
  */
 export function dropUnread(res: ServerResponse, drainMs: number): void {
   // The operating system has already taken everything, as for nearly every answer.
@@ -13,7 +12,7 @@ export function dropUnread(res: ServerResponse, drainMs: number): void {
 
 /**
  * Resolves when the client has taken what was written; false: its connection has closed. A client that takes longer
- * than `drainMs` is dropped (docs/architecture/facts.md section 4).
+ * than `drainMs` is dropped.
  */
 export function untilDrained(res: ServerResponse, drainMs: number): Promise<boolean> {
   return new Promise((resolve) => {
@@ -29,8 +28,8 @@ export function untilDrained(res: ServerResponse, drainMs: number): Promise<bool
 }
 
 /**
- * A client that never read made Node queue 91 MB in 3 s (docs/architecture/facts.md section 4): once its socket is
- * full, `onBlocked` must stop further writes until `onDrained`. A client that takes longer than `drainMs` is dropped.
+ * A client that never read made Node queue 91 MB in 3 s: once its socket is full, `onBlocked` must stop further writes
+ * until `onDrained`. A client that takes longer than `drainMs` is dropped.
  */
 export function createPacedWriter(
   res: ServerResponse,

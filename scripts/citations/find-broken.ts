@@ -13,16 +13,11 @@ export interface Tree {
   exists: (path: string) => boolean;
 }
 
-const PAGE = /\bdocs\/[\w/.-]+\.md\b/gu;
-/** `docs/….md#anchor`, `docs/….md section 2`, `sections 2 and 3`. */
-const CITATION = /\b(docs\/[\w/.-]+\.md)\b(?:#([\w-]*\w))?(?: sections? (\d[\d.]*(?: (?:and|to) \d[\d.]*)*))?/gu;
-/** A page's bare name before a section does not say where the page is. */
-const BARE = /(?<![\w/.-])[\w-]+\.md sections? \d/gu;
+/** `docs/….md` or `docs/….md#anchor`. */
+const CITATION = /\b(docs\/[\w/.-]+\.md)\b(?:#([\w-]*\w))?/gu;
 const LINK = /!?\[(?:[^\]\\]|\\.)*\]\(([^()\s]+(?:\([^()\s]*\))?)\)/gu;
 const HEADING = /^#{1,6} +(.+?) *$/gmu;
 const ANCHOR = /<a id="([^"]+)">/gu;
-/** A line break inside a comment or paragraph, with the marks at the start of the next line. */
-const WRAP = /\n[ \t]*(?:\*(?!\/)|\/\/|--|#)?[ \t]*/gu;
 const EXTERNAL = /^[a-z]+:/iu;
 
 /** Blanks out code, because links and headings in it are examples. Everything else keeps its line. */
@@ -58,31 +53,16 @@ export function anchorsOf(markdown: string): Set<string> {
   return anchors;
 }
 
-/** `## 7. Errors` and `### 2.4 Error` are the sections 7 and 2.4. */
-export function sectionsOf(markdown: string): Set<string> {
-  const numbers = headingsOf(markdown).map((heading) => /^(\d[\d.]*?)\.?(?= )/u.exec(heading)?.[1]);
-  return new Set(numbers.filter((number) => number !== undefined));
-}
-
 function lineAt(text: string, index: number): number {
   return text.slice(0, index).split('\n').length;
 }
 
 function brokenCitations(file: string, text: string, { texts, exists }: Tree): Broken[] {
-  const joined = text.replace(WRAP, ' ');
-  const places = Array.from(text.matchAll(PAGE), (match) => match.index);
-  return Array.from(joined.matchAll(CITATION)).flatMap(([, path = '', anchor, sections = ''], nth) => {
-    const line = lineAt(text, places[nth] ?? 0);
+  return Array.from(text.matchAll(CITATION)).flatMap(({ 1: path = '', 2: anchor, index }) => {
+    const line = lineAt(text, index);
     if (!exists(path)) return [{ file, line, problem: `${path} does not exist` }];
-    const page = texts.get(path) ?? '';
-    if (anchor !== undefined && !anchorsOf(page).has(anchor)) {
-      return [{ file, line, problem: `${path}#${anchor}: no such anchor` }];
-    }
-    const cited = sections.match(/\d+(?:\.\d+)*/gu) ?? [];
-    const known = sectionsOf(page);
-    return cited
-      .filter((number) => !known.has(number))
-      .map((number) => ({ file, line, problem: `${path} has no section ${number}` }));
+    if (anchor === undefined || anchorsOf(texts.get(path) ?? '').has(anchor)) return [];
+    return [{ file, line, problem: `${path}#${anchor}: no such anchor` }];
   });
 }
 
@@ -101,18 +81,10 @@ function brokenLinks(file: string, text: string, { texts, exists }: Tree): Broke
   });
 }
 
-function bareCitations(file: string, text: string): Broken[] {
-  return Array.from(text.matchAll(BARE), ({ 0: citation, index }) => ({
-    file,
-    line: lineAt(text, index),
-    problem: `cite the page by its path: ${citation}`,
-  }));
-}
-
 /** Every citation, and every relative link of a page, that leads nowhere. */
 export function findBroken(tree: Tree): Broken[] {
   return Array.from(tree.texts).flatMap(([file, text]) => [
-    ...(file.endsWith('.md') ? brokenLinks(file, text, tree) : bareCitations(file, text)),
+    ...(file.endsWith('.md') ? brokenLinks(file, text, tree) : []),
     ...brokenCitations(file, text, tree),
   ]);
 }

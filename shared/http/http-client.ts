@@ -165,8 +165,8 @@ function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): 
 }
 
 /**
- * axios over undici: Node's own HTTP client costs a third more CPU per call (docs/architecture/facts.md section 9), and
- * a stream between socket and reader as much again. Serves calls of http-client.ts only. Redirects are not followed.
+ * axios over undici: Node's own HTTP client costs a third more CPU per call, and a stream between socket and reader as
+ * much again. Serves calls of http-client.ts only. Redirects are not followed.
  */
 function createUndiciAdapter(connections: Connections): AxiosAdapter {
   return async (config): Promise<AxiosResponse<undefined>> => {

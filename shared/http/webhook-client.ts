@@ -27,7 +27,7 @@ export interface WebhookClientOptions {
 
 /** docs/spec.md#webhooks. */
 const TIMEOUT_MS = 15_000;
-/** A receiver may say as much; no more of it is read, and none of it is kept (docs/architecture/facts.md section 8). */
+/** A receiver may say as much; no more of it is read, and none of it is kept. */
 const REPLY_MAX_BYTES = 64 * 1024;
 
 /** A receiver that cannot be asked, in a sentence for the tenant. */
@@ -94,10 +94,10 @@ function connectorTo(addresses: LookupAddress[], timeoutMs: number): buildConnec
 }
 
 /**
- * Posts to addresses that tenants have given, on the public Internet only (docs/architecture/facts.md section 8): a
- * name is resolved once, every address it has must be public, and the connection goes to one of them. Each attempt has
- * a connection of its own, so none is reused for a name that means another host by now. No redirects, and no proxy of
- * the environment: undici's Client knows neither.
+ * Posts to addresses that tenants have given, on the public Internet only (docs/decisions/0018-webhooks.md): a name is
+ * resolved once, every address it has must be public, and the connection goes to one of them. Each attempt has a
+ * connection of its own, so none is reused for a name that means another host by now. No redirects, and no proxy of the
+ * environment: undici's Client knows neither.
  */
 export function createWebhookClient(options: WebhookClientOptions) {
   const { allowPrivate, timeoutMs = TIMEOUT_MS } = options;

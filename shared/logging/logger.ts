@@ -11,8 +11,8 @@ export function logBreakerChange(log: Logger, { provider, from, to, reason, retr
 }
 
 /**
- * The only fields a log line may carry beside its message: keys, secrets and conversation text are never among them
- * (docs/architecture/facts.md section 10). An unknown field does not compile.
+ * The only fields a log line may carry beside its message: keys, secrets and conversation text are never among them. An
+ * unknown field does not compile.
  */
 export interface LogFields {
   requestId?: string;

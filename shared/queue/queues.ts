@@ -1,3 +1,8 @@
+/**
+ * Opens BullMQ's queues. A `client` must be ready: BullMQ ends the process on one that is not. A job holds ids only,
+ * and its id is that of its subject, which keeps a second one out only while the first exists. Nobody waits for jobs'
+ * events: a complete answer reads the same stream as the SSE answer (api/relay/hub.ts).
+ */
 import { Queue } from 'bullmq';
 
 import { JOBS } from '../contracts/jobs.ts';
@@ -13,11 +18,10 @@ import type {
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 
-/** Events older than this are of no use: nobody waits on them (docs/architecture/facts.md section 3, the relay). */
+/** Events older than this are of no use: nobody waits on them. */
 const EVENTS_KEPT = 100;
 
 export interface OpenQueueOptions {
-  /** Must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
   client: RedisClient;
   /** Of the queue's keys. */
   prefix: string;
@@ -65,7 +69,6 @@ export interface ChatQueues {
   close(): Promise<void>;
 }
 
-/** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
 export function createChatQueues(client: RedisClient, keyspace: Keyspace, onError: (error: Error) => void): ChatQueues {
   const queues = new Map<string, JobQueue<QueueName>>();
 
@@ -91,7 +94,6 @@ export function createChatQueues(client: RedisClient, keyspace: Keyspace, onErro
  */
 export type WebhookQueue = ReturnType<typeof createWebhookQueue>;
 
-/** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
 export function createWebhookQueue(client: RedisClient, keyspace: Keyspace, onError: (error: Error) => void) {
   const options = { client, prefix: keyspace.webhooks, onError };
   const queues = { webhooks: openQueue('webhooks', options), 'webhooks-slow': openQueue('webhooks-slow', options) };
@@ -108,7 +110,6 @@ export function createWebhookQueue(client: RedisClient, keyspace: Keyspace, onEr
 /** Says that an export or a deletion has something to do; what, and how far it is, stands in MongoDB. */
 export type ComplianceQueue = ReturnType<typeof createComplianceQueue>;
 
-/** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
 export function createComplianceQueue(client: RedisClient, keyspace: Keyspace, onError: (error: Error) => void) {
   const queue = openQueue('compliance', { client, prefix: keyspace.compliance, onError });
   return {

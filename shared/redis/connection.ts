@@ -1,3 +1,13 @@
+/**
+ * Opens connections to Redis: one server, a master behind Sentinel, or a cluster (redis-target.ts says which).
+ *
+ * - An ingress's commands fail in time for a 503; a worker's wait for the next master. `READONLY` makes a client
+ *   reconnect and send again. Subscribers have connections of their own.
+ * - On a cluster, scripts and single commands go through ioredis's cluster client, and messages through sharded
+ *   channels. BullMQ's workers have plain connections that follow the master of their queue's slot (slot-client.ts).
+ * - A server that takes no writes for the moment, because too few replicas follow it or its disk is full, says so
+ *   before it does anything. Scripts are then sent again until it does (retry-refused.ts).
+ */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 
@@ -159,10 +169,7 @@ export async function openRedis(
 
 export type RedisClient = Redis | Cluster;
 
-/**
- * Every call of a request has a limit: with Redis away the caller gets its 503 within 2 s
- * (docs/architecture/facts.md section 3).
- */
+/** Every call of a request has a limit: with Redis away the caller gets 503 within 2 s (docs/spec.md#stores-away). */
 const COMMAND_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A client asks the servers of a cluster in turn, and one that hangs, or whose machine is gone, takes `SILENT_MS`. */
@@ -251,7 +258,7 @@ function isEncrypted(client: RedisClient): boolean {
 
 /**
  * Waits until the client is ready: a BullMQ queue on a client that is not ready ends the process
- * (docs/architecture/facts.md section 5). Rejects with one sentence, which says what is wrong where that can be told, when Redis
+ * (shared/queue/queues.ts). Rejects with one sentence, which says what is wrong where that can be told, when Redis
  * cannot be reached within `timeoutMs`.
  */
 export async function connectRedis(

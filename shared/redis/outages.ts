@@ -1,3 +1,17 @@
+/**
+ * Says when Redis has been away, and when it is back. "Back" is one event: a connection that is ready again, an answer
+ * after three seconds without any, or a server that takes writes again. On a cluster each slot has its own: it has a
+ * master again that answers, or another one than before, while the slots of other masters go on.
+ *
+ * A Redis that is back may lack its last second, or everything. So every process then repeats its recent writes
+ * (replay-log.ts): ends, admissions taken back, cancellations, published books. Workers renew their leases, claim again
+ * what they run, and send missing text. For 5 s nobody takes anything over, so that living workers come first. Scripts
+ * are atomic in the append-only file, so whole steps are lost and never half of one.
+ *
+ * A process that starts then has seen no outage. It asks each shard since when its server has its data (`incarnation`),
+ * and waits like the others. A worker that alone was cut off from a server that lives puts nothing back: nothing is
+ * lost. Repeating is safe in every case (docs/decisions/0007-redis-data-loss.md).
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { Cluster } from 'ioredis';

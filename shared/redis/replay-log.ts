@@ -8,8 +8,8 @@ import { isBadKey } from './scripts.ts';
 type Write = () => Promise<unknown>;
 
 /**
- * What a process has written to Redis in its last seconds, to be written again whenever Redis is back: it may have come back
- * without its last second (docs/architecture/facts.md section 3).
+ * What a process has written to Redis in its last seconds, to be written again whenever Redis is back: it may have come
+ * back without its last second (docs/decisions/0007-redis-data-loss.md).
  */
 export interface RecentWrites {
   /**

@@ -1,3 +1,25 @@
+/**
+ * The door of `shared/requests`: the life of a chat request in Redis, of which each step is one Lua script.
+ *
+ * - **admit** (admission-store.ts): checks flags, Idempotency-Key, limits, credits, budget and the queue's length; then
+ *   writes hold, request record, body and job, or nothing. A 429 takes nothing; a 402, a suspended tenant's 403 and a
+ *   full queue's 503 take the request count.
+ * - **enqueue** (enqueue.ts): brings body and job, if the body is large or MongoDB must have the request first. An
+ *   error there means "unknown": the admission is voided, before the caller gets 503 or in the background.
+ * - **take, claim** (delivery-store.ts, workers/queue/job-source.ts): the delivery with the higher fence owns the
+ *   request.
+ * - **append, renew, finish** (append-batch.ts, delivery-store.ts, finish-request.ts): written only for that fence and
+ *   that claim. Finish writes the last event, the pending charge and the settlement record, and ends the job.
+ * - **settle** (outbox.ts), **sweep** (overdue.ts, recovery.ts): booking, and the end of whatever nobody else ends.
+ *
+ * The data: a record, a body, a stream and the queue's job, all under the shard's hash tag
+ * (docs/architecture/redis-keys.md). States only move forward (docs/architecture/states.md). Every step may be
+ * repeated: ids, fences and the record's state make a second one harmless. What Redis has lost is written again by
+ * whoever lives (rollback.ts, docs/decisions/0007-redis-data-loss.md).
+ *
+ * Tokens are estimated from the prompt's bytes, without a tokenizer on the ingress, and corrected by the worker. To
+ * reserve the whole default `max_tokens` would stop a default key at 23 requests a minute.
+ */
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { queueOf } from '../contracts/jobs.ts';
 import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';

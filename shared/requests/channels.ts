@@ -30,7 +30,7 @@ type EntryListener = (requestId: string, head: string, payload: string) => void;
 /** The pub/sub side of the relay: one channel per ingress and shard, subscribed once. */
 export type ChunkChannel = ReturnType<typeof createChunkChannel>;
 
-/** `client` is for pub/sub only (docs/architecture/facts.md section 5). */
+/** `client` is for pub/sub only. */
 export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingressId: string) {
   const names = new Set<string>();
   const subscriptions = new Map<number, Promise<unknown>>();

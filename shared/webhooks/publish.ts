@@ -1,3 +1,15 @@
+/**
+ * The door of webhooks: whoever does something of interest to a tenant publishes an event here, with tenant, type,
+ * cause and data. A cause has one event of a type, however often it is published.
+ *
+ * Stages and stores only emit on the process's event bus (shared/lifecycle); metrics, log lines and webhooks listen
+ * there. What must survive a worker comes from Redis instead: a booking, and the notice that `finish` leaves of a
+ * failed or flagged request (workers/webhooks/publish-events.ts).
+ *
+ * Events, deliveries and their schedule are rows in MongoDB; a job only names a webhook that has something due
+ * (docs/decisions/0018-webhooks.md). A worker claims one delivery at a time, signs it afresh and posts it to a checked,
+ * pinned address (workers/webhooks/deliver.ts, shared/http/webhook-client.ts).
+ */
 import type { SearchedSpace } from '../contracts/space.ts';
 import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-events.ts';
 import { ACCOUNT_EVENT_TYPES, accountEvents } from '../domain/account-events.ts';

@@ -9,7 +9,7 @@ import {
 } from './simulated-fleet.ts';
 import type { Fleet } from './simulated-fleet.ts';
 
-/** The broken promises of docs/architecture/facts.md section 1, in words; empty when all are kept. */
+/** The broken promises of docs/architecture.md#promises, in words; empty when all are kept. */
 export function brokenPromises(fleet: Fleet): string[] {
   const { request, account } = fleet.world;
   const broken: string[] = [];

@@ -1,3 +1,26 @@
+/**
+ * The door of batches: runs the stored lines of a shard's batches. An upload (api/resources/batches) stores each
+ * request as a line, or as its error, in groups; one update starts the batch once all of it is stored.
+ *
+ * One worker leads, with ten rounds a second while there are batches. What it knows is read from the stores, so the
+ * next leader goes on where it died, and every step may be repeated:
+ *
+ * 1. It takes up new batches and reads their open lines, a page at a time (send-slice.ts). Lines whose request Redis
+ *    knows are in flight.
+ * 2. It keeps up to 128 jobs waiting in the queue `batch`, eight lines of each tenant in turn (fill-queue.ts). A line
+ *    is admitted like every request (send-line.ts), without requests per minute and with 80 % of the tokens per minute.
+ *    A refusal that passes by itself makes the batch wait. Redis admits lines only for the leader, and none of a batch
+ *    that is being ended.
+ * 3. It brings answers from Redis into the lines, 50 at a time (collect-ends.ts). An answer that Redis lost is put back
+ *    by its worker, or generated again under the same id, which the ledger charges once. A line that its provider
+ *    failed without text is tried again as another request. Lines of a tier without a provider wait, and others pass
+ *    them.
+ * 4. It ends a batch whose lines have all ended, that was cancelled, or that is 24 hours old (close-batch.ts), and does
+ *    so again whenever Redis returns.
+ *
+ * If MongoDB does not say whether a batch has started, Redis decides between the ingress that refuses it and the worker
+ * that takes it up (docs/decisions/0016-batches.md).
+ */
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { createBatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';

@@ -1,3 +1,18 @@
+/**
+ * The door of exports and deletions. Each is a row of `compliance_jobs`; a job of the queue only names the row, and a
+ * sweep queues rows that nobody works on. A worker takes a row by a claim that only rises and a lease of 30 s. A job
+ * that runs again starts from the beginning, so every step may be repeated.
+ *
+ * - **Export** (run-export.ts): streams rows into a ZIP, kept in MongoDB in pieces of 512 KiB. export-files.ts names
+ *   every field that may leave.
+ * - **Deletion** (run-deletion.ts): sets a mark, ends the subject's requests, and goes through all stores until a pass
+ *   finds nothing. In `shared/mongo/compliance`, conversation-eraser.ts deletes conversations, copy-eraser.ts deletes
+ *   copies (stored answers, events, exports), and record-eraser.ts puts a pseudonym into records. Late writes are
+ *   refused by the mark (shared/erasure-gate.ts).
+ *
+ * A tenant runs one job of each kind at a time; deletions of entities that wait go together. Others wait in MongoDB and
+ * take no place in the queue (docs/decisions/0014-retention-and-erasure.md).
+ */
 import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { ComplianceJobRow } from '../../shared/mongo/compliance/compliance-job-repository.ts';

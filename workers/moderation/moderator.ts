@@ -2,8 +2,15 @@ import type { ModerationSettings } from '../../shared/contracts/space.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /**
- * What moderation returns and how a tenant tunes it. `Moderator` has two backends: `local` and any OpenAI-compatible
- * moderation endpoint (docs/spec.md#moderation).
+ * The door of moderation. `Moderator` has two backends: `local` and any OpenAI-compatible moderation endpoint
+ * (docs/spec.md#moderation); one of them serves requests and answers.
+ *
+ * The stage `moderate` reads everything that a model would read of the request (prompt-readings.ts). An output window
+ * reads the answer as it comes: it takes text, and says what may be shown (`release`) and when nothing more may
+ * (`stop`, which aborts the provider's call). The local window decides in the same call, and holds back what may begin
+ * a phrase (local/phrase-window.ts). The remote one (held-window.ts) asks for a verdict on 200 characters, or on what
+ * there is after 500 ms, one check at a time. It reads the last 1,000 passed characters again with the next piece, and
+ * the whole answer with the last one. Without a verdict it fails closed (docs/decisions/0012-moderation.md).
  */
 
 /** OpenAI's category names, and `test` for the operators' trigger phrase. A remote backend may report others. */

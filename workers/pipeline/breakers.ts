@@ -1,3 +1,12 @@
+/**
+ * Circuit breakers: one for each provider, shared by all workers. The rules are pure transitions in
+ * shared/domain/breaker.ts; Lua only compares and sets (docs/decisions/0010-circuit-breaker.md).
+ *
+ * A call to a healthy provider reads a variable and counts in the process (circuit.ts). The first failure goes to Redis
+ * and is published: all workers then send what they counted in the window, and after 250 ms the reporting worker
+ * decides. A probe has a lease of 10 s, renewed while its call runs. While Redis is away each worker goes on by itself,
+ * by the same rules, and takes over the fleet's state afterwards.
+ */
 import type { Breaker } from '../../shared/domain/breaker.ts';
 import { NEW_BREAKER } from '../../shared/domain/breaker.ts';
 import type { Provider } from '../../shared/domain/routing.ts';

@@ -1,3 +1,9 @@
+/**
+ * How many calls each provider and model is sent at once: one state for the fleet, shared like a breaker's
+ * (docs/decisions/0010-circuit-breaker.md). A worker holds a share of the ceiling (own-share.ts), and reports what it
+ * has seen while it has calls in flight, so a call needs no call of Redis. `look` tells a queue's worker how many
+ * requests it may take, and of which tiers none.
+ */
 import { TIERS } from '../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
 import type { QueueName } from '../../shared/contracts/jobs.ts';

@@ -42,7 +42,7 @@ export function createBeats(everyMs: number, offsetMs = 0) {
   };
 }
 
-/** docs/architecture/facts.md section 4: text is coalesced within this time or size once more than one piece waits. */
+/** docs/decisions/0006-answer-streams.md: text is coalesced within this time or size once more than one piece waits. */
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
 /**

@@ -31,10 +31,9 @@ export interface LeaseOptions extends HoldTerms {
 }
 
 /**
- * Renews every 3 s, and raises hold and token weight to what has been used so far plus the next interval's need
- * (docs/architecture/facts.md section 3). Between renewals it grants tokens out of credits, budget and allowance. Each
- * grant is twice what has been used, so an answer needs few of them
- * (docs/decisions/0009-holds-and-ledger.md).
+ * Renews every 3 s, and raises hold and token weight to what has been used so far plus the next interval's need.
+ * Between renewals it grants tokens out of credits, budget and allowance. Each grant is twice what has been used, so an
+ * answer needs few of them (docs/decisions/0009-holds-and-ledger.md).
  */
 export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
   const { ref, rates, maxTokens, remainingMs } = options;

@@ -1,3 +1,21 @@
+/**
+ * The order of the stages: what a worker does with one delivery of a request.
+ *
+ * - **claim** makes the delivery the request's owner: its number, the fence, and the claim's name stand in the record.
+ *   Every later write names both and is refused otherwise, in the script that would have written. So a delivery that
+ *   another one has overtaken can send nothing and charge nothing, whatever it does.
+ * - The **lease** of 10 s is renewed every 3 s (lease.ts). The renewal grants credits, budget and allowance, which
+ *   spending.ts turns into text that may leave, and says why to stop: cancelled, abandoned, superseded, out of credits,
+ *   past the deadline. All of that is one abort signal.
+ * - **build-prompt, moderate, generate** make the answer. Before the first text another call may replace a failed one;
+ *   after it a failure ends the request with a typed error and the usage so far.
+ * - **save-answer** writes the turn before the last event, so that the caller's next request finds it.
+ * - **finish** ends the request; **conclude** turns a failure, a cancel or a passed deadline into such an end.
+ *
+ * Every stage may run twice. If a worker dies before text was sent, the next delivery starts from the beginning and the
+ * client sees pings. If text was sent, the next delivery only ends the request: a second answer would not continue the
+ * first. A stage imports no other stage; each says in stage.ts what it adds.
+ */
 import type { createClaim } from './claim.ts';
 import type { createConclude } from './conclude.ts';
 import type { createFinish } from './finish.ts';

@@ -67,7 +67,7 @@ export interface InferenceWorker {
   close(): Promise<void>;
 }
 
-/** docs/architecture/facts.md section 5: a killed worker's jobs start again within about 13 s. */
+/** A killed worker's jobs start again within about 13 s (job-source.ts). */
 const TIMINGS: InferenceTimings = { lockMs: 10_000, stallCheckMs: 3_000, canaryMs: 10_000 };
 /** Long enough for a job that was being fetched when the worker began to stop to have started. */
 const IDLE_MS = 1_000;
@@ -200,8 +200,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     async drain() {
       stopCanary();
       backend.stop().catch(() => undefined);
-      // BullMQ's own `close` hangs while Redis is unavailable (docs/architecture/facts.md section 5). It is enough that
-      // nothing is running.
+      // BullMQ's own `close` hangs while Redis is unavailable. It is enough that nothing is running.
       const drained = new AbortController();
       try {
         await Promise.race([worker.close(), untilIdle(meter.running, drained.signal)]);

@@ -1,3 +1,21 @@
+/**
+ * The door of BullMQ: how a worker gets its jobs. BullMQ runs them, but takes them from here, one at a time, through
+ * its `backendFactory`.
+ *
+ * - Requests wait in BullMQ's set of prioritized jobs, scored by their tenants' start tags
+ *   (docs/decisions/0004-fair-queueing.md). `take.lua` hands out up to eight, in that order, and claims those that
+ *   start for the first time. Jobs that BullMQ hands out again come first. Tiers whose providers are full are passed
+ *   over.
+ * - Jobs that have not started go back to the front when the worker stops or is paused, and when a reconnect may have
+ *   made Redis take twice. Every call has its own lock, so a worker gives back only what that call took.
+ * - The fence is `attemptsStarted`, which rises with every delivery, stalled ones included. `attempts` is 1: the
+ *   pipeline does its own retries.
+ * - A lock lasts 10 s, and stalls are looked for every 3 s, so a killed worker's jobs start again within about 13 s;
+ *   with BullMQ's defaults it would be 90. A lost lock does not stop the job, and means nothing by itself: the lease
+ *   decides who owns the request (docs/decisions/0005-fencing-and-leases.md).
+ *
+ * A queue with what only BullMQ's own script can hand out, such as a delayed job, is left to BullMQ for that call.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { createRedisBackend, isNotConnectionError, raw2NextJobData } from 'bullmq';

@@ -131,8 +131,8 @@ export interface FinishJournalDeps {
 }
 
 /**
- * Keeps the ends of the last seconds in memory. Redis may come back without them (docs/architecture/facts.md section 3): then
- * a request would run again, or its charge would be lost.
+ * Keeps the ends of the last seconds in memory. Redis may come back without them
+ * (docs/decisions/0007-redis-data-loss.md): then a request would run again, or its charge would be lost.
  */
 export function createFinishJournal({ requests, recentWrites, eraseDeleted, log }: FinishJournalDeps): FinishJournal {
   /** Not waited for: MongoDB may be away, and others must find what has ended before they run it again. */

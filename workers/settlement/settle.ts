@@ -1,3 +1,21 @@
+/**
+ * The door of settlement: moves charges from Redis into the ledger, each exactly once.
+ *
+ * - `finish` puts a settlement record into the shard's outbox. The worker that leads the shard, by a lease of 5 s,
+ *   reads up to 300 and books them in one transaction: entries, balances and usage. An entry's id is made of the
+ *   request's, so MongoDB refuses a second one; the transaction is then repeated without it (book-records.ts).
+ * - The new books go to Redis, and the records are acknowledged. One whose charge is pending again, because Redis lost
+ *   that book, stays and is booked once more.
+ * - Every step may be repeated: two leaders at once, a record delivered twice, a death between two steps change
+ *   nothing.
+ * - While MongoDB is away, full or read-only, records wait, and the log and `parley_settlement_blocked_total` say so. A
+ *   refused record is tried alone. After five refusals that are its own fault it becomes a dead letter, which is tried
+ *   again every hour and on request.
+ *
+ * sweep.ts ends what nobody else ends, recover-lost.ts replays what Redis lost, and reconcile.ts compares everything
+ * with the ledger, which is right (docs/decisions/0009-holds-and-ledger.md). `test/model` has the rules of the scripts
+ * a second time, as pure transitions, and explores crashes, lost replies and double deliveries: change the model first.
+ */
 import { RefusedError } from '../../shared/mongo/accounts/settlement-repository.ts';
 import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import type { Outbox, OutboxEntry } from '../../shared/requests/outbox.ts';

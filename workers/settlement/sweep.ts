@@ -1,3 +1,15 @@
+/**
+ * Every 2 s the worker that leads a shard ends what nobody else ends: requests whose time in `inflight` is over.
+ *
+ * - An admission that was not enqueued within 10 s is voided. A job that BullMQ still has is left to BullMQ.
+ * - A request whose worker is gone is taken over under the next fence. One that is past its deadline, or has outlived
+ *   three deliveries, is ended.
+ * - A lease that lies more than a minute ahead, because a clock was put back, is cut to 10 s.
+ *
+ * Before that it goes through the intents in MongoDB (recover-lost.ts): those of ended requests are deleted, once
+ * MongoDB has their answers, and requests that Redis has lost are accepted again under their own ids. Failed ones stay
+ * for a day, for a replay.
+ */
 import { LOST } from '../../shared/contracts/events.ts';
 import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
 import type { Inflight, Overdue } from '../../shared/requests/overdue.ts';

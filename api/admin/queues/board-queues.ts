@@ -11,7 +11,7 @@ import type { BullQueue } from './queues-endpoints.ts';
 export type BoardQueues = ReturnType<typeof openBoardQueues>;
 
 interface BoardQueuesDeps {
-  /** Must be ready: a queue on a connection that is not ends the process (docs/architecture/facts.md section 5). */
+  /** Must be ready: a queue on a connection that is not ends the process (shared/queue/queues.ts). */
   redis: RedisClient;
   keyspace: Keyspace;
   closer: Pick<Closer, 'defer'>;

@@ -120,7 +120,7 @@ export function closeUnread(answers: OpenAnswers, unreadMs = UNREAD_MS): void {
 
 /** How often the server checks which connections are full. */
 const LOOK_MS = 5_000;
-/** A client that reads nothing for this long counts as gone (docs/architecture/facts.md section 4). */
+/** A client that reads nothing for this long counts as gone (docs/decisions/0006-answer-streams.md). */
 const DRAIN_MS = 30_000;
 
 /**

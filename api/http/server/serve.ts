@@ -1,3 +1,11 @@
+/**
+ * The door of the HTTP server: its limits, and how it stops. Connections are bounded in number and in time
+ * (connection-guards.ts), and the requests of one connection are served one after the other (pipelining.ts).
+ *
+ * `server.close()` alone waits for ever for open streams. So a stopping server tells every client that its connection
+ * ends, closes idle connections at once, gives open answers their grace, and then cuts them. Most answers end in time,
+ * so clients that cannot resume lose nothing (docs/decisions/0020-http-ingress-limits.md).
+ */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
@@ -41,10 +49,7 @@ function announceEnd(server: Server, answers: OpenAnswers): void {
   });
 }
 
-/**
- * `server.close()` alone waits forever for open streams (docs/architecture/facts.md section 4): they get the grace and
- * are then cut. Idle keep-alive connections are closed at once.
- */
+/** Gives open streams the grace, then cuts them. Idle keep-alive connections are closed at once. */
 async function closeServer(server: Server, { graceMs, onGraceOver }: StopOptions): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => {

@@ -5,18 +5,15 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
 /**
- * Longer than any cached principal may live (15 minutes, docs/architecture/facts.md section 3); after that MongoDB's
- * word is enough.
+ * Longer than any cached principal may live (15 minutes, docs/spec.md#stores-away); after that MongoDB's word is
+ * enough.
  */
 const FLAG_SECONDS = 24 * 60 * 60;
 
 const BLOCKED = '1';
 const CHANGED = 'changed';
 
-/**
- * Makes revoked keys and suspended tenants count at once: admission looks at these flags
- * (docs/architecture/facts.md section 3).
- */
+/** Makes revoked keys and suspended tenants count at once: admission looks at these flags. */
 export interface AccessFlags {
   /** `flag` is a key's (flagOf), or a tenant's id; safe to repeat. */
   block(shard: number, flag: string): Promise<void>;

@@ -1,6 +1,6 @@
--- Admits one chat request, all or nothing (docs/architecture/facts.md section 3). A 429 takes nothing; a 402 or 503
--- takes only the request count. With a body, the request is in line from here on; without one, enqueue.lua puts it
--- there. Calling a command costs more than the work it does, so values that lie together are read and written together
+-- Admits one chat request, all or nothing. A 429 takes nothing; a 402, a suspended tenant's 403 and a full queue's 503
+-- take only the request count. With a body, the request is in line from here on; without one, enqueue.lua puts it there.
+-- Calling a command costs more than the work it does, so values that lie together are read and written together
 -- (docs/decisions/0003-atomic-admission.md). The script reads, then checks in one order, then writes.
 --
 -- KEYS  1 record

@@ -1,6 +1,7 @@
--- Sliding windows (docs/architecture/facts.md section 6). Requests: an exact log, a sorted set of request ids scored by the
--- server's clock, so no minute has more than the limit. Days: a counter for each minute, dropped when the whole minute
--- has left, so the limit errs on the strict side. Tokens: token-window.lua.
+-- Sliding windows (docs/decisions/0003-atomic-admission.md). Requests: an exact log, a sorted set of request ids scored
+-- by the server's clock, so no minute has more than the limit; two counters let 115 through at a limit of 60. Days: a
+-- counter for each minute, dropped when the whole minute has left, so the limit errs on the strict side. Tokens:
+-- token-window.lua.
 -- A server's clock may be set back, and a replica that takes over has another clock: stored times may then lie ahead of
 -- now. Such entries count as if made now, so that they leave when their window is over, not when the clock has caught
 -- up (docs/decisions/0005-fencing-and-leases.md).

@@ -12,7 +12,7 @@ import type { StoreProxy } from '../../support/store-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
 import { useService } from '../../support/use-service.ts';
 
-/** docs/architecture/facts.md section 3: with Redis away, 503 within 2 s; and what this machine takes beside it. */
+/** docs/spec.md#stores-away: with Redis away, 503 within 2 s; and what this machine takes beside it. */
 const LIMIT_MS = 2_500;
 const CREDITS = 1_000;
 

@@ -7,7 +7,7 @@ import type { Lab } from '../lab/lab.ts';
 import { hasText, isWhole, nameOf, none, range, SLACK_MS } from './findings.ts';
 
 const ASK_EVERY_MS = 500;
-/** docs/architecture/facts.md section 3: with Redis away, 503 within 2 s. */
+/** docs/spec.md#stores-away: with Redis away, 503 within 2 s. */
 const REFUSE_WITHIN_MS = 2_000;
 const RESUME_WITHIN_MS = 10_000;
 

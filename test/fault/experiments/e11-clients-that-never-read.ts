@@ -15,7 +15,7 @@ const TOKEN = `${'\u0001'.repeat(8)} `;
 const CHUNKS = 1_000;
 const MEGABYTE = 1024 * 1024;
 const GROWTH_MAX = 100 * MEGABYTE;
-/** docs/architecture/facts.md section 4: a client that has not drained for 30 s is dropped. */
+/** docs/decisions/0006-answer-streams.md: a client that has not drained for 30 s is dropped. */
 const DROP_MS = 30_000;
 const OTHERS_TAKE_MS = 1_000;
 

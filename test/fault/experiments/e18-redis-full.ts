@@ -8,7 +8,7 @@ import { hasText, isWhole, nameOf, none, range, SLACK_MS } from './findings.ts';
 /** Longer than BullMQ's locks and a request's lease, 10 s each. */
 const FULL_MS = 20_000;
 const ASK_EVERY_MS = 500;
-/** docs/architecture/facts.md section 3: a refusal comes within 2 s. */
+/** docs/spec.md#stores-away: a refusal comes within 2 s. */
 const REFUSE_WITHIN_MS = 2_000;
 const ANSWER_WITHIN_MS = 10_000;
 

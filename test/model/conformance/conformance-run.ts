@@ -45,7 +45,7 @@ export interface ConformanceRun {
   step(choice: Choice): Promise<void>;
   /** Lets everything that can still happen happen, without faults. */
   comeToRest(): Promise<void>;
-  /** The broken promises of docs/architecture/facts.md section 1, in words; empty when all are kept. */
+  /** The broken promises of docs/architecture.md#promises, in words; empty when all are kept. */
   brokenPromises(): Promise<string[]>;
 }
 
