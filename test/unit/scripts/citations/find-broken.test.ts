@@ -18,9 +18,12 @@ describe('find-broken', () => {
     expect([...anchorsOf(SPEC)]).toEqual(['objects', 'spec', '2-objects', '21-chat-request', 'how-to-run-it']);
   });
 
-  it.each(['-- docs/spec.md', '/** A fact (docs/spec.md#how-to-run-it). */'])('find-broken accepts a citation that resolves: %j', (text) => {
-    expect(problemsIn('api/a.ts', text)).toEqual([]);
-  });
+  it.each(['-- docs/spec.md', '/** A fact (docs/spec.md#how-to-run-it). */'])(
+    'find-broken accepts a citation that resolves: %j',
+    (text) => {
+      expect(problemsIn('api/a.ts', text)).toEqual([]);
+    },
+  );
 
   it.each([
     ['\n-- A fact (docs/spec.md#gone).', '2: docs/spec.md#gone: no such anchor'],
