@@ -59,6 +59,8 @@ export const twoDeliveries: Experiment = {
   title: 'two deliveries of one job at once, for 60 streams',
   lab: {
     provider: 'echo=1',
+    // Slow first texts raise a ceiling that is found slowly, and all calls have to run at once here.
+    maxInFlight: 100,
     models: { mobius: 'sim?chunks=40&chunk_ms=150', oloid: 'sim?first_token_ms=3000&chunks=20&chunk_ms=100' },
   },
   async run(lab, size) {

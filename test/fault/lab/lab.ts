@@ -14,6 +14,8 @@ export interface LabOptions {
   provider?: string;
   /** The model behind each tier, with settings that win over `provider`. Default: `sim`. */
   models?: { mobius?: string; oloid?: string };
+  /** Calls at once at each model; else found, from a few at once. */
+  maxInFlight?: number;
   /** Default: one server. */
   redis?: RedisGroupKind;
   /** Default: 1. */

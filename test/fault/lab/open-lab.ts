@@ -50,12 +50,13 @@ async function openStores({ dataDir, signal, mongodbUri }: LabPlace, options: La
   return { redisGroup, redis, mongo, mongoProxy, redisUrl: kind === undefined ? redis.url : redisGroup.url };
 }
 
-async function setRoutes(admin: AdminApi, providerUrl: string, apiKey: string, models: LabOptions['models']) {
+async function setRoutes(admin: AdminApi, providerUrl: string, apiKey: string, { models, maxInFlight }: LabOptions) {
   const provider = { kind: 'simulated', base_url: `${providerUrl}/v1`, api_key: apiKey };
   await admin.send('PUT', '/admin/v1/providers/simulated', provider);
   for (const tier of ['mobius', 'oloid'] as const) {
     const model = models?.[tier] ?? 'sim';
-    const targets = [{ provider: 'simulated', model, weight: 1, priority: 1, context_window: 128_000 }];
+    const ceiling = maxInFlight === undefined ? {} : { max_in_flight: maxInFlight };
+    const targets = [{ provider: 'simulated', model, weight: 1, priority: 1, context_window: 128_000, ...ceiling }];
     await admin.send('PUT', `/admin/v1/tiers/${tier}`, { rates: RATES[tier], targets });
   }
 }
@@ -159,7 +160,7 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
   try {
     // The first one makes the collections; workers that start after the routes have them at once.
     await startIngress({}, options.roots?.ingress);
-    await setRoutes(admin(), providerUrl, secrets['provider key'], options.models);
+    await setRoutes(admin(), providerUrl, secrets['provider key'], options);
     const more = Array.from({ length: (options.ingresses ?? 2) - 1 }, () => startIngress({}, options.roots?.ingress));
     const crew = Array.from({ length: options.workers ?? 2 }, () => startWorker({}, options.roots?.worker));
     await Promise.all([...more, ...crew]);
