@@ -37,7 +37,8 @@ function isUnable(error: Error): boolean {
 export function isRedisFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error.name === 'ReplyError') return isUnable(error);
-  return error instanceof RedisTimeoutError || rejections.has(error);
+  // BullMQ finds a connection closed before it calls.
+  return error instanceof RedisTimeoutError || error.name === 'ConnectionClosedError' || rejections.has(error);
 }
 
 /** What an attempt to reach Redis has shown. */
