@@ -23,7 +23,6 @@ import { createGenerate, createSelectRoute } from './pipeline/generate.ts';
 import { createStoreAnswer, createSaveTurn } from './pipeline/save-answer.ts';
 import { createModerate } from './pipeline/moderate.ts';
 import { createPipeline } from './pipeline/run-pipeline.ts';
-import type { RunPipeline } from './pipeline/run-pipeline.ts';
 import type { FinishJournal } from './settlement/recover-lost.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 import { traceAdapters, traceModeration } from './observers/worker-tracing.ts';
@@ -61,21 +60,13 @@ export interface OpenPipelineDeps {
   log: Logger;
 }
 
-export interface Pipeline {
-  runPipeline: RunPipeline;
-  /** Checks at once, not with its next renewal, whether a request that runs here is still owned and wanted. */
-  checkNow(requestId: string): void;
-  /** As `checkNow`, of a request that was cancelled: one that is about to run here stops, too. */
-  hearCancel(requestId: string): void;
-  /** Has all requests of some shards that run here say so, to a Redis that may have come back without their claims. */
-  checkAll(isOf: (shard: number) => boolean): void;
-}
+export type Pipeline = ReturnType<typeof openPipeline>;
 
 /** A target is slow if an answer takes more than a third of the grace that a request without readers has. */
 const SLOW_PART_OF_GRACE_MS = 1000 / 3;
 
 /** Puts the stages together with what each of them uses; run-pipeline.ts has their order. */
-export function openPipeline(deps: OpenPipelineDeps): Pipeline {
+export function openPipeline(deps: OpenPipelineDeps) {
   const { redis, keyspace, http, routing, requests, stores, telemetry, tracing, clock, log } = deps;
   const { conversations } = stores;
   const { moderator, openWindow } = createModeration(deps.config.moderation, http, telemetry);
@@ -130,13 +121,16 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
 
   return {
     runPipeline,
-    checkAll(isOf) {
+    /** Has all requests of some shards that run here say so, to a Redis that may have come back without their claims. */
+    checkAll(isOf: (shard: number) => boolean): void {
       void openLeases.checkAll(isOf);
     },
-    checkNow(requestId) {
+    /** Checks at once, not with its next renewal, whether a request that runs here is still owned and wanted. */
+    checkNow(requestId: string): void {
       openLeases.check(requestId).catch(warn(requestId));
     },
-    hearCancel(requestId) {
+    /** As `checkNow`, of a request that was cancelled: one that is about to run here stops, too. */
+    hearCancel(requestId: string): void {
       openLeases.hearCancel(requestId).catch(warn(requestId));
     },
   };

@@ -5,7 +5,7 @@ import type { Request } from 'express';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { BROTLI_TURNS, LARGE_BODY_TURNS, createBodyTurns } from './body/body-limits.ts';
-import type { BodyBudget, BodyTurns } from './body/body-limits.ts';
+import type { BodyBudget } from './body/body-limits.ts';
 import { encodingOf, inflateBody, inflateUpTo } from './body/inflate-body.ts';
 import type { BodyLimit, Encoding } from './body/inflate-body.ts';
 import { readBody } from './body/read-body.ts';
@@ -143,13 +143,9 @@ function assertJsonType(req: Request, { family }: BodyRules): void {
 }
 
 /** Memory and CPU limits shared by all request bodies. */
-export interface BodyDeps {
-  budget: BodyBudget;
-  large: BodyTurns;
-  brotli: BodyTurns;
-}
+export type BodyDeps = ReturnType<typeof createBodyDeps>;
 
-export function createBodyDeps(budget: BodyBudget): BodyDeps {
+export function createBodyDeps(budget: BodyBudget) {
   return { budget, large: createBodyTurns(LARGE_BODY_TURNS), brotli: createBodyTurns(BROTLI_TURNS) };
 }
 

@@ -23,12 +23,6 @@ interface PingOptions {
   place?: () => Promise<QueuePlace | undefined>;
 }
 
-interface Pings {
-  /** The request is admitted: sends at once what is already due, and the rest on time. */
-  begin(): void;
-  stop(): void;
-}
-
 /**
  * Keeps a client informed while its stream is silent: with pings, and until the first event with its place in line.
  * Times count from this call, but nothing is sent before `begin`: until then the request may be refused with an HTTP
@@ -38,7 +32,7 @@ function startPings(
   { pingMs = PING_MS, placeMs = PLACE_MS, place }: PingOptions,
   hasText: () => boolean,
   send: (comment: string) => void,
-): Pings {
+) {
   let hasBegun = false;
   let isOver = false;
   let pingIsDue = false;
@@ -66,14 +60,15 @@ function startPings(
   const placeTimer = setTimeout(firstPlace, placeMs);
   const pingTimer = setInterval(ping, pingMs);
   return {
-    begin() {
+    /** The request is admitted: sends at once what is already due, and the rest on time. */
+    begin(): void {
       if (isOver) return;
       hasBegun = true;
       if (hasText()) return;
       if (pingIsDue) ping();
       if (placeIsDue) firstPlace();
     },
-    stop() {
+    stop(): void {
       isOver = true;
       clearInterval(pingTimer);
       clearTimeout(placeTimer);

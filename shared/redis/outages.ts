@@ -38,18 +38,12 @@ interface Outage {
   goneAt: number;
 }
 
-interface MasterOutages {
-  /** Whether a slot, or any of them, has no master that answers. */
-  isAway(slot: number | undefined): boolean;
-  stop(): void;
-}
-
 /**
  * A cluster client stays `ready` while one of its masters is replaced or gone, and the slots of the other masters go on. A slot
  * is away from the moment at which the connection to its master ends, or at which it has another master, and back when its
  * master answers. `onBack` hears of slots that are back, and for how long they were away at the most.
  */
-function watchMasters(cluster: Cluster, onBack: (slots: ReadonlySet<number>, awayMs: number) => void): MasterOutages {
+function watchMasters(cluster: Cluster, onBack: (slots: ReadonlySet<number>, awayMs: number) => void) {
   /** As of the latest refresh: between two, a redirection changes what the client says of other slots, too. */
   let masters = mastersBySlot(cluster);
   const outages = new Set<Outage>();
@@ -112,8 +106,10 @@ function watchMasters(cluster: Cluster, onBack: (slots: ReadonlySet<number>, awa
     begin((master, slot) => before[slot] !== undefined && before[slot] !== master);
   });
   return {
-    isAway: (slot) => cluster.status !== 'ready' || (slot === undefined ? outages.size > 0 : isOpen(slot)),
-    stop() {
+    /** Whether a slot, or any of them, has no master that answers. */
+    isAway: (slot: number | undefined): boolean =>
+      cluster.status !== 'ready' || (slot === undefined ? outages.size > 0 : isOpen(slot)),
+    stop(): void {
       isStopped = true;
       stopLooking();
     },

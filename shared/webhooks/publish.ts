@@ -28,7 +28,7 @@ import type {
   WebhookEventRow,
 } from '../mongo/webhooks/webhook-delivery-repository.ts';
 import { createWebhookRepository } from '../mongo/webhooks/webhook-repository.ts';
-import type { Subscriber, WebhookRepository, WebhookRow } from '../mongo/webhooks/webhook-repository.ts';
+import type { Subscriber, WebhookRow } from '../mongo/webhooks/webhook-repository.ts';
 import { createWebhookQueue } from '../queue/queues.ts';
 import type { WebhookQueue } from '../queue/queues.ts';
 import type { RedisClient } from '../redis/connection.ts';
@@ -200,16 +200,10 @@ export interface OpenPublishingDeps {
 }
 
 /** What every process needs to publish events to tenants' webhooks. */
-export interface Publishing {
-  webhooks: WebhookRepository;
-  deliveries: WebhookDeliveryRepository;
-  queue: WebhookQueue;
-  events: EventSink;
-  watchAccount: WatchAccount;
-}
+export type Publishing = Awaited<ReturnType<typeof openPublishing>>;
 
 /** Opens the queue of deliveries and the subscriptions of tenants, which follow every change that is announced. */
-export async function openPublishing(deps: OpenPublishingDeps): Promise<Publishing> {
+export async function openPublishing(deps: OpenPublishingDeps) {
   const { mongo, redis, subscriber, keyspace, clock, closer, log } = deps;
   const webhooks = createWebhookRepository(mongo);
   const deliveries = createWebhookDeliveryRepository(mongo);

@@ -42,18 +42,7 @@ interface CallReportsDeps {
 }
 
 /** Counts one worker's calls to a provider within the breaker's window, and reports them soon after a failure. */
-interface CallReports {
-  /** `reason`: why the call failed. */
-  noteCall(reason: string | undefined, windowMs: number): void;
-  /** Reports at once. */
-  noteRefusal(reason: string): void;
-  /** Reports what has been counted, as soon as REPORT_GAP_MS allows. */
-  sendSoon(): void;
-  forget(): void;
-  stop(): void;
-}
-
-function createCallReports({ send, decisionAt, now }: CallReportsDeps): CallReports {
+function createCallReports({ send, decisionAt, now }: CallReportsDeps) {
   let unreported = nothing();
   let isSending = false;
   let sentAt = 0;
@@ -91,25 +80,28 @@ function createCallReports({ send, decisionAt, now }: CallReportsDeps): CallRepo
   }
 
   return {
-    noteCall(reason, windowMs) {
+    /** `reason`: why the call failed. */
+    noteCall(reason: string | undefined, windowMs: number): void {
       noteAttempt(unreported.slices, reason, windowMs, now());
       if (reason !== undefined) sendIn(0);
     },
 
-    noteRefusal(reason) {
+    /** Reports at once. */
+    noteRefusal(reason: string): void {
       unreported.refusal = reason;
       void sendNow();
     },
 
-    sendSoon() {
+    /** Reports what has been counted, as soon as REPORT_GAP_MS allows. */
+    sendSoon(): void {
       if (unreported.slices.length > 0) sendIn(0);
     },
 
-    forget() {
+    forget(): void {
       unreported = nothing();
     },
 
-    stop() {
+    stop(): void {
       isStopped = true;
       clearTimeout(timer);
     },

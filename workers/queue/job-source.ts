@@ -172,30 +172,13 @@ interface TakenJobsDeps {
   onError: (error: unknown) => void;
 }
 
-/** The jobs of one call of Redis, which are handed out in turn. */
-interface TakenJobs {
-  /**
-   * The next one; `most`: how many the worker may take, at least 1. `none`: start those you have. `other`: only BullMQ
-   * itself can hand out what waits.
-   */
-  next(most: number): Promise<TakenJob | 'none' | 'other'>;
-  /** The worker has heard that there are no more. True: there may be, so it need not wait for the marker. Asked once. */
-  mayHaveMore(): boolean;
-  /** How much of what waits there was no room for when the worker asked last. */
-  shut(): 'nothing' | 'some tiers' | 'all tiers';
-  /** The worker waited for the marker and got it; nobody else can until it is set again. */
-  noteMarker(): void;
-  /** Takes no more jobs, and puts back those that were not handed out. */
-  stop(): Promise<void>;
-}
-
 /**
  * A worker starts no job before it hears that there are no more, or has as many as it may run. So the question after the
  * last job of a call is answered with "none", without a call: otherwise the first jobs of a burst would wait for all
  * further calls. A call that brought fewer jobs than asked for has found the queue empty, and the worker waits for the
  * marker. After a full call it hears at once that jobs wait, and asks again while its jobs start.
  */
-function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps): TakenJobs {
+function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps) {
   let left: TakenJob[] = [];
   /** All jobs of the last call are handed out: the next question is answered with none, so that the worker starts them. */
   let isHandedOut = false;
@@ -227,7 +210,11 @@ function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps): TakenJ
   }
 
   return {
-    async next(most) {
+    /**
+     * The next one; `most`: how many the worker may take, at least 1. `none`: start those you have. `other`: only BullMQ
+     * itself can hand out what waits.
+     */
+    async next(most: number): Promise<TakenJob | 'none' | 'other'> {
       const waiting = left.shift();
       if (waiting !== undefined) {
         if (left.length === 0) stopTimer();
@@ -261,20 +248,24 @@ function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps): TakenJ
       return first ?? 'none';
     },
 
-    mayHaveMore() {
+    /** The worker has heard that there are no more. True: there may be, so it need not wait for the marker. Asked once. */
+    mayHaveMore(): boolean {
       isHandedOut = false;
       const mayBe = left.length > 0 || wasFull;
       wasFull = false;
       return mayBe;
     },
 
-    shut: () => closed,
+    /** How much of what waits there was no room for when the worker asked last. */
+    shut: (): 'nothing' | 'some tiers' | 'all tiers' => closed,
 
-    noteMarker() {
+    /** The worker waited for the marker and got it; nobody else can until it is set again. */
+    noteMarker(): void {
       hasMarker = true;
     },
 
-    stop() {
+    /** Takes no more jobs, and puts back those that were not handed out. */
+    stop(): Promise<void> {
       isStopped = true;
       return giveBack();
     },

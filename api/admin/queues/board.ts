@@ -64,16 +64,8 @@ class BoardAdapter extends ExpressAdapter {
   }
 }
 
-interface Board {
-  app: Express;
-  /** The queues of chat requests by name, with their shards. */
-  shards: Map<string, number>;
-  /** Adds the queues of new shards to the board. */
-  show(queues: readonly BullQueue[]): void;
-}
-
 /** The page for one role: a read-only role sees no buttons. */
-function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: AdminRole): Board {
+function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: AdminRole) {
   const serverAdapter = new BoardAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
@@ -99,8 +91,10 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
   const shards = new Map<string, number>();
   return {
     app,
+    /** The queues of chat requests by name, with their shards. */
     shards,
-    show(queues) {
+    /** Adds the queues of new shards to the board. */
+    show(queues: readonly BullQueue[]): void {
       if (queues.every((queue) => shown.has(queue))) return;
       for (const queue of queues) {
         const redacted =

@@ -2,17 +2,11 @@ import Joi from 'joi';
 
 import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
 import type { ComplianceKind, ComplianceScope } from '../../../shared/contracts/compliance.ts';
-import type { Pseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import type { Space } from '../../../shared/contracts/space.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type {
-  ComplianceJobRepository,
-  ComplianceJobRow,
-} from '../../../shared/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceJobRow } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
 import { spaceFields } from '../../../shared/mongo/collection.ts';
-import type { ExportArchiveRepository } from '../../../shared/mongo/compliance/export-archive-repository.ts';
-import type { ComplianceQueue } from '../../../shared/queue/queues.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { RawKeyCall } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
@@ -31,12 +25,7 @@ import type { Keyspace } from '../../../shared/redis/keyspace.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 
 /** What the endpoints for exports and deletions use. */
-export interface ComplianceParts {
-  jobs: ComplianceJobRepository;
-  archives: Pick<ExportArchiveRepository, 'read'>;
-  queue: Pick<ComplianceQueue, 'add'>;
-  pseudonyms: Pseudonyms;
-}
+export type ComplianceParts = ReturnType<typeof openCompliance>;
 
 export interface ComplianceDeps {
   compliance: ComplianceParts;
@@ -164,7 +153,7 @@ export interface OpenComplianceDeps {
 }
 
 /** The ingress's part of exports and deletions; workers carry them out. */
-export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
+export function openCompliance(deps: OpenComplianceDeps) {
   const { mongo, redis, keyspace, pseudonymKey, closer, log } = deps;
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });

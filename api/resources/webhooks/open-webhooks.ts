@@ -6,7 +6,6 @@ import type { TenantEvent, TenantEventListener } from '../../contract/tenant-eve
 import type { Config } from '../../../shared/config/settings.ts';
 import type { CredentialCipher } from '../../../shared/mongo/credentials.ts';
 import { openPublishing } from '../../../shared/webhooks/publish.ts';
-import type { WebhookParts } from './webhook-settings.ts';
 
 interface PublishTenantEventsDeps {
   events: Pick<EventSink, 'tryPublish'>;
@@ -62,21 +61,16 @@ export interface OpenWebhooksDeps extends OpenPublishingDeps {
   config: Config['webhooks'];
 }
 
-export interface IngressWebhooks {
-  /** For the endpoints. */
-  parts: WebhookParts;
-  /** Publishes the events of a tenant's account. */
-  publish: TenantEventListener;
-  watchAccount: WatchAccount;
-  events: Pick<EventSink, 'publish'>;
-}
+export type IngressWebhooks = Awaited<ReturnType<typeof openWebhooks>>;
 
 /** The ingress's part of webhooks: their resources, and publishing its own events. Workers deliver them. */
-export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebhooks> {
+export async function openWebhooks(deps: OpenWebhooksDeps) {
   const { cipher, config, clock, log } = deps;
   const { webhooks: repository, deliveries, queue, events, watchAccount } = await openPublishing(deps);
   return {
+    /** For the endpoints. */
     parts: { repository, deliveries, queue, events, cipher, allowPrivate: config.allowPrivate },
+    /** Publishes the events of a tenant's account. */
     publish: createPublishTenantEvents({ events, watchAccount, clock, log }),
     watchAccount,
     events,

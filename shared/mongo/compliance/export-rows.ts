@@ -4,19 +4,15 @@ import type { ComplianceSubject } from '../../contracts/compliance.ts';
 import { overseenBy } from '../../contracts/space.ts';
 import type { Space } from '../../contracts/space.ts';
 import { accountModel } from '../accounts/account-repository.ts';
-import type { AccountRow } from '../accounts/account-repository.ts';
 import { checkoutModel } from '../accounts/checkout-repository.ts';
-import type { CheckoutRow } from '../accounts/checkout-repository.ts';
 import { ledgerModel } from '../accounts/ledger-repository.ts';
 import type { LedgerRow } from '../accounts/ledger-repository.ts';
 import { purchaseModel } from '../accounts/purchase-repository.ts';
-import type { PurchaseRow } from '../accounts/purchase-repository.ts';
 import { usageRollUpModel } from '../accounts/usage-repository.ts';
 import type { UsageRollUpRow } from '../accounts/usage-repository.ts';
 import { batchLineModel } from '../batches/batch-lines.ts';
 import { batchModel } from '../batches/batch-repository.ts';
 import type { BatchLineRow } from '../batches/batch-lines.ts';
-import type { BatchRow } from '../batches/batch-repository.ts';
 import { entityModel } from '../entities/entity-repository.ts';
 import type { EntityRow } from '../entities/entity-repository.ts';
 import { answerModel } from '../requests/answer-repository.ts';
@@ -29,43 +25,15 @@ import { inSpace } from '../collection.ts';
 import { actsOn, auditModel } from '../tenants/audit-repository.ts';
 import type { AuditRow } from '../tenants/audit-repository.ts';
 import { keyModel } from '../tenants/key-repository.ts';
-import type { KeyRow } from '../tenants/key-repository.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
-import type { TenantRow } from '../tenants/tenant-repository.ts';
 import { webhookDeliveryModel, webhookEventModel } from '../webhooks/webhook-delivery-repository.ts';
-import type { WebhookDeliveryRow, WebhookEventRow } from '../webhooks/webhook-delivery-repository.ts';
+import type { WebhookEventRow } from '../webhooks/webhook-delivery-repository.ts';
 import { webhookModel } from '../webhooks/webhook-repository.ts';
-import type { WebhookRow } from '../webhooks/webhook-repository.ts';
 import { complianceJobModel } from './compliance-job-repository.ts';
 import type { ComplianceJobRow } from './compliance-job-repository.ts';
 
 /** Rows as they are stored, a few at a time, as they are when they are read. Who writes them out chooses the fields. */
-export interface ExportRows {
-  /** What belongs to the tenant and to no entity: empty for an entity. */
-  tenant: {
-    tenants(): AsyncIterable<TenantRow>;
-    accounts(): AsyncIterable<AccountRow>;
-    keys(): AsyncIterable<KeyRow>;
-    batches(): AsyncIterable<BatchRow>;
-    webhooks(): AsyncIterable<WebhookRow>;
-    webhookDeliveries(): AsyncIterable<WebhookDeliveryRow>;
-    checkouts(): AsyncIterable<CheckoutRow>;
-    purchases(): AsyncIterable<PurchaseRow>;
-  };
-  /** Without tombstones. */
-  entities(): AsyncIterable<EntityRow>;
-  answers(): AsyncIterable<AnswerRow>;
-  /** Those that may be run again. */
-  failedRequests(): AsyncIterable<RequestIntentRow>;
-  batchLines(): AsyncIterable<BatchLineRow>;
-  idempotency(): AsyncIterable<IdempotencyRow>;
-  webhookEvents(): AsyncIterable<WebhookEventRow>;
-  ledger(): AsyncIterable<LedgerRow>;
-  /** Sums by day. */
-  usage(): AsyncIterable<UsageRollUpRow>;
-  audit(): AsyncIterable<AuditRow>;
-  complianceJobs(): AsyncIterable<ComplianceJobRow>;
-}
+export type ExportRows = ReturnType<typeof createExportRows>;
 
 /** An export is of one mode. */
 export type ExportSubject = Space & ComplianceSubject;
@@ -84,7 +52,7 @@ async function* none(): AsyncGenerator<never> {
 }
 
 /** What keys of the subject's mode see. */
-export function createExportRows(connection: Connection, subject: ExportSubject): ExportRows {
+export function createExportRows(connection: Connection, subject: ExportSubject) {
   const { tenantId, mode, entityId } = subject;
   const isLive = mode === 'live';
   const ofTenant = inSpace(subject);
@@ -94,6 +62,7 @@ export function createExportRows(connection: Connection, subject: ExportSubject)
   const tenantItself = { _id: tenantId };
 
   return {
+    /** What belongs to the tenant and to no entity: empty for an entity. */
     tenant: {
       tenants: () => (isLive ? read(tenantModel(connection), tenantItself) : none()),
       accounts: () => (isLive ? read(accountModel(connection), tenantItself) : none()),
@@ -104,15 +73,21 @@ export function createExportRows(connection: Connection, subject: ExportSubject)
       checkouts: () => (isLive ? read(checkoutModel(connection), { tenantId }, byTime) : none()),
       purchases: () => (isLive ? read(purchaseModel(connection), { tenantId }, byTime) : none()),
     },
-    entities: () => read(entityModel(connection), { ...ofEntity, deletedAt: { $exists: false } }),
-    answers: () => read(answerModel(connection), ofEntity),
-    failedRequests: () => read(requestIntentModel(connection), { ...ofEntity, failedAt: { $exists: true } }),
-    batchLines: () => read(batchLineModel(connection), ofEntity),
-    idempotency: () => read(idempotencyModel(connection), ofEntity),
-    webhookEvents: () => read(webhookEventModel(connection), ofEntity),
-    ledger: () => read(ledgerModel(connection), ofEntity, byTime),
-    usage: () => read(usageRollUpModel(connection), { ...ofEntity, width: '1d', scope: 'entity' }),
-    audit: () => read(auditModel(connection), { ...ofTenant, ...acts }, byTime),
-    complianceJobs: () => read(complianceJobModel(connection), ofEntity),
+    /** Without tombstones. */
+    entities: (): AsyncIterable<EntityRow> =>
+      read(entityModel(connection), { ...ofEntity, deletedAt: { $exists: false } }),
+    answers: (): AsyncIterable<AnswerRow> => read(answerModel(connection), ofEntity),
+    /** Those that may be run again. */
+    failedRequests: (): AsyncIterable<RequestIntentRow> =>
+      read(requestIntentModel(connection), { ...ofEntity, failedAt: { $exists: true } }),
+    batchLines: (): AsyncIterable<BatchLineRow> => read(batchLineModel(connection), ofEntity),
+    idempotency: (): AsyncIterable<IdempotencyRow> => read(idempotencyModel(connection), ofEntity),
+    webhookEvents: (): AsyncIterable<WebhookEventRow> => read(webhookEventModel(connection), ofEntity),
+    ledger: (): AsyncIterable<LedgerRow> => read(ledgerModel(connection), ofEntity, byTime),
+    /** Sums by day. */
+    usage: (): AsyncIterable<UsageRollUpRow> =>
+      read(usageRollUpModel(connection), { ...ofEntity, width: '1d', scope: 'entity' }),
+    audit: (): AsyncIterable<AuditRow> => read(auditModel(connection), { ...ofTenant, ...acts }, byTime),
+    complianceJobs: (): AsyncIterable<ComplianceJobRow> => read(complianceJobModel(connection), ofEntity),
   };
 }

@@ -5,7 +5,6 @@ import type { SpecData } from '@seriousme/openapi-schema-validator';
 import { createAdminDocument } from '../../../../api/openapi/admin-api.ts';
 import { createDocument } from '../../../../api/openapi/public-api.ts';
 import { createAnswerChecker } from '../../../fuzz/check-answer.ts';
-import type { AnswerChecker } from '../../../fuzz/check-answer.ts';
 import { endpointsOf, follow, pointerOf } from '../../../fuzz/read-document.ts';
 import type { ServedContent, ServedDocument } from '../../../fuzz/read-document.ts';
 import type { Endpoint } from '../../../../api/contract/endpoint.ts';
@@ -14,13 +13,9 @@ import { isRecord } from '../../../../shared/contracts/parse.ts';
 import { WEBHOOK_EVENT_TYPES } from '../../../../shared/contracts/webhook-events.ts';
 import { ERRORS } from '../../../../shared/errors/codes.ts';
 
-interface Made {
-  text: string;
-  document: ServedDocument;
-  checker: AnswerChecker;
-}
+type Made = ReturnType<typeof make>;
 
-function make(create: () => object): Made {
+function make(create: () => object) {
   // What is served has passed through JSON.
   const text = JSON.stringify(create());
   const document = JSON.parse(text) as ServedDocument;
