@@ -1,7 +1,7 @@
 import Joi from 'joi';
 
-import { CHAT_LIMITS, chatBodySchema } from '../../shared/contracts/chat-request.ts';
-import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import { CHAT_FIELDS, CHAT_LIMITS, chatBodySchema, chatRules } from '../../shared/contracts/chat-request.ts';
+import type { ChatBody, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { checkAgainst, wellFormedJson } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { OpenAiForm } from '../relay/sse.ts';
@@ -103,16 +103,7 @@ export function refuseUnserved(body: unknown, fields: UnservedFields): void {
   }
 }
 
-const BODY_FIELDS: ReadonlySet<string> = new Set([
-  'messages',
-  'model',
-  'max_tokens',
-  'entity_id',
-  'subject',
-  'grade',
-  'metadata',
-  'json_mode',
-]);
+const BODY_FIELDS: ReadonlySet<string> = new Set(Object.keys(chatRules));
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
 
 export interface ParsedChatBody {
@@ -184,20 +175,26 @@ export function parseChatStreamBody(input: unknown): ParsedChatBody {
   return parseOwnBody(input, UNSERVED_ON_CHAT);
 }
 
+/** A checked body as it travels: with the fields of `chatFields` that it has, and the defaults of the others. */
+export function requestOf(body: ChatBody): ChatRequest {
+  const given = CHAT_FIELDS.flatMap(([name, { wire }]) => {
+    const value = body[wire];
+    if (value === undefined) return [];
+    return [[name, name.endsWith('Json') ? wellFormedJson(value as object) : value]];
+  });
+  return {
+    maxTokens: CHAT_LIMITS.maxTokensDefault,
+    jsonMode: false,
+    // The names are those of `ChatRequest`, and the schema has checked the values.
+    ...(Object.fromEntries(given) as Partial<ChatRequest>),
+    messages: body.messages.map(({ role, content }) => ({ role, content })),
+  };
+}
+
 function parseOwnBody(input: unknown, unserved: UnservedFields): ParsedChatBody {
   refuseUnserved(input, unserved);
   checkReadable(chatBodySchema, input, BODY_FIELDS);
   const body = input;
-  const request: ChatRequest = {
-    messages: body.messages.map(({ role, content }) => ({ role, content })),
-    maxTokens: body.max_tokens ?? CHAT_LIMITS.maxTokensDefault,
-    ...(body.max_tokens === undefined ? { fitsTokens: true } : {}),
-    jsonMode: body.json_mode ?? false,
-    ...(body.model === undefined ? {} : { model: body.model }),
-    ...(body.entity_id === undefined ? {} : { entityId: body.entity_id }),
-    ...(body.subject === undefined ? {} : { subject: body.subject }),
-    ...(body.grade === undefined ? {} : { grade: body.grade }),
-    ...(body.metadata === undefined ? {} : { metadataJson: wellFormedJson(body.metadata) }),
-  };
+  const request: ChatRequest = { ...requestOf(body), ...(body.max_tokens === undefined ? { fitsTokens: true } : {}) };
   return { request, ignoredFields: ignoredIn(body, body.messages, BODY_FIELDS) };
 }

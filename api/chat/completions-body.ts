@@ -3,20 +3,16 @@ import Joi from 'joi';
 import {
   CHAT_LIMITS,
   ROLES,
-  contextTextSchema,
-  entityIdSchema,
-  messagesSchema,
-  metadataSchema,
+  chatRules,
   numberBetween,
   textUpTo,
-  tierSchema,
   wholeNumberBetween,
 } from '../../shared/contracts/chat-request.ts';
-import type { ChatMessage, ChatRequest, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
-import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
+import type { ChatBody, ChatMessage, ChatRequest, Sampling } from '../../shared/contracts/chat-request.ts';
+import { isRecord } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { OpenAiForm } from '../relay/sse.ts';
-import { UNSERVED, acceptedOf, checkReadable, ignoredIn, refuseUnserved } from './chat-body.ts';
+import { UNSERVED, acceptedOf, checkReadable, ignoredIn, refuseUnserved, requestOf } from './chat-body.ts';
 import type { ParsedChatBody } from './chat-body.ts';
 
 /** OpenAI's messages, which `POST /chat/completions` accepts in addition to the plain ones of the chat routes. */
@@ -109,28 +105,11 @@ function messagesWithText(messages: readonly ChatMessage[]): ChatMessage[] {
 }
 
 /** What `POST /chat/completions` accepts of OpenAI's API, plus this service's own fields. */
-interface CompletionsBody {
-  messages: ChatMessage[];
-  model?: Tier;
-  max_tokens?: number;
+interface CompletionsBody extends ChatBody, SamplingBody {
   max_completion_tokens?: number;
   stream?: boolean;
-  temperature?: number;
-  top_p?: number;
-  stop?: string | (string | null)[];
-  seed?: number;
-  user?: string;
-  frequency_penalty?: number;
-  presence_penalty?: number;
-  reasoning_effort?: string;
-  verbosity?: string;
   stream_options?: { include_usage?: boolean | null };
   response_format?: { type?: 'text' | 'json_object' | null };
-  json_mode?: boolean;
-  metadata?: object;
-  entity_id?: string;
-  subject?: string;
-  grade?: string;
 }
 
 const FORMAT_RULE =
@@ -143,9 +122,49 @@ const shortText = textUpTo(SHORT_TEXT_MAX);
 const tokens = wholeNumberBetween(1, Number.MAX_SAFE_INTEGER);
 const passedOn = 'Passed on to providers that speak OpenAI’s protocol.';
 
+/** The texts that end the answer; undefined: none does. */
+function stopOf(stop: string | (string | null)[]): Sampling['stop'] {
+  if (!Array.isArray(stop)) return stop === '' ? undefined : stop;
+  const texts = stop.filter((text): text is string => text !== null && text !== '');
+  return texts.length === 0 ? undefined : texts;
+}
+
+/** A penalty of 0 is none. */
+const penaltyOf = (penalty: number) => (penalty === 0 ? undefined : penalty);
+const asSent = <Value>(value: Value) => value;
+
+const stopSchema = Joi.alternatives(shortText.allow(''), Joi.array().items(shortText.allow('', null)).max(4));
+
+/** The fields of `Sampling`; one that is missing does not compile. `read`: undefined is as good as left out. */
+const samplingFields = {
+  temperature: { wire: 'temperature', rule: numberBetween(0, 2), read: asSent<number> },
+  topP: { wire: 'top_p', rule: numberBetween(0, 1), read: asSent<number> },
+  stop: { wire: 'stop', rule: stopSchema.description('Empty texts and an empty list stop nothing.'), read: stopOf },
+  seed: { wire: 'seed', rule: Joi.number().integer(), read: asSent<number> },
+  user: { wire: 'user', rule: shortText, read: asSent<string> },
+  frequencyPenalty: {
+    wire: 'frequency_penalty',
+    rule: numberBetween(-2, 2).description(passedOn),
+    read: penaltyOf,
+  },
+  presencePenalty: { wire: 'presence_penalty', rule: numberBetween(-2, 2).description(passedOn), read: penaltyOf },
+  reasoningEffort: { wire: 'reasoning_effort', rule: shortText.description(passedOn), read: asSent<string> },
+  verbosity: { wire: 'verbosity', rule: shortText.description(passedOn), read: asSent<string> },
+} as const satisfies { [Name in keyof Sampling]-?: SamplingField<Sampling[Name]> };
+
+interface SamplingField<Value> {
+  wire: string;
+  rule: Joi.Schema;
+  read: (value: never) => Value | undefined;
+}
+type SamplingBody = {
+  [Name in keyof Sampling as (typeof samplingFields)[Name & keyof typeof samplingFields]['wire']]?: unknown;
+};
+const SAMPLING_FIELDS = Object.entries(samplingFields);
+
 const fields = {
-  messages: messagesSchema,
-  model: tierSchema,
+  ...chatRules,
+  ...Object.fromEntries(SAMPLING_FIELDS.map(([, { wire, rule }]) => [wire, rule])),
   max_tokens: tokens
     .description(
       `The most tokens that the answer may have: ${String(CHAT_LIMITS.maxTokensMax)}, or what the window of the model leaves, where it is more than that.`,
@@ -158,27 +177,12 @@ const fields = {
     .description(
       'With `include_usage: true` a chunk of its own without choices has `usage`, with `false` none has; otherwise the last one.',
     ),
-  temperature: numberBetween(0, 2),
-  top_p: numberBetween(0, 1),
-  stop: Joi.alternatives(shortText.allow(''), Joi.array().items(shortText.allow('', null)).max(4)).description(
-    'Empty texts and an empty list stop nothing.',
-  ),
-  seed: Joi.number().integer(),
-  user: shortText,
-  frequency_penalty: numberBetween(-2, 2).description(passedOn),
-  presence_penalty: numberBetween(-2, 2).description(passedOn),
-  reasoning_effort: shortText.description(passedOn),
-  verbosity: shortText.description(passedOn),
   response_format: Joi.object({
     type: Joi.string().valid('text', 'json_object').allow(null).messages({ 'any.only': FORMAT_RULE }),
   }).unknown(true),
   json_mode: Joi.boolean().description('The same as `response_format` of the type `json_object`.'),
   n: Joi.valid(1),
   modalities: Joi.array().items(Joi.string().valid('text')).max(1),
-  metadata: metadataSchema,
-  entity_id: entityIdSchema,
-  subject: contextTextSchema,
-  grade: contextTextSchema,
 };
 const bodySchema = Joi.object<CompletionsBody>(fields).unknown(true).required();
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
@@ -203,46 +207,25 @@ function withoutNulls(body: unknown): unknown {
   );
 }
 
-/** The texts that end the answer; undefined: none does. */
-function stopOf(stop: CompletionsBody['stop']): Sampling['stop'] {
-  if (!Array.isArray(stop)) return stop === '' ? undefined : stop;
-  const texts = stop.filter((text): text is string => text !== null && text !== '');
-  return texts.length === 0 ? undefined : texts;
-}
-
-/** A penalty of 0 is none. */
-const penaltyOf = (penalty: number | undefined) => (penalty === 0 ? undefined : penalty);
-
 function samplingOf(body: CompletionsBody): Sampling {
-  const sampling: { [Name in keyof Sampling]: Sampling[Name] | undefined } = {
-    temperature: body.temperature,
-    topP: body.top_p,
-    stop: stopOf(body.stop),
-    seed: body.seed,
-    user: body.user,
-    frequencyPenalty: penaltyOf(body.frequency_penalty),
-    presencePenalty: penaltyOf(body.presence_penalty),
-    reasoningEffort: body.reasoning_effort,
-    verbosity: body.verbosity,
-  };
-  // Only what is set travels to the worker and makes one body differ from another.
-  return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined));
+  const set = SAMPLING_FIELDS.flatMap(([name, { wire, read }]) => {
+    // The field's rule has checked the value.
+    const value = body[wire] === undefined ? undefined : read(body[wire] as never);
+    // Only what is set travels to the worker and makes one body differ from another.
+    return value === undefined ? [] : [[name, value]];
+  });
+  return Object.fromEntries(set) as Sampling;
 }
 
 function toRequest(body: CompletionsBody): ChatRequest {
-  const { model, metadata, entity_id: entityId, subject, grade } = body;
   const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? CHAT_LIMITS.maxTokensDefault;
   return {
+    ...requestOf(body),
     messages: messagesWithText(body.messages),
     maxTokens: Math.min(maxTokens, CHAT_LIMITS.maxTokensMax),
     fitsTokens: true,
     jsonMode: body.json_mode === true || body.response_format?.type === 'json_object',
     sampling: samplingOf(body),
-    ...(model === undefined ? {} : { model }),
-    ...(metadata === undefined ? {} : { metadataJson: wellFormedJson(metadata) }),
-    ...(entityId === undefined ? {} : { entityId }),
-    ...(subject === undefined ? {} : { subject }),
-    ...(grade === undefined ? {} : { grade }),
   };
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 
 import type { Request } from 'express';
 
+import { CHAT_FIELDS } from '../../shared/contracts/chat-request.ts';
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import type { AnswerStorage, ChatRoute } from '../../shared/contracts/jobs.ts';
 import type { Space } from '../../shared/contracts/space.ts';
@@ -65,12 +66,12 @@ export function attemptOf(
 }
 
 /**
- * A chat request as its fingerprint is made of it, by whichever route it came: each writes its fields in an order of its own.
+ * A chat request as its fingerprint is made of it, by whichever route it came: its fields in the order of the list.
  * Whether `maxTokens` may be fitted does not make it another one.
  */
 export function comparable(request: ChatRequest): object {
-  const { messages, maxTokens, jsonMode, sampling = {}, model, entityId, subject, grade, metadataJson } = request;
-  return { messages, maxTokens, jsonMode, sampling, model, entityId, subject, grade, metadataJson };
+  const fields = CHAT_FIELDS.map(([name]) => [name, request[name]] as const);
+  return { ...Object.fromEntries(fields), sampling: request.sampling ?? {} };
 }
 
 /** Whether a fingerprint is of this request. */

@@ -137,7 +137,7 @@ const message = Joi.object({
 /** The default of an omitted setting. It is only documented: validation converts nothing (parse.ts). */
 const unless = (value: unknown) => ({ default: value });
 
-export const messagesSchema = Joi.array()
+const messagesSchema = Joi.array()
   .max(CHAT_LIMITS.messagesMax)
   .min(1)
   .items(message)
@@ -149,7 +149,7 @@ export const tierSchema = Joi.string()
 const maxTokensSchema = wholeNumberBetween(1, CHAT_LIMITS.maxTokensMax)
   .description('The most tokens that the answer may have.')
   .meta(unless(CHAT_LIMITS.maxTokensDefault));
-export const contextTextSchema = textUpTo(CHAT_LIMITS.contextTextMax).allow('');
+const contextTextSchema = textUpTo(CHAT_LIMITS.contextTextMax).allow('');
 /** `subject` and `grade` of an entity or a tenant. */
 export const storedContextSchema = storedText(CHAT_LIMITS.contextTextMax).allow('', null);
 export const entityIdSchema = storedText(CHAT_LIMITS.entityIdMax).description(
@@ -163,30 +163,47 @@ export const metadataSchema = Joi.object()
   })
   .description("The caller's own data, returned as it was sent.");
 
-/** The body of `POST /chat` and `POST /chat/stream` on the wire. */
-export interface ChatBody {
-  messages: ChatMessage[];
-  model?: Tier;
-  max_tokens?: number;
-  entity_id?: string;
-  subject?: string;
-  grade?: string;
-  metadata?: object;
-  json_mode?: boolean;
-}
+/**
+ * Every field that all chat routes read, by its name in `ChatRequest`: bodies, schemas, `X-Ignored-Fields`, the fingerprint
+ * of an Idempotency-Key and the export follow from it. A name that ends in `Json` holds the wire's object as JSON text.
+ * A field of `ChatRequest` that is missing here does not compile.
+ */
+const chatFields = {
+  messages: { wire: 'messages', rule: messagesSchema },
+  model: { wire: 'model', rule: tierSchema },
+  maxTokens: { wire: 'max_tokens', rule: maxTokensSchema },
+  entityId: { wire: 'entity_id', rule: entityIdSchema },
+  subject: {
+    wire: 'subject',
+    rule: contextTextSchema.description("The subject of the conversation; else the entity's, else the tenant's."),
+  },
+  grade: {
+    wire: 'grade',
+    rule: contextTextSchema.description("The grade level; else the entity's, else the tenant's."),
+  },
+  metadataJson: { wire: 'metadata', rule: metadataSchema },
+  jsonMode: {
+    wire: 'json_mode',
+    rule: Joi.boolean().description('The answer is a JSON object.').meta(unless(false)),
+  },
+} as const satisfies Record<ChatFieldName, { wire: string; rule: Joi.Schema }>;
 
-export const chatBodySchema = Joi.object<ChatBody, true>({
-  messages: messagesSchema,
-  model: tierSchema,
-  max_tokens: maxTokensSchema,
-  entity_id: entityIdSchema,
-  subject: contextTextSchema.description("The subject of the conversation; else the entity's, else the tenant's."),
-  grade: contextTextSchema.description("The grade level; else the entity's, else the tenant's."),
-  metadata: metadataSchema,
-  json_mode: Joi.boolean().description('The answer is a JSON object.').meta(unless(false)),
-})
-  .unknown(true)
-  .required();
+/** `sampling` is of one route, and `fitsTokens` of none. */
+type ChatFieldName = Exclude<keyof ChatRequest, 'sampling' | 'fitsTokens'>;
+/** Object.entries loses the names, which are those of `chatFields`. */
+export const CHAT_FIELDS = Object.entries(chatFields) as [ChatFieldName, { wire: keyof ChatBody; rule: Joi.Schema }][];
+
+/** The body of `POST /chat` and `POST /chat/stream` on the wire. */
+export type ChatBody = Pick<ChatRequest, 'messages'> & {
+  [Name in Exclude<ChatFieldName, 'messages'> as (typeof chatFields)[Name]['wire']]?: Name extends `${string}Json`
+    ? object
+    : NonNullable<ChatRequest[Name]>;
+};
+
+export const chatRules = Object.fromEntries(CHAT_FIELDS.map(([, { wire, rule }]) => [wire, rule])) as {
+  [Name in keyof ChatBody]-?: Joi.Schema;
+};
+export const chatBodySchema = Joi.object<ChatBody>(chatRules).unknown(true).required();
 
 /** Beyond these bounds, JavaScript's numbers skip integers. */
 const SAFE_RULE = `{{#label}} must be between -${String(Number.MAX_SAFE_INTEGER)} and ${String(Number.MAX_SAFE_INTEGER)}`;

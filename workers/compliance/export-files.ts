@@ -1,4 +1,5 @@
-import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import { CHAT_FIELDS } from '../../shared/contracts/chat-request.ts';
+import type { ChatRequest, Sampling } from '../../shared/contracts/chat-request.ts';
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
 import { parseEnvelope } from '../../shared/contracts/request-envelope.ts';
@@ -39,8 +40,12 @@ function endOfPrevious(name: string, previous: readonly { expiresAt: number }[] 
 
 function requestOf({ sampling = {}, ...request }: ChatRequest): object {
   return {
-    ...only(request, ['messages', 'maxTokens', 'subject', 'grade', 'metadataJson', 'jsonMode']),
-    ...only(sampling, ['temperature', 'topP', 'stop', 'seed', 'user']),
+    ...only(
+      request,
+      CHAT_FIELDS.map(([name]) => name),
+    ),
+    // It has the fields of `Sampling` that the caller set, and no other.
+    ...only(sampling, Object.keys(sampling) as (keyof Sampling)[]),
   };
 }
 
