@@ -60,7 +60,7 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
   /**
    * Repeats a write that was refused because another delivery owns the request, for a moment after a reconnect. Then ioredis
    * repeats calls that were under way. If Redis has lost the claims of running requests, a repeated call that takes jobs
-   * claims them for another worker, which gives them back at once (job-store.ts). Without patience a delivery that writes in
+   * claims them for another worker, which gives them back at once (job-source.ts). Without patience a delivery that writes in
    * between would be refused, and its stream would end although its worker lives.
    */
   async function retryAfterReconnect<Outcome>(

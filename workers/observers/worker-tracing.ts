@@ -65,12 +65,10 @@ function traceAdapter(adapter: ProviderAdapter, tracing: Tracing): ProviderAdapt
 }
 
 export function traceAdapters(
-  { openai, simulated, anthropic }: Record<ProviderKind, ProviderAdapter>,
+  adapters: Record<ProviderKind, ProviderAdapter>,
   tracing: Tracing,
 ): Record<ProviderKind, ProviderAdapter> {
-  return {
-    openai: traceAdapter(openai, tracing),
-    simulated: traceAdapter(simulated, tracing),
-    anthropic: traceAdapter(anthropic, tracing),
-  };
+  const traced = Object.entries(adapters).map(([kind, adapter]) => [kind, traceAdapter(adapter, tracing)] as const);
+  // Object.fromEntries loses the names.
+  return Object.fromEntries(traced) as Record<ProviderKind, ProviderAdapter>;
 }

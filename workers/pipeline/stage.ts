@@ -77,7 +77,7 @@ export interface Lease {
   grant(completionTokens: number): Promise<void>;
   /**
    * The part of a usage that is charged: what is held, and what else credits, budget or allowance cover. Text was counted
-   * in bytes while it ran (release-gate.ts), so the count at the end may be above that.
+   * in bytes while it ran (spending.ts), so the count at the end may be above that.
    */
   payable(usage: Usage): Promise<Usage>;
   /** Stops the request because no more tokens are granted. */
@@ -112,7 +112,7 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** One call of a provider, for what it cost the operator (prompt/answer-usage.ts). */
+/** One call of a provider, for what it cost the operator (spending.ts). */
 export interface Ask {
   messages: readonly ChatMessage[];
   /** Estimated. */

@@ -307,9 +307,8 @@ export interface ChatBackendDeps {
 const LOOK_MS = { 'some tiers': 100, 'all tiers': 1_000 } as const;
 
 /**
- * BullMQ's Worker asks for one job at a time and gets those of one call in turn (taken-jobs.ts). It stays in charge of stalled
- * jobs, locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and whatever this does not know, go BullMQ's
- * way.
+ * BullMQ's Worker asks for one job at a time and gets those of one call in turn. It stays in charge of stalled jobs,
+ * locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and whatever this does not know, go BullMQ's way.
  */
 export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatBackendDeps): ChatBackend {
   /** By the token of BullMQ's question, under which the worker knows the job. */

@@ -183,7 +183,7 @@ export interface LoadBookDeps {
 }
 
 /**
- * Brings a tenant's book to a Redis that has lost it, before a request that runs is granted more (request-store.ts). Never
+ * Brings a tenant's book to a Redis that has lost it, before a request that runs is granted more (delivery-store.ts). Never
  * rejects: while MongoDB is away the request goes on, and the tenant's next admission or settlement brings the book.
  */
 export function createLoadBook({ accounts, accountStore, log }: LoadBookDeps) {

@@ -24,7 +24,7 @@ export const erasureModel = collection<ErasureRow>('Erasure', 'erasures', erasur
 /** Marks of deletions: what was accepted before one may store nothing under the entity's id after it. */
 export type ErasureRepository = ReturnType<typeof createErasureRepository>;
 
-/** A settlement may be said again for as long as its worker lives (finish-journal.ts). */
+/** A settlement may be said again for as long as its worker lives (recover-lost.ts). */
 const KEPT_MS = 30 * 24 * 3_600_000;
 
 function erasureId({ tenantId, mode }: SearchedSpace, pseudonym: string | undefined): string {

@@ -154,7 +154,7 @@ function createCountOpenWork(client: RedisClient, keyspace: Keyspace): CountOpen
 
 /**
  * All that Redis has of one tenant, for a move to another shard. Writing needs a mark on the shard that is written
- * (move-marks.ts), so that a process which has been overtaken changes nothing.
+ * (`MoveMarks` below), so that a process which has been overtaken changes nothing.
  */
 export type TenantState = ReturnType<typeof createTenantState>;
 
