@@ -31,7 +31,7 @@ const LIMITS = {
   'uses of Pick': { limit: 462, goal: 150 },
   'comments that begin with What, Who, Nothing, Nobody, As': { limit: 291, goal: 40 },
   decisions: { limit: 25, goal: 25 },
-  'words of Markdown': { limit: 66_100, goal: 45_000 },
+  'words of Markdown': { limit: 57_000, goal: 45_000 },
   'words of the README': { limit: 900, goal: 900 },
   'lines of scripts': { limit: 9_500, goal: 8_000 },
   'lines of tests': { limit: 74_300, goal: 60_000 },
