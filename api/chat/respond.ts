@@ -39,20 +39,20 @@ const earlierOf = (req: Request) => ({ idempotencyKey: idempotencyKeyOf(req), tr
 
 const NO_RELAY = { close: () => undefined, abandon: () => undefined };
 
+/** 202 at once; the answer is looked up or streamed later. */
+async function answerLater(accept: Accept, req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
+  const route = { endpoint: 'chat', stream: false, async: true, idempotencyKey: idempotencyKeyOf(req) } as const;
+  const { head, replayed } = await accept(res, route, body, () => NO_RELAY);
+  if (replayed) res.setHeader('Idempotent-Replayed', 'true');
+  res.setHeader('Location', `${req.baseUrl}/chat/${head.requestId}`);
+  res.setHeader('Preference-Applied', 'respond-async');
+  res.status(202).json({ id: head.requestId, object: 'chat.request', created_at: head.created, status: 'queued' });
+  return SENT;
+}
+
 /** Answers a valid chat body. The chat routes differ only in the bodies they accept. */
 export function createRespond(deps: RespondDeps) {
   const { accept, hub, records, clock, requestTimeoutMs: timeoutMs, stopping, relayTimes } = deps;
-
-  /** 202 at once; the answer is looked up or streamed later. */
-  async function later(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
-    const route = { endpoint: 'chat', stream: false, async: true, idempotencyKey: idempotencyKeyOf(req) } as const;
-    const { head, replayed } = await accept(res, route, body, () => NO_RELAY);
-    if (replayed) res.setHeader('Idempotent-Replayed', 'true');
-    res.setHeader('Location', `${req.baseUrl}/chat/${head.requestId}`);
-    res.setHeader('Preference-Applied', 'respond-async');
-    res.status(202).json({ id: head.requestId, object: 'chat.request', created_at: head.created, status: 'queued' });
-    return SENT;
-  }
 
   /** Whether nothing is left to read after this position of a joined stream. If so, or on error, closes the relay. */
   async function isReadWhole(res: Response, requestId: string, position: number, relay: Forwarder): Promise<boolean> {
@@ -75,7 +75,7 @@ export function createRespond(deps: RespondDeps) {
     /** The complete answer as JSON. */
     async complete(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
       // If nothing is kept, nobody could read the answer later. RFC 7240 lets a server ignore a preference.
-      if (wantsAsync(req) && !keepsNothing(principalOf(res))) return later(req, res, body);
+      if (wantsAsync(req) && !keepsNothing(principalOf(res))) return answerLater(accept, req, res, body);
       const route = { endpoint: 'chat', stream: false, ...earlierOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping, form: body.form }),

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Registry } from 'prom-client';
 
 import { PAYMENT_MISMATCHES } from '../domain/payment-mismatch.ts';
 import {
@@ -21,11 +22,7 @@ export interface IngressGauges extends QueueGauges, CheckGauges {
   redisMemoryRatio: () => number;
 }
 
-export function createIngressMetrics({ openReaders, redisMemoryRatio, checks, ...queueGauges }: IngressGauges) {
-  const registry = createRegistry('ingress');
-  const registers = [registry];
-  gaugeQueues(registers, queueGauges);
-  gaugeChecks(registers, { checks });
+function gaugeIngress(registers: Registry[], { openReaders, redisMemoryRatio }: IngressGauges): void {
   new Gauge({
     name: 'parley_open_relays',
     help: 'Requests whose answer this ingress is relaying.',
@@ -42,6 +39,14 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, checks, ..
       this.set(redisMemoryRatio());
     },
   });
+}
+
+export function createIngressMetrics(gauges: IngressGauges) {
+  const registry = createRegistry('ingress');
+  const registers = [registry];
+  gaugeQueues(registers, gauges);
+  gaugeChecks(registers, gauges);
+  gaugeIngress(registers, gauges);
   return {
     page: metricsPage(registry),
     requests: new Counter({

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Registry } from 'prom-client';
 
 import {
   gaugeChecks,
@@ -17,37 +18,10 @@ export interface WorkerGauges extends CheckGauges {
   unreadableProviders: () => number;
 }
 
-export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauges) {
-  const registry = createRegistry('worker');
-  const registers = [registry];
-  gaugeChecks(registers, { checks });
-  new Gauge({
-    name: 'parley_unreadable_providers',
-    help: 'Providers that are left out because their stored API key cannot be decrypted.',
-    registers,
-    collect() {
-      this.set(unreadableProviders());
-    },
-  });
-  const seconds = (name: string, help: string, labelNames: string[]) =>
-    new Histogram({ name, help, labelNames, buckets: SECONDS_BUCKETS, registers });
-  const count = (name: string, help: string, labelNames: string[]) =>
-    new Counter({ name, help, labelNames, registers });
+type Count = (name: string, help: string, labelNames: string[]) => Counter;
+
+function providerSeries(registers: Registry[], count: Count) {
   return {
-    page: metricsPage(registry),
-    requests: count('parley_requests_total', 'Ended requests by tier and finish reason or error code.', [
-      'tier',
-      'outcome',
-    ]),
-    duration: seconds('parley_request_duration_seconds', 'From acceptance to the terminal event.', ['tier']),
-    queueWait: seconds('parley_queue_wait_seconds', 'From acceptance to the claim by a worker.', ['tier']),
-    firstToken: seconds('parley_time_to_first_token_seconds', 'From acceptance to the first text.', ['tier']),
-    tokens: count('parley_tokens_total', 'Metered tokens by tier and kind (prompt, completion).', ['tier', 'kind']),
-    unbilled: count(
-      'parley_unbilled_tokens_total',
-      'Tokens that providers were asked for and nobody pays for, by reason (cancelled, failed, flagged, not_json, over_grant).',
-      ['reason'],
-    ),
     attempts: count('parley_provider_attempts_total', 'Provider calls by target (provider and model) and outcome.', [
       'provider',
       'model',
@@ -76,20 +50,11 @@ export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauge
       labelNames: ['provider', 'model'],
       registers,
     }),
-    flagged: count('parley_moderation_flagged_total', 'Flagged texts by category and side (input, output).', [
-      'category',
-      'side',
-    ]),
-    moderations: count('parley_moderation_checks_total', 'Checks by backend and outcome (passed, flagged, failed).', [
-      'backend',
-      'outcome',
-    ]),
-    moderationDuration: seconds('parley_moderation_check_duration_seconds', 'One check, with all its calls.', [
-      'backend',
-    ]),
-    webhookAttempts: count('parley_webhook_attempts_total', 'Attempts at deliveries by outcome (succeeded, failed).', [
-      'outcome',
-    ]),
+  };
+}
+
+function settlementSeries(registers: Registry[], count: Count) {
+  return {
     settled: count('parley_settled_total', 'Settlement records booked.', []),
     ledgerDrift: new Gauge({
       name: 'parley_ledger_drift',
@@ -130,5 +95,54 @@ export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauge
       ['unavailable', 'refused'],
     ),
     reconcileFailures: count('parley_reconciliation_failures_total', 'Tenants that could not be reconciled.', []),
+  };
+}
+
+export function createWorkerMetrics({ unreadableProviders, checks }: WorkerGauges) {
+  const registry = createRegistry('worker');
+  const registers = [registry];
+  gaugeChecks(registers, { checks });
+  new Gauge({
+    name: 'parley_unreadable_providers',
+    help: 'Providers that are left out because their stored API key cannot be decrypted.',
+    registers,
+    collect() {
+      this.set(unreadableProviders());
+    },
+  });
+  const seconds = (name: string, help: string, labelNames: string[]) =>
+    new Histogram({ name, help, labelNames, buckets: SECONDS_BUCKETS, registers });
+  const count: Count = (name, help, labelNames) => new Counter({ name, help, labelNames, registers });
+  return {
+    page: metricsPage(registry),
+    ...providerSeries(registers, count),
+    ...settlementSeries(registers, count),
+    requests: count('parley_requests_total', 'Ended requests by tier and finish reason or error code.', [
+      'tier',
+      'outcome',
+    ]),
+    duration: seconds('parley_request_duration_seconds', 'From acceptance to the terminal event.', ['tier']),
+    queueWait: seconds('parley_queue_wait_seconds', 'From acceptance to the claim by a worker.', ['tier']),
+    firstToken: seconds('parley_time_to_first_token_seconds', 'From acceptance to the first text.', ['tier']),
+    tokens: count('parley_tokens_total', 'Metered tokens by tier and kind (prompt, completion).', ['tier', 'kind']),
+    unbilled: count(
+      'parley_unbilled_tokens_total',
+      'Tokens that providers were asked for and nobody pays for, by reason (cancelled, failed, flagged, not_json, over_grant).',
+      ['reason'],
+    ),
+    flagged: count('parley_moderation_flagged_total', 'Flagged texts by category and side (input, output).', [
+      'category',
+      'side',
+    ]),
+    moderations: count('parley_moderation_checks_total', 'Checks by backend and outcome (passed, flagged, failed).', [
+      'backend',
+      'outcome',
+    ]),
+    moderationDuration: seconds('parley_moderation_check_duration_seconds', 'One check, with all its calls.', [
+      'backend',
+    ]),
+    webhookAttempts: count('parley_webhook_attempts_total', 'Attempts at deliveries by outcome (succeeded, failed).', [
+      'outcome',
+    ]),
   };
 }

@@ -106,6 +106,17 @@ const BOOKLESS = 2;
 /** By how much a clock is put back now and then. */
 const CLOCK_MS = 5_000;
 
+/** For how long the record's lease still holds; 0 where the request does not run. */
+async function readLeaseLeftMs(client: RedisClient, record: string, leaseMs: number): Promise<number> {
+  const [[state, leased], now] = await Promise.all([
+    client.hmget(record, 'state', 'leased'),
+    serverTimeMs(client, record),
+  ]);
+  const leftMs = state === 'running' ? Number(leased ?? 0) - now : 0;
+  // No lease is longer: the server's clock has been put back, and a worker that lives would have renewed it since.
+  return leftMs > leaseMs + CLOCK_MS ? 0 : Math.max(0, leftMs);
+}
+
 export function createRequestStore(
   client: RedisClient,
   keyspace: Keyspace,
@@ -150,15 +161,7 @@ export function createRequestStore(
 
     append: (ref, lastSeq, deltas, more = {}) => writes.append(ref, lastSeq, deltas, more),
 
-    async leaseLeftMs(shard, requestId) {
-      const [[state, leased], now] = await Promise.all([
-        client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
-        serverTimeMs(client, keyspace.shard(shard).record(requestId)),
-      ]);
-      const leftMs = state === 'running' ? Number(leased ?? 0) - now : 0;
-      // No lease is longer: the server's clock has been put back, and a worker that lives would have renewed it since.
-      return leftMs > leaseMs + CLOCK_MS ? 0 : Math.max(0, leftMs);
-    },
+    leaseLeftMs: (shard, requestId) => readLeaseLeftMs(client, keyspace.shard(shard).record(requestId), leaseMs),
 
     async renew(ref, { weight, must, ahead, overrun }) {
       const keys = keyspace.shard(ref.shard);

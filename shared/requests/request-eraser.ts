@@ -32,22 +32,21 @@ const LEFT_MS = 900_000;
 /** Twice as many as there are in a day, because the server's clock may have been set back. */
 const LEFT_PARTS = (2 * 86_400_000) / LEFT_MS;
 
+async function lookAt(client: RedisClient, record: string, requestId: string): Promise<ErasableRequest> {
+  const values = await client.hmget(record, 'state', 'tenant', 'key', 'billed', 'seq', 'acceptedAt');
+  const [state, tenantId, keyId, billed, seq, acceptedAt] = values;
+  return {
+    requestId,
+    state: state ?? 'missing',
+    tenantId: tenantId ?? '',
+    keyId: keyId ?? '',
+    mode: billed === BILLED.test ? 'test' : 'live',
+    seq: Number(seq ?? seqAt(Number(acceptedAt ?? 0))),
+  };
+}
+
 export function createRequestEraser(client: RedisClient, keyspace: Keyspace) {
   const erase = defineScript(client, 'erase', ['window', 'account', 'forget', 'mode']);
-
-  async function lookAt(shard: number, requestId: string): Promise<ErasableRequest> {
-    const record = keyspace.shard(shard).record(requestId);
-    const values = await client.hmget(record, 'state', 'tenant', 'key', 'billed', 'seq', 'acceptedAt');
-    const [state, tenantId, keyId, billed, seq, acceptedAt] = values;
-    return {
-      requestId,
-      state: state ?? 'missing',
-      tenantId: tenantId ?? '',
-      keyId: keyId ?? '',
-      mode: billed === BILLED.test ? 'test' : 'live',
-      seq: Number(seq ?? seqAt(Number(acceptedAt ?? 0))),
-    };
-  }
 
   return {
     /** Ids of the requests of an entity that Redis knows. `pseudonym`: the entity's. */
@@ -76,7 +75,7 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace) {
 
     /** In the order of the ids. One that Redis does not know has the state `missing`. */
     look: (shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]> =>
-      Promise.all(requestIds.map((requestId) => lookAt(shard, requestId))),
+      Promise.all(requestIds.map((requestId) => lookAt(client, keyspace.shard(shard).record(requestId), requestId))),
 
     /**
      * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.

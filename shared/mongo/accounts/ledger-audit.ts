@@ -1,5 +1,5 @@
 import { Schema } from 'mongoose';
-import type { ClientSession, Connection } from 'mongoose';
+import type { ClientSession, Connection, Model } from 'mongoose';
 
 import { addUsageCounts } from '../../domain/compare-book.ts';
 import type { LedgerGroup, RollUpGroup } from '../../domain/compare-book.ts';
@@ -9,6 +9,7 @@ import { collection, count, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { ledgerModel } from './ledger-repository.ts';
 import { usageRollUpModel } from './usage-repository.ts';
+import type { UsageRollUpRow } from './usage-repository.ts';
 
 /**
  * A tenant's ledger added up to a time. Entries get times that rise with every booking (see `moveAccount`) and never
@@ -107,35 +108,37 @@ const startOfDay = (field: string) => ({ $subtract: [field, { $mod: [field, DAY_
 /** A day with more requests has its roll-ups read an hour at a time: no call may take as long as its time limit. */
 const REQUESTS_AT_ONCE = 100_000;
 
+/** The roll-ups that begin in this time, added up by width and scope. */
+async function rollUpsBetween(
+  usageRollUps: Model<UsageRollUpRow>,
+  tenantId: string,
+  startMs: { $gte: number; $lt: number },
+  session: ClientSession,
+): Promise<RollUpGroup[]> {
+  const groups = await usageRollUps
+    .aggregate<UsageCounts & { _id: Pick<RollUpGroup, 'width' | 'scope'> }>([
+      { $match: { tenantId, width: { $in: [...WIDTHS] }, scope: { $in: [...SCOPES] }, startMs } },
+      {
+        $group: {
+          _id: { width: '$width', scope: '$scope' },
+          requests: { $sum: '$requests' },
+          promptTokens: { $sum: '$promptTokens' },
+          completionTokens: { $sum: '$completionTokens' },
+          costMicro: { $sum: '$costMicro' },
+          estimatedRequests: { $sum: '$estimatedRequests' },
+        },
+      },
+    ])
+    .session(session);
+  return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
+}
+
 /** Reads a tenant's ledger and roll-ups as sums that MongoDB makes. */
 export type LedgerSums = ReturnType<typeof createLedgerSums>;
 
 export function createLedgerSums(connection: Connection) {
   const ledger = ledgerModel(connection);
   const usageRollUps = usageRollUpModel(connection);
-
-  async function rollUpsBetween(
-    tenantId: string,
-    startMs: { $gte: number; $lt: number },
-    session: ClientSession,
-  ): Promise<RollUpGroup[]> {
-    const groups = await usageRollUps
-      .aggregate<UsageCounts & { _id: Pick<RollUpGroup, 'width' | 'scope'> }>([
-        { $match: { tenantId, width: { $in: [...WIDTHS] }, scope: { $in: [...SCOPES] }, startMs } },
-        {
-          $group: {
-            _id: { width: '$width', scope: '$scope' },
-            requests: { $sum: '$requests' },
-            promptTokens: { $sum: '$promptTokens' },
-            completionTokens: { $sum: '$completionTokens' },
-            costMicro: { $sum: '$costMicro' },
-            estimatedRequests: { $sum: '$estimatedRequests' },
-          },
-        },
-      ])
-      .session(session);
-    return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
-  }
 
   return {
     /** Entries booked after `afterMs` and up to `throughMs`, by kind and day of acceptance. */
@@ -187,7 +190,12 @@ export function createLedgerSums(connection: Connection) {
       const stepMs = requests > REQUESTS_AT_ONCE ? BUCKET_MS['1h'] : DAY_MS;
       const sums = new Map<string, RollUpGroup>();
       for (let fromMs = dayMs; fromMs < dayMs + DAY_MS; fromMs += stepMs) {
-        for (const group of await rollUpsBetween(tenantId, { $gte: fromMs, $lt: fromMs + stepMs }, session)) {
+        for (const group of await rollUpsBetween(
+          usageRollUps,
+          tenantId,
+          { $gte: fromMs, $lt: fromMs + stepMs },
+          session,
+        )) {
           const name = `${group.width} ${group.scope}`;
           const sum = sums.get(name);
           if (sum === undefined) sums.set(name, group);

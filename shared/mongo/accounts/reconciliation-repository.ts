@@ -122,6 +122,21 @@ function createComparison(connection: Connection, sums: LedgerSums) {
   return { compareIn, look };
 }
 
+/** A shard's tenants, some at a time. */
+async function* tenantsOf(tenants: ReturnType<typeof tenantModel>, shard: number): AsyncIterable<string[]> {
+  for (let after = ''; ;) {
+    const rows = await tenants
+      .find({ shard, _id: { $gt: after } }, { _id: 1 })
+      .sort({ _id: 1 })
+      .limit(TENANTS_AT_ONCE)
+      .lean();
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows.map((row) => row._id);
+    after = last._id;
+  }
+}
+
 export function createReconciliationRepository(connection: Connection) {
   const accounts = accountModel(connection);
   const ledger = ledgerModel(connection);
@@ -156,20 +171,7 @@ export function createReconciliationRepository(connection: Connection) {
   }
 
   return {
-    /** A shard's tenants, some at a time. */
-    async *tenantsOf(shard: number): AsyncIterable<string[]> {
-      for (let after = ''; ;) {
-        const rows = await tenants
-          .find({ shard, _id: { $gt: after } }, { _id: 1 })
-          .sort({ _id: 1 })
-          .limit(TENANTS_AT_ONCE)
-          .lean();
-        const last = rows.at(-1);
-        if (last === undefined) return;
-        yield rows.map((row) => row._id);
-        after = last._id;
-      }
-    },
+    tenantsOf: (shard: number): AsyncIterable<string[]> => tenantsOf(tenants, shard),
 
     /** Undefined: the tenant has no account. */
     async check(tenantId: string, options: CheckOptions): Promise<CheckedBook | undefined> {

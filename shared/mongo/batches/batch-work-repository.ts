@@ -1,4 +1,4 @@
-import type { Connection } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
 
 import type { BatchStatus } from '../../contracts/batches.ts';
 import type { EndedAnswer } from '../../contracts/request-envelope.ts';
@@ -47,14 +47,9 @@ function toUpdate(tenantId: string, batchId: string, { index, requestId, status,
   };
 }
 
-export function createBatchWorkRepository(connection: Connection) {
-  const batches = batchModel(connection);
-  const batchLines = batchLineModel(connection);
+/** The lines of running batches, and their results. */
+function createLineWork(batchLines: Model<BatchLineRow>) {
   return {
-    /** Batches of a shard that have not ended, or whose end has not been published, oldest first. */
-    open: (shard: number): Promise<BatchRow[]> =>
-      batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
-
     /** Lines without a result whose number is above `after`, in order. */
     waiting: (tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]> =>
       batchLines
@@ -125,6 +120,18 @@ export function createBatchWorkRepository(connection: Connection) {
       ]);
       return { completed, failed };
     },
+  };
+}
+
+export function createBatchWorkRepository(connection: Connection) {
+  const batches = batchModel(connection);
+  const batchLines = batchLineModel(connection);
+  return {
+    ...createLineWork(batchLines),
+
+    /** Batches of a shard that have not ended, or whose end has not been published, oldest first. */
+    open: (shard: number): Promise<BatchRow[]> =>
+      batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
 
     /** Writes the progress that the tenant sees, unless the batch has ended. Safe to repeat. */
     async noteProgress(

@@ -1,4 +1,4 @@
-import type { Connection } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
 
 import type { DeletionReport } from '../../contracts/compliance.ts';
 import type { ComplianceJob } from '../../contracts/jobs.ts';
@@ -23,15 +23,8 @@ function turnOf(tenantId: string, jobId: string): string {
   return `${tenantId} ${jobId.slice(0, 3)}`;
 }
 
-export function createComplianceWorkRepository(connection: Connection) {
-  const jobs = complianceJobModel(connection);
-
-  /** Writes if the claim still holds; returns whether it does. */
-  async function change({ _id, tenantId, claim }: ClaimedJob, update: object): Promise<boolean> {
-    const { matchedCount } = await jobs.updateOne({ _id, tenantId, claim, status: 'in_progress' }, update);
-    return matchedCount === 1;
-  }
-
+/** Finds jobs that may be claimed, and claims them. */
+function createClaims(jobs: Model<ComplianceJobRow>) {
   return {
     /**
      * Claims a job until `until`. Undefined: another worker has it, it has ended, its time has not come, or another job of its
@@ -78,13 +71,6 @@ export function createComplianceWorkRepository(connection: Connection) {
       }
     },
 
-    /** Extends the claim. */
-    renew: (job: ClaimedJob, until: number): Promise<boolean> => change(job, { $set: { claimedUntil: until } }),
-
-    /** Gives the claim up. Nobody claims the job before `until`; other jobs of its tenant may run at once. */
-    release: (job: ClaimedJob, until: number): Promise<boolean> =>
-      change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
-
     /** The oldest job of this tenant and kind that may be claimed. */
     async next(
       { tenantId, kind }: Pick<ComplianceJobRow, 'tenantId' | 'kind'>,
@@ -94,6 +80,49 @@ export function createComplianceWorkRepository(connection: Connection) {
       const row = await open.sort({ createdAt: 1, _id: 1 }).lean();
       return row === null ? undefined : { tenantId, jobId: row._id };
     },
+
+    /**
+     * What to queue: one job of each tenant and kind that may be claimed, and the jobs whose webhook event has not been
+     * published. At most `limit` of either.
+     */
+    async due(now: number, limit: number): Promise<ComplianceJob[]> {
+      const names = { tenantId: 1 } as const;
+      const [open, unpublished] = await Promise.all([
+        jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([
+          { $match: { status: OPEN, claimedUntil: { $lte: now } } },
+          // A job whose worker died still has its tenant's turn, so no other job of the tenant can run before it.
+          { $sort: { turn: -1, createdAt: 1, _id: 1 } },
+          { $group: { _id: { tenantId: '$tenantId', kind: '$kind' }, jobId: { $first: '$_id' } } },
+          { $limit: limit },
+        ]),
+        jobs.find({ untold: true }, names).limit(limit).lean(),
+      ]);
+      return [
+        ...open.map(({ _id: { tenantId }, jobId }) => ({ tenantId, jobId })),
+        ...unpublished.map(({ _id, tenantId }) => ({ tenantId, jobId: _id })),
+      ];
+    },
+  };
+}
+
+export function createComplianceWorkRepository(connection: Connection) {
+  const jobs = complianceJobModel(connection);
+
+  /** Writes if the claim still holds; returns whether it does. */
+  async function change({ _id, tenantId, claim }: ClaimedJob, update: object): Promise<boolean> {
+    const { matchedCount } = await jobs.updateOne({ _id, tenantId, claim, status: 'in_progress' }, update);
+    return matchedCount === 1;
+  }
+
+  return {
+    ...createClaims(jobs),
+
+    /** Extends the claim. */
+    renew: (job: ClaimedJob, until: number): Promise<boolean> => change(job, { $set: { claimedUntil: until } }),
+
+    /** Gives the claim up. Nobody claims the job before `until`; other jobs of its tenant may run at once. */
+    release: (job: ClaimedJob, until: number): Promise<boolean> =>
+      change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
 
     completeExport: (job: ClaimedJob, archive: ExportArchive, now: number): Promise<boolean> =>
       change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true }, $unset: PLACE_AND_TURN }),
@@ -122,28 +151,6 @@ export function createComplianceWorkRepository(connection: Connection) {
 
     async markPublished({ _id, tenantId }: ClaimedJob): Promise<void> {
       await jobs.updateOne({ _id, tenantId }, { $unset: { untold: 1 } });
-    },
-
-    /**
-     * What to queue: one job of each tenant and kind that may be claimed, and the jobs whose webhook event has not been
-     * published. At most `limit` of either.
-     */
-    async due(now: number, limit: number): Promise<ComplianceJob[]> {
-      const names = { tenantId: 1 } as const;
-      const [open, unpublished] = await Promise.all([
-        jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([
-          { $match: { status: OPEN, claimedUntil: { $lte: now } } },
-          // A job whose worker died still has its tenant's turn, so no other job of the tenant can run before it.
-          { $sort: { turn: -1, createdAt: 1, _id: 1 } },
-          { $group: { _id: { tenantId: '$tenantId', kind: '$kind' }, jobId: { $first: '$_id' } } },
-          { $limit: limit },
-        ]),
-        jobs.find({ untold: true }, names).limit(limit).lean(),
-      ]);
-      return [
-        ...open.map(({ _id: { tenantId }, jobId }) => ({ tenantId, jobId })),
-        ...unpublished.map(({ _id, tenantId }) => ({ tenantId, jobId: _id })),
-      ];
     },
   };
 }

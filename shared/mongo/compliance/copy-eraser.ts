@@ -33,10 +33,11 @@ function ownAnswer({ bodyJson = 'null' }: IdempotencyRow, hide: (text: string) =
   return JSON.stringify({ ...body, entity_id: null, ...reason });
 }
 
-export function createCopyEraser(connection: Connection) {
-  const idempotency = idempotencyModel(connection);
-  const webhookEvents = webhookEventModel(connection);
-  const webhookDeliveries = webhookDeliveryModel(connection);
+/**
+ * Archives in which the subject may be. An export of the entity fails if it has not ended; one of the tenant that is
+ * being made is made again.
+ */
+function createExportEraser(connection: Connection) {
   const jobs = complianceJobModel(connection);
   const exportChunks = exportChunkModel(connection);
 
@@ -76,6 +77,38 @@ export function createCopyEraser(connection: Connection) {
     }
   }
 
+  return async (subject: ComplianceSubject, names: Pseudonyms, now: number): Promise<DeletionReport> => {
+    const { tenantId, entityId } = subject;
+    const space = inSpace(subject);
+    const ofTenant = { ...space, kind: 'export', scope: 'tenant' } as const;
+    const ofEntities = { ...space, kind: 'export', scope: 'entity' } as const;
+    const ofEntity = { ...ofEntities, ...(entityId === undefined ? {} : { entityId }) };
+    await jobs.updateMany(
+      { ...ofTenant, status: 'in_progress' },
+      { $set: { status: 'queued', claimedUntil: now + AGAIN_AFTER_MS }, $unset: { turn: 1 }, $inc: { claim: 1 } },
+    );
+    await jobs.updateMany(
+      { ...ofEntity, status: { $in: ['queued', 'in_progress'] } },
+      {
+        $set: { status: 'failed', error: EXPORT_ERROR, completedAt: now },
+        $unset: { turn: 1, sole: 1 },
+        $inc: { claim: 1 },
+      },
+    );
+    const named = { entityId: entityId ?? { $exists: true } };
+    await hideNames({ ...ofEntity, ...named }, names);
+    // A deletion that failed before needs its entity's id no more.
+    await hideNames({ ...space, kind: 'deletion', status: 'failed', ...named }, names);
+    const erased = entityId === undefined ? ofEntities : { ...ofEntities, entityHash: names.of(tenantId, entityId) };
+    return { exports: (await removeArchives(ofTenant)) + (await removeArchives(erased)) };
+  };
+}
+
+export function createCopyEraser(connection: Connection) {
+  const idempotency = idempotencyModel(connection);
+  const webhookEvents = webhookEventModel(connection);
+  const webhookDeliveries = webhookDeliveryModel(connection);
+
   return {
     /** `hide` makes of a text one that names the entity no more. */
     async idempotency(subject: ComplianceSubject, hide: (text: string) => string): Promise<DeletionReport> {
@@ -114,34 +147,6 @@ export function createCopyEraser(connection: Connection) {
       return { webhook_payloads: deleted };
     },
 
-    /**
-     * Archives in which the subject may be. An export of the entity fails if it has not ended; one of the tenant that is
-     * being made is made again.
-     */
-    async exports(subject: ComplianceSubject, names: Pseudonyms, now: number): Promise<DeletionReport> {
-      const { tenantId, entityId } = subject;
-      const space = inSpace(subject);
-      const ofTenant = { ...space, kind: 'export', scope: 'tenant' } as const;
-      const ofEntities = { ...space, kind: 'export', scope: 'entity' } as const;
-      const ofEntity = { ...ofEntities, ...(entityId === undefined ? {} : { entityId }) };
-      await jobs.updateMany(
-        { ...ofTenant, status: 'in_progress' },
-        { $set: { status: 'queued', claimedUntil: now + AGAIN_AFTER_MS }, $unset: { turn: 1 }, $inc: { claim: 1 } },
-      );
-      await jobs.updateMany(
-        { ...ofEntity, status: { $in: ['queued', 'in_progress'] } },
-        {
-          $set: { status: 'failed', error: EXPORT_ERROR, completedAt: now },
-          $unset: { turn: 1, sole: 1 },
-          $inc: { claim: 1 },
-        },
-      );
-      const named = { entityId: entityId ?? { $exists: true } };
-      await hideNames({ ...ofEntity, ...named }, names);
-      // A deletion that failed before needs its entity's id no more.
-      await hideNames({ ...space, kind: 'deletion', status: 'failed', ...named }, names);
-      const erased = entityId === undefined ? ofEntities : { ...ofEntities, entityHash: names.of(tenantId, entityId) };
-      return { exports: (await removeArchives(ofTenant)) + (await removeArchives(erased)) };
-    },
+    exports: createExportEraser(connection),
   };
 }

@@ -38,20 +38,37 @@ function toMove(row: UsageRollUpRow, pseudonym: string) {
   };
 }
 
+/** The subject's entity, or all of a tenant that have no pseudonym yet. */
+async function* entitiesOf<Row>(
+  names: Pseudonyms,
+  rows: Model<Row>,
+  subject: ComplianceSubject,
+  more: object = {},
+): AsyncGenerator<string> {
+  const { tenantId, entityId } = subject;
+  if (entityId !== undefined) yield entityId;
+  else for await (const one of entitiesIn(rows, subject, more)) if (!names.isOne(tenantId, one)) yield one;
+}
+
+/** The line as it may stay; undefined: it names none of the entities. */
+function withoutEntity(
+  names: Pseudonyms,
+  row: AuditRow,
+  { tenantId, entityId }: ComplianceSubject,
+): Partial<AuditRow> | undefined {
+  const isMeant = (text: unknown): text is string =>
+    typeof text === 'string' && (entityId === undefined ? !names.isOne(tenantId, text) : text === entityId);
+  const target = ENTITY_ACTION.test(row.action) && isMeant(row.target) ? names.of(tenantId, row.target) : undefined;
+  const named = row.details['entity_id'];
+  const details = isMeant(named) ? { ...row.details, entity_id: names.of(tenantId, named) } : undefined;
+  if (target === undefined && details === undefined) return undefined;
+  return { ...(target === undefined ? {} : { target }), ...(details === undefined ? {} : { details }) };
+}
+
 export function createRecordEraser(connection: Connection, names: Pseudonyms) {
   const ledger = ledgerModel(connection);
   const usageRollUps = usageRollUpModel(connection);
   const audit = auditModel(connection);
-
-  async function* entitiesOf<Row>(
-    rows: Model<Row>,
-    subject: ComplianceSubject,
-    more: object = {},
-  ): AsyncGenerator<string> {
-    const { tenantId, entityId } = subject;
-    if (entityId !== undefined) yield entityId;
-    else for await (const one of entitiesIn(rows, subject, more)) if (!names.isOne(tenantId, one)) yield one;
-  }
 
   async function hideInLedger(subject: ComplianceSubject, entityId: string): Promise<number> {
     const space = inSpace(subject);
@@ -91,27 +108,16 @@ export function createRecordEraser(connection: Connection, names: Pseudonyms) {
     }
   }
 
-  /** The line as it may stay; undefined: it names none of the entities. */
-  function withoutEntity(row: AuditRow, { tenantId, entityId }: ComplianceSubject): Partial<AuditRow> | undefined {
-    const isMeant = (text: unknown): text is string =>
-      typeof text === 'string' && (entityId === undefined ? !names.isOne(tenantId, text) : text === entityId);
-    const target = ENTITY_ACTION.test(row.action) && isMeant(row.target) ? names.of(tenantId, row.target) : undefined;
-    const named = row.details['entity_id'];
-    const details = isMeant(named) ? { ...row.details, entity_id: names.of(tenantId, named) } : undefined;
-    if (target === undefined && details === undefined) return undefined;
-    return { ...(target === undefined ? {} : { target }), ...(details === undefined ? {} : { details }) };
-  }
-
   return {
     async ledger(subject: ComplianceSubject): Promise<DeletionReport> {
       let found = 0;
-      for await (const entityId of entitiesOf(ledger, subject)) found += await hideInLedger(subject, entityId);
+      for await (const entityId of entitiesOf(names, ledger, subject)) found += await hideInLedger(subject, entityId);
       return { ledger_lines: found };
     },
 
     async usage(subject: ComplianceSubject): Promise<DeletionReport> {
       let found = 0;
-      for await (const entityId of entitiesOf(usageRollUps, subject, { width: '1d' }))
+      for await (const entityId of entitiesOf(names, usageRollUps, subject, { width: '1d' }))
         found += await hideInUsage(subject, entityId);
       return { usage_rollups: found };
     },
@@ -124,7 +130,7 @@ export function createRecordEraser(connection: Connection, names: Pseudonyms) {
         .find({ ...inSpace(subject), ...actsOn(entityId) })
         .lean()
         .cursor({ batchSize: ERASE_AT_ONCE })) {
-        const change = withoutEntity(row, subject);
+        const change = withoutEntity(names, row, subject);
         if (change === undefined) continue;
         await audit.updateOne({ _id: row._id, tenantId }, { $set: change });
         found += 1;

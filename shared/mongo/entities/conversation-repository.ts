@@ -1,5 +1,5 @@
 import mongoose from 'mongoose';
-import type { Connection } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
 
 import type { ChatMessage } from '../../contracts/chat-request.ts';
 import type { Space } from '../../contracts/space.ts';
@@ -7,7 +7,7 @@ import { HISTORY_MESSAGES_MAX } from '../../domain/history.ts';
 import { inSpace } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { NOT_DELETED, entityModel } from './entity-repository.ts';
-import type { StoredMessage } from './entity-repository.ts';
+import type { EntityRow, StoredMessage } from './entity-repository.ts';
 import { bytesOf, createEntityRoom } from './entity-room.ts';
 
 /** One stored exchange: what the caller submitted and the answer, kept or dropped as one. */
@@ -69,6 +69,22 @@ function replaceTurn(turn: Turn) {
   return { $slice: [ordered, -HISTORY_MESSAGES_MAX] };
 }
 
+/**
+ * Deletes what this delivery or an earlier one has stored of a request; what a later one has stored stays. Safe
+ * to repeat.
+ */
+async function deleteTurn(
+  entities: Model<EntityRow>,
+  space: Space,
+  entityId: string,
+  { requestId, claimedAt }: Pick<Turn, 'requestId' | 'claimedAt'>,
+): Promise<void> {
+  await entities.updateOne(
+    { ...inSpace(space), entityId },
+    { $pull: { messages: { requestId, attempt: { $lte: claimedAt } } } },
+  );
+}
+
 export function createConversationRepository(connection: Connection) {
   const entities = entityModel(connection);
   const room = createEntityRoom(connection);
@@ -91,17 +107,6 @@ export function createConversationRepository(connection: Connection) {
       { $set: fresh, $unset: { deletedAt: 1, expiresAt: 1 } },
     );
     if (modifiedCount === 1) await room.note(space, { entities: 1, bytes: bytesOf({ entityId }) });
-  }
-
-  async function deleteTurn(
-    space: Space,
-    entityId: string,
-    { requestId, claimedAt }: Pick<Turn, 'requestId' | 'claimedAt'>,
-  ): Promise<void> {
-    await entities.updateOne(
-      { ...inSpace(space), entityId },
-      { $pull: { messages: { requestId, attempt: { $lte: claimedAt } } } },
-    );
   }
 
   return {
@@ -139,15 +144,12 @@ export function createConversationRepository(connection: Connection) {
       await entities.updateOne(welcome, update, { updatePipeline: true });
     },
 
-    /**
-     * Deletes what this delivery or an earlier one has stored of a request; what a later one has stored stays. Safe
-     * to repeat.
-     */
-    deleteTurn,
+    deleteTurn: (space: Space, entityId: string, turn: Pick<Turn, 'requestId' | 'claimedAt'>): Promise<void> =>
+      deleteTurn(entities, space, entityId, turn),
 
     /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */
     async takeBack(space: Space, entityId: string, turn: Turn, { now }: SaveTurnOptions): Promise<void> {
-      await deleteTurn(space, entityId, turn);
+      await deleteTurn(entities, space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
       const { deletedCount } = await entities.deleteOne({
         ...inSpace(space),

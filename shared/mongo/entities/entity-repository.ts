@@ -1,5 +1,5 @@
 import { Schema } from 'mongoose';
-import type { Connection } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
 
 import type { Role } from '../../contracts/chat-request.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
@@ -124,10 +124,31 @@ function replaceFields(fields: EntityFields): { $set: EntityFields; $unset: Reco
   return { $set: fields, $unset: Object.fromEntries(absent) };
 }
 
-export function createEntityRepository(connection: Connection, most = ENTITIES_MAX) {
-  const entities = entityModel(connection);
-  const room = createEntityRoom(connection, most);
+/** The chosen part, oldest first, and nothing else is read of the texts; undefined: unknown. */
+async function readHistory(
+  entities: Model<EntityRow>,
+  space: Space,
+  entityId: string,
+  choose: ChoosePart,
+): Promise<StoredMessage[] | undefined> {
+  const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
+  const ids = { $map: { input: '$messages', as: 'message', in: '$$message.requestId' } };
+  const read = async (more: object) =>
+    (await entities.aggregate<HistoryPart>([{ $match: filter }, { $project: { ids, ...more } }])).at(0);
+  let known = await read({});
+  while (known !== undefined) {
+    const { from, count: length } = choose(known.ids);
+    if (length === 0) return [];
+    const part = await read({ messages: { $slice: ['$messages', from, length] } });
+    // A turn may have come or gone in between: then the part is chosen again.
+    if (part?.ids.join() === known.ids.join()) return part.messages ?? [];
+    known = part;
+  }
+  return undefined;
+}
 
+/** Makes, changes and deletes entities, and counts them and their texts in the room of their space. */
+function createEntityChanges(entities: Model<EntityRow>, room: ReturnType<typeof createEntityRoom>) {
   /** Makes an entity of a tombstone, which keeps what it refuses. */
   async function revive(space: Space, entityId: string, fields: EntityFields, made: Made): Promise<boolean> {
     const { $set, $unset } = replaceFields(fields);
@@ -202,6 +223,13 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
     return false;
   }
 
+  return { insert, find, change, remove };
+}
+
+export function createEntityRepository(connection: Connection, most = ENTITIES_MAX) {
+  const entities = entityModel(connection);
+  const { insert, find, change, remove } = createEntityChanges(entities, createEntityRoom(connection, most));
+
   return {
     /** False: there is one already. */
     insert,
@@ -247,23 +275,8 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
       }
     },
 
-    /** The chosen part, oldest first, and nothing else is read of the texts; undefined: unknown. */
-    async history(space: Space, entityId: string, choose: ChoosePart): Promise<StoredMessage[] | undefined> {
-      const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
-      const ids = { $map: { input: '$messages', as: 'message', in: '$$message.requestId' } };
-      const read = async (more: object) =>
-        (await entities.aggregate<HistoryPart>([{ $match: filter }, { $project: { ids, ...more } }])).at(0);
-      let known = await read({});
-      while (known !== undefined) {
-        const { from, count: length } = choose(known.ids);
-        if (length === 0) return [];
-        const part = await read({ messages: { $slice: ['$messages', from, length] } });
-        // A turn may have come or gone in between: then the part is chosen again.
-        if (part?.ids.join() === known.ids.join()) return part.messages ?? [];
-        known = part;
-      }
-      return undefined;
-    },
+    history: (space: Space, entityId: string, choose: ChoosePart): Promise<StoredMessage[] | undefined> =>
+      readHistory(entities, space, entityId, choose),
 
     /** Place in the order of acceptance up to which requests store nothing any more; 0: nothing was deleted. */
     async forgottenSeq(space: Space, entityId: string): Promise<number> {

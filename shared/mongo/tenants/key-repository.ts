@@ -1,5 +1,5 @@
 import { Schema } from 'mongoose';
-import type { ClientSession, Connection } from 'mongoose';
+import type { ClientSession, Connection, Model } from 'mongoose';
 
 import type { KeyMode, SearchedSpace } from '../../contracts/space.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
@@ -105,6 +105,20 @@ export function isActiveKey({ status, expiresAt }: Pick<KeyRow, 'status' | 'expi
   return status === 'active' && (expiresAt ?? Infinity) > now;
 }
 
+/** Throws `conflict` when the tenant has as many active keys as it may have. */
+async function assertRoom(keys: Model<KeyRow>, tenantId: string, session: ClientSession, now: number): Promise<void> {
+  const active = { tenantId, status: 'active' } as const;
+  // Each is a range of the index. One query with `$or` behind the common part would read every active row.
+  const most = { session, limit: ACTIVE_KEYS_MAX };
+  const lasting = await keys.countDocuments({ ...active, expiresAt: { $exists: false } }, most);
+  const ending = await keys.countDocuments({ ...active, expiresAt: { $gt: now } }, most);
+  if (lasting + ending < ACTIVE_KEYS_MAX) return;
+  throw new ServiceError(
+    'conflict',
+    `The tenant has ${ACTIVE_KEYS_MAX} active keys, which is the most it may have; revoke one first.`,
+  );
+}
+
 export function createKeyRepository(connection: Connection) {
   const keys = keyModel(connection);
   const tenants = tenantModel(connection);
@@ -115,25 +129,12 @@ export function createKeyRepository(connection: Connection) {
     if (turn.matchedCount === 0) throw new ServiceError('not_found', 'There is no such tenant.');
   }
 
-  async function assertRoom(tenantId: string, session: ClientSession, now: number): Promise<void> {
-    const active = { tenantId, status: 'active' } as const;
-    // Each is a range of the index. One query with `$or` behind the common part would read every active row.
-    const most = { session, limit: ACTIVE_KEYS_MAX };
-    const lasting = await keys.countDocuments({ ...active, expiresAt: { $exists: false } }, most);
-    const ending = await keys.countDocuments({ ...active, expiresAt: { $gt: now } }, most);
-    if (lasting + ending < ACTIVE_KEYS_MAX) return;
-    throw new ServiceError(
-      'conflict',
-      `The tenant has ${ACTIVE_KEYS_MAX} active keys, which is the most it may have; revoke one first.`,
-    );
-  }
-
   return {
     /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
     async insert(row: KeyRow, now: number): Promise<void> {
       await connection.transaction(async (session) => {
         await takeTurn(row.tenantId, session);
-        await assertRoom(row.tenantId, session, now);
+        await assertRoom(keys, row.tenantId, session, now);
         await keys.create([row], { session });
       });
     },
@@ -155,7 +156,7 @@ export function createKeyRepository(connection: Connection) {
         if (key === null) return undefined;
         const changes = decide(key);
         const changed = applyKeyChanges(key, changes);
-        if (isActiveKey(changed, now) && !isActiveKey(key, now)) await assertRoom(tenantId, session, now);
+        if (isActiveKey(changed, now) && !isActiveKey(key, now)) await assertRoom(keys, tenantId, session, now);
         await keys.updateOne({ _id: keyId, tenantId }, toFieldUpdate(changes), { session });
         return changed;
       });

@@ -1,5 +1,5 @@
 import { Schema } from 'mongoose';
-import type { Connection } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
 
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { WebhookEventType } from '../../contracts/webhook-events.ts';
@@ -130,28 +130,19 @@ function upsertsOf<Row extends { _id: string }>(rows: readonly Row[]) {
   }));
 }
 
-export function createWebhookDeliveryRepository(connection: Connection) {
-  const events = webhookEventModel(connection);
-  const deliveries = webhookDeliveryModel(connection);
-
+/** Claims deliveries that are due, and stores the results of their attempts. */
+function createDeliveryClaims(deliveries: Model<WebhookDeliveryRow>) {
   return {
-    /** Rows that are stored already stay as they are, so it is safe to repeat. Events go first: every delivery has its event. */
-    async insert(newEvents: readonly WebhookEventRow[], newDeliveries: readonly WebhookDeliveryRow[]): Promise<void> {
-      await insertOnce(events.bulkWrite(upsertsOf(newEvents), { ordered: false }));
-      await insertOnce(deliveries.bulkWrite(upsertsOf(newDeliveries), { ordered: false }));
+    /** Webhooks of all tenants that have a delivery due, the longest due first, at most `limit`. */
+    async due(now: number, limit: number): Promise<DueWebhook[]> {
+      const found = await deliveries.aggregate<{ _id: string; tenantId: string }>([
+        { $match: { status: 'pending', nextAttemptAt: { $lte: now } } },
+        { $group: { _id: '$webhookId', tenantId: { $first: '$tenantId' }, since: { $min: '$nextAttemptAt' } } },
+        { $sort: { since: 1 } },
+        { $limit: limit },
+      ]);
+      return found.map(({ _id, tenantId }) => ({ webhookId: _id, tenantId }));
     },
-
-    async find(tenantId: string, webhookId: string, deliveryId: string): Promise<WebhookDeliveryRow | undefined> {
-      return (await deliveries.findOne({ _id: deliveryId, tenantId, webhookId }).lean()) ?? undefined;
-    },
-
-    async findEvent(tenantId: string, eventId: string): Promise<WebhookEventRow | undefined> {
-      return (await events.findOne({ _id: eventId, tenantId }).lean()) ?? undefined;
-    },
-
-    /** One row more than the limit. */
-    list: (tenantId: string, webhookId: string, query: ListQuery): Promise<WebhookDeliveryRow[]> =>
-      listRows(deliveries, { tenantId, webhookId }, query),
 
     /**
      * Claims the pending delivery of the webhook that has been due for longest, for `leaseMs`: if nobody records the attempt
@@ -190,6 +181,33 @@ export function createWebhookDeliveryRepository(connection: Connection) {
       );
       return matchedCount === 1;
     },
+  };
+}
+
+export function createWebhookDeliveryRepository(connection: Connection) {
+  const events = webhookEventModel(connection);
+  const deliveries = webhookDeliveryModel(connection);
+
+  return {
+    ...createDeliveryClaims(deliveries),
+
+    /** Rows that are stored already stay as they are, so it is safe to repeat. Events go first: every delivery has its event. */
+    async insert(newEvents: readonly WebhookEventRow[], newDeliveries: readonly WebhookDeliveryRow[]): Promise<void> {
+      await insertOnce(events.bulkWrite(upsertsOf(newEvents), { ordered: false }));
+      await insertOnce(deliveries.bulkWrite(upsertsOf(newDeliveries), { ordered: false }));
+    },
+
+    async find(tenantId: string, webhookId: string, deliveryId: string): Promise<WebhookDeliveryRow | undefined> {
+      return (await deliveries.findOne({ _id: deliveryId, tenantId, webhookId }).lean()) ?? undefined;
+    },
+
+    async findEvent(tenantId: string, eventId: string): Promise<WebhookEventRow | undefined> {
+      return (await events.findOne({ _id: eventId, tenantId }).lean()) ?? undefined;
+    },
+
+    /** One row more than the limit. */
+    list: (tenantId: string, webhookId: string, query: ListQuery): Promise<WebhookDeliveryRow[]> =>
+      listRows(deliveries, { tenantId, webhookId }, query),
 
     /** Makes the delivery due at once, with all its attempts before it. False: an attempt is under way. */
     async restart({ _id, tenantId, webhookId, claim }: WebhookDeliveryRow, now: number): Promise<boolean> {
@@ -212,17 +230,6 @@ export function createWebhookDeliveryRepository(connection: Connection) {
         { tenantId, webhookId, status: 'pending' },
         { $set: { status: 'failed' }, $unset: { nextAttemptAt: 1, claimedUntil: 1 }, $inc: { claim: 1 } },
       );
-    },
-
-    /** Webhooks of all tenants that have a delivery due, the longest due first, at most `limit`. */
-    async due(now: number, limit: number): Promise<DueWebhook[]> {
-      const found = await deliveries.aggregate<{ _id: string; tenantId: string }>([
-        { $match: { status: 'pending', nextAttemptAt: { $lte: now } } },
-        { $group: { _id: '$webhookId', tenantId: { $first: '$tenantId' }, since: { $min: '$nextAttemptAt' } } },
-        { $sort: { since: 1 } },
-        { $limit: limit },
-      ]);
-      return found.map(({ _id, tenantId }) => ({ webhookId: _id, tenantId }));
     },
   };
 }

@@ -79,18 +79,18 @@ export type AccountAudit = ReturnType<typeof createAccountAudit>;
 /** Pending requests at a time, about: Redis gives out a small hash as a whole. */
 const PENDING_AT_ONCE = 1_000;
 
-export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
-  const recount = defineScript(client, 'recount', ['window', 'account']);
-
-  /** Takes out of `ids` whatever stands in the stream. */
-  async function strike(stream: string, ids: Set<string>): Promise<void> {
-    for await (const rows of streamPages(client, stream)) {
-      for (const [, fields] of rows) {
-        const requestId = /"requestId":"(req_\w+)"/.exec(fields[1] ?? '')?.[1];
-        if (requestId !== undefined) ids.delete(requestId);
-      }
+/** Takes out of `ids` whatever stands in the stream. */
+async function strike(client: RedisClient, stream: string, ids: Set<string>): Promise<void> {
+  for await (const rows of streamPages(client, stream)) {
+    for (const [, fields] of rows) {
+      const requestId = /"requestId":"(req_\w+)"/.exec(fields[1] ?? '')?.[1];
+      if (requestId !== undefined) ids.delete(requestId);
     }
   }
+}
+
+export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
+  const recount = defineScript(client, 'recount', ['window', 'account']);
 
   return {
     /** Recounts holds and pending charges; `repair` sets the sums right in the same step. Safe to repeat. */
@@ -148,7 +148,7 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
       const { outbox, deadLetters } = keyspace.shard(shard);
       const ids = new Set(requestIds);
       // A record may go from either to the other meanwhile, so the dead letters are read before and after.
-      for (const stream of [deadLetters, outbox, deadLetters]) await strike(stream, ids);
+      for (const stream of [deadLetters, outbox, deadLetters]) await strike(client, stream, ids);
       return [...ids];
     },
 
