@@ -174,6 +174,78 @@ function intentOf(hasIntent: boolean, async: boolean): Intent {
 
 export type Accept = ReturnType<typeof createAccept>;
 
+function prepare({ hub, retention }: AcceptDeps, { res, route, body, notFound }: Call<unknown>): Prepared {
+  const { endpoint, stream, async = false, idempotencyKey, tries } = route;
+  const { requestId, traceparent } = contextOf(res);
+  const principal = principalOf(res);
+  const idempotency =
+    idempotencyKey === undefined
+      ? undefined
+      : idempotencyOf(principal, 'chat', idempotencyKey, comparable(body.request));
+  const attempt =
+    tries === undefined || idempotencyKey !== undefined
+      ? undefined
+      : // A request that has gone meanwhile is not looked for again.
+        { ...attemptOf(principal, endpoint, body.request), isRetry: tries > 0 && notFound === undefined };
+  const callerMayReturn = async || idempotency !== undefined;
+  const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
+  const asked: AdmissionCall = {
+    requestId,
+    principal,
+    endpoint,
+    stream,
+    request: body.request,
+    channel: async ? '' : hub.channelOf(principal.shard),
+    idempotency,
+    attempt,
+    onDisconnect: callerMayReturn ? 'finish' : principal.onDisconnect,
+    answerStorage,
+    isEnqueuedAtOnce: !async,
+    retentionMs,
+    traceparent,
+  };
+  return { asked, callerMayReturn, hasIntent };
+}
+
+/** Stores the intent of an admitted request, if it has one, and enqueues the request. */
+async function storeAndEnqueue(
+  { enqueuer, intentKeeper }: AcceptDeps,
+  { envelope, isQueued }: AdmissionOutcome & { kind: 'admitted' },
+  principal: Principal,
+  relay: Relay,
+  intent: Intent,
+): Promise<void> {
+  const { requestId } = envelope;
+  try {
+    if (intent === 'awaited') {
+      await intentKeeper.storeBeforeAnswer(principal.shard, envelope).catch((error: unknown) => {
+        // The job does not exist, so no worker has begun.
+        enqueuer.takeBack(requestId, principal, false, envelope);
+        throw error;
+      });
+    } else if (intent === 'background') intentKeeper.storeInBackground(principal.shard, envelope);
+    if (!isQueued) await enqueuer.enqueue(envelope, principal);
+  } catch (error) {
+    // The intent stays: another call may have joined, and recovery drops it where Redis has taken the request back.
+    relay.close();
+    throw error;
+  }
+}
+
+/** Arranges what happens once the readers of an accepted request are gone, or Redis has lost it. */
+function watchReaders(
+  { hub, enqueuer }: AcceptDeps,
+  { asked: { requestId, principal, answerStorage }, callerMayReturn }: Prepared,
+): void {
+  if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
+  // Nobody can ask for this answer later, so a worker must not put the request back and charge for it.
+  if (!callerMayReturn && answerStorage === undefined) {
+    hub.whenLost(requestId, () => {
+      enqueuer.takeBack(requestId, principal);
+    });
+  }
+}
+
 /**
  * Brings a valid chat body into the queue, for every chat route: opens the relay, then admits the request. The relay
  * opens before the job exists, so that it misses no event. A call that repeats an Idempotency-Key joins the first
@@ -181,32 +253,8 @@ export type Accept = ReturnType<typeof createAccept>;
  * a call whose client lost an earlier one.
  */
 export function createAccept(deps: AcceptDeps) {
-  const { admit, enqueuer, hub, records, recall, intentKeeper, retention, follow, events } = deps;
+  const { admit, hub, records, recall, follow, events } = deps;
   const joinRequest = createJoin(deps);
-
-  /** Stores the intent of an admitted request, if it has one, and enqueues the request. */
-  async function storeAndEnqueue(
-    { envelope, isQueued }: AdmissionOutcome & { kind: 'admitted' },
-    principal: Principal,
-    relay: Relay,
-    intent: Intent,
-  ): Promise<void> {
-    const { requestId } = envelope;
-    try {
-      if (intent === 'awaited') {
-        await intentKeeper.storeBeforeAnswer(principal.shard, envelope).catch((error: unknown) => {
-          // The job does not exist, so no worker has begun.
-          enqueuer.takeBack(requestId, principal, false, envelope);
-          throw error;
-        });
-      } else if (intent === 'background') intentKeeper.storeInBackground(principal.shard, envelope);
-      if (!isQueued) await enqueuer.enqueue(envelope, principal);
-    } catch (error) {
-      // The intent stays: another call may have joined, and recovery drops it where Redis has taken the request back.
-      relay.close();
-      throw error;
-    }
-  }
 
   /** Undefined: the request that admission named has been voided meanwhile, and its key with it; try again. */
   async function joinEarlier<R extends Relay>(
@@ -227,57 +275,13 @@ export function createAccept(deps: AcceptDeps) {
     return { head: answerHead(record), relay, replayed: true };
   }
 
-  function prepare({ res, route, body, notFound }: Call<unknown>): Prepared {
-    const { endpoint, stream, async = false, idempotencyKey, tries } = route;
-    const { requestId, traceparent } = contextOf(res);
-    const principal = principalOf(res);
-    const idempotency =
-      idempotencyKey === undefined
-        ? undefined
-        : idempotencyOf(principal, 'chat', idempotencyKey, comparable(body.request));
-    const attempt =
-      tries === undefined || idempotencyKey !== undefined
-        ? undefined
-        : // A request that has gone meanwhile is not looked for again.
-          { ...attemptOf(principal, endpoint, body.request), isRetry: tries > 0 && notFound === undefined };
-    const callerMayReturn = async || idempotency !== undefined;
-    const { retentionMs, answerStorage, hasIntent } = retentionOf(principal, callerMayReturn, retention);
-    const asked: AdmissionCall = {
-      requestId,
-      principal,
-      endpoint,
-      stream,
-      request: body.request,
-      channel: async ? '' : hub.channelOf(principal.shard),
-      idempotency,
-      attempt,
-      onDisconnect: callerMayReturn ? 'finish' : principal.onDisconnect,
-      answerStorage,
-      isEnqueuedAtOnce: !async,
-      retentionMs,
-      traceparent,
-    };
-    return { asked, callerMayReturn, hasIntent };
-  }
-
-  /** Arranges what happens once the readers of an accepted request are gone, or Redis has lost it. */
-  function watchReaders({ asked: { requestId, principal, answerStorage }, callerMayReturn }: Prepared): void {
-    if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
-    // Nobody can ask for this answer later, so a worker must not put the request back and charge for it.
-    if (!callerMayReturn && answerStorage === undefined) {
-      hub.whenLost(requestId, () => {
-        enqueuer.takeBack(requestId, principal);
-      });
-    }
-  }
-
   /**
    * Undefined: try again, because the tenant has moved (the call's context has its new shard), or see `joinEarlier`.
    */
   async function acceptOnShard<R extends Relay>(call: Call<R>): Promise<Accepted<R> | undefined> {
     const { res, openRelay } = call;
     const { endpoint, async = false } = call.route;
-    const prepared = prepare(call);
+    const prepared = prepare(deps, call);
     const { requestId, principal, idempotency } = prepared.asked;
     const { shard } = principal;
     if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
@@ -297,8 +301,8 @@ export function createAccept(deps: AcceptDeps) {
     if (admitted.kind === 'joined') return joinEarlier(call, admitted, principal);
     // The client may have left before the request existed, too early to detach it.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
-    watchReaders(prepared);
-    await storeAndEnqueue(admitted, principal, relay, intentOf(prepared.hasIntent, async));
+    watchReaders(deps, prepared);
+    await storeAndEnqueue(deps, admitted, principal, relay, intentOf(prepared.hasIntent, async));
     return { head: headOf(admitted.envelope), relay, replayed: false };
   }
 

@@ -53,6 +53,26 @@ function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): 
   };
 }
 
+function repeat(res: Response, { status, bodyJson, location }: IdempotentAnswer): void {
+  res.setHeader('Idempotent-Replayed', 'true');
+  if (location !== undefined) res.setHeader('Location', location);
+  res.status(status).type('json').send(bodyJson);
+}
+
+/** Renews the claim until the returned function is called. */
+function renewClaim({ idempotency, clock }: ReplayDeps, tenantId: string, claimed: IdempotencyClaim): () => void {
+  const end = clock.now() + RUN_MS_MAX;
+  const timer = setInterval(() => {
+    const now = clock.now();
+    if (now > end) clearInterval(timer);
+    // A failed renewal is repeated at the next interval.
+    idempotency.renew(tenantId, claimed, now).catch(() => undefined);
+  }, RENEW_MS).unref();
+  return () => {
+    clearInterval(timer);
+  };
+}
+
 /**
  * `Idempotency-Key` on the routes outside chat (docs/spec.md#idempotency): a call runs once, and its successful
  * answer is replayed for 24 hours. Refusals (4xx) have changed nothing and are not stored, so a retry runs. What a 5xx
@@ -61,9 +81,11 @@ function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): 
  * answers with `res.json`.
  */
 export function createReplay(
-  { idempotency, clock, log }: ReplayDeps,
+  deps: ReplayDeps,
   spaceOf: (res: Response) => Space = principalOf,
 ): (family: string) => RequestHandler {
+  const { idempotency, clock, log } = deps;
+
   async function claim(space: Space, wanted: IdempotencyClaim): Promise<ClaimVerdict> {
     const until = clock.now() + WAIT_MS;
     for (;;) {
@@ -73,28 +95,8 @@ export function createReplay(
     }
   }
 
-  function repeat(res: Response, { status, bodyJson, location }: IdempotentAnswer): void {
-    res.setHeader('Idempotent-Replayed', 'true');
-    if (location !== undefined) res.setHeader('Location', location);
-    res.status(status).type('json').send(bodyJson);
-  }
-
-  /** Renews the claim until the returned function is called. */
-  function renewClaim(tenantId: string, claimed: IdempotencyClaim): () => void {
-    const end = clock.now() + RUN_MS_MAX;
-    const timer = setInterval(() => {
-      const now = clock.now();
-      if (now > end) clearInterval(timer);
-      // A failed renewal is repeated at the next interval.
-      idempotency.renew(tenantId, claimed, now).catch(() => undefined);
-    }, RENEW_MS).unref();
-    return () => {
-      clearInterval(timer);
-    };
-  }
-
   function storeAnswer(res: Response, tenantId: string, claimed: IdempotencyClaim): void {
-    const stopRenewing = renewClaim(tenantId, claimed);
+    const stopRenewing = renewClaim(deps, tenantId, claimed);
     beforeAnswer(res, async (body) => {
       stopRenewing();
       const { statusCode: status } = res;

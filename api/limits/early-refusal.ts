@@ -55,6 +55,22 @@ export interface EarlyRefusal {
   note(error: ServiceError, res: Response): void;
 }
 
+async function answered<Reply>(asking: Promise<Reply>): Promise<Reply> {
+  try {
+    return await asking;
+  } catch (cause) {
+    throw admissionUnanswered(cause);
+  }
+}
+
+/** Whether an earlier call has made the request that this one asks for. */
+async function isJoining(isNamed: AnswerCache['isNamed'], req: Request, res: Response): Promise<boolean> {
+  const key = idempotencyKeyOf(req);
+  if (key === undefined) return false;
+  const principal = principalOf(res);
+  return answered(isNamed(principal.shard, idempotencyNameOf(principal, 'chat', key)));
+}
+
 /**
  * A 429 takes nothing, so a caller over its limit could make the service read bodies without end. For a key that was
  * refused lately, or that sends a costly body, Redis is asked first: over its requests a minute the key gets its 429
@@ -75,22 +91,6 @@ export function createEarlyRefusal(
     if (refusal === undefined || refusal.until > now) return refusal;
     held.delete(name);
     return undefined;
-  }
-
-  async function answered<Reply>(asking: Promise<Reply>): Promise<Reply> {
-    try {
-      return await asking;
-    } catch (cause) {
-      throw admissionUnanswered(cause);
-    }
-  }
-
-  /** Whether an earlier call has made the request that this one asks for. */
-  async function isJoining(req: Request, res: Response): Promise<boolean> {
-    const key = idempotencyKeyOf(req);
-    if (key === undefined) return false;
-    const principal = principalOf(res);
-    return answered(isNamed(principal.shard, idempotencyNameOf(principal, 'chat', key)));
   }
 
   function again({ code, message, retryAt }: HeldRefusal): ServiceError {
@@ -114,7 +114,7 @@ export function createEarlyRefusal(
   async function lookAndRefuse(req: Request, res: Response, last: HeldRefusal | undefined): Promise<void> {
     const found = await answered(count(contextOf(res).requestId, principalOf(res), false));
     let refusal = refusalOf(req, res, found, last);
-    if (refusal !== undefined && repeated.has(refusal) && (await isJoining(req, res)))
+    if (refusal !== undefined && repeated.has(refusal) && (await isJoining(isNamed, req, res)))
       refusal = refusalOf(req, res, found, undefined);
     if (refusal === undefined) return;
     const fault = () => {

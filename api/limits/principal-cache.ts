@@ -33,16 +33,19 @@ function isCertain({ announced, isDoubtful }: Load, read: Principal | undefined)
   return read === undefined ? announced.size === 0 : !announced.has(read.keyId) && !announced.has(read.tenantId);
 }
 
-export type PrincipalCache = ReturnType<typeof createPrincipalCache>;
+type Lookup = Pick<PrincipalRepository, 'findByHash'>;
 
-export function createPrincipalCache(repository: Pick<PrincipalRepository, 'findByHash'>) {
-  const entries = new Map<string, Entry>();
-  /** Hashes that belong to no key, and when that was learned. In `entries`, invented keys would push out real ones. */
-  const unknown = new Map<string, number>();
+/** The entry of a key, unless it is doubtful. */
+function certainOf(entries: ReadonlyMap<string, Entry>, hash: string): Entry | undefined {
+  const entry = entries.get(hash);
+  return entry?.isDoubtful === true ? undefined : entry;
+}
+
+/** Looks keys up in MongoDB, each once at a time. `keep` gets a result that no invalidation concerns. */
+function createLoads(repository: Lookup, keep: (hash: string, principal: Principal | undefined, now: number) => void) {
   /** Look-ups that other calls may join. An invalidation removes them all: they may bring what was just revoked. */
   const loading = new Map<string, Promise<Principal | undefined>>();
   const underWay = new Set<Load>();
-  let failedAt = -Infinity;
 
   async function load(hash: string, now: number): Promise<Principal | undefined> {
     const since: Load = { announced: new Set(), isDoubtful: false };
@@ -56,13 +59,6 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     }
   }
 
-  function keep(hash: string, principal: Principal | undefined, now: number): void {
-    entries.delete(hash);
-    unknown.delete(hash);
-    if (principal === undefined) putNewest(unknown, hash, now, UNKNOWN_MAX);
-    else putNewest(entries, hash, { principal, loadedAt: now }, ENTRIES_MAX);
-  }
-
   function loadOnce(hash: string, now: number): Promise<Principal | undefined> {
     const running = loading.get(hash);
     if (running !== undefined) return running;
@@ -73,11 +69,42 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     return begun;
   }
 
+  return {
+    load: loadOnce,
+
+    announce(id: string): void {
+      for (const { announced } of underWay) announced.add(id);
+      loading.clear();
+    },
+
+    doubt(): void {
+      for (const load of underWay) load.isDoubtful = true;
+      loading.clear();
+    },
+  };
+}
+
+export type PrincipalCache = ReturnType<typeof createPrincipalCache>;
+
+export function createPrincipalCache(repository: Lookup) {
+  const entries = new Map<string, Entry>();
+  /** Hashes that belong to no key, and when that was learned. In `entries`, invented keys would push out real ones. */
+  const unknown = new Map<string, number>();
+  const loads = createLoads(repository, keep);
+  let failedAt = -Infinity;
+
+  function keep(hash: string, principal: Principal | undefined, now: number): void {
+    entries.delete(hash);
+    unknown.delete(hash);
+    if (principal === undefined) putNewest(unknown, hash, now, UNKNOWN_MAX);
+    else putNewest(entries, hash, { principal, loadedAt: now }, ENTRIES_MAX);
+  }
+
   /** `stale` is the fallback if MongoDB is unavailable. */
   async function reload(hash: string, now: number, stale: Principal | undefined): Promise<Principal | undefined> {
     if (stale !== undefined && now - failedAt < AWAY_MS) return stale;
     try {
-      return await loadOnce(hash, now);
+      return await loads.load(hash, now);
     } catch (error) {
       failedAt = now;
       if (stale !== undefined) return stale;
@@ -85,14 +112,8 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     }
   }
 
-  /** The entry of a key, unless it is doubtful. */
-  function certain(hash: string): Entry | undefined {
-    const entry = entries.get(hash);
-    return entry?.isDoubtful === true ? undefined : entry;
-  }
-
   function fresh(hash: string, now: number): Principal | undefined {
-    const entry = certain(hash);
+    const entry = certainOf(entries, hash);
     return entry !== undefined && now - entry.loadedAt < FRESH_MS ? entry.principal : undefined;
   }
 
@@ -104,7 +125,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     async find(hash: string, now: number): Promise<Principal | undefined> {
       const found = fresh(hash, now);
       if (found !== undefined) return found;
-      const entry = certain(hash);
+      const entry = certainOf(entries, hash);
       const age = entry === undefined ? Infinity : now - entry.loadedAt;
       if (now - (unknown.get(hash) ?? -Infinity) < UNKNOWN_MS) return undefined;
       return reload(hash, now, age < STALE_MS ? entry?.principal : undefined);
@@ -125,8 +146,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
 
     /** Discards what is cached for a key or a tenant, by its id. */
     invalidate(id: string): void {
-      for (const { announced } of underWay) announced.add(id);
-      loading.clear();
+      loads.announce(id);
       for (const entry of entries.values()) {
         const { principal } = entry;
         if (principal.keyId === id || principal.tenantId === id) entry.isDoubtful = true;
@@ -135,8 +155,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
 
     /** Marks every entry as doubtful, because invalidations may have been missed. */
     clear(): void {
-      for (const load of underWay) load.isDoubtful = true;
-      loading.clear();
+      loads.doubt();
       for (const entry of entries.values()) entry.isDoubtful = true;
       unknown.clear();
     },

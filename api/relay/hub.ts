@@ -184,32 +184,12 @@ function createReceive(deps: {
   };
 }
 
-export function createRelayHub(deps: RelayHubDeps): RelayHub {
-  const { channel, streams, records, log, now, events } = deps;
-  const groups: ReaderGroups = new Map();
-  const wipeIfRead = createWipeIfRead(groups, deps);
-  const handOn = createHandOn({ onEnded: wipeIfRead, now, log });
-  const { deliver, lose } = handOn;
-  const onGap = () => {
-    events.emit('relay.gap_filled');
-  };
-  const { catchUp, recover, recoverQuiet, readRest } = createCatchUp({ groups, streams, handOn, onGap, now, log });
-  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, log });
-
-  channel.onEntry(createReceive({ groups, deliver, recover, log }));
-  channel.onReady(() => {
-    // Workers reconnect at the same time, so Redis may be missing requests that they are about to put back.
-    for (const group of groups.values()) group.unknownSince = undefined;
-    recoverQuiet(0);
-    renewAll();
-  });
-  const poll = setInterval(() => {
-    recoverQuiet(POLL_MS);
-  }, POLL_MS / 2);
-  poll.unref();
-  const renewal = setInterval(renewAll, RENEW_READERS_MS);
-  renewal.unref();
-
+/** Adds readers to the group of their request, and takes them out. */
+function createMembership(
+  groups: ReaderGroups,
+  { records, channel }: RelayHubDeps,
+  wipeIfRead: (reader: OpenReader) => void,
+) {
   function add(reader: OpenReader): void {
     const { shard, requestId } = reader;
     const group = groups.get(requestId) ?? newGroup(shard, requestId);
@@ -231,6 +211,36 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
     if (remove(reader) && !reader.ended)
       records.detach(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
   }
+
+  return { add, remove, close };
+}
+
+export function createRelayHub(deps: RelayHubDeps): RelayHub {
+  const { channel, streams, records, log, now, events } = deps;
+  const groups: ReaderGroups = new Map();
+  const wipeIfRead = createWipeIfRead(groups, deps);
+  const { add, remove, close } = createMembership(groups, deps, wipeIfRead);
+  const handOn = createHandOn({ onEnded: wipeIfRead, now, log });
+  const { deliver, lose } = handOn;
+  const onGap = () => {
+    events.emit('relay.gap_filled');
+  };
+  const { catchUp, recover, recoverQuiet, readRest } = createCatchUp({ groups, streams, handOn, onGap, now, log });
+  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, log });
+
+  channel.onEntry(createReceive({ groups, deliver, recover, log }));
+  channel.onReady(() => {
+    // Workers reconnect at the same time, so Redis may be missing requests that they are about to put back.
+    for (const group of groups.values()) group.unknownSince = undefined;
+    recoverQuiet(0);
+    renewAll();
+  });
+  const poll = setInterval(() => {
+    recoverQuiet(POLL_MS);
+  }, POLL_MS / 2);
+  poll.unref();
+  const renewal = setInterval(renewAll, RENEW_READERS_MS);
+  renewal.unref();
 
   return {
     channelOf: (shard) => channel.nameOf(shard),

@@ -151,37 +151,11 @@ interface AddressCount {
   retryAfterMs: number;
 }
 
-export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, settings: AdmissionSettings) {
-  const admitNow = defineScript(client, 'admit', [
-    'window',
-    'account',
-    'token-window',
-    'line',
-    'pace',
-    'readers',
-    'keep-nothing',
-    'retries',
-  ]);
-  const clocks = settings.clocks ?? createShardClocks();
-  const admit = timely(admitNow, readTime, clocks);
+/** Counts a request in the windows of its key and tenant. */
+function createCount(client: RedisClient, keyspace: Keyspace) {
   const take = defineTimedScript(client, 'count', ['window', 'account', 'token-window']);
-  const takeAddress = defineTimedScript(client, 'count-address', ['window']);
-  const takeBack = defineScript(client, 'void', [
-    'window',
-    'account',
-    'token-window',
-    'line',
-    'emit',
-    'forget',
-    'drop',
-    'keep-nothing',
-    'put-back',
-  ]);
-  const { queueLimit, requestTimeoutMs, retentionMs } = settings;
-  const recordLifeMs = requestTimeoutMs + retentionMs + TOMBSTONE_MS;
-  const admitSettings = { queueLimit, requestTimeoutMs, retentionMs, recordLifeMs };
 
-  async function countIn(
+  return async function countIn(
     requestId: string,
     principal: Principal,
     log: 'rpm' | 'lookup',
@@ -213,9 +187,24 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
       ],
     );
     return toAdmission(reply);
-  }
+  };
+}
 
-  async function voidAs(
+/** Voids accepted requests; see void.lua. */
+function createVoid(client: RedisClient, keyspace: Keyspace) {
+  const takeBack = defineScript(client, 'void', [
+    'window',
+    'account',
+    'token-window',
+    'line',
+    'emit',
+    'forget',
+    'drop',
+    'keep-nothing',
+    'put-back',
+  ]);
+
+  return async function voidAs(
     requestId: string,
     owner: RequestOwner,
     { last, ...is }: { last?: Terminal; isDisowned?: boolean; isRefused?: boolean; isForGood?: boolean },
@@ -228,7 +217,28 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
       [requestId, TOMBSTONE_MS, entry, isDisowned ? 1 : 0, isRefused ? 1 : 0, isForGood ? 1 : 0, owner.tenantId],
     );
     return String(state);
-  }
+  };
+}
+
+export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, settings: AdmissionSettings) {
+  const admitNow = defineScript(client, 'admit', [
+    'window',
+    'account',
+    'token-window',
+    'line',
+    'pace',
+    'readers',
+    'keep-nothing',
+    'retries',
+  ]);
+  const clocks = settings.clocks ?? createShardClocks();
+  const admit = timely(admitNow, readTime, clocks);
+  const countIn = createCount(client, keyspace);
+  const voidAs = createVoid(client, keyspace);
+  const takeAddress = defineTimedScript(client, 'count-address', ['window']);
+  const { queueLimit, requestTimeoutMs, retentionMs } = settings;
+  const recordLifeMs = requestTimeoutMs + retentionMs + TOMBSTONE_MS;
+  const admitSettings = { queueLimit, requestTimeoutMs, retentionMs, recordLifeMs };
 
   return {
     /** Admits or refuses a request, in one script. `now` (ms since the epoch) is used until the shard's own clock is known. */

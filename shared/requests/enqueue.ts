@@ -36,38 +36,65 @@ const RETRY_MS = 250;
  */
 const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped', 'void']);
 
+/** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
+function noteTaken(
+  { store, recentWrites, refund }: EnqueuerDeps,
+  state: string | undefined,
+  requestId: string,
+  principal: Principal,
+): void {
+  if (!TAKEN_BACK.has(state)) return;
+  const { shard, tenantId } = principal;
+  recentWrites?.note(
+    async () => {
+      // It came back, ended and was charged: nobody can read its answer, or knows of it.
+      if ((await store.disown(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
+    },
+    { shard, requestId, tenantId },
+  );
+}
+
+/** Returns the state in which the record was found. Undefined: Redis did not answer in time. */
+async function tryUntil(clock: Clock, until: number, write: () => Promise<string>): Promise<string | undefined> {
+  while (clock.now() < until) {
+    try {
+      return await write();
+    } catch {
+      await pause(RETRY_MS);
+    }
+  }
+  return undefined;
+}
+
+async function putInLine(line: EnqueuerDeps['line'], envelope: RequestEnvelope, { shard }: Principal): Promise<void> {
+  const { requestId, tenantId, endpoint } = envelope;
+  const body = JSON.stringify(envelope);
+  const state = await inTime(line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }));
+  if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
+}
+
+/** For a call that has joined. False: recovery puts the request into line if it has an intent, and else the sweep ends it. */
+async function putInLineForOthers(
+  { line, log }: EnqueuerDeps,
+  envelope: RequestEnvelope,
+  principal: Principal,
+): Promise<boolean> {
+  try {
+    await putInLine(line, envelope, principal);
+    return true;
+  } catch (error) {
+    log.warn('A request that another call has joined is not in line.', { requestId: envelope.requestId, error });
+    return false;
+  }
+}
+
 export function createEnqueuer(deps: EnqueuerDeps) {
-  const { line, store, clock, log, giveUpAfterMs, tellWithinMs, recentWrites, refund } = deps;
+  const { line, store, clock, log, giveUpAfterMs, tellWithinMs, refund } = deps;
 
   const takingBack = new Set<Promise<void>>();
 
-  /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
-  function noteTaken(state: string | undefined, requestId: string, principal: Principal): void {
-    if (!TAKEN_BACK.has(state)) return;
-    const { shard, tenantId } = principal;
-    recentWrites?.note(
-      async () => {
-        // It came back, ended and was charged: nobody can read its answer, or knows of it.
-        if ((await store.disown(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
-      },
-      { shard, requestId, tenantId },
-    );
-  }
-
-  /** Returns the state in which the record was found. Undefined: Redis did not answer in time. */
-  async function tryUntil(until: number, write: () => Promise<string>): Promise<string | undefined> {
-    while (clock.now() < until) {
-      try {
-        return await write();
-      } catch {
-        await pause(RETRY_MS);
-      }
-    }
-    return undefined;
-  }
-
   async function untilConfirmed(write: () => Promise<string>, requestId: string): Promise<string | undefined> {
-    const state = await tryUntil(clock.now() + giveUpAfterMs, write);
+    const state = await tryUntil(clock, clock.now() + giveUpAfterMs, write);
     if (state === undefined)
       log.error('An admission could not be taken back in time; if Redis has it in line, it runs.', { requestId });
     return state;
@@ -77,30 +104,12 @@ export function createEnqueuer(deps: EnqueuerDeps) {
     // LOST is for whoever reads the request's stream by its id.
     const taking = untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId);
     const taken = taking.then(async (state) => {
-      if (!isRefused) noteTaken(state, requestId, principal);
-      if (state === 'joined' && envelope !== undefined) await putInLineForOthers(envelope, principal);
+      if (!isRefused) noteTaken(deps, state, requestId, principal);
+      if (state === 'joined' && envelope !== undefined) await putInLineForOthers(deps, envelope, principal);
       if (state === 'gone') await refund?.(requestId, principal);
     });
     takingBack.add(taken);
     void taken.finally(() => takingBack.delete(taken));
-  }
-
-  async function putInLine(envelope: RequestEnvelope, { shard }: Principal): Promise<void> {
-    const { requestId, tenantId, endpoint } = envelope;
-    const body = JSON.stringify(envelope);
-    const state = await inTime(line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }));
-    if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
-  }
-
-  /** For a call that has joined. False: recovery puts the request into line if it has an intent, and else the sweep ends it. */
-  async function putInLineForOthers(envelope: RequestEnvelope, principal: Principal): Promise<boolean> {
-    try {
-      await putInLine(envelope, principal);
-      return true;
-    } catch (error) {
-      log.warn('A request that another call has joined is not in line.', { requestId: envelope.requestId, error });
-      return false;
-    }
   }
 
   /** The state in which the record was found, before anybody is told. Undefined: whoever waits is told all the same. */
@@ -112,7 +121,7 @@ export function createEnqueuer(deps: EnqueuerDeps) {
     const { requestId } = envelope;
     const write = () => store.voidForGood(requestId, principal, LOST);
     if (tellWithinMs === undefined) return untilConfirmed(write, requestId);
-    const trying = inTime(tryUntil(tellAt, write), Math.max(0, tellAt - clock.now()));
+    const trying = inTime(tryUntil(clock, tellAt, write), Math.max(0, tellAt - clock.now()));
     const state = await trying.catch(() => undefined);
     // From then on its caller is told, so a worker that has it stops.
     if (state === undefined) takeBack(requestId, principal, false, envelope);
@@ -128,14 +137,14 @@ export function createEnqueuer(deps: EnqueuerDeps) {
       const { requestId } = envelope;
       const tellAt = clock.now() + (tellWithinMs ?? 0);
       try {
-        await putInLine(envelope, principal);
+        await putInLine(line, envelope, principal);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
         const state = await beforeTelling(tellAt, envelope, principal);
         if (state === 'running' || state === 'done') return;
         // Redis answers again.
-        if (state === 'joined' && (await putInLineForOthers(envelope, principal))) return;
-        noteTaken(state, requestId, principal);
+        if (state === 'joined' && (await putInLineForOthers(deps, envelope, principal))) return;
+        noteTaken(deps, state, requestId, principal);
         log.warn('A request could not be enqueued and was, or is being, taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
           cause,

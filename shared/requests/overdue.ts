@@ -46,48 +46,54 @@ const RENEWED_MS = 5_000;
 /** States of jobs that BullMQ will not hand out any more. */
 const NOT_PENDING: ReadonlySet<string> = new Set(['completed', 'failed', 'unknown']);
 
+/** Reads a request's record and its job. `at`: the time of its shard, milliseconds since the epoch. */
+async function describe(
+  client: RedisClient,
+  keyspace: Keyspace,
+  queues: ChatQueues,
+  { shard, requestId, at }: { shard: number; requestId: string; at: number },
+): Promise<Overdue> {
+  const keys = keyspace.shard(shard);
+  const values = await client.hmget(
+    keys.record(requestId),
+    'state',
+    'tenant',
+    'key',
+    'fence',
+    'sent',
+    'deadline',
+    'lane',
+    'keep',
+    'base',
+  );
+  const [state, tenantId, keyId, fence, sent, deadline, lane, keep, base] = values;
+  const queue = queueOfRecord(lane);
+  const [job, body] = await Promise.all([
+    queues.queue(shard, queue).getJobState(requestId),
+    client.exists(keys.body(requestId)),
+  ]);
+  return {
+    requestId,
+    state: state ?? 'missing',
+    tenantId: tenantId ?? '',
+    keyId: keyId ?? '',
+    queue,
+    fence: Number(fence ?? 0),
+    // requeue.lua sets `base`: a request that is run again continues from its last fence.
+    deliveries: Number(fence ?? 0) - Number(base ?? 0),
+    sent: Number(sent ?? 0),
+    remainingMs: Number(deadline ?? 0) - at,
+    hasBody: body === 1,
+    retentionMs: keep === null || keep === undefined ? undefined : Number(keep),
+    jobPending: !NOT_PENDING.has(job),
+  };
+}
+
 export function createInflight(client: RedisClient, keyspace: Keyspace, queues: ChatQueues) {
   const clocks = createShardClocks();
   /** By shard whose clock was set ahead: until when leases that have run out say nothing. */
   const renewedBy = new Map<number, number>();
   const postpone = defineScript(client, 'postpone', ['window']);
-
-  async function describe(shard: number, requestId: string, at: number): Promise<Overdue> {
-    const keys = keyspace.shard(shard);
-    const values = await client.hmget(
-      keys.record(requestId),
-      'state',
-      'tenant',
-      'key',
-      'fence',
-      'sent',
-      'deadline',
-      'lane',
-      'keep',
-      'base',
-    );
-    const [state, tenantId, keyId, fence, sent, deadline, lane, keep, base] = values;
-    const queue = queueOfRecord(lane);
-    const [job, body] = await Promise.all([
-      queues.queue(shard, queue).getJobState(requestId),
-      client.exists(keys.body(requestId)),
-    ]);
-    return {
-      requestId,
-      state: state ?? 'missing',
-      tenantId: tenantId ?? '',
-      keyId: keyId ?? '',
-      queue,
-      fence: Number(fence ?? 0),
-      // requeue.lua sets `base`: a request that is run again continues from its last fence.
-      deliveries: Number(fence ?? 0) - Number(base ?? 0),
-      sent: Number(sent ?? 0),
-      remainingMs: Number(deadline ?? 0) - at,
-      hasBody: body === 1,
-      retentionMs: keep === null || keep === undefined ? undefined : Number(keep),
-      jobPending: !NOT_PENDING.has(job),
-    };
-  }
 
   async function bringNearer(shard: number, requestId: string): Promise<void> {
     const keys = keyspace.shard(shard);
@@ -141,7 +147,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace, queues: 
         client.zrangebyscore(inflight, at + FAR_MS, '+inf', 'LIMIT', 0, limit),
       ]);
       await Promise.all(far.map((requestId) => bringNearer(shard, requestId)));
-      return Promise.all(ids.map((requestId) => describe(shard, requestId, at)));
+      return Promise.all(ids.map((requestId) => describe(client, keyspace, queues, { shard, requestId, at })));
     },
     /** Makes the request overdue again after `delayMs`, counted from now. */
     async postpone(shard: number, requestId: string, delayMs: number): Promise<void> {

@@ -95,14 +95,36 @@ export interface RecordStoreSettings {
   recentWrites?: Pick<RecentWrites, 'note'>;
 }
 
-export function createRecordStore(
-  client: RedisClient,
-  keyspace: Keyspace,
-  { retentionMs, recentWrites }: RecordStoreSettings,
-) {
-  const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
-  const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
+/** Finds a request's place in line. Undefined: it does not wait. */
+function createPlace(client: RedisClient, keyspace: Keyspace) {
   const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
+  return async (
+    { shard, tenantId }: Pick<Principal, 'shard' | 'tenantId'>,
+    requestId: string,
+  ): Promise<QueuePlace | undefined> => {
+    const keys = keyspace.shard(shard);
+    const lines = QUEUE_NAMES.flatMap((queue) => [keys.line(queue), keys.waiting(queue), keys.queueStatistics(queue)]);
+    const reply = await place(
+      [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...lines],
+      [requestId],
+    );
+    return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
+  };
+}
+
+async function wipe(
+  client: RedisClient,
+  keys: ReturnType<Keyspace['shard']>,
+  requestId: string,
+  channel: string,
+): Promise<void> {
+  const [gone, channels] = await inTime(client.hmget(keys.record(requestId), 'gone', 'channels'));
+  if (gone !== '1' || channels !== channel) return;
+  await inTime(Promise.all([client.unlink(keys.stream(requestId)), client.unlink(keys.answer(requestId))]));
+}
+
+/** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
+function createCancel(client: RedisClient, keyspace: Keyspace, { retentionMs, recentWrites }: RecordStoreSettings) {
   const parts = [
     'window',
     'account',
@@ -115,6 +137,35 @@ export function createRecordStore(
     'mode',
   ] as const;
   const cancel = defineTimedScript(client, 'cancel', parts);
+
+  return async (
+    principal: Pick<Principal, 'shard' | 'keyId' | 'retentionSeconds'> & SearchedSpace,
+    requestId: string,
+  ): Promise<boolean> => {
+    const { retentionSeconds = Infinity, mode } = principal;
+    const { tenantId, shard } = principal;
+    const { cancelled } = keyspace.shard(shard);
+    const call = [
+      [...acceptedKeys(keyspace, requestId, principal), cancelled],
+      [
+        requestId,
+        tenantId,
+        encodeEntry([], CANCELLED),
+        eventsOf(CANCELLED),
+        Math.min(retentionMs, retentionSeconds * 1000),
+        BILLED[mode],
+      ],
+    ] as const;
+    const found = await cancel(...call);
+    // One that runs is ended by its worker, which tells Redis so again itself.
+    if (found === 'accepted') recentWrites?.note(() => cancel(...call), { shard, requestId, tenantId });
+    return found !== '';
+  };
+}
+
+export function createRecordStore(client: RedisClient, keyspace: Keyspace, settings: RecordStoreSettings) {
+  const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
+  const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
 
   function answerKeys(shard: number, requestId: string): string[] {
     const keys = keyspace.shard(shard);
@@ -136,23 +187,7 @@ export function createRecordStore(
       look(principal, requestId, ''),
     /** Like `find`, and makes the ingress with this channel a reader: workers publish entries to it from now on. */
     attach: look,
-    /** Undefined: the request does not wait in line. */
-    async place(
-      { shard, tenantId }: Pick<Principal, 'shard' | 'tenantId'>,
-      requestId: string,
-    ): Promise<QueuePlace | undefined> {
-      const keys = keyspace.shard(shard);
-      const lines = QUEUE_NAMES.flatMap((queue) => [
-        keys.line(queue),
-        keys.waiting(queue),
-        keys.queueStatistics(queue),
-      ]);
-      const reply = await place(
-        [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...lines],
-        [requestId],
-      );
-      return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
-    },
+    place: createPlace(client, keyspace),
     /**
      * Renews the ingress as a reader, of which Redis may know nothing any more, and the life of an answer that it
      * still reads.
@@ -170,36 +205,9 @@ export function createRecordStore(
      * Deletes Redis's copy of an answer whose tenant keeps nothing, if no other ingress reads it. Call it when readers here
      * have the end. Safe to repeat.
      */
-    async wipe(shard: number, requestId: string, channel: string): Promise<void> {
-      const keys = keyspace.shard(shard);
-      const [gone, channels] = await inTime(client.hmget(keys.record(requestId), 'gone', 'channels'));
-      if (gone !== '1' || channels !== channel) return;
-      await inTime(Promise.all([client.unlink(keys.stream(requestId)), client.unlink(keys.answer(requestId))]));
-    },
-    /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
-    async cancel(
-      principal: Pick<Principal, 'shard' | 'keyId' | 'retentionSeconds'> & SearchedSpace,
-      requestId: string,
-    ): Promise<boolean> {
-      const { retentionSeconds = Infinity, mode } = principal;
-      const { tenantId, shard } = principal;
-      const { cancelled } = keyspace.shard(shard);
-      const call = [
-        [...acceptedKeys(keyspace, requestId, principal), cancelled],
-        [
-          requestId,
-          tenantId,
-          encodeEntry([], CANCELLED),
-          eventsOf(CANCELLED),
-          Math.min(retentionMs, retentionSeconds * 1000),
-          BILLED[mode],
-        ],
-      ] as const;
-      const found = await cancel(...call);
-      // One that runs is ended by its worker, which tells Redis so again itself.
-      if (found === 'accepted') recentWrites?.note(() => cancel(...call), { shard, requestId, tenantId });
-      return found !== '';
-    },
+    wipe: (shard: number, requestId: string, channel: string): Promise<void> =>
+      wipe(client, keyspace.shard(shard), requestId, channel),
+    cancel: createCancel(client, keyspace, settings),
   };
 }
 

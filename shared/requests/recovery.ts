@@ -75,37 +75,77 @@ export const FENCE_UNKNOWN = 2;
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
 
+/** The end of a request as its stored answer. `now`: milliseconds since the epoch. */
+function toStoredEnd(envelope: RequestEnvelope, last: Terminal, now: number) {
+  const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
+  const lastSeq = eventsOf(last);
+  const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
+  return {
+    requestId,
+    tenantId,
+    mode,
+    ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
+    fields: {
+      tenant: tenantId,
+      billed: mode === 'test' ? '0' : '1',
+      state: 'done',
+      status: 'failed',
+      tier,
+      metadata: request.metadataJson ?? '',
+      sent: String(lastSeq),
+      acceptedAt: String(acceptedAt),
+      finishedAt: String(now),
+    },
+    entries: [{ lastSeq, payload: encodeEntry([], last) }],
+    expiresAt: ownMs === undefined ? acceptedAt + STORED_ANSWER_MS : now + ownMs,
+  };
+}
+
+/** The request as it is admitted again. */
+function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
+  const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
+  return {
+    requestId,
+    principal,
+    endpoint,
+    stream,
+    retentionMs,
+    acceptedAt,
+    rates,
+    request: { ...envelope.request, model: tier },
+    // No caller is waiting any more; the answer is looked up, or asked for under its key.
+    channel: '',
+    idempotency: kept?.idempotency,
+    onDisconnect: 'finish',
+    answerStorage: {},
+    // `enqueue` follows once the record has the time of its first acceptance.
+    isEnqueuedAtOnce: false,
+  } as const;
+}
+
+/** `since`: an earlier end belongs to the failed run that this one repeats. */
+async function isKnown(
+  { answers, ledger, clock }: RecoverRequestDeps,
+  { tenantId, requestId }: RequestIntent,
+  since: number,
+): Promise<boolean> {
+  const anywhere = { tenantId, mode: 'any' } as const;
+  const answer = await answers.find(anywhere, requestId, clock.now());
+  if (answer !== undefined && Number(answer.fields['finishedAt']) >= since) return true;
+  return (await ledger.settledAt(anywhere, requestId)) !== undefined;
+}
+
 /**
  * Accepts a request that Redis lost after its acceptance again, under its own id. The ledger has one entry per id, so the
  * request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
-  const { presence, admit, admissions, line, replays, answers, gate, ledger, principals, clock, log } = deps;
+  const { presence, admit, admissions, line, replays, answers, gate, principals, clock, log } = deps;
 
   /** Stores the end as a stored answer, where readers find it. */
   async function end(envelope: RequestEnvelope, last: Terminal) {
-    const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
-    const lastSeq = eventsOf(last);
-    const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
-    await answers.store({
-      requestId,
-      tenantId,
-      mode,
-      ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
-      fields: {
-        tenant: tenantId,
-        billed: mode === 'test' ? '0' : '1',
-        state: 'done',
-        status: 'failed',
-        tier,
-        metadata: request.metadataJson ?? '',
-        sent: String(lastSeq),
-        acceptedAt: String(acceptedAt),
-        finishedAt: String(clock.now()),
-      },
-      entries: [{ lastSeq, payload: encodeEntry([], last) }],
-      expiresAt: ownMs === undefined ? acceptedAt + STORED_ANSWER_MS : clock.now() + ownMs,
-    });
+    const { requestId, tenantId } = envelope;
+    await answers.store(toStoredEnd(envelope, last, clock.now()));
     log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
   }
 
@@ -136,24 +176,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     envelope: RequestEnvelope,
     principal: Principal,
   ): Promise<RecoveryOutcome> {
-    const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
-    const outcome = await admit({
-      requestId,
-      principal,
-      endpoint,
-      stream,
-      retentionMs,
-      acceptedAt,
-      rates,
-      request: { ...envelope.request, model: tier },
-      // No caller is waiting any more; the answer is looked up, or asked for under its key.
-      channel: '',
-      idempotency: kept?.idempotency,
-      onDisconnect: 'finish',
-      answerStorage: {},
-      // `enqueue` follows once the record has the time of its first acceptance.
-      isEnqueuedAtOnce: false,
-    });
+    const outcome = await admit(toAdmissionAgain(envelope, principal));
     // The envelope keeps time and settings of the first acceptance.
     if (outcome.kind === 'admitted') return enqueue({ ...intent, shard: principal.shard }, envelope);
     if (outcome.kind === 'joined') {
@@ -166,17 +189,9 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     if (verdict === 'void') return { kind: 'open' };
     if (!FINAL.has(verdict))
       return { kind: 'later', waitMs: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
-    const error = toErrorDetail(toRefusal({ ...figures, verdict }, principal, endpoint));
+    const error = toErrorDetail(toRefusal({ ...figures, verdict }, principal, envelope.endpoint));
     await end(envelope, { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 }, error });
     return { kind: 'ended' };
-  }
-
-  /** `since`: an earlier end belongs to the failed run that this one repeats. */
-  async function isKnown({ tenantId, requestId }: RequestIntent, since: number): Promise<boolean> {
-    const anywhere = { tenantId, mode: 'any' } as const;
-    const answer = await answers.find(anywhere, requestId, clock.now());
-    if (answer !== undefined && Number(answer.fields['finishedAt']) >= since) return true;
-    return (await ledger.settledAt(anywhere, requestId)) !== undefined;
   }
 
   return async (intent) => {
@@ -188,7 +203,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       const envelope = parseEnvelope(intent.envelopeJson);
       // A record without a body was admitted again, so only an end after that counts.
       const since = found === 'bodiless' ? (envelope.replayedAt ?? 0) : 0;
-      if (await isKnown(intent, since)) return { kind: 'ended' };
+      if (await isKnown(deps, intent, since)) return { kind: 'ended' };
       if (found === 'bodiless') return await enqueue(intent, envelope);
       const principal = await principals.findByKey(tenantId, envelope.keyId);
       if (principal !== undefined) return await admitAgain(intent, envelope, principal);

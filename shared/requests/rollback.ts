@@ -54,16 +54,14 @@ const isSuperseded = (outcome: unknown) => outcome === 'superseded';
 /** Redis has lost the claim, or the whole request. */
 const isLost = (outcome: unknown) => outcome === 'accepted' || outcome === 'missing';
 
-export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
-  const { append, end, claim, putBack, hasReconnectedRecently } = deps;
-
-  /**
-   * Repeats a write that was refused because another delivery owns the request, for a moment after a reconnect. Then ioredis
-   * repeats calls that were under way. If Redis has lost the claims of running requests, a repeated call that takes jobs
-   * claims them for another worker, which gives them back at once (job-source.ts). Without patience a delivery that writes in
-   * between would be refused, and its stream would end although its worker lives.
-   */
-  async function retryAfterReconnect<Outcome>(
+/**
+ * Repeats a write that was refused because another delivery owns the request, for a moment after a reconnect. Then ioredis
+ * repeats calls that were under way. If Redis has lost the claims of running requests, a repeated call that takes jobs
+ * claims them for another worker, which gives them back at once (job-source.ts). Without patience a delivery that writes in
+ * between would be refused, and its stream would end although its worker lives.
+ */
+function createRetryAfterReconnect(hasReconnectedRecently: RollbackWritesDeps['hasReconnectedRecently']) {
+  return async function retryAfterReconnect<Outcome>(
     { shard }: DeliveryRef,
     write: () => Promise<Outcome>,
     isRefused: (outcome: Outcome) => boolean,
@@ -73,7 +71,12 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
       if (!isRefused(outcome) || tries === TRIES_MAX || !hasReconnectedRecently(shard, CLAIMS_BACK_MS)) return outcome;
       await pause(AGAIN_MS);
     }
-  }
+  };
+}
+
+export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
+  const { append, end, claim, putBack, hasReconnectedRecently } = deps;
+  const retryAfterReconnect = createRetryAfterReconnect(hasReconnectedRecently);
 
   /** Gets a request back of which Redis has lost this much. False: another delivery has it, or it has ended. */
   async function ownAgain(ref: DeliveryRef, lost: unknown): Promise<boolean> {

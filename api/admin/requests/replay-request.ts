@@ -63,6 +63,29 @@ function toReplayed(envelope: RequestEnvelope, failedAt: number, now: number): R
 
 export type ReplayRequest = (failed: FailedIntent) => Promise<ReplayOutcome>;
 
+/** The request as it is admitted for its replay. */
+function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
+  const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
+  return {
+    requestId,
+    endpoint,
+    stream,
+    retentionMs,
+    acceptedAt,
+    rates,
+    answerStorage: {},
+    principal: withoutRequestLimits(principal),
+    request: { ...envelope.request, model: tier },
+    // Callers that waited have already got their error; the answer is looked up, or asked for under its
+    // Idempotency-Key.
+    channel: '',
+    idempotency: kept?.idempotency,
+    onDisconnect: 'finish',
+    // It may enter the line only with the fence of its last delivery.
+    isEnqueuedAtOnce: false,
+  } as const;
+}
+
 /**
  * Runs a failed request again under its own id. Of several simultaneous calls, only the one that takes the intent runs
  * it. Until the request is in line, it still counts as failed, whatever dies on the way. Throws if a store does not
@@ -70,28 +93,6 @@ export type ReplayRequest = (failed: FailedIntent) => Promise<ReplayOutcome>;
  */
 export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
   const { failed: intents, checks, admit, replays, answers, cache, principals, records, clock, log } = deps;
-
-  function admitAgain(envelope: RequestEnvelope, principal: Principal) {
-    const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
-    return admit({
-      requestId,
-      endpoint,
-      stream,
-      retentionMs,
-      acceptedAt,
-      rates,
-      answerStorage: {},
-      principal: withoutRequestLimits(principal),
-      request: { ...envelope.request, model: tier },
-      // Callers that waited have already got their error; the answer is looked up, or asked for under its
-      // Idempotency-Key.
-      channel: '',
-      idempotency: kept?.idempotency,
-      onDisconnect: 'finish',
-      // It may enter the line only with the fence of its last delivery.
-      isEnqueuedAtOnce: false,
-    });
-  }
 
   /** Undoes the replay. MongoDB still has the answer, unless only Redis had it. */
   async function putBack(failed: FailedIntent, ended: EndedAnswer | undefined): Promise<void> {
@@ -122,7 +123,7 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
       const ended = await cache.read(shard, requestId);
       const reopened = await replays.reopen(shard, envelope);
       if (reopened.kind === 'unchanged') break;
-      const outcome = await admitAgain(envelope, principal);
+      const outcome = await admit(toAdmissionAgain(envelope, principal));
       if (outcome.kind === 'admitted') return putIntoLine(failed, envelope, principal, reopened.fence ?? FENCE_UNKNOWN);
       if (outcome.kind === 'refused' && outcome.verdict === 'void') continue;
       await putBack(failed, ended);

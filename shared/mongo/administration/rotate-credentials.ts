@@ -49,13 +49,13 @@ function holder<Row extends { _id: string }>(
   };
 }
 
-export function createCredentialRotation(connection: Connection, cipher: CredentialCipher) {
+function createHolders(connection: Connection, cipher: CredentialCipher): Holder[] {
   const providers = providerModel(connection);
   const webhooks = webhookModel(connection);
   const secrets = serviceSecretModel(connection);
   const again = (encrypted: string, place: string) => cipher.encrypt(cipher.decrypt(encrypted, place), place);
 
-  const holders: Holder[] = [
+  return [
     holder(
       providers,
       {
@@ -111,7 +111,10 @@ export function createCredentialRotation(connection: Connection, cipher: Credent
       },
     ),
   ];
+}
 
+export function createCredentialRotation(connection: Connection, cipher: CredentialCipher) {
+  const holders = createHolders(connection, cipher);
   const prefixPattern = (keyId: string) => new RegExp(`^${prefixOf(keyId)}`);
   const sum = async (counts: Promise<number>[]) => (await Promise.all(counts)).reduce((total, one) => total + one, 0);
 

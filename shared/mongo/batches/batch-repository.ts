@@ -95,16 +95,11 @@ const LISTED = BATCH_STATUSES.filter((status) => status !== 'failed');
 const { linesMax, bytesMax } = BATCH_LIMITS;
 const orMost = (field: string, most: number) => ({ $cond: [{ $eq: ['$status', 'validating'] }, most, field] });
 
-/** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
-export function createBatchRepository(connection: Connection, bulk: Connection = connection) {
+/** Batches from the first byte of their upload until they run. */
+function createBatchUploads(connection: Connection, bulk: Connection) {
   const batches = batchModel(connection);
   const tenants = tenantModel(connection);
-  const batchLines = batchLineModel(connection);
   const bulkLines = batchLineModel(bulk);
-
-  async function find(space: SearchedSpace, batchId: string): Promise<BatchRow | undefined> {
-    return (await batches.findOne({ _id: batchId, ...inSpace(space) }).lean()) ?? undefined;
-  }
 
   /** Null: the batch is not arriving. */
   async function setRunning(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | null> {
@@ -122,8 +117,6 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
   }
 
   return {
-    find,
-
     /**
      * Stores a batch whose lines are about to arrive; the leader of its shard removes it if they do not. Returns its shard, which
      * is another one than the batch says where the tenant has been moved since. Safe to repeat.
@@ -157,8 +150,8 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
         return (await batches.findOne({ tenantId, startedUnder }).lean()) ?? undefined;
       }
       // Only this upload starts it. If it has started, this call did so, or an earlier try whose answer was lost.
-      const batch = await find({ tenantId, mode: 'any' }, batchId);
-      return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
+      const batch = await batches.findOne({ _id: batchId, tenantId }).lean();
+      return batch === null || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
     },
 
     /** Fails a batch of which no line was sent, so that nobody runs it. False: a line was sent. Safe to repeat. */
@@ -175,6 +168,21 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       await bulkLines.deleteMany({ tenantId, batchId });
       await batches.deleteOne({ _id: batchId, tenantId });
     },
+  };
+}
+
+/** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
+export function createBatchRepository(connection: Connection, bulk: Connection = connection) {
+  const batches = batchModel(connection);
+  const batchLines = batchLineModel(connection);
+
+  async function find(space: SearchedSpace, batchId: string): Promise<BatchRow | undefined> {
+    return (await batches.findOne({ _id: batchId, ...inSpace(space) }).lean()) ?? undefined;
+  }
+
+  return {
+    ...createBatchUploads(connection, bulk),
+    find,
 
     // `openShard` has a sparse index, which holds open batches only.
     /** How many batches of a space have not ended. */
