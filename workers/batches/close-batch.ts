@@ -44,6 +44,17 @@ const WORKERS_BACK_MS = 30_000;
 /** A worker has the line, or has ended it. */
 const isRun = (state: string) => state === 'running' || state === 'done';
 
+/** False: some line has not ended, though this process knows of none, or one has begun to wait again meanwhile. */
+async function finish({ work, clock }: CloseBatchDeps, batch: OpenBatch, status: BatchStatus): Promise<boolean> {
+  const { tenantId, _id: batchId, total, status: from } = batch.row;
+  const reopened = await work.reopened(tenantId, batchId);
+  const counts = await work.count(tenantId, batchId);
+  // They can be lower than what was known: a line that had failed may have been set waiting again.
+  batch.counts = counts;
+  if (counts.completed + counts.failed < total) return false;
+  return work.finish(tenantId, batchId, { status: from, reopened }, { ...counts, status, endedAt: clock.now() });
+}
+
 /** Ends a batch when all its lines have ended, when its tenant has cancelled it, or when it has expired. */
 export function createCloseBatch(deps: CloseBatchDeps) {
   const { work, admissions, queue, lines, events, recentWrites, hasReconnectedRecently, clock, log } = deps;
@@ -95,17 +106,6 @@ export function createCloseBatch(deps: CloseBatchDeps) {
     batch.isClosed = true;
   }
 
-  /** False: some line has not ended, though this process knows of none, or one has begun to wait again meanwhile. */
-  async function finish(batch: OpenBatch, status: BatchStatus): Promise<boolean> {
-    const { tenantId, _id: batchId, total, status: from } = batch.row;
-    const reopened = await work.reopened(tenantId, batchId);
-    const counts = await work.count(tenantId, batchId);
-    // They can be lower than what was known: a line that had failed may have been set waiting again.
-    batch.counts = counts;
-    if (counts.completed + counts.failed < total) return false;
-    return work.finish(tenantId, batchId, { status: from, reopened }, { ...counts, status, endedAt: clock.now() });
-  }
-
   return {
     /** Ends the batch if that is due. True: it has ended. Safe to repeat. */
     async closeIfDue(batch: OpenBatch, keepLead: KeepLead): Promise<boolean> {
@@ -115,7 +115,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
       const isToEnd = !batch.isClosed || !batch.isRead || hasUnsent(batch);
       if (closing !== undefined && isToEnd) await endWaiting(batch, closing, keepLead);
       if (!isAtRest(batch)) return false;
-      const hasEnded = await finish(batch, closing ?? 'completed');
+      const hasEnded = await finish(deps, batch, closing ?? 'completed');
       if (!hasEnded) rewind(batch);
       return hasEnded;
     },

@@ -65,12 +65,61 @@ function trySoon(batch: OpenBatch): void {
 /** Replaces an answer that cannot be decoded. Stored as it is, it would make all of the batch's results unreadable. */
 const UNREADABLE: EndedAnswer['entries'] = [{ lastSeq: eventsOf(FAULT), payload: encodeEntry([], FAULT) }];
 
+function toEnd({ line: { index, requestId }, answer, end }: EndedTry, now: number): LineEnd {
+  const code = outageOf(end);
+  const outage = code === undefined ? undefined : { code, at: now };
+  return {
+    index,
+    requestId,
+    status: answer.fields['status'] === 'completed' ? 'completed' : 'failed',
+    answer,
+    outage,
+  };
+}
+
+async function endAll({ work }: CollectEndsDeps, batch: OpenBatch, ends: readonly LineEnd[]): Promise<void> {
+  const { tenantId, _id: batchId } = batch.row;
+  const written = await work.end(tenantId, batchId, ends);
+  for (const { index, status } of ends) {
+    batch.inFlight.delete(index);
+    batch.counts[status] += 1;
+  }
+  // The others had ended before, by an earlier try of this call or by the deletion of their entity, and are counted already.
+  if (written < ends.length) batch.counts = await work.count(tenantId, batchId);
+}
+
+/** While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage. */
+function noteOnce({ watch }: CollectEndsDeps, tries: readonly EndedTry[]): void {
+  for (const { line, answer, end } of tries) {
+    if (end.terminal === undefined || line.isNoted === true) continue;
+    line.isNoted = true;
+    watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, outageOf(end) !== undefined && !hasOnlyWaited(end));
+  }
+}
+
+function noteFailed({ failedTries }: CollectEndsDeps, { row }: OpenBatch, tries: readonly EndedTry[]): void {
+  for (const { line, answer, end } of tries)
+    if (answer.fields['status'] !== 'completed' && !end.hasText) failedTries.note(row, line.requestId);
+}
+
+async function shortenAll(
+  { answers, retentionMs }: CollectEndsDeps,
+  shard: number,
+  tries: readonly EndedTry[],
+): Promise<void> {
+  await Promise.all(
+    tries.map(({ line: { requestId }, answer: { fields } }) =>
+      answers.shorten(shard, { requestId, fields }, retentionMs),
+    ),
+  );
+}
+
 /**
  * Brings the answers of ended lines from Redis into the batch's results in MongoDB. A line that failed without text for a
  * passing reason is tried again later, as a request with an id of its own (docs/spec.md#batch-lines).
  */
 export function createCollectEnds(deps: CollectEndsDeps) {
-  const { work, queue, answers, lines, failedTries, watch, retentionMs, clock, random, log } = deps;
+  const { work, queue, answers, lines, watch, clock, random, log } = deps;
 
   async function read(shard: number, line: SentLine): Promise<EndedTry | undefined> {
     const ended = await answers.read(shard, line.requestId);
@@ -95,29 +144,6 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
   }
 
-  function toEnd({ line: { index, requestId }, answer, end }: EndedTry): LineEnd {
-    const code = outageOf(end);
-    const outage = code === undefined ? undefined : { code, at: clock.now() };
-    return {
-      index,
-      requestId,
-      status: answer.fields['status'] === 'completed' ? 'completed' : 'failed',
-      answer,
-      outage,
-    };
-  }
-
-  async function endAll(batch: OpenBatch, ends: readonly LineEnd[]): Promise<void> {
-    const { tenantId, _id: batchId } = batch.row;
-    const written = await work.end(tenantId, batchId, ends);
-    for (const { index, status } of ends) {
-      batch.inFlight.delete(index);
-      batch.counts[status] += 1;
-    }
-    // The others had ended before, by an earlier try of this call or by the deletion of their entity, and are counted already.
-    if (written < ends.length) batch.counts = await work.count(tenantId, batchId);
-  }
-
   async function putBack(batch: OpenBatch, { line }: EndedTry, retry: LineRetry): Promise<void> {
     const { tenantId, _id: batchId } = batch.row;
     const next = { requestId: newId('req'), retry: { ...retry, requestId: line.requestId } };
@@ -131,56 +157,30 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     return (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
   }
 
-  /** While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage. */
-  function noteOnce(tries: readonly EndedTry[]): void {
-    for (const { line, answer, end } of tries) {
-      if (end.terminal === undefined || line.isNoted === true) continue;
-      line.isNoted = true;
-      watch.noteEnd(
-        answer.fields['tier'] ?? '',
-        end.terminal.trace,
-        outageOf(end) !== undefined && !hasOnlyWaited(end),
-      );
-    }
-  }
-
   /** Puts back the lines that are tried again. Resolves with the ends of the others. */
   async function putBackFailed(batch: OpenBatch, tries: readonly EndedTry[]): Promise<LineEnd[]> {
     const ends: LineEnd[] = [];
     const again: Promise<void>[] = [];
     for (const one of tries) {
       const retry = batch.isClosed ? undefined : retryOf(one);
-      if (retry === undefined) ends.push(toEnd(one));
+      if (retry === undefined) ends.push(toEnd(one, clock.now()));
       else again.push(putBack(batch, one, retry));
     }
     await Promise.all(again);
     return ends;
   }
 
-  function noteFailed({ row }: OpenBatch, tries: readonly EndedTry[]): void {
-    for (const { line, answer, end } of tries)
-      if (answer.fields['status'] !== 'completed' && !end.hasText) failedTries.note(row, line.requestId);
-  }
-
-  async function shortenAll(shard: number, tries: readonly EndedTry[]): Promise<void> {
-    await Promise.all(
-      tries.map(({ line: { requestId }, answer: { fields } }) =>
-        answers.shorten(shard, { requestId, fields }, retentionMs),
-      ),
-    );
-  }
-
   async function take(batch: OpenBatch, group: readonly SentLine[]): Promise<void> {
     const { shard } = batch.row;
     const tries = await readAll(shard, group);
-    noteOnce(tries);
+    noteOnce(deps, tries);
     const ends = await putBackFailed(batch, tries);
-    await endAll(batch, ends);
+    await endAll(deps, batch, ends);
     // After the write, because an end that could not be written is read again.
-    noteFailed(batch, tries);
+    noteFailed(deps, batch, tries);
     learnTokens(batch, tries);
     trySoon(batch);
-    await shortenAll(shard, tries);
+    await shortenAll(deps, shard, tries);
   }
 
   return async (batch: OpenBatch): Promise<void> => {

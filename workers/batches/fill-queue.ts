@@ -44,6 +44,14 @@ function createRest() {
   };
 }
 
+/** Tenants with their batches in the order of their turns, which begins behind the tenant that was served last. */
+function inTurn(last: string, batches: readonly OpenBatch[]): [string, OpenBatch[]][] {
+  const byTenant = Map.groupBy(batches, ({ row }) => row.tenantId);
+  const tenants = [...byTenant].sort(([one], [other]) => (one < other ? -1 : 1));
+  const start = tenants.findIndex(([tenantId]) => tenantId > last);
+  return start <= 0 ? tenants : [...tenants.slice(start), ...tenants.slice(0, start)];
+}
+
 /**
  * Sends lines while the queue has room, a slice of each tenant in turn, so that a tenant's large batch does not keep other
  * tenants waiting. A tenant's batches are served oldest first; one that has to wait is passed over.
@@ -101,18 +109,9 @@ export function createFillQueue({
     return undefined;
   }
 
-  /** Tenants with their batches in the order of their turns, which begins behind the tenant that was served last. */
-  function inTurn(shard: number, batches: readonly OpenBatch[]): [string, OpenBatch[]][] {
-    const byTenant = Map.groupBy(batches, ({ row }) => row.tenantId);
-    const tenants = [...byTenant].sort(([one], [other]) => (one < other ? -1 : 1));
-    const last = lastServed.get(shard) ?? '';
-    const start = tenants.findIndex(([tenantId]) => tenantId > last);
-    return start <= 0 ? tenants : [...tenants.slice(start), ...tenants.slice(0, start)];
-  }
-
   return async (shard: number, batches: readonly OpenBatch[], keepLead: KeepLead): Promise<void> => {
     let room = WAITING_MAX - (await countWaiting(shard));
-    let turns = inTurn(shard, batches);
+    let turns = inTurn(lastServed.get(shard) ?? '', batches);
     while (room > 0 && turns.length > 0) {
       const left: typeof turns = [];
       for (const turn of turns) {
