@@ -98,22 +98,26 @@ async function until(isDone: () => Promise<boolean>, what: string, { signal }: J
   }
 }
 
-export function createEraseRequests(deps: EraseRequestsDeps) {
-  const { traces, outbox, records, known, removeJob, pseudonyms } = deps;
-
-  /** The subject's requests known to Redis and to MongoDB, some at a time; a request may come more than once. */
-  async function* requestsOf(subject: DeletedSubject, which: 'open' | 'all'): AsyncGenerator<KnownRequest[]> {
-    const { tenantId, shard, entityId } = subject;
-    if (entityId === undefined) {
-      if (which === 'open') yield (await traces.openOf(shard, tenantId)).map((requestId) => ({ requestId }));
-      else for await (const ids of traces.left(shard, tenantId)) yield ids.map((requestId) => ({ requestId }));
-    } else {
-      const ids = await traces.ofEntity(shard, tenantId, pseudonyms.of(tenantId, entityId));
-      for (let from = 0; from < ids.length; from += AT_ONCE)
-        yield ids.slice(from, from + AT_ONCE).map((requestId) => ({ requestId }));
-    }
-    yield* known.requests(subject, pseudonyms);
+/** The subject's requests known to Redis and to MongoDB, some at a time; a request may come more than once. */
+async function* requestsOf(
+  { traces, known, pseudonyms }: EraseRequestsDeps,
+  subject: DeletedSubject,
+  which: 'open' | 'all',
+): AsyncGenerator<KnownRequest[]> {
+  const { tenantId, shard, entityId } = subject;
+  if (entityId === undefined) {
+    if (which === 'open') yield (await traces.openOf(shard, tenantId)).map((requestId) => ({ requestId }));
+    else for await (const ids of traces.left(shard, tenantId)) yield ids.map((requestId) => ({ requestId }));
+  } else {
+    const ids = await traces.ofEntity(shard, tenantId, pseudonyms.of(tenantId, entityId));
+    for (let from = 0; from < ids.length; from += AT_ONCE)
+      yield ids.slice(from, from + AT_ONCE).map((requestId) => ({ requestId }));
   }
+  yield* known.requests(subject, pseudonyms);
+}
+
+export function createEraseRequests(deps: EraseRequestsDeps) {
+  const { traces, outbox, records, removeJob, pseudonyms } = deps;
 
   async function cancel(
     { tenantId, mode, shard }: DeletedSubject,
@@ -125,7 +129,7 @@ export function createEraseRequests(deps: EraseRequestsDeps) {
 
   async function cancelOpen(subject: DeletedSubject, seq: number, { signal }: JobHands): Promise<string[]> {
     const cancelled = new Set<string>();
-    for await (const requests of requestsOf(subject, 'open')) {
+    for await (const requests of requestsOf(deps, subject, 'open')) {
       signal.throwIfAborted();
       const ids = requests.map(({ requestId }) => requestId);
       const found = (await traces.look(subject.shard, ids)).filter(
@@ -166,7 +170,7 @@ export function createEraseRequests(deps: EraseRequestsDeps) {
     async erase(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number> {
       const { shard } = subject;
       let erased = 0;
-      for await (const requests of requestsOf(subject, 'all')) {
+      for await (const requests of requestsOf(deps, subject, 'all')) {
         hands.signal.throwIfAborted();
         const outcomes = await Promise.all(requests.map((request) => traces.erase(shard, subject, request, seq)));
         erased += outcomes.filter((outcome) => outcome === 'erased').length;

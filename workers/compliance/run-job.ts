@@ -79,6 +79,35 @@ function toEvent(
       };
 }
 
+async function withHands(
+  { jobs, clock, stopping }: RunJobDeps,
+  job: ComplianceJobRow,
+  run: (hands: JobHands) => Promise<void>,
+): Promise<void> {
+  const lost = new AbortController();
+  const signal = AbortSignal.any([lost.signal, stopping]);
+  const hold = async () => {
+    signal.throwIfAborted();
+    if (await jobs.renew(job, clock.now() + LEASE_MS)) return;
+    lost.abort(new JobLost());
+    signal.throwIfAborted();
+  };
+  const renewing = repeat(
+    hold,
+    () => RENEW_MS,
+    // A failed renewal is tried again: the lease outlasts several. A lost claim has already aborted the signal.
+    () => undefined,
+  );
+  try {
+    await run({ signal, hold });
+  } catch (error) {
+    // The abort may have made the run fail with a different error.
+    throw lost.signal.aborted ? new JobLost() : error;
+  } finally {
+    await renewing.stop();
+  }
+}
+
 /**
  * Runs one export or deletion, unless another worker is doing so, and publishes its end. Each tenant runs one job of
  * each kind at a time, so that a tenant with many jobs does not keep others waiting. A deletion of an entity takes those
@@ -86,31 +115,6 @@ function toEvent(
  */
 export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<void> {
   const { jobs, queue, kinds, events, clock, stopping, log } = deps;
-
-  async function withHands(job: ComplianceJobRow, run: (hands: JobHands) => Promise<void>): Promise<void> {
-    const lost = new AbortController();
-    const signal = AbortSignal.any([lost.signal, stopping]);
-    const hold = async () => {
-      signal.throwIfAborted();
-      if (await jobs.renew(job, clock.now() + LEASE_MS)) return;
-      lost.abort(new JobLost());
-      signal.throwIfAborted();
-    };
-    const renewing = repeat(
-      hold,
-      () => RENEW_MS,
-      // A failed renewal is tried again: the lease outlasts several. A lost claim has already aborted the signal.
-      () => undefined,
-    );
-    try {
-      await run({ signal, hold });
-    } catch (error) {
-      // The abort may have made the run fail with a different error.
-      throw lost.signal.aborted ? new JobLost() : error;
-    } finally {
-      await renewing.stop();
-    }
-  }
 
   async function giveUp(job: ComplianceJobRow, error: unknown): Promise<void> {
     const { tenantId, claim, kind } = job;
@@ -138,7 +142,7 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
 
   async function run(job: ComplianceJobRow): Promise<void> {
     try {
-      await withHands(job, (hands) => kinds[job.kind](job, hands));
+      await withHands(deps, job, (hands) => kinds[job.kind](job, hands));
       log.info(`The ${job.kind} ${job._id} is completed.`, { tenantId: job.tenantId, claim: job.claim });
     } catch (error) {
       await giveUp(job, error);
