@@ -74,40 +74,45 @@ interface BookOptions {
  */
 export type BookRecords = (shard: number, entries: readonly OutboxEntry[], options: BookOptions) => Promise<void>;
 
+/**
+ * A request that Redis had lost, and its worker has put back on the shard that its tenant has left meanwhile, is charged
+ * here. Its tenant is served where MongoDB says, so the book goes there, too. A move that arrives later reads the book anew.
+ */
+async function publishElsewhere(
+  { tenants, accounts }: BookRecordsDeps,
+  shard: number,
+  books: ReadonlyMap<string, Book>,
+): Promise<void> {
+  for (const { _id: tenantId, shard: own } of await tenants.elsewhere(shard, [...books.keys()])) {
+    const account = books.get(tenantId);
+    if (account !== undefined) await accounts.publishBook(own, tenantId, account);
+  }
+}
+
+async function bookAll(deps: BookRecordsDeps, shard: number, entries: readonly ReadableEntry[]): Promise<void> {
+  const { outbox, ledger, accounts, lookBacks, clock, publishBooked, onBooked } = deps;
+  const books = await ledger.settle(
+    entries.map(({ record }) => record),
+    clock.now(),
+  );
+  for (const [tenantId, account] of books) {
+    const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
+    await accounts.publishBook(shard, tenantId, account, settled).catch((cause: unknown) => {
+      // A damaged key of one tenant must not block the records of all others.
+      throw isBadKey(cause) ? new RefusedError('Redis refused the book of a tenant', { cause }) : cause;
+    });
+  }
+  await publishElsewhere(deps, shard, books);
+  await publishBooked(entries.map(({ record }) => record));
+  await outbox.acknowledge(shard, entries);
+  lookBacks.noteBooked(shard);
+  onBooked(entries.length);
+}
+
 export function createBookRecords(deps: BookRecordsDeps): BookRecords {
-  const { outbox, ledger, accounts, tenants, lookBacks, clock, publishBooked, onBooked, log } = deps;
+  const { outbox, lookBacks, log } = deps;
   /** Refusals so far, by outbox entry. */
   const refusals = new Map<string, number>();
-
-  /**
-   * A request that Redis had lost, and its worker has put back on the shard that its tenant has left meanwhile, is charged
-   * here. Its tenant is served where MongoDB says, so the book goes there, too. A move that arrives later reads the book anew.
-   */
-  async function publishElsewhere(shard: number, books: ReadonlyMap<string, Book>): Promise<void> {
-    for (const { _id: tenantId, shard: own } of await tenants.elsewhere(shard, [...books.keys()])) {
-      const account = books.get(tenantId);
-      if (account !== undefined) await accounts.publishBook(own, tenantId, account);
-    }
-  }
-
-  async function book(shard: number, entries: readonly ReadableEntry[]): Promise<void> {
-    const books = await ledger.settle(
-      entries.map(({ record }) => record),
-      clock.now(),
-    );
-    for (const [tenantId, account] of books) {
-      const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
-      await accounts.publishBook(shard, tenantId, account, settled).catch((cause: unknown) => {
-        // A damaged key of one tenant must not block the records of all others.
-        throw isBadKey(cause) ? new RefusedError('Redis refused the book of a tenant', { cause }) : cause;
-      });
-    }
-    await publishElsewhere(shard, books);
-    await publishBooked(entries.map(({ record }) => record));
-    await outbox.acknowledge(shard, entries);
-    lookBacks.noteBooked(shard);
-    onBooked(entries.length);
-  }
 
   async function deadLetter(shard: number, entry: OutboxEntry): Promise<void> {
     log.error('A settlement record was dead-lettered: it cannot be booked and needs an operator.', {
@@ -139,7 +144,7 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
     let isAnyBooked = areOthersBooked;
     for (const entry of entries) {
       try {
-        await book(shard, [entry]);
+        await bookAll(deps, shard, [entry]);
         refusals.delete(entry.id);
         isAnyBooked = true;
       } catch (error) {
@@ -163,7 +168,7 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
     const readable = entries.filter(isReadable);
     if (readable.length === 0) return;
     try {
-      await book(shard, readable);
+      await bookAll(deps, shard, readable);
     } catch (error) {
       if (!(error instanceof UnbookableError || error instanceof RefusedError)) throw error;
       log.warn('A settlement batch was not booked; its records are tried one by one.', {

@@ -72,46 +72,53 @@ function addDrift(sum: Drift, more: Drift): void {
   for (const name of Object.keys(more) as (keyof Drift)[]) sum[name] += more[name];
 }
 
-/** Compares Redis and the accounts with the ledger, which is authoritative, and repairs differences. */
-export function createReconciler({ books, audit, accounts, clock, log }: ReconcileDeps) {
-  /**
-   * Finds the lost ones among finished requests that the ledger does not know. The order of reading matters: a charge
-   * moves from the outbox to the ledger, so one found in neither, when read in this order, is lost.
-   */
-  async function lostOf(shard: number, unknown: readonly string[]): Promise<{ lost: string[]; booked: string[] }> {
-    const none = { lost: [], booked: [] };
-    // While there is a request record, the worker that finished the request may still replay its settlement.
-    const withoutRecord = await audit.withoutRecord(shard, unknown);
-    if (withoutRecord.length === 0 || (await audit.waiting(shard)) > OUTBOX_READ_MAX) return none;
-    const missing = await audit.notWaiting(shard, withoutRecord);
-    if (missing.length === 0) return none;
-    const booked = await books.booked(missing);
-    return { lost: missing.filter((id) => !booked.has(id)), booked: [...booked] };
-  }
+/**
+ * Finds the lost ones among finished requests that the ledger does not know. The order of reading matters: a charge
+ * moves from the outbox to the ledger, so one found in neither, when read in this order, is lost.
+ */
+async function lostOf(
+  { audit, books }: ReconcileDeps,
+  shard: number,
+  unknown: readonly string[],
+): Promise<{ lost: string[]; booked: string[] }> {
+  const none = { lost: [], booked: [] };
+  // While there is a request record, the worker that finished the request may still replay its settlement.
+  const withoutRecord = await audit.withoutRecord(shard, unknown);
+  if (withoutRecord.length === 0 || (await audit.waiting(shard)) > OUTBOX_READ_MAX) return none;
+  const missing = await audit.notWaiting(shard, withoutRecord);
+  if (missing.length === 0) return none;
+  const booked = await books.booked(missing);
+  return { lost: missing.filter((id) => !booked.has(id)), booked: [...booked] };
+}
 
-  /** Checks the charges that Redis counts as pending, page by page; those already in the ledger stop being pending. */
-  async function settlePending(shard: number, tenantId: string, onDrift: OnDrift): Promise<number> {
-    let lostRequests = 0;
-    for await (const ids of audit.pendingIds(shard, tenantId)) {
-      const known = await books.booked(ids);
-      const { lost, booked } = await lostOf(
+/** Checks the charges that Redis counts as pending, page by page; those already in the ledger stop being pending. */
+async function settlePending(deps: ReconcileDeps, shard: number, tenantId: string, onDrift: OnDrift): Promise<number> {
+  const { books, audit, accounts, log } = deps;
+  let lostRequests = 0;
+  for await (const ids of audit.pendingIds(shard, tenantId)) {
+    const known = await books.booked(ids);
+    const { lost, booked } = await lostOf(
+      deps,
+      shard,
+      ids.filter((id) => !known.has(id)),
+    );
+    for (const requestId of lost)
+      log.error('The settlement of a finished request is lost; its charge is dropped.', {
         shard,
-        ids.filter((id) => !known.has(id)),
-      );
-      for (const requestId of lost)
-        log.error('The settlement of a finished request is lost; its charge is dropped.', {
-          shard,
-          tenantId,
-          requestId,
-        });
-      lostRequests += lost.length;
-      const settled = [...known, ...booked, ...(onDrift === 'repair' ? lost : [])];
-      // Read now: some charges may have been booked since the comparison, and not yet published.
-      if (settled.length > 0) await accounts.publishBook(shard, tenantId, await books.book(tenantId), settled);
-    }
-    return lostRequests;
+        tenantId,
+        requestId,
+      });
+    lostRequests += lost.length;
+    const settled = [...known, ...booked, ...(onDrift === 'repair' ? lost : [])];
+    // Read now: some charges may have been booked since the comparison, and not yet published.
+    if (settled.length > 0) await accounts.publishBook(shard, tenantId, await books.book(tenantId), settled);
   }
+  return lostRequests;
+}
 
+/** Compares Redis and the accounts with the ledger, which is authoritative, and repairs differences. */
+export function createReconciler(deps: ReconcileDeps) {
+  const { books, audit, accounts, clock, log } = deps;
   async function checkTenant(shard: number, cached: AuditedAccount, options: ReconcileOptions): Promise<Drift> {
     const { tenantId, version } = cached;
     const { onDrift } = options;
@@ -131,7 +138,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
     }
     // An account that Redis has not loaded is loaded by its next admission.
     if (version !== undefined) await accounts.publishBook(shard, tenantId, book);
-    drift.lostRequests = await settlePending(shard, tenantId, onDrift);
+    drift.lostRequests = await settlePending(deps, shard, tenantId, onDrift);
     return drift;
   }
 

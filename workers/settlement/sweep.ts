@@ -68,9 +68,35 @@ interface Round {
   hasLookedForLost: boolean;
 }
 
+/** A request without a body can be neither run nor priced, so it is ended and its hold given back. */
+async function endWithoutBody(deps: SweepDeps, shard: number, overdue: Overdue): Promise<void> {
+  const { inflight, admissions, requests, retentionMs, log } = deps;
+  const { requestId, state, tenantId, keyId, queue, fence, sent, retentionMs: ownMs = retentionMs } = overdue;
+  log.warn('A request without a body is ended.', { requestId, tenantId });
+  if (state === 'accepted') {
+    await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
+  } else {
+    const ref = { shard, requestId, tenantId, keyId, queue, fence };
+    await requests.finish(ref, sent, { ...ENDED, retentionMs: ownMs });
+  }
+  await inflight.forget(shard, requestId);
+}
+
+/**
+ * Whether the request may be brought back, because MongoDB may have its body. To end it now would leave a tombstone that
+ * hides it from its caller and from replays.
+ */
+async function mayComeBack(
+  { recoverLost }: SweepDeps,
+  overdue: Overdue,
+  { hasLookedForLost }: Round,
+): Promise<boolean> {
+  return !hasLookedForLost || (await inTime(recoverLost.makeDue(overdue), RECOVER_MS).catch(() => true));
+}
+
 /** Ends what nobody else ends: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
 export function createSweep(deps: SweepDeps): Sweep {
-  const { inflight, admissions, requests, leases, runPipeline, recoverLost, retentionMs, log } = deps;
+  const { inflight, leases, runPipeline, recoverLost, log } = deps;
   const { hasReconnectedRecently, isExhausted } = deps;
   const takeovers = new Set<Promise<unknown>>();
 
@@ -86,27 +112,6 @@ export function createSweep(deps: SweepDeps): Sweep {
     takeovers.add(takeover);
   }
 
-  /** A request without a body can be neither run nor priced, so it is ended and its hold given back. */
-  async function endWithoutBody(shard: number, overdue: Overdue): Promise<void> {
-    const { requestId, state, tenantId, keyId, queue, fence, sent, retentionMs: ownMs = retentionMs } = overdue;
-    log.warn('A request without a body is ended.', { requestId, tenantId });
-    if (state === 'accepted') {
-      await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
-    } else {
-      const ref = { shard, requestId, tenantId, keyId, queue, fence };
-      await requests.finish(ref, sent, { ...ENDED, retentionMs: ownMs });
-    }
-    await inflight.forget(shard, requestId);
-  }
-
-  /**
-   * Whether the request may be brought back, because MongoDB may have its body. To end it now would leave a tombstone that
-   * hides it from its caller and from replays.
-   */
-  async function mayComeBack(overdue: Overdue, { hasLookedForLost }: Round): Promise<boolean> {
-    return !hasLookedForLost || (await inTime(recoverLost.makeDue(overdue), RECOVER_MS).catch(() => true));
-  }
-
   async function sweepOne(shard: number, overdue: Overdue, round: Round): Promise<void> {
     const { requestId, state, sent, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
@@ -116,9 +121,9 @@ export function createSweep(deps: SweepDeps): Sweep {
       const pauseMs = state === 'accepted' ? WAITING_MS : LOOK_AGAIN_MS;
       return inflight.postpone(shard, requestId, Math.min(pauseMs, remainingMs));
     }
-    if (!hasBody && state === 'accepted' && (await mayComeBack(overdue, round)))
+    if (!hasBody && state === 'accepted' && (await mayComeBack(deps, overdue, round)))
       return inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
-    if (!hasBody) return endWithoutBody(shard, overdue);
+    if (!hasBody) return endWithoutBody(deps, shard, overdue);
     if (takeovers.size >= TAKEOVERS_MAX) return;
     await inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
     takeOver(shard, overdue);
