@@ -90,28 +90,51 @@ function toAttempt({ status, error }: WebhookReply, at: number, now: number): De
   return { ...attempt, ok: false, error: error ?? `The receiver answered with status ${status}.${redirect}` };
 }
 
-export function createDeliverNext(deps: DeliverDeps): DeliverNext {
-  const { webhooks, deliveries, client, cipher, events, announce, random, clock, telemetry, log } = deps;
-
-  /** Undefined: the secrets were encrypted with a key that this worker does not have. */
-  function readSecrets(webhookId: string, encrypted: readonly string[]): string[] | undefined {
-    try {
-      return encrypted.map((one) => cipher.decrypt(one, `webhooks/${webhookId}`));
-    } catch (error) {
-      log.error(
-        'The secret of a webhook cannot be decrypted; is its key missing in CREDENTIALS_KEY and CREDENTIALS_KEYS?',
-        { error },
-      );
-      return undefined;
-    }
+/** Undefined: the secrets were encrypted with a key that this worker does not have. */
+function readSecrets(
+  { cipher, log }: DeliverDeps,
+  webhookId: string,
+  encrypted: readonly string[],
+): string[] | undefined {
+  try {
+    return encrypted.map((one) => cipher.decrypt(one, `webhooks/${webhookId}`));
+  } catch (error) {
+    log.error(
+      'The secret of a webhook cannot be decrypted; is its key missing in CREDENTIALS_KEY and CREDENTIALS_KEYS?',
+      { error },
+    );
+    return undefined;
   }
+}
+
+async function disable(
+  { webhooks, deliveries, events, announce, log }: DeliverDeps,
+  { _id, tenantId, mode = 'live', url }: WebhookRow,
+  reason: 'gone' | 'failing',
+  now: number,
+): Promise<void> {
+  if (!(await webhooks.disable(tenantId, _id, reason))) return;
+  log.warn('A webhook was disabled.', { tenantId, reason });
+  const data = { webhook_id: _id, url, reason };
+  const cause = `${_id}:${now}`;
+  await events.tryPublish([{ tenantId, mode, type: 'webhook.disabled', cause, data, now, except: _id }]);
+  await deliveries.failPending(tenantId, _id);
+  // Last, because it waits while Redis is unavailable, and this worker may be stopped before Redis is back.
+  await announce(tenantId);
+}
+
+export function createDeliverNext(deps: DeliverDeps): DeliverNext {
+  const { webhooks, deliveries, client, random, clock, telemetry, log } = deps;
 
   async function send(webhook: WebhookRow, { tenantId, eventId }: WebhookDeliveryRow): Promise<WebhookReply> {
     const event = await deliveries.findEvent(tenantId, eventId);
     if (event === undefined) return { error: 'The event is older than 30 days and no longer kept.' };
     const now = clock.now();
     const previous = (webhook.previousSecrets ?? []).filter(({ expiresAt }) => expiresAt > now);
-    const secrets = readSecrets(webhook._id, [webhook.encryptedSecret, ...previous.map(({ encrypted }) => encrypted)]);
+    const secrets = readSecrets(deps, webhook._id, [
+      webhook.encryptedSecret,
+      ...previous.map(({ encrypted }) => encrypted),
+    ]);
     if (secrets === undefined) return { error: 'The secret of this webhook cannot be read; rotate it.' };
     const headers = {
       'content-type': 'application/json',
@@ -119,21 +142,6 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
       ...signedHeaders(secrets, { id: eventId, body: event.bodyJson, now }),
     };
     return client.send(webhook.url, headers, event.bodyJson);
-  }
-
-  async function disable(
-    { _id, tenantId, mode = 'live', url }: WebhookRow,
-    reason: 'gone' | 'failing',
-    now: number,
-  ): Promise<void> {
-    if (!(await webhooks.disable(tenantId, _id, reason))) return;
-    log.warn('A webhook was disabled.', { tenantId, reason });
-    const data = { webhook_id: _id, url, reason };
-    const cause = `${_id}:${now}`;
-    await events.tryPublish([{ tenantId, mode, type: 'webhook.disabled', cause, data, now, except: _id }]);
-    await deliveries.failPending(tenantId, _id);
-    // Last, because it waits while Redis is unavailable, and this worker may be stopped before Redis is back.
-    await announce(tenantId);
   }
 
   /** Records in the row what an attempt shows about the receiver. Disables a webhook that has failed for too long. */
@@ -148,8 +156,8 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     }
     const failing = { failingSince: webhook.failingSince ?? attempt.at, failures: (webhook.failures ?? 0) + 1 };
     await webhooks.change(space, _id, failing);
-    if (attempt.status === GONE) await disable(webhook, 'gone', now);
-    else if (isGivenUp(failing, now)) await disable(webhook, 'failing', now);
+    if (attempt.status === GONE) await disable(deps, webhook, 'gone', now);
+    else if (isGivenUp(failing, now)) await disable(deps, webhook, 'failing', now);
   }
 
   /** The row after a failed attempt: another attempt may have succeeded, or the tenant may have changed it. */
