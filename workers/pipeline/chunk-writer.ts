@@ -121,12 +121,38 @@ interface Writing {
   pace: Pace;
 }
 
+function charactersOf(deltas: readonly string[]): number {
+  return deltas.reduce((sum, delta) => sum + delta.length, 0);
+}
+
+/**
+ * Calls `act` at the end of this turn of the event loop. If the answer ends in the same turn, text and end go in one call.
+ * This delays nothing: the calls of a turn leave together anyway (shared/redis/connection.ts).
+ */
+function createTurnEnd(act: () => void) {
+  let isAwaited = false;
+  return {
+    isAwaited: () => isAwaited,
+    begin(): void {
+      if (isAwaited) return;
+      isAwaited = true;
+      // A tick requested by a microtask runs once no microtask is left.
+      queueMicrotask(() => {
+        process.nextTick(() => {
+          isAwaited = false;
+          act();
+        });
+      });
+    },
+  };
+}
+
 function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer, lease, pace }: Writing) {
   let appending: Promise<void> | undefined;
   let stopWaiting: (() => void) | undefined;
   let lastAppendAt = -Infinity;
   let closed = false;
-  let isStarting = false;
+  const soon = createTurnEnd(start);
 
   function end(reason: StopReason): void {
     closed = true;
@@ -161,33 +187,13 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
     });
   }
 
-  function waitingCharacters(): number {
-    return answer.unsent.reduce((sum, delta) => sum + delta.length, 0);
-  }
-
   function schedule(): void {
     if (appending !== undefined || closed || answer.unsent.length === 0) return;
-    if (pace.isDue(lastAppendAt) || waitingCharacters() >= COALESCE_CHARACTERS) {
+    if (pace.isDue(lastAppendAt) || charactersOf(answer.unsent) >= COALESCE_CHARACTERS) {
       stopWaiting?.();
       stopWaiting = undefined;
-      startSoon();
+      soon.begin();
     } else stopWaiting ??= pace.wait(start, lastAppendAt);
-  }
-
-  /**
-   * Starts at the end of this turn of the event loop. If the answer ends in the same turn, text and end go in one call.
-   * This delays nothing: the calls of a turn leave together anyway (shared/redis/connection.ts).
-   */
-  function startSoon(): void {
-    if (isStarting) return;
-    isStarting = true;
-    // A tick requested by a microtask runs once no microtask is left.
-    queueMicrotask(() => {
-      process.nextTick(() => {
-        isStarting = false;
-        start();
-      });
-    });
   }
 
   return {
@@ -202,7 +208,7 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
      * of the answer. `endsLater`: the end waits for something else, so text that is due is appended first.
      */
     async settle(endsLater: boolean = false): Promise<void> {
-      if (endsLater && isStarting) start();
+      if (endsLater && soon.isAwaited()) start();
       closed = true;
       stopWaiting?.();
       await appending;
