@@ -80,21 +80,9 @@ function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
   };
 }
 
-/**
- * Stores a batch while it arrives, in groups of lines: the next group is read once the previous one is stored. The last
- * group, often the only one, waits for `start`, so that most batches that turn out not to run are never written. What is
- * written counts for the tenant's minute, also where it is taken back.
- */
-export function openUpload(principal: Principal, { batches, batchQueue, clock, log }: UploadDeps) {
-  const batch = newBatch(principal, clock.now());
-  const { _id: batchId, tenantId } = batch;
-  let state: 'arriving' | 'starting' | 'over' = 'arriving';
+/** Holds lines of a batch, and stores them as a group. The batch is stored before the first of them. */
+function createLineGroups(batch: BatchRow, { batches, batchQueue }: UploadDeps) {
   let isStored = false;
-  /** MongoDB did not confirm whether the batch has started. */
-  let isUnsure = false;
-  let total = 0;
-  let failed = 0;
-  let totalBytes = 0;
   let group: BatchLineRow[] = [];
   let heldBytes = 0;
 
@@ -103,7 +91,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     group = [];
     heldBytes = 0;
     // Without Redis no other upload begins, so this one need not fail.
-    await batchQueue.takeWriting(batch.shard, tenantId, writingMs(lines)).catch(() => undefined);
+    await batchQueue.takeWriting(batch.shard, batch.tenantId, writingMs(lines)).catch(() => undefined);
     if (!isStored) {
       // Set before anything else: if this ingress dies, the dispatcher ends the batch, with the lines that were stored.
       isStored = true;
@@ -114,45 +102,85 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     }
   }
 
-  /**
-   * Asks the leader to remove the batch if it finds it once MongoDB is back. Resolves to `running` if it runs already.
-   */
-  const refuse = () => inTime(batchQueue.decide(batch.shard, batchId, 'refused'));
+  return {
+    store,
+    isStored: () => isStored,
+    isEmpty: () => group.length === 0,
+    heldBytes: () => heldBytes,
+    hold(row: BatchLineRow, bytes: number): void {
+      group.push(row);
+      heldBytes += bytes;
+    },
+  };
+}
 
-  /**
-   * Removes what is stored. Resolves after the first attempt; if that fails, others follow in the background, because
-   * the store that failed the upload usually fails this as well for a while.
-   */
-  async function takeBack(pauseMs = TAKE_BACK_AGAIN_MS): Promise<void> {
-    state = 'over';
-    if (!isStored) return;
-    try {
-      const isRunning =
-        isUnsure && ((await refuse()) === 'running' || !(await batches.failUnstarted(tenantId, batchId)));
-      if (isRunning) {
-        const about = { tenantId, batchId };
-        log.error('A batch runs although its caller was told that it does not: both stores were away.', about);
-        return;
-      }
-      await batches.remove(tenantId, batchId);
-    } catch (error) {
-      log.warn('A refused batch could not be removed; that is tried again.', { tenantId, error });
-      if (pauseMs > TAKE_BACK_PAUSE_MAX_MS) return;
-      // If this process ends first, the unstarted batch is removed together with those of dead ingresses.
-      setTimeout(() => void takeBack(pauseMs * 2), pauseMs).unref();
+/**
+ * Asks the leader to remove the batch if it finds it once MongoDB is back. Resolves to `running` if it runs already.
+ */
+function refuse({ shard, _id: batchId }: BatchRow, { batchQueue }: UploadDeps) {
+  return inTime(batchQueue.decide(shard, batchId, 'refused'));
+}
+
+/**
+ * Removes what is stored. Resolves after the first attempt; if that fails, others follow in the background, because
+ * the store that failed the upload usually fails this as well for a while.
+ */
+async function removeBatch(
+  batch: BatchRow,
+  deps: UploadDeps,
+  isUnsure: boolean,
+  pauseMs = TAKE_BACK_AGAIN_MS,
+): Promise<void> {
+  const { _id: batchId, tenantId } = batch;
+  const { batches, log } = deps;
+  try {
+    const isRunning =
+      isUnsure && ((await refuse(batch, deps)) === 'running' || !(await batches.failUnstarted(tenantId, batchId)));
+    if (isRunning) {
+      const about = { tenantId, batchId };
+      log.error('A batch runs although its caller was told that it does not: both stores were away.', about);
+      return;
     }
+    await batches.remove(tenantId, batchId);
+  } catch (error) {
+    log.warn('A refused batch could not be removed; that is tried again.', { tenantId, error });
+    if (pauseMs > TAKE_BACK_PAUSE_MAX_MS) return;
+    // If this process ends first, the unstarted batch is removed together with those of dead ingresses.
+    setTimeout(() => void removeBatch(batch, deps, isUnsure, pauseMs * 2), pauseMs).unref();
+  }
+}
+
+/**
+ * Stores a batch while it arrives, in groups of lines: the next group is read once the previous one is stored. The last
+ * group, often the only one, waits for `start`, so that most batches that turn out not to run are never written. What is
+ * written counts for the tenant's minute, also where it is taken back.
+ */
+export function openUpload(principal: Principal, deps: UploadDeps) {
+  const { batches, clock } = deps;
+  const batch = newBatch(principal, clock.now());
+  const { _id: batchId, tenantId } = batch;
+  let state: 'arriving' | 'starting' | 'over' = 'arriving';
+  /** MongoDB did not confirm whether the batch has started. */
+  let isUnsure = false;
+  let total = 0;
+  let failed = 0;
+  let totalBytes = 0;
+  const lines = createLineGroups(batch, deps);
+
+  async function takeBack(): Promise<void> {
+    state = 'over';
+    if (lines.isStored()) await removeBatch(batch, deps, isUnsure);
   }
 
   return {
     /** Keeps the next line; resolves when there is room for another one. */
     async add(line: BatchLine): Promise<void> {
       const bytes = heldBytesOf(line);
-      const isFull = heldBytes + bytes > HELD_BYTES_MAX;
+      const isFull = lines.heldBytes() + bytes > HELD_BYTES_MAX;
       // A batch without any valid request is refused, so nothing of it is stored.
       const willRun = failed < total || !('error' in line);
-      if (isFull && willRun && group.length > 0) await store();
-      group.push(toRow(batch, total, line));
-      heldBytes += bytes;
+      if (isFull && willRun && !lines.isEmpty()) await lines.store();
+      lines.hold(toRow(batch, total, line), bytes);
       if (!('error' in line)) totalBytes += Buffer.byteLength(line.requestJson);
       total += 1;
       if ('error' in line) failed += 1;
@@ -168,7 +196,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
         throw new ServiceError('conflict', 'The connection ended before the batch could start.');
       state = 'starting';
       try {
-        await store();
+        await lines.store();
       } catch (error) {
         void takeBack();
         throw error;
@@ -188,7 +216,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
         // it; without one, a caller that gets 503 would send another batch.
         if (startedUnder !== undefined) throw error;
         isUnsure = true;
-        if ((await refuse().catch(() => undefined)) === 'running')
+        if ((await refuse(batch, deps).catch(() => undefined)) === 'running')
           return { ...batch, ...arrived, status: 'in_progress' };
         void takeBack();
         throw error;
@@ -200,7 +228,7 @@ export function openUpload(principal: Principal, { batches, batchQueue, clock, l
     },
 
     /** Bytes of the lines that are in memory. */
-    heldBytes: (): number => heldBytes,
+    heldBytes: lines.heldBytes,
 
     /** Removes what is stored, unless `start` was called. Never rejects; safe to repeat. */
     discard: (): Promise<void> => (state === 'arriving' ? takeBack() : Promise.resolve()),
