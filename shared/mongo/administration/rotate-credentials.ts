@@ -49,11 +49,43 @@ function holder<Row extends { _id: string }>(
   };
 }
 
+/** Encrypts a secret with the current key. `place`: where it is stored. */
+type Again = (encrypted: string, place: string) => string;
+
+function holdWebhooks(connection: Connection, again: Again): Holder {
+  const webhooks = webhookModel(connection);
+  return holder(
+    webhooks,
+    {
+      all: {},
+      of: (prefix) => ({ encryptedSecret: prefix }),
+      stale: (prefix) => ({
+        $or: [
+          { encryptedSecret: { $not: prefix } },
+          { previousSecrets: { $elemMatch: { encrypted: { $not: prefix } } } },
+        ],
+      }),
+    },
+    async (_id) => {
+      const row = await webhooks.findById(_id).lean();
+      if (row === null) return false;
+      const { encryptedSecret, previousSecrets } = row;
+      const place = `webhooks/${_id}`;
+      const previous = previousSecrets?.map((one) => ({ ...one, encrypted: again(one.encrypted, place) }));
+      const $set = {
+        encryptedSecret: again(encryptedSecret, place),
+        ...(previous === undefined ? {} : { previousSecrets: previous }),
+      };
+      // Whoever changes the previous secrets changes the secret as well.
+      return (await webhooks.updateOne({ _id, encryptedSecret }, { $set })).modifiedCount === 1;
+    },
+  );
+}
+
 function createHolders(connection: Connection, cipher: CredentialCipher): Holder[] {
   const providers = providerModel(connection);
-  const webhooks = webhookModel(connection);
   const secrets = serviceSecretModel(connection);
-  const again = (encrypted: string, place: string) => cipher.encrypt(cipher.decrypt(encrypted, place), place);
+  const again: Again = (encrypted, place) => cipher.encrypt(cipher.decrypt(encrypted, place), place);
 
   return [
     holder(
@@ -70,32 +102,7 @@ function createHolders(connection: Connection, cipher: CredentialCipher): Holder
         return (await providers.updateOne({ _id, encryptedApiKey }, { $set })).modifiedCount === 1;
       },
     ),
-    holder(
-      webhooks,
-      {
-        all: {},
-        of: (prefix) => ({ encryptedSecret: prefix }),
-        stale: (prefix) => ({
-          $or: [
-            { encryptedSecret: { $not: prefix } },
-            { previousSecrets: { $elemMatch: { encrypted: { $not: prefix } } } },
-          ],
-        }),
-      },
-      async (_id) => {
-        const row = await webhooks.findById(_id).lean();
-        if (row === null) return false;
-        const { encryptedSecret, previousSecrets } = row;
-        const place = `webhooks/${_id}`;
-        const previous = previousSecrets?.map((one) => ({ ...one, encrypted: again(one.encrypted, place) }));
-        const $set = {
-          encryptedSecret: again(encryptedSecret, place),
-          ...(previous === undefined ? {} : { previousSecrets: previous }),
-        };
-        // Whoever changes the previous secrets changes the secret as well.
-        return (await webhooks.updateOne({ _id, encryptedSecret }, { $set })).modifiedCount === 1;
-      },
-    ),
+    holdWebhooks(connection, again),
     holder(
       secrets,
       {

@@ -130,19 +130,21 @@ function upsertsOf<Row extends { _id: string }>(rows: readonly Row[]) {
   }));
 }
 
+/** Webhooks of all tenants that have a delivery due, the longest due first, at most `limit`. */
+async function findDue(deliveries: Model<WebhookDeliveryRow>, now: number, limit: number): Promise<DueWebhook[]> {
+  const found = await deliveries.aggregate<{ _id: string; tenantId: string }>([
+    { $match: { status: 'pending', nextAttemptAt: { $lte: now } } },
+    { $group: { _id: '$webhookId', tenantId: { $first: '$tenantId' }, since: { $min: '$nextAttemptAt' } } },
+    { $sort: { since: 1 } },
+    { $limit: limit },
+  ]);
+  return found.map(({ _id, tenantId }) => ({ webhookId: _id, tenantId }));
+}
+
 /** Claims deliveries that are due, and stores the results of their attempts. */
 function createDeliveryClaims(deliveries: Model<WebhookDeliveryRow>) {
   return {
-    /** Webhooks of all tenants that have a delivery due, the longest due first, at most `limit`. */
-    async due(now: number, limit: number): Promise<DueWebhook[]> {
-      const found = await deliveries.aggregate<{ _id: string; tenantId: string }>([
-        { $match: { status: 'pending', nextAttemptAt: { $lte: now } } },
-        { $group: { _id: '$webhookId', tenantId: { $first: '$tenantId' }, since: { $min: '$nextAttemptAt' } } },
-        { $sort: { since: 1 } },
-        { $limit: limit },
-      ]);
-      return found.map(({ _id, tenantId }) => ({ webhookId: _id, tenantId }));
-    },
+    due: (now: number, limit: number): Promise<DueWebhook[]> => findDue(deliveries, now, limit),
 
     /**
      * Claims the pending delivery of the webhook that has been due for longest, for `leaseMs`: if nobody records the attempt
