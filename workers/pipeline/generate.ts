@@ -91,29 +91,45 @@ function endsWithText(error: unknown): boolean {
   return error instanceof Stopped && (error.reason === 'cancelled' || error.reason === 'exhausted');
 }
 
+/** Whether another target of the same priority has a free place. */
+function hasRoomBeside({ breakers, capacities }: GenerateDeps, run: Routed, route: Route): boolean {
+  const later = run.targets.slice(run.targets.indexOf(route) + 1);
+  return later.some(
+    (other) =>
+      other.target.priority === route.target.priority &&
+      breakers.isPassable(other.provider) &&
+      capacities.hasPlace(other),
+  );
+}
+
+function isReplaceable(run: Routed, writer: ChunkWriter | undefined): boolean {
+  return writer === undefined || run.answer.text === '';
+}
+
+/** Returns whether another target can help. */
+function noteFailure(
+  { clock, log }: GenerateDeps,
+  failures: TargetFailures,
+  error: unknown,
+  run: Routed,
+  route: Route,
+): boolean {
+  const { provider, target } = route;
+  if (error instanceof BreakerOpenError)
+    traceSkipped(run.answer.trace, { provider: provider.name, model: target.model }, 'breaker_open', clock.now());
+  if (error instanceof ProviderError)
+    log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: provider.name, error });
+  return addFailure(failures, error, route);
+}
+
 /**
  * Calls the targets in turn, skipping those whose circuit breaker is open. Until the first text has been sent, a failed
  * call is replaced by another call to the same target, then by the next target. A failed answer that the caller has
  * seen nothing of is discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
-  const { breakers, capacities, openWriter, clock, log } = deps;
+  const { breakers, capacities, openWriter, log } = deps;
   const callTarget = createCallTarget(deps);
-
-  /** Whether another target of the same priority has a free place. */
-  function hasRoomBeside(run: Routed, route: Route): boolean {
-    const later = run.targets.slice(run.targets.indexOf(route) + 1);
-    return later.some(
-      (other) =>
-        other.target.priority === route.target.priority &&
-        breakers.isPassable(other.provider) &&
-        capacities.hasPlace(other),
-    );
-  }
-
-  function isReplaceable(run: Routed, writer: ChunkWriter | undefined): boolean {
-    return writer === undefined || run.answer.text === '';
-  }
 
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
@@ -132,7 +148,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         if (!isReplaceable(run, writer)) return false;
         if (error instanceof NotJsonError) return asksLeft-- > 0;
         if (!(error instanceof ProviderError)) return false;
-        if (error.fault === 'full') return !hasRoomBeside(run, route);
+        if (error.fault === 'full') return !hasRoomBeside(deps, run, route);
         if (error.fault !== 'transient' && (error.fault !== 'silent' || hasOtherTarget(breakers, run, route)))
           return false;
         return error.retryAfterMs <= askedWaitMaxMs && callsLeft-- > 0;
@@ -150,16 +166,6 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     });
   }
 
-  /** Returns whether another target can help. */
-  function noteFailure(failures: TargetFailures, error: unknown, run: Routed, route: Route): boolean {
-    const { provider, target } = route;
-    if (error instanceof BreakerOpenError)
-      traceSkipped(run.answer.trace, { provider: provider.name, model: target.model }, 'breaker_open', clock.now());
-    if (error instanceof ProviderError)
-      log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: provider.name, error });
-    return addFailure(failures, error, route);
-  }
-
   async function tryTargets(run: Routed, writer: ChunkWriter | undefined): Promise<Outcome> {
     const failures = noFailures();
     for (const route of run.targets) {
@@ -167,7 +173,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       try {
         return await tryTarget(run, route, writer);
       } catch (error) {
-        if (!noteFailure(failures, error, run, route)) break;
+        if (!noteFailure(deps, failures, error, run, route)) break;
         // Only a failed call, not a skipped target, can have released text.
         if (failures.called === error && !isReplaceable(run, writer)) break;
       }
