@@ -28,6 +28,7 @@ import { MARKER, fieldsOfFirstStart } from '../../shared/queue/bullmq-layout.ts'
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { defineScript } from '../../shared/redis/scripts.ts';
+import type { ScriptReply } from '../../shared/redis/scripts.ts';
 import type { MadeClaim } from '../../shared/requests/delivery.ts';
 
 /** A job that this worker has taken. */
@@ -48,6 +49,26 @@ export interface ClaimSettings {
   leaseMs: number;
   /** Whether requests may be claimed while their jobs are taken. */
   areAllowed: (shard: number) => boolean;
+}
+
+/** One job as take.lua returns it; `index`: its place among those of the call. */
+function toTaken(
+  job: ScriptReply,
+  queue: QueueName,
+  { lock, index, now }: { lock: string; index: number; now: number },
+): TakenJob {
+  const [requestId, fields, claim, timestamp, tenantId] = Array.isArray(job) ? job : [];
+  const id = String(requestId);
+  if (!Array.isArray(claim))
+    return { id, fields: Array.isArray(fields) ? fields.map(String) : [], lock, claim: undefined };
+  const first = { tenantId: String(tenantId), timestamp: String(timestamp), now };
+  // take.lua appends a claim's position to the prefix.
+  return {
+    id,
+    fields: fieldsOfFirstStart(queue, id, first),
+    lock,
+    claim: { owner: `${lock}${index}`, reply: claim },
+  };
 }
 
 /** `client`: on a cluster, a connection to the master of the shard. `claims` undefined: jobs are taken only. */
@@ -109,20 +130,7 @@ export function createJobStore(
         return [];
       }
       if (!Array.isArray(reply)) return 'other';
-      return reply.map((job, index) => {
-        const [requestId, fields, claim, timestamp, tenantId] = Array.isArray(job) ? job : [];
-        const id = String(requestId);
-        if (!Array.isArray(claim))
-          return { id, fields: Array.isArray(fields) ? fields.map(String) : [], lock, claim: undefined };
-        const first = { tenantId: String(tenantId), timestamp: String(timestamp), now };
-        // take.lua appends a claim's position to the prefix.
-        return {
-          id,
-          fields: fieldsOfFirstStart(queue, id, first),
-          lock,
-          claim: { owner: `${lock}${index}`, reply: claim },
-        };
-      });
+      return reply.map((job, index) => toTaken(job, queue, { lock, index, now }));
     },
 
     /** Tells other workers that something may wait. */
@@ -306,6 +314,68 @@ export interface ChatBackendDeps {
 /** While there is no room for some of what waits, the others' room is looked at again after this time, or sooner. */
 const LOOK_MS = { 'some tiers': 100, 'all tiers': 1_000 } as const;
 
+/** Drops the claim as well: a table that a map has outgrown keeps its values alive until V8's next full collection. */
+function forget(handed: Map<string, HandedJob>, token: string): void {
+  const job = handed.get(token);
+  if (job !== undefined) {
+    job.claim = undefined;
+    job.placed();
+  }
+  handed.delete(token);
+}
+
+/** A request that was taken is placed once. */
+function placeOnce(room: QueueRoom): () => void {
+  let isPlaced = false;
+  return () => {
+    if (!isPlaced) room.placed(1);
+    isPlaced = true;
+  };
+}
+
+/** Ends jobs, and extends their locks, under the locks with which they were taken instead of BullMQ's tokens. */
+function endByToken(backend: RedisQueueBackend, handed: Map<string, HandedJob>): void {
+  const moveToCompleted = backend.moveToCompleted.bind(backend);
+  const moveToFailed = backend.moveToFailed.bind(backend);
+  const extendLocks = backend.extendLocks.bind(backend);
+  const lockOf = (token: string) => handed.get(token)?.lock ?? token;
+
+  // `false`: BullMQ fetches no next job, so that each token is one job. The result is undefined, as the worker would take
+  // one without a job for an empty queue.
+  backend.moveToCompleted = async (job, value, keep, token) => {
+    const isEnded = handed.get(token)?.isEnded === true;
+    const finishedOn = isEnded
+      ? Date.now()
+      : (await moveToCompleted(job, value, keep, lockOf(token), false)).finishedOn;
+    forget(handed, token);
+    return { result: undefined, finishedOn };
+  };
+
+  backend.moveToFailed = async (job, reason, keep, token, _fetchNext, fields) => {
+    const failing = moveToFailed(job, reason, keep, lockOf(token), false, fields);
+    const { finishedOn } = await failing.catch((error: unknown) => {
+      // Once Redis is back BullMQ asks again, under the same token.
+      if (!(error instanceof Error) || isNotConnectionError(error)) forget(handed, token);
+      throw error;
+    });
+    forget(handed, token);
+    return { result: undefined, finishedOn };
+  };
+
+  backend.extendLocks = async (ids, tokens, duration) => {
+    const open = ids.flatMap((id, index) => {
+      const token = tokens[index] ?? '';
+      return handed.get(token)?.isEnded === true ? [] : [{ id, lock: lockOf(token) }];
+    });
+    if (open.length === 0) return [];
+    return extendLocks(
+      open.map(({ id }) => id),
+      open.map(({ lock }) => lock),
+      duration,
+    );
+  };
+}
+
 /**
  * BullMQ's Worker asks for one job at a time and gets those of one call in turn. It stays in charge of stalled jobs,
  * locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and whatever this does not know, go BullMQ's way.
@@ -315,27 +385,6 @@ export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatB
   const handed = new Map<string, HandedJob>();
   const taken = createTakenJobs({ jobs, room, lockMs, onError });
   const stopped = Promise.withResolvers<undefined>();
-
-  const lockOf = (token: string) => handed.get(token)?.lock ?? token;
-
-  /** Drops the claim as well: a table that a map has outgrown keeps its values alive until V8's next full collection. */
-  function forget(token: string): void {
-    const job = handed.get(token);
-    if (job !== undefined) {
-      job.claim = undefined;
-      job.placed();
-    }
-    handed.delete(token);
-  }
-
-  /** A request that was taken is placed once. */
-  function placeOnce(): () => void {
-    let isPlaced = false;
-    return () => {
-      if (!isPlaced) room.placed(1);
-      isPlaced = true;
-    };
-  }
 
   return {
     handed: (token) => handed.get(token),
@@ -350,16 +399,13 @@ export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatB
     factory(name, options, more) {
       const backend = createRedisBackend(name, options, more);
       const moveToActive = backend.moveToActive.bind(backend);
-      const moveToCompleted = backend.moveToCompleted.bind(backend);
-      const moveToFailed = backend.moveToFailed.bind(backend);
-      const extendLocks = backend.extendLocks.bind(backend);
       const waitForJob = backend.waitForJob.bind(backend);
 
       backend.moveToActive = async (token, workerName) => {
         const job = await taken.next(Math.max(1, places() - handed.size));
         if (job === 'none') return [];
         if (job !== 'other') {
-          handed.set(token, { lock: job.lock, claim: job.claim, placed: placeOnce(), isEnded: false });
+          handed.set(token, { lock: job.lock, claim: job.claim, placed: placeOnce(room), isEnded: false });
           const found: unknown[] = raw2NextJobData([job.fields, job.id, 0, 0]);
           return found;
         }
@@ -386,40 +432,7 @@ export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatB
         return MARKER;
       };
 
-      // `false`: BullMQ fetches no next job, so that each token is one job. The result is undefined, as the worker would take
-      // one without a job for an empty queue.
-      backend.moveToCompleted = async (job, value, keep, token) => {
-        const isEnded = handed.get(token)?.isEnded === true;
-        const finishedOn = isEnded
-          ? Date.now()
-          : (await moveToCompleted(job, value, keep, lockOf(token), false)).finishedOn;
-        forget(token);
-        return { result: undefined, finishedOn };
-      };
-
-      backend.moveToFailed = async (job, reason, keep, token, _fetchNext, fields) => {
-        const failing = moveToFailed(job, reason, keep, lockOf(token), false, fields);
-        const { finishedOn } = await failing.catch((error: unknown) => {
-          // Once Redis is back BullMQ asks again, under the same token.
-          if (!(error instanceof Error) || isNotConnectionError(error)) forget(token);
-          throw error;
-        });
-        forget(token);
-        return { result: undefined, finishedOn };
-      };
-
-      backend.extendLocks = async (ids, tokens, duration) => {
-        const open = ids.flatMap((id, index) => {
-          const token = tokens[index] ?? '';
-          return handed.get(token)?.isEnded === true ? [] : [{ id, lock: lockOf(token) }];
-        });
-        if (open.length === 0) return [];
-        return extendLocks(
-          open.map(({ id }) => id),
-          open.map(({ lock }) => lock),
-          duration,
-        );
-      };
+      endByToken(backend, handed);
       return backend;
     },
   };
