@@ -81,51 +81,58 @@ interface ShardTasks {
   reconciling: Repeating;
 }
 
+const warnWith = (log: Logger) => (what: string, shard: number) => (error: unknown) => {
+  log.warn(`${what} failed; the next round tries again.`, { shard, error });
+};
+
+/** Opens the workers of a shard and repeats its tasks. */
+function startTasks(deps: ShardSupervisorDeps, shard: number): ShardTasks {
+  const { openWorkers, dispatcher, settler, sweep, publishNotices, measureOutbox, reconcile, log } = deps;
+  const warn = warnWith(log);
+  return {
+    workers: openWorkers(shard),
+    dispatching: repeat(
+      () => dispatcher.dispatchShard(shard),
+      (pauseMs = DISPATCH_AGAIN_MS) => pauseMs,
+      warn('Running batches', shard),
+    ),
+    settling: repeat(() => settler.settleShard(shard), settlePauseMs, warn('Settlement', shard)),
+    sweeping: repeat(
+      () => sweep.sweepShard(shard),
+      () => SWEEP_MS,
+      warn('The sweep', shard),
+    ),
+    publishing: repeat(
+      () => publishNotices(shard),
+      () => NOTICES_MS,
+      warn('Publishing events of ended requests', shard),
+    ),
+    watching: repeat(
+      () => measureOutbox(shard),
+      () => SWEEP_MS,
+      warn('Reading the outbox length', shard),
+    ),
+    reconciling: repeat(
+      () => reconcile(shard),
+      () => RECONCILE_LOOK_MS,
+      warn('Reconciliation', shard),
+    ),
+  };
+}
+
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
 export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSupervisor {
-  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, publishNotices } = deps;
-  const { measureOutbox, hasReconnectedRecently, meet, log } = deps;
+  const { directory, settler, sweep, dispatcher, listen, hasReconnectedRecently, meet, log } = deps;
+  const warn = warnWith(log);
   const shards = new Map<number, ShardTasks>();
   let directoryWatch: Repeating | undefined;
-
-  const warn = (what: string, shard: number) => (error: unknown) => {
-    log.warn(`${what} failed; the next round tries again.`, { shard, error });
-  };
 
   async function open(shard: number): Promise<void> {
     // Not known in time: then it counts as back just now.
     await inTime(meet(shard)).catch(() => undefined);
     log.info('A shard is served.', { shard });
     listen(shard).catch(warn('Listening for cancelled requests', shard));
-    shards.set(shard, {
-      workers: openWorkers(shard),
-      dispatching: repeat(
-        () => dispatcher.dispatchShard(shard),
-        (pauseMs = DISPATCH_AGAIN_MS) => pauseMs,
-        warn('Running batches', shard),
-      ),
-      settling: repeat(() => settler.settleShard(shard), settlePauseMs, warn('Settlement', shard)),
-      sweeping: repeat(
-        () => sweep.sweepShard(shard),
-        () => SWEEP_MS,
-        warn('The sweep', shard),
-      ),
-      publishing: repeat(
-        () => publishNotices(shard),
-        () => NOTICES_MS,
-        warn('Publishing events of ended requests', shard),
-      ),
-      watching: repeat(
-        () => measureOutbox(shard),
-        () => SWEEP_MS,
-        warn('Reading the outbox length', shard),
-      ),
-      reconciling: repeat(
-        () => reconcile(shard),
-        () => RECONCILE_LOOK_MS,
-        warn('Reconciliation', shard),
-      ),
-    });
+    shards.set(shard, startTasks(deps, shard));
   }
 
   /** Takes no more requests. Resolves when the last one has ended. */
