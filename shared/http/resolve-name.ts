@@ -70,62 +70,33 @@ export function errorCodeOf(error: unknown, depth = 0): string {
 }
 
 const FRESH_MS = 30_000;
-/** A provider whose name cannot be resolved for a while is reached at its last known address. */
-const USABLE_MS = 600_000;
-const NAMES_MAX = 1_000;
 
-export interface CachedLookupOptions {
-  resolve?: (host: string) => Promise<LookupAddress[]>;
-  now?: () => number;
-}
-
-/**
- * The look-up of providers' names for new connections: one at a time for a name, kept for 30 s, and the last known
- * addresses for 10 minutes while the name server fails.
- */
-export function createCachedLookup(options: CachedLookupOptions = {}): LookupFunction {
-  const { resolve = (host) => lookup(host, { all: true, order: 'verbatim' }), now = () => performance.now() } = options;
-  const known = new Map<string, { addresses: LookupAddress[]; at: number }>();
-  const running = new Map<string, Promise<LookupAddress[]>>();
-
-  async function refresh(host: string): Promise<LookupAddress[]> {
-    try {
-      const addresses = await resolve(host);
-      known.delete(host);
-      known.set(host, { addresses, at: now() });
-      const [oldest] = known.keys();
-      if (known.size > NAMES_MAX && oldest !== undefined) known.delete(oldest);
-      return addresses;
-    } catch (error) {
-      const last = known.get(host);
-      if (last !== undefined && now() - last.at < USABLE_MS) return last.addresses;
-      throw error;
-    } finally {
-      running.delete(host);
-    }
-  }
+/** The look-up of providers' names for new connections: one at a time for a name, kept for 30 s. */
+export function createCachedLookup(
+  resolve = (host: string): Promise<LookupAddress[]> => lookup(host, { all: true, order: 'verbatim' }),
+): LookupFunction {
+  const known = new Map<string, { addresses: Promise<LookupAddress[]>; at: number }>();
 
   function addressesOf(host: string): Promise<LookupAddress[]> {
-    const entry = known.get(host);
-    if (entry !== undefined && now() - entry.at < FRESH_MS) return Promise.resolve(entry.addresses);
-    const current = running.get(host) ?? refresh(host);
-    running.set(host, current);
-    return current;
+    const last = known.get(host);
+    if (last !== undefined && performance.now() - last.at < FRESH_MS) return last.addresses;
+    const addresses = resolve(host);
+    known.set(host, { addresses, at: performance.now() });
+    addresses.catch(() => known.delete(host));
+    return addresses;
   }
 
-  return (host, lookupOptions, callback) => {
+  return (host, { all, family }, callback) => {
     addressesOf(host).then(
       (addresses) => {
-        const { family } = lookupOptions;
-        const fitting = family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
+        const fitting = addresses.filter((one) => (family !== 4 && family !== 6) || one.family === family);
         const [first] = fitting;
-        if (first === undefined) {
-          callback(Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' }), '');
-        } else if (lookupOptions.all === true) callback(null, fitting);
+        if (first === undefined) callback(Object.assign(new Error('No address'), { code: 'ENOTFOUND' }), '');
+        else if (all === true) callback(null, fitting);
         else callback(null, first.address, first.family);
       },
       (error: unknown) => {
-        callback(error instanceof Error ? error : new Error(String(error)), '');
+        callback(error as Error, '');
       },
     );
   };
