@@ -49,15 +49,6 @@ export interface HttpCall {
   onHead: (head: HttpHead) => TakePart;
 }
 
-/** Carries a call through axios, which copies plain objects but passes instances of a class as they are. */
-export class SentCall {
-  readonly call: HttpCall;
-
-  constructor(call: HttpCall) {
-    this.call = call;
-  }
-}
-
 /** The connection failed: nobody answered, or the answer was cut. */
 export class NetworkError extends Error {
   override readonly name = 'NetworkError';

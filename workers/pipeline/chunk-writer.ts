@@ -136,12 +136,10 @@ function createTurnEnd(act: () => void) {
     begin(): void {
       if (isAwaited) return;
       isAwaited = true;
-      // A tick requested by a microtask runs once no microtask is left.
-      queueMicrotask(() => {
-        process.nextTick(() => {
-          isAwaited = false;
-          act();
-        });
+      // Text is handed over in a microtask, and a tick that it requests runs once no microtask is left.
+      process.nextTick(() => {
+        isAwaited = false;
+        act();
       });
     },
   };
