@@ -200,7 +200,7 @@ export interface OpenPublishingDeps {
 }
 
 /** What every process needs to publish events to tenants' webhooks. */
-export type Publishing = Awaited<ReturnType<typeof openPublishing>>;
+type Publishing = Awaited<ReturnType<typeof openPublishing>>;
 
 /** Opens the queue of deliveries and the subscriptions of tenants, which follow every change that is announced. */
 export async function openPublishing(deps: OpenPublishingDeps) {

@@ -227,7 +227,7 @@ export function createCallTarget(deps: CallTargetDeps) {
   }
 
   /** Waits for a place at the target. */
-  async function enter(run: Routed, route: Route, prompt: Prompt): Promise<CallPlace> {
+  async function enter(run: Routed, route: Route, prompt: Prompt, hasRoomBeside: () => boolean): Promise<CallPlace> {
     const { lease, job, envelope } = run;
     job?.placed();
     const how = streaming(run, route, prompt);
@@ -237,6 +237,7 @@ export function createCallTarget(deps: CallTargetDeps) {
       isStreamed: how.isStreamed,
       isBatch: queueOf(envelope.endpoint) === 'batch',
       signal: lease.signal,
+      hasRoomBeside,
     });
     return { ...how, seat };
   }
@@ -266,12 +267,18 @@ export function createCallTarget(deps: CallTargetDeps) {
     }
   }
 
-  return async (run: Routed, route: Route, prompt: Prompt, writer: ChunkWriter | undefined): Promise<Outcome> => {
+  return async (
+    run: Routed,
+    route: Route,
+    prompt: Prompt,
+    writer: ChunkWriter | undefined,
+    hasRoomBeside: () => boolean,
+  ): Promise<Outcome> => {
     const { provider, target } = route;
     // A breaker that lets no call through says so at once.
-    let place = breakers.isPassable(provider) ? await enter(run, route, prompt) : undefined;
+    let place = breakers.isPassable(provider) ? await enter(run, route, prompt, hasRoomBeside) : undefined;
     const call = async (onBegin: () => void) => {
-      place ??= await enter(run, route, prompt);
+      place ??= await enter(run, route, prompt, hasRoomBeside);
       const taken = place;
       place = undefined;
       return askInPlace(run, route, prompt, writer, taken, onBegin);

@@ -12,6 +12,7 @@ import type { Logger } from '../../shared/logging/logger.ts';
 import type { QueueRoom } from '../queue/job-source.ts';
 import type { CapacityOf } from '../../shared/redis/stores/capacity-store.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
+import { ProviderError } from '../providers/provider.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import type { Breakers } from './breakers.ts';
 import { UNLIMITED, createOwnShare } from './own-share.ts';
@@ -34,6 +35,8 @@ interface SeatRequest extends SeatCall {
   isBatch: boolean;
   /** Ends the wait; its reason is thrown. */
   signal: AbortSignal;
+  /** Whether another target of the same priority has a free place, so that waiting here is in vain. */
+  hasRoomBeside: () => boolean;
 }
 
 /**
@@ -46,7 +49,9 @@ export type Capacities = ReturnType<typeof createCapacities>;
 interface Waiter {
   shares: readonly OwnShare[];
   isBatch: boolean;
+  hasRoomBeside: () => boolean;
   seat(): void;
+  leave(): void;
 }
 
 /** How long a request may wait for the first answer of Redis about a provider. */
@@ -188,9 +193,11 @@ export function createCapacities(deps: CapacitiesDeps) {
     isServingWaiters = true;
     for (const isBatch of [false, true]) {
       for (const waiter of waiters.filter((one) => one.isBatch === isBatch)) {
-        if (waiter.shares.some((share) => share.free() === 0)) continue;
+        const isFull = waiter.shares.some((share) => share.free() === 0);
+        if (isFull && !waiter.hasRoomBeside()) continue;
         waiters.splice(waiters.indexOf(waiter), 1);
-        waiter.seat();
+        if (isFull) waiter.leave();
+        else waiter.seat();
       }
     }
     isServingWaiters = false;
@@ -255,26 +262,37 @@ export function createCapacities(deps: CapacitiesDeps) {
     /** What one queue may take. */
     roomOf,
 
-    /** Takes a place at the target, as soon as there is one. */
-    async enter(route: Route, { isBatch, signal, ...call }: SeatRequest): Promise<Seat> {
+    /** Takes a place at the target, as soon as there is one. Throws a `full` fault once another target has one sooner. */
+    async enter(route: Route, { isBatch, signal, hasRoomBeside, ...call }: SeatRequest): Promise<Seat> {
       const own = sharesOf(route);
       if (own.some((share) => !share.isKnown())) await known(own);
       signal.throwIfAborted();
       const seat = () => joined(own.map((share) => share.take(call)));
       if (waiters.length === 0 && own.every((share) => share.free() > 0)) return seat();
+      const full = () =>
+        new ProviderError('full', `${route.provider.name} has no free place, and another target has one`);
+      if (hasRoomBeside()) throw full();
       for (const share of own) share.want();
       return new Promise((resolve, reject) => {
         const hunger = setInterval(() => {
           for (const share of own) share.want();
         }, FIRST_REPORT_MS / 2);
         hunger.unref();
+        function end(): void {
+          clearInterval(hunger);
+          signal.removeEventListener('abort', stop);
+        }
         const waiter: Waiter = {
           shares: own,
           isBatch,
+          hasRoomBeside,
           seat() {
-            clearInterval(hunger);
-            signal.removeEventListener('abort', stop);
+            end();
             resolve(seat());
+          },
+          leave() {
+            end();
+            reject(full());
           },
         };
         function stop(): void {

@@ -80,7 +80,7 @@ const TURN_RETRY_SECONDS = 5;
 const PAUSE_MS_MAX = 500;
 
 /** Takes turns at work on bodies that take long to inflate or parse. */
-export type BodyTurns = ReturnType<typeof createBodyTurns>;
+type BodyTurns = ReturnType<typeof createBodyTurns>;
 
 /**
  * Handles one body at a time, tenants in turn, with a pause after each: however many large bodies come, they take at

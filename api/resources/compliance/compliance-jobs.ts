@@ -25,7 +25,7 @@ import type { Keyspace } from '../../../shared/redis/keyspace.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 
 /** What the endpoints for exports and deletions use. */
-export type ComplianceParts = ReturnType<typeof openCompliance>;
+type ComplianceParts = ReturnType<typeof openCompliance>;
 
 export interface ComplianceDeps {
   compliance: ComplianceParts;

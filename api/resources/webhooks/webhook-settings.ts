@@ -81,7 +81,7 @@ export function assertReceiverUrl(text: string, allowPrivate: boolean): void {
 }
 
 /** The ingress's parts that webhooks need, opened in open-webhooks.ts. */
-export interface WebhookParts {
+interface WebhookParts {
   repository: WebhookRepository;
   deliveries: WebhookDeliveryRepository;
   queue: Pick<WebhookQueue, 'add'>;

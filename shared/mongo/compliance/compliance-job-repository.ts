@@ -114,7 +114,7 @@ export const OPEN_MAX: Readonly<Record<ComplianceKind, number>> = { export: 5, d
 export const OPEN = { $in: ['queued', 'in_progress'] as const };
 
 /** Exports and deletions as their tenant sees them; compliance-work-repository.ts is the side of the workers. */
-export type ComplianceJobRepository = ReturnType<typeof createComplianceJobRepository>;
+type ComplianceJobRepository = ReturnType<typeof createComplianceJobRepository>;
 
 /** All places (`sole`) that there are for jobs like this one. */
 function placesFor({ tenantId, mode = 'live', kind, scope }: ComplianceJobRow): string[] {
