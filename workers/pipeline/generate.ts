@@ -117,7 +117,8 @@ function noteFailure(
   const { provider, target } = route;
   if (error instanceof BreakerOpenError)
     traceSkipped(run.answer.trace, { provider: provider.name, model: target.model }, 'breaker_open', clock.now());
-  if (error instanceof ProviderError)
+  // One without a status was not called: it has no free place.
+  if (error instanceof ProviderError && (error.fault !== 'full' || error.status !== undefined))
     log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: provider.name, error });
   return addFailure(failures, error, route);
 }
@@ -141,7 +142,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
     let asksLeft = 1;
-    return withRetries(() => callTarget(run, route, prompt, writer, () => hasRoomBeside(run, route)), {
+    return withRetries(() => callTarget(run, route, prompt, writer, () => hasRoomBeside(deps, run, route)), {
       retries: callsLeft + asksLeft + FULL_MAX,
       signal: lease.signal,
       mayRetry: (error) => {
@@ -166,20 +167,6 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     });
   }
 
-<<<<<<< HEAD
-=======
-  /** Returns whether another target can help. */
-  function noteFailure(failures: TargetFailures, error: unknown, run: Routed, route: Route): boolean {
-    const { provider, target } = route;
-    if (error instanceof BreakerOpenError)
-      traceSkipped(run.answer.trace, { provider: provider.name, model: target.model }, 'breaker_open', clock.now());
-    // One without a status was not called: it has no free place.
-    if (error instanceof ProviderError && (error.fault !== 'full' || error.status !== undefined))
-      log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: provider.name, error });
-    return addFailure(failures, error, route);
-  }
-
->>>>>>> 4ff6fe36 (capacity: a request that waits goes where a place is free)
   async function tryTargets(run: Routed, writer: ChunkWriter | undefined): Promise<Outcome> {
     const failures = noFailures();
     for (const route of run.targets) {
