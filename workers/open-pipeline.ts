@@ -60,8 +60,6 @@ export interface OpenPipelineDeps {
   log: Logger;
 }
 
-type Pipeline = ReturnType<typeof openPipeline>;
-
 /** A target is slow if an answer takes more than a third of the grace that a request without readers has. */
 const SLOW_PART_OF_GRACE_MS = 1000 / 3;
 

@@ -199,9 +199,6 @@ export interface OpenPublishingDeps {
   log: Logger;
 }
 
-/** What every process needs to publish events to tenants' webhooks. */
-type Publishing = Awaited<ReturnType<typeof openPublishing>>;
-
 /** Opens the queue of deliveries and the subscriptions of tenants, which follow every change that is announced. */
 export async function openPublishing(deps: OpenPublishingDeps) {
   const { mongo, redis, subscriber, keyspace, clock, closer, log } = deps;

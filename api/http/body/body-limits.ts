@@ -79,9 +79,6 @@ const TURN_RETRY_SECONDS = 5;
 /** Limits the pause: after the machine has stood still for a while, work should not stand still even longer. */
 const PAUSE_MS_MAX = 500;
 
-/** Takes turns at work on bodies that take long to inflate or parse. */
-type BodyTurns = ReturnType<typeof createBodyTurns>;
-
 /**
  * Handles one body at a time, tenants in turn, with a pause after each: however many large bodies come, they take at
  * most a quarter of the process's time, and the memory of a few.

@@ -113,9 +113,6 @@ export const OPEN_MAX: Readonly<Record<ComplianceKind, number>> = { export: 5, d
 /** The statuses of a job that has not ended. */
 export const OPEN = { $in: ['queued', 'in_progress'] as const };
 
-/** Exports and deletions as their tenant sees them; compliance-work-repository.ts is the side of the workers. */
-type ComplianceJobRepository = ReturnType<typeof createComplianceJobRepository>;
-
 /** All places (`sole`) that there are for jobs like this one. */
 function placesFor({ tenantId, mode = 'live', kind, scope }: ComplianceJobRow): string[] {
   if (kind === 'deletion' && scope === 'tenant') return [`${tenantId} ${mode}`];
@@ -130,6 +127,7 @@ function sharingPlaces({ tenantId, mode = 'live', kind, scope }: ComplianceJobRo
 /** Concurrent inserts may take a place first, once each; this allows for more of them than there can be at once. */
 const TRIES_MAX = 200;
 
+/** Exports and deletions as their tenant sees them; compliance-work-repository.ts is the side of the workers. */
 export function createComplianceJobRepository(connection: Connection) {
   const jobs = complianceJobModel(connection);
 
