@@ -12,6 +12,7 @@ import { createAnswerRepository } from './mongo/requests/answer-repository.ts';
 import { createConversationRepository } from './mongo/entities/conversation-repository.ts';
 import type { MongoConnection } from './mongo/connection.ts';
 import { createSettlementRepository } from './mongo/accounts/settlement-repository.ts';
+import { putNewest } from './domain/bounded-map.ts';
 
 /**
  * Stands in front of whatever a request stores late: one that was accepted before its entity was deleted for compliance
@@ -85,8 +86,7 @@ export function gateConversations(conversations: ConversationRepository, gate: E
     let seq = erasedBefore.get(rowId);
     if (seq === undefined) {
       seq = await gate.erasedSeq(space, entityId);
-      if (erasedBefore.size >= ROWS_MAX) erasedBefore.clear();
-      erasedBefore.set(rowId, seq);
+      putNewest(erasedBefore, rowId, seq, ROWS_MAX);
     }
     return seq;
   }

@@ -2,7 +2,7 @@ import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/contracts/tenant-field
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WindowFigures } from '../../shared/requests/admission-store.ts';
-import { putNewest } from './bounded-map.ts';
+import { putNewest } from '../../shared/domain/bounded-map.ts';
 
 const MINUTE_MS = 60_000;
 /** How many look-ups of unknown keys an address may have under way at a time, and how many may wait behind them. */

@@ -10,7 +10,7 @@ import { contextOf, principalOf } from '../http/request-context.ts';
 import type { Guard } from '../http/request-context.ts';
 import { idempotencyKeyOf, idempotencyNameOf } from './request-terms.ts';
 import { setKeyHeaders } from './count-requests.ts';
-import { putNewest } from './bounded-map.ts';
+import { putNewest } from '../../shared/domain/bounded-map.ts';
 
 /** Reading a smaller body costs less than asking Redis first. */
 const COSTLY_BYTES = 256 * 1024;

@@ -1,4 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { putNewest } from './bounded-map.ts';
 
 /**
  * What replaces a deleted entity in records, and a user in calls of providers: the same for the same entity, so that sums
@@ -25,9 +26,8 @@ export function createPseudonyms(rootKey: Buffer) {
   function keyOf(tenantId: string): Buffer {
     let key = keys.get(tenantId);
     if (key === undefined) {
-      if (keys.size >= TENANTS_MAX) keys.clear();
       key = Buffer.from(hkdfSync('sha256', rootKey, tenantId, 'parley entity pseudonyms', KEY_BYTES));
-      keys.set(tenantId, key);
+      putNewest(keys, tenantId, key, TENANTS_MAX);
     }
     return key;
   }
@@ -47,9 +47,8 @@ export function createPseudonyms(rootKey: Buffer) {
       const name = `${tenantId} ${entityId}`;
       let pseudonym = known.get(name);
       if (pseudonym === undefined) {
-        if (known.size >= KNOWN_MAX) known.clear();
         pseudonym = withCheck(tenantId, hash(tenantId, 'entity', entityId, TAG_BYTES));
-        known.set(name, pseudonym);
+        putNewest(known, name, pseudonym, KNOWN_MAX);
       }
       return pseudonym;
     },

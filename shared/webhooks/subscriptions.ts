@@ -2,6 +2,7 @@ import type { SearchedSpace } from '../contracts/space.ts';
 import type { WebhookEventType } from '../contracts/webhook-events.ts';
 import type { Subscriber, WebhookRepository } from '../mongo/webhooks/webhook-repository.ts';
 import type { Clock } from '../lifecycle/clock.ts';
+import { putNewest } from '../domain/bounded-map.ts';
 
 /** What each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
@@ -24,11 +25,10 @@ export function createSubscriptions({
 
   /** Where MongoDB is away, what was known before is still the best guess. */
   function load(tenantId: string, before: Promise<Loaded> | undefined): Promise<Loaded> {
-    if (known.size >= TENANTS_MAX) known.clear();
     const fresh: Promise<Loaded> = webhooks.subscriptions(tenantId);
     const loaded = before === undefined ? fresh : fresh.catch(() => before);
     const entry = { loaded, until: clock.now() + KEPT_MS };
-    known.set(tenantId, entry);
+    putNewest(known, tenantId, entry, TENANTS_MAX);
     entry.loaded.catch(() => {
       if (known.get(tenantId) === entry) known.delete(tenantId);
     });

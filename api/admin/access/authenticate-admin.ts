@@ -7,7 +7,7 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { AdminAccessStore } from '../../../shared/redis/stores/admin-access-store.ts';
 import { addressBlockOf } from '../../http/head-guards.ts';
 import { contextOf } from '../../http/request-context.ts';
-import { putNewest } from '../../limits/bounded-map.ts';
+import { putNewest } from '../../../shared/domain/bounded-map.ts';
 import type { AdminSessions } from './admin-session.ts';
 
 /** docs/spec.md#tokens: failed tokens of an address before it is kept out. */
@@ -69,8 +69,7 @@ export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDe
       const address = addressOf(req);
       const waitMs = await store.countFailure(contextOf(res).requestId, address).catch(() => countHere(address));
       if (waitMs === undefined) return;
-      if (keptOut.size >= ADDRESSES_MAX) keptOut.clear();
-      keptOut.set(address, clock.now() + waitMs);
+      putNewest(keptOut, address, clock.now() + waitMs, ADDRESSES_MAX);
       await onKeptOut(req, res);
       throw refusal(waitMs);
     },

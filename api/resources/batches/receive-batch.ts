@@ -11,6 +11,7 @@ import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';
 import { openUpload } from './upload.ts';
 import type { UploadDeps } from './upload.ts';
+import { putNewest } from '../../../shared/domain/bounded-map.ts';
 
 export interface ReceiveBatchDeps extends UploadDeps {
   batches: UploadDeps['batches'] & Pick<BatchRepository, 'countOpen' | 'stored'>;
@@ -35,9 +36,8 @@ function createRoom({ batches, clock }: ReceiveBatchDeps) {
     const now = clock.now();
     const last = known.get(tenantId);
     if (last !== undefined && now - last.readAt < STORED_FRESH_MS) return last;
-    if (known.size >= TENANTS_MAX) known.clear();
     const stored = { ...(await batches.stored(tenantId)), readAt: now };
-    known.set(tenantId, stored);
+    putNewest(known, tenantId, stored, TENANTS_MAX);
     return stored;
   }
 
