@@ -1,11 +1,6 @@
+import { endsInHalfCharacter } from '../text-units.ts';
 import type { ModerationPolicy, Moderator } from './moderator.ts';
-import {
-  endsInHalfCharacter,
-  FlaggedError,
-  type OutputWindow,
-  type WindowListener,
-  moderationUnavailable,
-} from './moderator.ts';
+import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavailable } from './moderator.ts';
 
 /**
  * docs/spec.md#moderation: with a remote backend, text is held back up to this length or this time, whichever

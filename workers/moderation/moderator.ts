@@ -145,9 +145,3 @@ export function moderationUnavailable(cause: unknown): ServiceError {
     { cause, retryAfterSeconds: 5 },
   );
 }
-
-/** Whether the last unit is the first half of a character whose other half is yet to come. */
-export function endsInHalfCharacter(text: string): boolean {
-  const last = text.charCodeAt(text.length - 1);
-  return last >= 0xd800 && last < 0xdc00;
-}

@@ -34,19 +34,7 @@ export const IGNORED = 6;
 /** Zero-width characters: read as if absent, but a disguise inside a word. */
 export const INVISIBLE = 7;
 
-/**
- * The kind of a UTF-16 unit, as far as the shortcuts of the scanner ask. Below `ALPHABET_SIZE` it is a letter that is
- * nothing but itself, given as its place in the alphabet.
- */
-export const OTHER_LETTER = 40;
-/** A gap that is nothing else. */
-export const SOFT_GAP_ONLY = 41;
-export const SPACE_ONLY = 42;
-const OTHER_KIND = 43;
-
 const UNCLASSIFIED = 0;
-/** One kind for every unit: V8 stops optimizing code that reads beyond the end of an array. */
-const UNITS = 0x1_0000;
 /** Beyond this, Unicode has ideographs and tag characters, but nothing that looks like a letter. */
 const TABLE_SIZE = 0x2_0000;
 /** A gap, and nothing else. */
@@ -87,8 +75,6 @@ const PLAIN_I_AND_L = new Set(['i', 'l', 'L']);
 
 /** Classes by code point, determined on first sight and then kept: they never change. */
 export class CharacterTable {
-  /** The kind of each UTF-16 unit. A unit that was not seen yet is of another kind than all that have shortcuts. */
-  readonly kinds = new Uint8Array(UNITS).fill(OTHER_KIND);
   private readonly classes: CharacterClass[] = [NOTHING];
   private readonly indexOfKey = new Map<string, number>();
   private readonly table = new Uint16Array(TABLE_SIZE);
@@ -107,25 +93,8 @@ export class CharacterTable {
     const index = this.indexOfKey.get(key) ?? this.classes.push(found) - 1;
     this.indexOfKey.set(key, index);
     this.table[codePoint] = index;
-    // Half a character is a gap on its own, but may be a letter together with its other half.
-    if (codePoint < UNITS && !isHalf(codePoint)) this.kinds[codePoint] = kindOf(found);
     return index;
   }
-}
-
-function isHalf(codePoint: number): boolean {
-  return codePoint >= 0xd800 && codePoint < 0xe000;
-}
-
-/** A letter has the same kind with and without an accent, because both have one class. */
-function kindOf({ gap, readings, plain, sure }: CharacterClass): number {
-  const [letter] = readings;
-  if (gap === NO_GAP) {
-    return letter !== undefined && readings.length === 1 && plain === 1 && sure === 1 ? letter : OTHER_LETTER;
-  }
-  if (readings.length > 0) return OTHER_KIND;
-  if (gap === SOFT_GAP) return SOFT_GAP_ONLY;
-  return gap === SPACE_GAP ? SPACE_ONLY : OTHER_KIND;
 }
 
 function isTag(codePoint: number): boolean {

@@ -1,5 +1,6 @@
 import type { PhraseGroup } from './phrase-lists.ts';
-import type { PhraseEnd, PhraseSet, PhraseSets } from './phrase-graph.ts';
+import type { PhraseEnd } from './phrase-graph.ts';
+import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
 
 /** Phrases that have begun with one word. Positions count UTF-16 units from the beginning of the text. */
 export interface PhraseThread {
@@ -72,7 +73,8 @@ export class PhraseTracker {
   beginWord(): void {
     const { waiting } = this;
     if (waiting.length === 0) return;
-    this.passing = waiting.some(maySkip) ? waiting.filter(maySkip) : NONE;
+    const mayPass = waiting.every(({ set }) => set?.skips !== false);
+    this.passing = mayPass ? waiting : waiting.filter(({ set }) => set?.skips !== false);
     this.waiting = NONE;
   }
 
@@ -154,10 +156,6 @@ export class PhraseTracker {
     const score = disguised ? (label.disguisedScore ?? label.score) : label.score;
     this.onMatch({ group: label, start, score });
   }
-}
-
-function maySkip({ set }: PhraseThread): boolean {
-  return set?.skips !== false;
 }
 
 /** Infinity when there is none. */

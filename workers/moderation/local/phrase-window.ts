@@ -1,4 +1,6 @@
-import { addScores, type LocalModerator } from './local-moderator.ts';
+import { endsInHalfCharacter } from '../../text-units.ts';
+import type { LocalModerator } from './local-moderator.ts';
+import { addScores } from './scan-text.ts';
 import {
   DEFAULT_MODERATION_POLICY,
   FlaggedError,
@@ -6,7 +8,6 @@ import {
   type ModerationVerdict,
   type OutputWindow,
   type WindowListener,
-  endsInHalfCharacter,
   judge,
   reachesThreshold,
 } from '../moderator.ts';
@@ -31,7 +32,10 @@ const HELD_MAX = 63;
  * proportional to its own length plus that of the held tail. A phrase longer than 64 units is still flagged, but its
  * beginning may have been released already.
  */
-export function createPhraseWindow(moderator: LocalModerator, policy: ModerationPolicy = DEFAULT_MODERATION_POLICY) {
+export function createPhraseWindow(
+  moderator: Pick<LocalModerator, 'openScanner'>,
+  policy: ModerationPolicy = DEFAULT_MODERATION_POLICY,
+) {
   let held = '';
   /** Position of the first held unit in the answer. */
   let heldStart = 0;
@@ -42,7 +46,7 @@ export function createPhraseWindow(moderator: LocalModerator, policy: Moderation
 
   const scores: Record<string, number> = {};
   const scanner = moderator.openScanner((match, at) => {
-    addScores(scores, match);
+    addScores(scores, match.group.categories, match.score);
     if (!match.group.categories.some((category) => reachesThreshold(policy, category, match.score))) return false;
     // The same position however the answer was cut into deltas: text before the window may have been released already.
     cut = { at: Math.max(match.start, at - HELD_MAX), verdict: judge(scores, policy) };
@@ -95,7 +99,7 @@ function splitsCharacter(text: string, index: number): boolean {
 
 /** The window of the word lists: it decides at once, and holds back only what may be the beginning of a phrase. */
 export function openLocalWindow(
-  moderator: LocalModerator,
+  moderator: Pick<LocalModerator, 'openScanner'>,
   policy: ModerationPolicy | undefined,
   { release, stop }: WindowListener,
 ): OutputWindow {

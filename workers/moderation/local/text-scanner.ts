@@ -5,17 +5,17 @@ import {
   INVISIBLE,
   NEWLINE_GAP,
   NO_GAP,
-  OTHER_LETTER,
   SOFT_GAP,
-  SOFT_GAP_ONLY,
   SPACE_GAP,
-  SPACE_ONLY,
   STOP_GAP,
   type CharacterClass,
 } from './characters.ts';
-import type { Lexicon } from './lexicon.ts';
+import { codePointAt, unitsOf } from '../../text-units.ts';
+import { GAPS, learnUnit, type Lexicon } from './lexicon.ts';
+import { isPlainWordBehind, kindAt } from './word-ends.ts';
 import { PhraseTracker, type PhraseMatch } from './phrase-tracker.ts';
-import { SpellingVariants, type WordStart } from './spelling-variants.ts';
+import { allowLearning, skimmerOf, skimText, type Skimmer, type TextPlace } from './skim-text.ts';
+import { WordReaders, type WordStart } from './word-readers.ts';
 
 const SPACE = 0x20;
 
@@ -30,29 +30,36 @@ export type MatchListener = (match: PhraseMatch, at: number) => boolean;
  */
 export class TextScanner {
   private readonly lexicon: Lexicon;
-  private readonly variants: SpellingVariants;
+  private readonly skimmer: Skimmer;
+  private readonly readers: WordReaders;
   private readonly tracker: PhraseTracker;
   private position = 0;
   private stopped = false;
-  /** A word may begin here: the last character was a gap, or this is the beginning of the text. */
-  private inGap = true;
-  /** The next word is the first of a sentence. */
-  private opensSentence = true;
-  /** Line breaks since the last letter; two end a sentence. */
-  private newlines = 0;
-  /** The last stop or colon since the last letter; NO_GAP: there is none. */
-  private lastMark = NO_GAP;
+  private readonly place: TextPlace = {
+    inGap: true,
+    opensSentence: true,
+    newlines: 0,
+    lastMark: NO_GAP,
+    lookedTo: 0,
+    triedTo: 0,
+  };
 
-  constructor(lexicon: Lexicon, listener: MatchListener) {
+  constructor(lexicon: Lexicon, listener: MatchListener, skimmer = skimmerOf(lexicon)) {
     this.lexicon = lexicon;
-    this.variants = new SpellingVariants(lexicon.trie);
+    this.skimmer = skimmer;
+    this.readers = new WordReaders(lexicon.trie);
     this.tracker = new PhraseTracker(lexicon.phrases, (match) => {
       if (!this.stopped) this.stopped = listener(match, this.position);
     });
   }
 
+  /** Nothing read so far affects what follows, except where a sentence begins. */
+  get quiet(): boolean {
+    return this.readers.idle && this.tracker.quiet;
+  }
+
   /** A phrase is open; a partly read word does not count, as a single letter may continue after a sentence. */
-  isInPhrase(): boolean {
+  get inPhrase(): boolean {
     return !this.tracker.quiet;
   }
 
@@ -61,16 +68,38 @@ export class TextScanner {
     return this.position;
   }
 
-  /** Reads a text, or the part of it between two places, cut between code points. */
-  write(text: string, from = 0, to = text.length): void {
-    for (let at = from; at < to && !this.stopped;) {
-      const passed = this.variants.idle ? this.passQuickly(text, at, to) : 0;
-      at += passed;
-      if (passed > 0) continue;
-      const codePoint = text.codePointAt(at) ?? 0;
+  write(text: string): void {
+    this.read(unitsOf(text), 0, text.length);
+  }
+
+  /**
+   * Reads the part of a text from one unit to another, cut between code points. The text that follows is read next, or
+   * other white space in place of white space.
+   */
+  read(units: Uint16Array, from: number, to: number): void {
+    const { characters } = this.lexicon;
+    this.place.lookedTo = from;
+    this.place.triedTo = from;
+    allowLearning(this.skimmer, to - from);
+    for (let index = from; index < to && !this.stopped;) {
+      if (this.quiet) {
+        const skimmed = skimText(this.skimmer, this.place, units, index, to);
+        this.position += skimmed;
+        index += skimmed;
+        if (index === to) return;
+      }
+      if (this.place.inGap && this.readers.idle) {
+        const read = this.readPlainWord(units, index, to) || this.passGaps(units, index, to);
+        index += read;
+        if (read > 0) continue;
+      }
+      const codePoint = codePointAt(units, index);
       const width = codePoint > 0xffff ? 2 : 1;
-      this.step(this.lexicon.characters.classOf(codePoint));
-      at += width;
+      const character = characters.classOf(codePoint);
+      learnUnit(this.lexicon, codePoint, character);
+      // Most letters are in words that are in no phrase.
+      if (character.gap !== NO_GAP || this.place.inGap || !this.readers.idle) this.step(character);
+      index += width;
       this.position += width;
     }
   }
@@ -84,77 +113,77 @@ export class TextScanner {
 
   /** Nothing before this position can be part of a match that is still to come. */
   heldFrom(): number {
-    return Math.min(this.position, this.variants.heldFrom(), this.tracker.heldFrom());
-  }
-
-  /** Passes characters while no word is being read, with the same result as `step`. Returns how many. */
-  private passQuickly(text: string, at: number, to: number): number {
-    if (!this.inGap) return this.passWord(text, at, at, to);
-    return this.readPlainWord(text, at, to) || this.passGaps(text, at, to);
+    return Math.min(this.position, this.readers.heldFrom(), this.tracker.heldFrom());
   }
 
   /**
-   * Reads the beginning of a word as long as its letters are plain and each differs from the one before. Then there is
-   * only one reading, which takes just a walk down the trie. Returns how many characters were read.
+   * A shortcut, with the same result as reading the characters one by one: reads the beginning of a word as long as its
+   * letters are plain, each differs from the one before, and nothing else is being read. Then there is only one
+   * reading, which takes just a walk down the trie. Returns how many characters were read.
    */
-  private readPlainWord(text: string, index: number, to: number): number {
-    const { characters, trie } = this.lexicon;
-    const { kinds } = characters;
-    if (kindAt(kinds, text, index) >= ALPHABET_SIZE) return 0;
+  private readPlainWord(units: Uint16Array, index: number, to: number): number {
+    const { unitKinds, trie } = this.lexicon;
+    if (kindAt(unitKinds, units, index) >= ALPHABET_SIZE) return 0;
     const { start, opensSentence, context } = this.wordStart();
     const mayContinue = context.length > 0;
     let node = 0;
     let letter = -1;
     let at = index;
     for (; at < to; at += 1) {
-      const next = kindAt(kinds, text, at);
+      const next = kindAt(unitKinds, units, at);
       if (next >= ALPHABET_SIZE || next === letter) break;
       letter = next;
       node = trie.children[node * ALPHABET_SIZE + letter] ?? 0;
       if (node === 0 || (!mayContinue && trie.opens[node] === 0)) {
         // No phrase contains a word that begins like this.
         this.beginWord();
-        return this.passWord(text, index, at, to);
+        return this.passWord(units, index, at, to);
       }
     }
     const letters = at - index;
     this.beginWord();
     this.position += letters;
-    const isOver = at < to && text.charCodeAt(at) === SPACE && (letters > 1 || isPlainWordBehind(kinds, text, at));
+    const isOver = at < to && units[at] === SPACE && (letters > 1 || isPlainWordBehind(unitKinds, units, at));
     if (!isOver) {
-      this.variants.place({ start, opensSentence, context }, node, letter, letters);
+      this.readers.place({ start, opensSentence, context }, node, letter, letters);
       return letters;
     }
     const found = trie.wordAt[node] ?? -1;
     if (found >= 0) this.tracker.read(found, { start, opensSentence, context, disguised: false });
-    return letters + this.endWordAtSpace();
+    this.position += this.endWordAtSpace();
+    return letters + 1;
   }
 
-  /** Passes the rest of a word that is in no phrase, and the space that ends it. Returns what was passed since `index`. */
-  private passWord(text: string, index: number, from: number, to: number): number {
-    const { kinds } = this.lexicon.characters;
+  /**
+   * No word is being read, so letters mean nothing until the next gap; if that is a space, the word ends. Returns how
+   * many characters were passed since `index`.
+   */
+  private passWord(units: Uint16Array, index: number, from: number, to: number): number {
+    const { unitKinds } = this.lexicon;
     let at = from;
-    while (at < to && kindAt(kinds, text, at) <= OTHER_LETTER) at += 1;
+    while (at < to && kindAt(unitKinds, units, at) < ALPHABET_SIZE) at += 1;
     this.position += at - index;
-    return at - index + (at < to && text.charCodeAt(at) === SPACE ? this.endWordAtSpace() : 0);
+    if (at === to || units[at] !== SPACE) return at - index;
+    this.position += this.endWordAtSpace();
+    return at + 1 - index;
   }
 
   /** Returns the length of the space. */
   private endWordAtSpace(): 1 {
     this.tracker.endWord();
-    this.inGap = true;
-    this.position += 1;
+    this.place.inGap = true;
     return 1;
   }
 
-  /** Passes further gaps that change nothing: dashes and dots in a table, wide spaces. Returns how many. */
-  private passGaps(text: string, index: number, to: number): number {
-    const { kinds } = this.lexicon.characters;
-    const isPlainSpace = this.lastMark === NO_GAP && this.newlines <= 1;
+  /** Passes over further gaps that change nothing: dashes and dots in a table, wide spaces. Returns how many. */
+  private passGaps(units: Uint16Array, index: number, to: number): number {
+    const { unitKinds } = this.lexicon;
+    const { lastMark, newlines } = this.place;
+    const isPlainSpace = lastMark === NO_GAP && newlines <= 1;
     let at = index;
     for (; at < to; at += 1) {
-      const kind = kindAt(kinds, text, at);
-      if (kind !== SOFT_GAP_ONLY && !(isPlainSpace && kind === SPACE_ONLY)) break;
+      const kind = kindAt(unitKinds, units, at);
+      if (kind !== GAPS + SOFT_GAP && !(isPlainSpace && kind === GAPS + SPACE_GAP)) break;
     }
     this.position += at - index;
     return at - index;
@@ -166,7 +195,7 @@ export class TextScanner {
         this.stepLetter(character);
         return;
       case INVISIBLE:
-        this.variants.markDisguised();
+        this.readers.markDisguised();
         return;
       case IGNORED:
         return;
@@ -176,69 +205,56 @@ export class TextScanner {
   }
 
   private stepLetter(character: CharacterClass): void {
-    if (!this.inGap) {
-      this.variants.readLetter(character, undefined);
+    if (!this.place.inGap) {
+      this.readers.readLetter(character, undefined);
       return;
     }
-    this.variants.readLetter(character, this.wordStart());
+    this.readers.readLetter(character, this.wordStart());
     this.beginWord();
   }
 
   /** The first letter of a word has been read. */
   private beginWord(): void {
     this.tracker.beginWord();
-    this.inGap = false;
-    this.opensSentence = false;
-    this.newlines = 0;
-    this.lastMark = NO_GAP;
+    this.place.inGap = false;
+    this.place.opensSentence = false;
+    this.place.newlines = 0;
+    this.place.lastMark = NO_GAP;
   }
 
   private stepGap(character: CharacterClass): void {
-    const begin = this.inGap && character.readings.length > 0 ? this.wordStart() : undefined;
+    const begin = this.place.inGap && character.readings.length > 0 ? this.wordStart() : undefined;
     this.completeWords();
     const isSpace = character.gap === SPACE_GAP || character.gap === NEWLINE_GAP;
     const width = isSpace ? SPACE_GAP : SOFT_GAP;
-    if (character.readings.length > 0) this.variants.readSymbol(character, begin, width);
-    else this.variants.readGap(width);
-    this.inGap = true;
+    if (character.readings.length > 0) this.readers.readSymbol(character, begin, width);
+    else this.readers.readGap(width);
+    this.place.inGap = true;
     this.trackSentence(character.gap, isSpace);
   }
 
   private trackSentence(gap: number, isSpace: boolean): void {
     if (!isSpace) {
       // Quotes and brackets may close after the mark: `... kill." You ...`
-      if (gap !== SOFT_GAP) this.lastMark = gap;
+      if (gap !== SOFT_GAP) this.place.lastMark = gap;
       return;
     }
-    if (gap === NEWLINE_GAP) this.newlines += 1;
-    if (this.lastMark === COLON_GAP) this.opensSentence = true;
-    if (this.lastMark === STOP_GAP || this.newlines > 1) {
-      this.opensSentence = true;
+    if (gap === NEWLINE_GAP) this.place.newlines += 1;
+    if (this.place.lastMark === COLON_GAP) this.place.opensSentence = true;
+    if (this.place.lastMark === STOP_GAP || this.place.newlines > 1) {
+      this.place.opensSentence = true;
       this.tracker.endSentence();
     }
   }
 
   private completeWords(): void {
-    const any = this.variants.eachComplete((word, reading) => {
+    const any = this.readers.eachComplete((word, reading) => {
       this.tracker.read(word, reading);
     });
-    if (any || !this.inGap) this.tracker.endWord();
+    if (any || !this.place.inGap) this.tracker.endWord();
   }
 
   private wordStart(): WordStart {
-    return { start: this.position, opensSentence: this.opensSentence, context: this.tracker.waiting };
+    return { start: this.position, opensSentence: this.place.opensSentence, context: this.tracker.waiting };
   }
-}
-
-function kindAt(kinds: Uint8Array, text: string, at: number): number {
-  return kinds[text.charCodeAt(at)] ?? 0;
-}
-
-/**
- * Whether two adjacent letters or digits follow a gap, so that no word of single letters («k i l l») continues after
- * it. False at the end of the text, where this cannot be known.
- */
-function isPlainWordBehind(kinds: Uint8Array, text: string, gap: number): boolean {
-  if (gap + 2 >= text.length) return false;
-  return kindAt(kinds, text, gap + 1) <= OTHER_LETTER && kindAt(kinds, text, gap + 2) <= OTHER_LETTER;
 }

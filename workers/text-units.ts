@@ -1,0 +1,30 @@
+/** From this length on, one call into Node.js is cheaper than a loop. */
+const LONG = 128;
+
+/** The UTF-16 units of a text: an array is read faster than a string, which checks what it is on each read. */
+export function unitsOf(text: string): Uint16Array {
+  const { length } = text;
+  if (length < LONG) {
+    const units = new Uint16Array(length);
+    for (let at = 0; at < length; at += 1) units[at] = text.charCodeAt(at);
+    return units;
+  }
+  const bytes = Buffer.allocUnsafeSlow(length * 2);
+  // Little-endian, like all machines but one that Node.js is built for.
+  bytes.write(text, 'utf16le');
+  return new Uint16Array(bytes.buffer, bytes.byteOffset, length);
+}
+
+/** The code point that begins at a unit. */
+export function codePointAt(units: Uint16Array, at: number): number {
+  const first = units[at] ?? 0;
+  if (first < 0xd800 || first > 0xdbff || at + 1 === units.length) return first;
+  const second = units[at + 1] ?? 0;
+  return second < 0xdc00 || second > 0xdfff ? first : (first - 0xd800) * 0x400 + (second - 0xdc00) + 0x1_0000;
+}
+
+/** Whether the last unit is the first half of a character whose other half is yet to come. */
+export function endsInHalfCharacter(text: string): boolean {
+  const last = text.charCodeAt(text.length - 1);
+  return last >= 0xd800 && last < 0xdc00;
+}
