@@ -61,22 +61,22 @@ const preset = <Value>(
 export const settings = {
   redis: {
     url: required('REDIS_URL', 'both', redisUrl).means(
-      '`redis://`, `rediss://` (TLS), `redis+cluster://h1:p1,h2:p2` or `redis+sentinel://h1:p1,h2:p2/name`; user and password before an `@`. The server must be Redis 7.0 or newer, with `maxmemory-policy noeviction`. `npm start` starts a Redis if it is absent',
+      '`redis://`, `rediss://` (TLS), `redis+cluster://h1:p1,h2:p2` or `redis+sentinel://h1:p1,h2:p2/name`; user and password before an `@`. Redis 7.0 or newer, with `maxmemory-policy noeviction`',
     ),
     sentinelUsername: optional('REDIS_SENTINEL_USERNAME', 'both', withSentinel(Joi.string())).means(
-      'User of the sentinels themselves, with `redis+sentinel://`',
+      'User of the sentinels themselves',
     ),
     sentinelPassword: optional('REDIS_SENTINEL_PASSWORD', 'both', withSentinel(Joi.string())).means(
-      "Password of the sentinels themselves, with `redis+sentinel://`; the servers' own password is in `REDIS_URL`",
+      "Password of the sentinels themselves; the servers' own is in `REDIS_URL`",
     ),
     sentinelTls: optional('REDIS_SENTINEL_TLS', 'both', withSentinel(Joi.boolean()), 'as the servers').means(
-      'Whether sentinels are reached over TLS: `true` or `false` if they differ from `rediss+sentinel://` or `redis+sentinel://`',
+      'Whether sentinels are reached over TLS, if they differ from the servers: `true` or `false`',
     ),
     tlsCaFile: optional('REDIS_TLS_CA_FILE', 'both', withRedisTls(Joi.string()), 'those that Node.js trusts').means(
       'Authority that signed the certificates of Redis and its sentinels (PEM), only with `rediss`',
     ),
     tlsCertFile: optional('REDIS_TLS_CERT_FILE', 'both', withRedisTls(Joi.string())).means(
-      'Certificate that the service shows to Redis and its sentinels (PEM), if they ask for one (`tls-auth-clients yes`, their default)',
+      'Certificate that the service shows to Redis and its sentinels (PEM), if they ask for one (`tls-auth-clients yes`)',
     ),
     tlsKeyFile: optional('REDIS_TLS_KEY_FILE', 'both', withRedisTls(Joi.string())).means(
       'Private key (PEM) of that certificate; set both or neither. The files are read when a process starts',
@@ -84,20 +84,20 @@ export const settings = {
   },
   mongodb: {
     uri: required('MONGODB_URI', 'both', mongoUri).means(
-      '`mongodb://` or `mongodb+srv://`, with the name of the database; a replica set, for transactions. `npm start` starts a MongoDB if it is absent',
+      '`mongodb://` or `mongodb+srv://`, with the name of the database; a replica set, for transactions',
     ),
   },
   admin: {
     token: optional('ADMIN_TOKEN', 'ingress', strongToken, 'required, or `ADMIN_TOKENS`').means(
-      'Bearer token of `/admin/v1` and of the sign-in form, named `admin`, which may change everything. At least 32 characters, at least 6 different ones: `openssl rand -hex 32`. `npm start` makes one and keeps it in `DATA_DIR`',
+      'Bearer token of `/admin/v1` and of the sign-in form, named `admin`, which may change everything. At least 32 characters, at least 6 different ones: `openssl rand -hex 32`',
     ),
     tokens: preset('ADMIN_TOKENS', 'ingress', adminTokenList, [], 'none').means(
-      'Further tokens, `name:role:token` separated by commas. `read` may look, `write` may also change. The audit log has the name. Two tokens with one name may overlap while one replaces the other; see [tokens](administration.md#tokens)',
+      'Further [tokens](administration.md#tokens), `name:role:token` separated by commas. `read` may look, `write` may also change. The audit log has the name',
     ),
   },
   credentials: {
     key: required('CREDENTIALS_KEY', 'both', base64Key).means(
-      "32 bytes in base64 that encrypt the providers' API keys and webhooks' secrets in MongoDB: `openssl rand -base64 32`. The same for all processes; see [its rotation](administration.md#rotate-the-credentials-key). `npm start` makes one and keeps it in `DATA_DIR`",
+      "32 bytes in base64 that encrypt the providers' API keys and webhooks' secrets in MongoDB: `openssl rand -base64 32`. The same for all processes; see [its rotation](administration.md#rotate-the-credentials-key)",
     ),
     otherKeys: preset('CREDENTIALS_KEYS', 'both', base64Keys, [], 'none').means(
       'Further keys, separated by commas, that can decrypt stored credentials: for a rotation',
@@ -105,7 +105,7 @@ export const settings = {
   },
   process: {
     environment: preset('NODE_ENV', 'both', oneOf('development', 'production', 'test'), 'development').means(
-      '`production` makes `REQUIRE_HTTPS` true by default, and `npm run start:api`, `start:worker` and `provider:simulated` run what `npm run build` made. Other values: `development`, `test`; anything else is refused at start',
+      '`production` makes `REQUIRE_HTTPS` true by default, and `npm run start:api`, `start:worker` and `provider:simulated` run what `npm run build` made. Other values: `development`, `test`',
     ),
     logLevel: preset('LOG_LEVEL', 'both', oneOf('error', 'warn', 'info', 'debug'), 'info').means(
       '`error`, `warn`, `info` or `debug`; log lines are JSON on standard output',
@@ -123,7 +123,7 @@ export const settings = {
     ),
     port: preset('PORT', 'ingress', port, 8080).means('`/platform/v1`, `/docs/`, `/health/live`, `/health/ready`'),
     adminHost: preset('ADMIN_HOST', 'ingress', Joi.string(), '127.0.0.1').means(
-      'The address that `ADMIN_PORT` listens on, so that a public `HOST` does not expose the administration',
+      'The address that `ADMIN_PORT` listens on',
     ),
     adminPort: preset('ADMIN_PORT', 'ingress', port, 8081).means(
       '`/admin/v1`, `/admin/queues`, `/metrics`, `/health/deep`',
@@ -132,10 +132,10 @@ export const settings = {
       '`/health/live`, `/health/ready` and `/metrics`; 0 turns it off. `npm start` uses 8082, and the following ports for further workers',
     ),
     maxConnections: preset('MAX_CONNECTIONS', 'ingress', integer(1, 1_000_000), 20_000).means(
-      'Connections open on `PORT` at a time; a further one takes the place of the one that has been idle for longest, or is closed at once. The process needs as many file descriptors (`ulimit -n`)',
+      'Connections open on `PORT` at a time; a further one takes the place of the one idle for longest, or is closed. The process needs as many file descriptors (`ulimit -n`)',
     ),
     keepAliveSeconds: preset('KEEP_ALIVE_SECONDS', 'ingress', integer(1, 3_600), 620).means(
-      'How long an idle connection is kept. It must be longer than the load balancer keeps it (AWS 60 s, nginx 60 s, Google 600 s), else callers see scattered 502s',
+      'How long an idle connection is kept: longer than the load balancer keeps it (AWS and nginx 60 s, Google 600 s), else callers see scattered 502s',
     ),
     requireHttps: preset(
       'REQUIRE_HTTPS',
@@ -174,18 +174,18 @@ export const settings = {
       'Requests that one worker runs at once, divided among the shards. The ingress computes `parley_workers_wanted` from it',
     ),
     batchConcurrency: preset('WORKER_BATCH_CONCURRENCY', 'worker', integer(1, 100_000), 64).means(
-      'Maximum number of batch lines that one worker runs in addition; fewer while its event loop is busy with other requests',
+      'Lines of batches that one worker runs in addition; fewer while its event loop is busy',
     ),
   },
   queue: {
     shards: preset('QUEUE_SHARDS', 'both', integer(1, 1_024), 1).means(
-      'Shards that new tenants are spread over, the emptiest first. You can raise it at any time, one process after the other; tenants stay on their shard until an administrator [moves](operating.md#shards) them',
+      '[Shards](operating.md#shards) that new tenants are spread over',
     ),
     maxWaiting: preset('QUEUE_MAX_WAITING', 'both', integer(1, 10_000_000), 10_000).means(
       "Requests that may wait in one shard's queue; beyond that the answer is 503 with `Retry-After`",
     ),
     completedKept: preset('COMPLETED_JOBS_KEPT', 'worker', integer(0, 10_000), 200).means(
-      'Completed requests that [Bull Board](operating.md) shows for each queue, at most one per second from each worker; 0 keeps none. Failed requests are kept too, up to 1,000',
+      'Completed requests that [Bull Board](operating.md#bull-board) shows for each queue; 0 keeps none',
     ),
   },
   limits: {
@@ -196,7 +196,7 @@ export const settings = {
       'How long an answer stays in Redis after its end, 1 to 86,400',
     ),
     disconnectGraceSeconds: preset('DISCONNECT_GRACE_SECONDS', 'worker', integer(0, 3_600), 30).means(
-      'How long a request whose last reader has left waits for one to come back before it is cancelled, 0 to 3,600; a tenant can switch this off (`on_disconnect`)',
+      'How long a request without a reader waits for one to come back before it is cancelled, 0 to 3,600, unless its tenant says otherwise (`on_disconnect`)',
     ),
     shutdownGraceSeconds: preset('SHUTDOWN_GRACE_SECONDS', 'ingress', integer(1, 3_600), 30).means(
       'How long a stopping ingress waits for its open answers before it cuts them',
@@ -204,7 +204,7 @@ export const settings = {
   },
   moderation: {
     backend: preset('MODERATION_BACKEND', 'worker', oneOf('local', 'openai'), 'local').means(
-      'Who reads messages and answers: `local` (word lists of this service) or `openai` (`POST {MODERATION_BASE_URL}/moderations` of OpenAI or any compatible server); see [Moderation](#moderation)',
+      'Who [moderates](#moderation): `local` (word lists of this service) or `openai` (`POST {MODERATION_BASE_URL}/moderations` of OpenAI or any compatible server)',
     ),
     baseUrl: optional(
       'MODERATION_BASE_URL',
@@ -222,12 +222,12 @@ export const settings = {
   },
   webhooks: {
     allowPrivate: preset('WEBHOOK_ALLOW_PRIVATE', 'ingress, worker', Joi.boolean(), false).means(
-      'Allows webhooks to private addresses and over plain http. For development only: with it, tenants can reach your network. Refused with `NODE_ENV=production`',
+      'Allows webhooks to private addresses and over plain http, for development: tenants can then reach your network. Refused with `NODE_ENV=production`',
     ),
   },
   providers: {
     allowHttp: preset('PROVIDER_ALLOW_HTTP', 'ingress', Joi.boolean(), false).means(
-      'Lets an administrator set a provider on a public host with plain http. Without it, http is allowed only for private addresses and names of your own network',
+      'Lets an administrator set a provider with plain http on a public host, not only in your own network',
     ),
   },
   payments: {
@@ -238,7 +238,7 @@ export const settings = {
       ({ STRIPE_SECRET_KEY: key }) => (key === undefined ? 'none' : 'stripe'),
       '`stripe` with a key, else `none`',
     ).means(
-      'Who takes the payments: `stripe` (Stripe Checkout, needs `STRIPE_SECRET_KEY`), `test` (a page that takes none; not with `NODE_ENV=production`) or `none` (a checkout is 409). `npm start` sets `test` if no Stripe key is set',
+      'Who takes the payments: `stripe` (Stripe Checkout), `test` (a page that takes none; not with `NODE_ENV=production`) or `none` (a checkout is 409). `npm start` sets `test` without a Stripe key',
     ),
     stripeSecretKey: optional(
       'STRIPE_SECRET_KEY',
@@ -251,7 +251,7 @@ export const settings = {
   },
   tracing: {
     endpoint: optional('OTEL_EXPORTER_OTLP_ENDPOINT', 'both', baseUrl).means(
-      'Base URL of a collector that takes spans by OTLP over HTTP with JSON, such as `http://127.0.0.1:4318`; `/v1/traces` is appended. Switches on [tracing](tracing.md)',
+      'Switches on [tracing](tracing.md): base URL of a collector that takes spans by OTLP over HTTP with JSON, such as `http://127.0.0.1:4318`',
     ),
     serviceName: optional('OTEL_SERVICE_NAME', 'both', Joi.string().max(256), '`parley-api`, `parley-worker`').means(
       "The service's name in traces",
