@@ -31,7 +31,7 @@ const LIMITS = {
   'uses of Pick': { limit: 352, goal: 150 },
   'comments that begin with What, Who, Nothing, Nobody, As': { limit: 285, goal: 40 },
   decisions: { limit: 25, goal: 25 },
-  'words of Markdown': { limit: 51_000, goal: 45_000 },
+  'words of Markdown': { limit: 50_800, goal: 45_000 },
   'words of the README': { limit: 900, goal: 900 },
   'lines of scripts': { limit: 9_500, goal: 8_000 },
   'lines of tests': { limit: 73_900, goal: 60_000 },
