@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { parseChatBody, parseChatStreamBody, UNSERVED_WITHOUT_STREAM } from '../../../../api/chat/chat-body.ts';
+import {
+  isPlainBody,
+  parseChatBody,
+  parseChatStreamBody,
+  UNSERVED_WITHOUT_STREAM,
+} from '../../../../api/chat/chat-body.ts';
+import { completionsWireSchema } from '../../../../api/chat/completions-body.ts';
+import { chatBodySchema } from '../../../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
 const MESSAGE = { role: 'user', content: 'Hi' };
@@ -230,5 +237,75 @@ describe('a chat body', () => {
     expect(refusalOf({ messages: [{ ...MESSAGE, ...fields }] })).toBeUndefined();
 
     expect(performance.now() - start).toBeLessThan(10_000);
+  });
+});
+
+describe.each([
+  ['the chat routes', chatBodySchema],
+  ['completions', completionsWireSchema],
+])('a plain body of %s', (_name, schema) => {
+  const known = new Set(Object.keys((schema.describe() as { keys: object }).keys));
+  const near = (limit: number) => fc.constantFrom(0, 1, limit - 1, limit, limit + 1);
+  const odd = fc.oneof(fc.constantFrom(0.5, -1, 1e300, '5', null, 'Mobius', '', true), fc.jsonValue());
+  const mostly = (values: fc.Arbitrary<unknown>) =>
+    fc.oneof({ weight: 15, arbitrary: values }, { weight: 1, arbitrary: odd });
+  const text = fc.oneof(
+    fc.string(),
+    near(16_000).map((length) => 'a'.repeat(length)),
+    near(16_000).map((length) => '\u{1f600}'.repeat(length)),
+    fc.constantFrom('\ud800', '\u0000', ' '),
+  );
+  const message = fc.oneof(
+    { weight: 20, arbitrary: fc.record({ role: fc.constantFrom('user', 'system', 'assistant'), content: text }) },
+    { weight: 1, arbitrary: fc.record({ role: fc.jsonValue(), content: fc.jsonValue() }, { requiredKeys: [] }) },
+    { weight: 1, arbitrary: fc.jsonValue() },
+  );
+  const messages = fc.oneof(
+    { weight: 9, arbitrary: fc.array(message, { maxLength: 4 }) },
+    { weight: 1, arbitrary: near(100).map((length) => Array.from({ length }, () => MESSAGE)) },
+  );
+  const body = fc.record(
+    {
+      messages: mostly(messages),
+      model: mostly(fc.constantFrom('mobius', 'oloid')),
+      max_tokens: mostly(near(16_384)),
+      stream: mostly(fc.boolean()),
+      temperature: mostly(fc.double({ min: -0.1, max: 2.1, noNaN: true })),
+      top_p: mostly(fc.double({ min: -0.1, max: 1.1, noNaN: true })),
+      unknown: fc.jsonValue(),
+    },
+    { requiredKeys: ['messages'] },
+  );
+
+  it('is one that the schema accepts as it is', () => {
+    let plain = 0;
+    fc.assert(
+      fc.property(fc.oneof({ weight: 9, arbitrary: body }, { weight: 1, arbitrary: fc.jsonValue() }), (input) => {
+        // As it comes from the wire.
+        const sent: unknown = JSON.parse(JSON.stringify(input));
+        if (!isPlainBody(sent, known)) return;
+        plain += 1;
+        expect(schema.validate(sent, { convert: false })).toEqual({ value: sent });
+      }),
+      { seed: 63, numRuns: 6_000 },
+    );
+    expect(plain).toBeGreaterThan(200);
+  });
+
+  it.each([{}, { model: 'oloid', max_tokens: 5, stream: true }, { temperature: 0.7, top_p: 1 }])(
+    'is what most callers send: %j',
+    (fields) => {
+      expect(isPlainBody(bodyOf(fields), known)).toBe(true);
+    },
+  );
+
+  it.each([
+    ['messages', []],
+    ['model', null],
+    ['max_tokens', 16_385],
+    ['json_mode', true],
+    ['metadata', {}],
+  ])('leaves %s of %j to the schema', (name, value) => {
+    expect(isPlainBody(bodyOf({ [name]: value }), known)).toBe(false);
   });
 });
