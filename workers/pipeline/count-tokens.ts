@@ -1,13 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Counts tokens as OpenAI's current models do; for others it is a close estimate. */
-export interface Tokenizer {
-  /** The tokens of one text. */
-  countText(text: string): Promise<number>;
-  /** Counts `texts`, letting other work of the process run in between. The returned function knows only these texts. */
-  count(texts: readonly string[]): Promise<(text: string) => number>;
-}
-
 /** How many characters are counted before other work of the process gets its turn: a few milliseconds at worst. */
 const CHARACTERS_PER_TURN = 4_096;
 /** A word counted before takes a fraction of the time: some 8 ns per character, against 100 to 1,000. */
@@ -38,9 +30,9 @@ function endOfWord(text: string, from: number): number {
   return text.length;
 }
 
-let loading: Promise<Tokenizer> | undefined;
+let loading: ReturnType<typeof load> | undefined;
 
-async function load(): Promise<Tokenizer> {
+async function load() {
   const { countTokens, setMergeCacheSize } = await import('gpt-tokenizer/encoding/o200k_base');
   // The library's cache would keep longer runs from many more texts than are kept here.
   setMergeCacheSize(0);
@@ -76,6 +68,7 @@ async function load(): Promise<Tokenizer> {
     return tokens;
   }
 
+  /** The tokens of one text. */
   async function countText(text: string): Promise<number> {
     let tokens = 0;
     for (let from = 0; from < text.length;) {
@@ -90,7 +83,8 @@ async function load(): Promise<Tokenizer> {
 
   return {
     countText,
-    async count(texts) {
+    /** Counts `texts`, letting other work of the process run in between. The returned function knows only these texts. */
+    async count(texts: readonly string[]): Promise<(text: string) => number> {
       const counts = new Map<string, number>();
       for (const text of texts) if (!counts.has(text)) counts.set(text, await countText(text));
       return (text) => {
@@ -102,7 +96,10 @@ async function load(): Promise<Tokenizer> {
   };
 }
 
-/** Loaded on first use: the vocabulary takes tens of megabytes, and most requests never need it. */
-export function loadTokenizer(): Promise<Tokenizer> {
+/**
+ * Counts tokens as OpenAI's current models do; for others it is a close estimate. Loaded on first use: the vocabulary
+ * takes tens of megabytes, and most requests never need it.
+ */
+export function loadTokenizer(): ReturnType<typeof load> {
   return (loading ??= load());
 }
