@@ -51,7 +51,7 @@ module.exports = {
     ),
     door('express', ['api']),
     door('mongoose', ['shared/mongo']),
-    door('ioredis', ['shared/redis', 'shared/requests']),
+    door('ioredis', ['shared/redis']),
     door('bullmq', ['shared/queue', 'workers/queue']),
     door('axios', ['shared/http']),
     door('p-retry', ['shared/http']),
