@@ -162,5 +162,5 @@ const putPackages = defineAdminEndpoint({
   },
 });
 
-/** What credits cost (docs/spec.md#administration). */
+/** Credit packages and their prices (docs/spec.md#administration). */
 export const packagesEndpoints = { getPackages, putPackages };

@@ -81,5 +81,5 @@ const requeueSettlement = defineAdminEndpoint({
   },
 });
 
-/** How far settlement is behind, and a retry for dead letters (docs/spec.md#settlement). */
+/** The lag of settlement, and a retry for dead letters (docs/spec.md#settlement). */
 export const settlementEndpoints = { getSettlement, requeueSettlement };

@@ -238,7 +238,7 @@ function watchReaders(
   { asked: { requestId, principal, answerStorage }, callerMayReturn }: Prepared,
 ): void {
   if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
-  // Nobody can ask for this answer later, so a worker must not put the request back and charge for it.
+  // This answer cannot be asked for later, so a worker must not put the request back and charge for it.
   if (!callerMayReturn && answerStorage === undefined) {
     hub.whenLost(requestId, () => {
       enqueuer.takeBack(requestId, principal);

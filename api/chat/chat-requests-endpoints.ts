@@ -128,5 +128,5 @@ const cancelChatRequest = defineEndpoint({
   },
 });
 
-/** What became of a chat request (docs/spec.md#look-up-and-cancelling). */
+/** The look-up and the cancelling of a chat request (docs/spec.md#look-up-and-cancelling). */
 export const chatRequestsEndpoints = { resumeChatStream, getChatRequest, cancelChatRequest };

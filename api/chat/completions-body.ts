@@ -104,7 +104,7 @@ function messagesWithText(messages: readonly ChatMessage[]): ChatMessage[] {
   });
 }
 
-/** What `POST /chat/completions` accepts of OpenAI's API, plus this service's own fields. */
+/** The body of `POST /chat/completions`: the fields of OpenAI's API that it accepts, and this service's own. */
 interface CompletionsBody extends ChatBody, SamplingBody {
   max_completion_tokens?: number;
   stream?: boolean;

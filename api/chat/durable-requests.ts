@@ -28,7 +28,7 @@ interface IntentKeeperDeps {
 /** Keeps accepted requests in MongoDB until they end, in case Redis comes back without its last second. */
 export type IntentKeeper = ReturnType<typeof createIntentKeeper>;
 
-/** How long the other call may take to store it. */
+/** The other call may take this long to store it. */
 const OTHER_MS = 1_500;
 const OTHER_POLL_MS = 50;
 

@@ -30,7 +30,7 @@ export interface FindRequestDeps {
 
 const HOURS_KEPT = STORED_ANSWER_MS / 3_600_000;
 
-/** What the document says of every look-up; the first figure is the default of STREAM_RETENTION_SECONDS. */
+/** The document's words about every look-up; the first figure is the default of STREAM_RETENTION_SECONDS. */
 export const LOOKUP_TEXT = `for 15 minutes after its end (${HOURS_KEPT} hours with an \`Idempotency-Key\` or asynchronously). It does not count against the limit of the key, which allows ${LOOKUPS_PER_MINUTE} look-ups a minute besides.`;
 
 /**
@@ -78,7 +78,7 @@ export function lastEventId(header: string | undefined): number | undefined {
 const REWRITE_MS = 1_000;
 const REWRITE_POLL_MS = 50;
 
-/** Whether a client has all events that there are or will be. `position`: the number of its last one. */
+/** Tells whether a client has all events that there are or will be. `position`: the number of its last one. */
 export function hasAllEvents({ state, sentSeq }: RequestRecord, position: number): boolean {
   return state === 'done' && position >= sentSeq;
 }
@@ -178,7 +178,7 @@ async function read(
   await forwarder.forward(answerHead(record));
 }
 
-/** How a request without a stream can end: with the error that `POST /chat/stream` gives. */
+/** The ways in which a request without a stream can end: with the error that `POST /chat/stream` gives. */
 const ENDS_WITHOUT_TEXT = [
   'context_length_exceeded',
   'content_policy_violation',

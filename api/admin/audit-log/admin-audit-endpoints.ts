@@ -96,5 +96,5 @@ const listAdminAuditLog = defineAdminEndpoint({
   },
 });
 
-/** What was done through the administration, and by whom (docs/spec.md#operators-audit-log). */
+/** The administration's audit log: each change, and who made it (docs/spec.md#operators-audit-log). */
 export const adminAuditEndpoints = { listAdminAuditLog };

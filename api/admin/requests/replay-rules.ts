@@ -44,7 +44,7 @@ export interface ReplayChecksDeps {
   clock: Clock;
 }
 
-/** What MongoDB knows that may forbid a replay of a failed request. */
+/** Facts in MongoDB that may forbid a replay of a failed request. */
 export type ReplayChecks = ReturnType<typeof createReplayChecks>;
 
 /** Why nothing of this key may run now. */

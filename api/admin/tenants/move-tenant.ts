@@ -101,7 +101,7 @@ function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
   };
 }
 
-/** What a move writes to: both stores. */
+/** The stores that a move writes to. */
 export interface MoveStores {
   mongo: MongoConnection;
   redis: RedisClient;
