@@ -236,6 +236,7 @@ export async function composeIngress(
     adminTokens: adminTokensOf(config.admin),
     metricsAccess: config.metrics,
     providerRules: config.providers,
+    isTargetCostRequired: config.providers.requireCost,
     moveTenant,
     breakers: createBreakerStore(redis, keyspace, telemetry),
     capacities: createCapacityStore(redis, keyspace),

@@ -20,6 +20,8 @@ import { settlementEndpoints } from './settlement-endpoints.ts';
 import type { SettlementDeps } from './settlement-endpoints.ts';
 import { tenantsEndpoints } from './tenants/tenants-endpoints.ts';
 import type { TenantsDeps } from './tenants/tenants-endpoints.ts';
+import { adminUsageEndpoints } from './usage-endpoints.ts';
+import type { AdminUsageDeps } from './usage-endpoints.ts';
 import { tiersEndpoints } from './tiers/tiers-endpoints.ts';
 import type { TiersDeps } from './tiers/tiers-endpoints.ts';
 
@@ -29,6 +31,7 @@ export const ADMIN_ENDPOINTS = {
   ...tenantKeysEndpoints,
   ...creditsEndpoints,
   ...packagesEndpoints,
+  ...adminUsageEndpoints,
   ...providersEndpoints,
   ...tiersEndpoints,
   ...breakersEndpoints,
@@ -44,6 +47,7 @@ export type AdminEndpointDeps = TenantsDeps &
   TenantKeysDeps &
   CreditsDeps &
   PackagesDeps &
+  AdminUsageDeps &
   ProvidersDeps &
   TiersDeps &
   BreakersDeps &

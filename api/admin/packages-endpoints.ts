@@ -58,11 +58,10 @@ interface PriceListBody {
   packages: PackageBody[];
 }
 
+export const currencySchema = Joi.string().pattern(/^[a-z]{3}$/);
+
 const priceListBodySchema = Joi.object<PriceListBody, true>({
-  currency: Joi.string()
-    .pattern(/^[a-z]{3}$/)
-    .required()
-    .description('ISO 4217, lower case.'),
+  currency: currencySchema.required().description('ISO 4217, lower case.'),
   price_per_million_credits: amountSchema.allow(null).description('For free amounts; null: only packages are sold.'),
   packages: Joi.array()
     .items(packageBodySchema)

@@ -229,6 +229,9 @@ export const settings = {
     allowHttp: preset('PROVIDER_ALLOW_HTTP', 'ingress', Joi.boolean(), false).means(
       'Lets an administrator set a provider with plain http on a public host, not only in your own network',
     ),
+    requireCost: preset('REQUIRE_TARGET_COST', 'ingress', Joi.boolean(), false).means(
+      "Refuses tiers whose targets have no `cost`, so that `GET /admin/v1/margin` knows every request's",
+    ),
   },
   payments: {
     kind: preset(

@@ -5,6 +5,12 @@ import type { FinishReason } from './events.ts';
 import type { ChatRoute } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
+/** What provider calls cost the operator, in billionths of a currency (ISO 4217, lower case). */
+export interface Spend {
+  currency: string;
+  nano: number;
+}
+
 /** What a finished request owes the book: one outbox entry, at most one ledger entry. */
 export interface SettlementRecord {
   requestId: string;
@@ -25,6 +31,8 @@ export interface SettlementRecord {
   /** Milliseconds since the epoch. */
   acceptedAt: number;
   finishedAt: number;
+  /** Of all its provider calls. Absent: some target that was called has no cost. */
+  spend?: Spend;
 }
 
 const text = Joi.string().required();
@@ -53,12 +61,19 @@ const settlementSchema = Joi.object({
   finishReason: text,
   acceptedAt: count,
   finishedAt: count,
+  spend: Joi.object({ currency: text, nano: count }),
 })
   .unknown()
   .required();
 
 const TEXTS = ['requestId', 'tenantId', 'keyId', 'tier', 'endpoint', 'finishReason'] as const;
 const COUNTS = ['promptTokens', 'completionTokens', 'costMicro', 'acceptedAt', 'finishedAt'] as const;
+
+function isPlainSpend(value: unknown): boolean {
+  if (value === undefined) return true;
+  const { currency, nano } = (value ?? {}) as Partial<Record<keyof Spend, unknown>>;
+  return typeof currency === 'string' && currency !== '' && Number.isSafeInteger(nano) && Number(nano) >= 0;
+}
 
 /**
  * Whether a value is clearly a valid record, as nearly all are: the schema takes five times as long. Only the schema
@@ -77,7 +92,8 @@ export function isPlainSettlement(value: unknown): boolean {
     typeof record['provider'] === 'string' &&
     typeof record['model'] === 'string' &&
     typeof record['estimated'] === 'boolean' &&
-    (record['entityId'] === undefined || isText('entityId'))
+    (record['entityId'] === undefined || isText('entityId')) &&
+    isPlainSpend(record['spend'])
   );
 }
 

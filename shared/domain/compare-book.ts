@@ -1,5 +1,5 @@
 import { monthOf } from './pricing.ts';
-import { BUCKET_MS, MINUTES_KEPT_MS } from './roll-up.ts';
+import { BUCKET_MS, MINUTES_KEPT_MS, USAGE_COUNTS, addUsageCounts } from './roll-up.ts';
 import type { BucketWidth, RollUpKey, UsageCounts } from './roll-up.ts';
 
 /** What to do about a difference from the ledger, which is always right. */
@@ -31,20 +31,14 @@ export interface AccountComparison {
   budgetDriftTokens: number;
 }
 
-const COUNTS = ['requests', 'promptTokens', 'completionTokens', 'costMicro', 'estimatedRequests'] as const;
 const SCOPES = ['all', 'entity'] as const;
 
 function sameCounts(one: UsageCounts | undefined, other: UsageCounts): boolean {
-  return one !== undefined && COUNTS.every((name) => one[name] === other[name]);
+  return one !== undefined && USAGE_COUNTS.every((name) => one[name] === other[name]);
 }
 
 function tokensOf(counts: UsageCounts | undefined): number {
   return counts === undefined ? 0 : counts.promptTokens + counts.completionTokens;
-}
-
-/** Adds to the counts of `sum`. */
-export function addUsageCounts(sum: UsageCounts, more: UsageCounts): void {
-  for (const name of COUNTS) sum[name] += more[name];
 }
 
 const nameOf = ({ type, mode, dayMs }: LedgerGroup) => `${type} ${mode ?? ''} ${dayMs ?? ''}`;

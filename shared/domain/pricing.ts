@@ -1,5 +1,5 @@
 import type { Usage } from '../contracts/events.ts';
-import type { Rates } from './routing.ts';
+import type { Rates, TargetCost } from './routing.ts';
 
 /** Stripe takes at most eight digits. */
 export const AMOUNT_MAX = 99_999_999;
@@ -36,6 +36,12 @@ export function refundOf(
   return Number((BigInt(creditsMicro) * part) / BigInt(amount));
 }
 
+/** Minor units of a currency (ISO 4217, lower case) as an amount of the currency itself. */
+export function toMajor(minorUnits: number, currency: string): number {
+  const { maximumFractionDigits = 2 } = new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions();
+  return minorUnits / 10 ** maximumFractionDigits;
+}
+
 /** 1 credit is one token at rate 1; amounts are integers of micro-credits (docs/spec.md#price). */
 const MICRO_PER_CREDIT = 1_000_000;
 
@@ -45,6 +51,11 @@ export const BYTES_PER_TOKEN = 4;
 /** Micro-credits. Rates are whole micro-credits per token, so no fraction is lost. */
 export function priceUsage(usage: Usage, rates: Rates): number {
   return usage.promptTokens * rates.promptMicro + usage.completionTokens * rates.completionMicro;
+}
+
+/** What a call costs the operator, in billionths of the cost's currency; rounded, once a call. */
+export function spendOf({ promptTokens, completionTokens }: Usage, cost: TargetCost): number {
+  return Math.round((promptTokens * cost.promptMicro + completionTokens * cost.completionMicro) / 1_000);
 }
 
 /** Credits, which have at most six decimals, as whole micro-credits; rounding removes the floating-point error. */

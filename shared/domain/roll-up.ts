@@ -10,15 +10,19 @@ export type BucketWidth = keyof typeof BUCKET_MS;
 /** There can be as many minute buckets as requests, so they are not kept for ever. */
 export const MINUTES_KEPT_MS = 35 * BUCKET_MS['1d'];
 
-/** What is counted of the requests of one bucket. */
-export interface UsageCounts {
-  requests: number;
-  promptTokens: number;
-  completionTokens: number;
-  costMicro: number;
-  /** How many of the requests have token counts that are our own estimate. */
-  estimatedRequests: number;
-}
+/**
+ * What is counted of the requests of one bucket. `estimatedRequests`: those whose tokens the service counted itself;
+ * `spendNano`: what their provider calls cost the operator, in billionths of the row's currency.
+ */
+export const USAGE_COUNTS = [
+  'requests',
+  'promptTokens',
+  'completionTokens',
+  'costMicro',
+  'estimatedRequests',
+  'spendNano',
+] as const;
+export type UsageCounts = Record<(typeof USAGE_COUNTS)[number], number>;
 
 /**
  * Which requests a row sums up. Every request is in two rows of each width: one of scope `all`, which is not split by
@@ -33,29 +37,42 @@ export interface RollUpKey {
   tier: Tier;
   mode: KeyMode;
   endpoint: ChatRoute;
+  /** The target that answered; empty where nobody knows. */
+  provider: string;
+  model: string;
+  /** Of `spendNano`, ISO 4217 in lower case; empty: some target that was called has no cost. */
+  currency: string;
   scope: 'all' | 'entity';
   /** Empty if the request had none, and in scope `all`. */
   entityId: string;
 }
+
+/** What tells the rows of one tenant, width and time apart. */
+export const ROLL_UP_DIMENSIONS = [
+  'keyId',
+  'tier',
+  'mode',
+  'endpoint',
+  'provider',
+  'currency',
+  'scope',
+  'model',
+  'entityId',
+] as const satisfies readonly (keyof RollUpKey)[];
 
 export interface RollUp {
   key: RollUpKey;
   counts: UsageCounts;
 }
 
-/** A unique name for a row; entity ids may contain any character, so they come last. */
-export function rollUpIdOf({
-  tenantId,
-  width,
-  startMs,
-  keyId,
-  tier,
-  mode,
-  endpoint,
-  scope,
-  entityId,
-}: RollUpKey): string {
-  return [tenantId, width, startMs, keyId, tier, mode, endpoint, scope, entityId].join(' ');
+/** A unique name for a row; entity ids may contain any character, so they come last, and so may names of models. */
+export function rollUpIdOf(key: RollUpKey): string {
+  return [
+    key.tenantId,
+    key.width,
+    key.startMs,
+    ...ROLL_UP_DIMENSIONS.map((name) => (name === 'model' ? encodeURIComponent(key.model) : key[name])),
+  ].join(' ');
 }
 
 /** What a roll-up needs of a booked request, from its outbox record or its ledger entry. */
@@ -72,13 +89,18 @@ export type BookedRequest = Pick<
   | 'completionTokens'
   | 'costMicro'
   | 'estimated'
+  | 'provider'
+  | 'model'
+  | 'spend'
 >;
 
 /** The rows of a record: those of the three widths, in the order of BUCKET_MS. */
-function keysOf({ tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId = '' }: BookedRequest): RollUpKey[] {
+function keysOf({ acceptedAt, entityId = '', spend, ...booked }: BookedRequest): RollUpKey[] {
+  const { tenantId, keyId, tier, mode, endpoint, provider, model } = booked;
   return (Object.keys(BUCKET_MS) as BucketWidth[]).flatMap((width) => {
     const startMs = acceptedAt - (acceptedAt % BUCKET_MS[width]);
-    const row = { tenantId, width, startMs, keyId, tier, mode, endpoint };
+    const currency = spend?.currency ?? '';
+    const row = { tenantId, width, startMs, keyId, tier, mode, endpoint, provider, model, currency };
     return [
       { ...row, scope: 'all' as const, entityId: '' },
       { ...row, scope: 'entity' as const, entityId },
@@ -86,12 +108,8 @@ function keysOf({ tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId = 
   });
 }
 
-function add(sum: UsageCounts, counts: UsageCounts): void {
-  sum.requests += counts.requests;
-  sum.promptTokens += counts.promptTokens;
-  sum.completionTokens += counts.completionTokens;
-  sum.costMicro += counts.costMicro;
-  sum.estimatedRequests += counts.estimatedRequests;
+export function addUsageCounts(sum: UsageCounts, more: UsageCounts): void {
+  for (const name of USAGE_COUNTS) sum[name] += more[name];
 }
 
 const none = (): UsageCounts => ({
@@ -100,19 +118,28 @@ const none = (): UsageCounts => ({
   completionTokens: 0,
   costMicro: 0,
   estimatedRequests: 0,
+  spendNano: 0,
 });
 
 /** Groups the records that belong in the same rows: those of one minute that differ in nothing else. */
 function alike(records: readonly BookedRequest[]): { one: BookedRequest; counts: UsageCounts }[] {
   const groups = new Map<string, { one: BookedRequest; counts: UsageCounts }>();
   for (const one of records) {
-    const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId = '' } = one;
+    const { tenantId, keyId, tier, mode, endpoint, provider, model, spend, acceptedAt, entityId = '' } = one;
     const minute = Math.floor(acceptedAt / BUCKET_MS['1m']);
-    const name = `${tenantId} ${minute} ${keyId} ${tier} ${mode} ${endpoint} ${entityId}`;
+    const target = `${provider} ${spend?.currency ?? ''} ${encodeURIComponent(model)}`;
+    const name = `${tenantId} ${minute} ${keyId} ${tier} ${mode} ${endpoint} ${target} ${entityId}`;
     let group = groups.get(name);
     if (group === undefined) groups.set(name, (group = { one, counts: none() }));
     const { promptTokens, completionTokens, costMicro, estimated } = one;
-    add(group.counts, { requests: 1, promptTokens, completionTokens, costMicro, estimatedRequests: estimated ? 1 : 0 });
+    addUsageCounts(group.counts, {
+      requests: 1,
+      promptTokens,
+      completionTokens,
+      costMicro,
+      estimatedRequests: estimated ? 1 : 0,
+      spendNano: spend?.nano ?? 0,
+    });
   }
   return [...groups.values()];
 }
@@ -126,7 +153,7 @@ export function rollUp(records: readonly BookedRequest[]): RollUp[] {
       const id = rollUpIdOf(key);
       const row = rows.get(id) ?? { key, counts: none() };
       rows.set(id, row);
-      add(row.counts, counts);
+      addUsageCounts(row.counts, counts);
     }
   }
   return [...rows.values()];

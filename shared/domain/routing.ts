@@ -31,6 +31,15 @@ export interface Target {
   contextWindow: number;
   /** Calls at once. Undefined: the provider's, or found. */
   maxInFlight?: number;
+  /** What the provider charges the operator. Undefined: unknown. */
+  cost?: TargetCost;
+}
+
+/** Millionths of a currency (ISO 4217, lower case) per million tokens. */
+export interface TargetCost {
+  currency: string;
+  promptMicro: number;
+  completionMicro: number;
 }
 
 /** Micro-credits per token. */

@@ -19,6 +19,8 @@ import { createCredentialCipher } from '../../shared/mongo/credentials.ts';
 import { createKeyRepository } from '../../shared/mongo/tenants/key-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/mongo/catalogue.ts';
 import type { Models } from '../../shared/mongo/catalogue.ts';
+import { createLedgerRepository } from '../../shared/mongo/accounts/ledger-repository.ts';
+import { createUsageRepository } from '../../shared/mongo/accounts/usage-repository.ts';
 import { createPriceRepository } from '../../shared/mongo/accounts/price-repository.ts';
 import { createProviderRepository } from '../../shared/mongo/routing/provider-repository.ts';
 import { createIdempotencyRepository } from '../../shared/mongo/requests/idempotency-repository.ts';
@@ -133,6 +135,9 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     idempotency: createIdempotencyRepository(mongo),
     // Replays need workers: test/api/admin/admin-replay.test.ts.
     replayFailed: () => Promise.resolve({ matched: 0, requests: [], next: undefined }),
+    isTargetCostRequired: false,
+    usage: createUsageRepository(mongo),
+    ledger: createLedgerRepository(mongo),
     prices: createPriceRepository(mongo, { currency: 'usd', pricePerMillion: null, packages: [] }),
     providers: createProviderRepository(mongo, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo),

@@ -62,7 +62,12 @@ export interface TestService {
   keyspace: Keyspace;
   log: RecordingLog;
   startTenant(options?: TenantOptions): Promise<TestTenant>;
-  admin(method: 'get' | 'post' | 'put' | 'patch' | 'delete', path: string, body?: object): Promise<request.Response>;
+  admin(
+    method: 'get' | 'post' | 'put' | 'patch' | 'delete',
+    path: string,
+    body?: object,
+    headers?: Record<string, string>,
+  ): Promise<request.Response>;
   /** Sets a provider, `simulated` unless named; a worker that is started after this has it at once. */
   setProvider(settings: object, name?: string): Promise<void>;
   setTargets(tier: 'mobius' | 'oloid', targets: object[]): Promise<void>;
@@ -133,8 +138,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   closer.defer('server', () => Promise.all([listening.close(), adminListening.close()]));
   const { server: adminApp } = adminListening;
 
-  const admin: TestService['admin'] = (method, path, body) => {
-    const call = request(adminApp)[method](`/admin/v1${path}`).auth(ADMIN_TOKEN, { type: 'bearer' });
+  const admin: TestService['admin'] = (method, path, body, headers = {}) => {
+    const call = request(adminApp)[method](`/admin/v1${path}`).auth(ADMIN_TOKEN, { type: 'bearer' }).set(headers);
     return Promise.resolve(body === undefined ? call : call.send(body));
   };
   /** What a test needs before it begins: a store that is slow on a busy machine is asked again. */

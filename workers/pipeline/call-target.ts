@@ -131,6 +131,7 @@ export function createCallTarget(deps: CallTargetDeps) {
     const promptTokens = estimatePrompt(messages);
     const call: Ask = {
       messages,
+      cost: target.cost,
       promptTokens,
       maxTokens,
       heard: { units: 0, pieces: 0 },

@@ -8,7 +8,7 @@ import { statusOf } from '../../shared/requests/delivery.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { FinishJournal } from '../settlement/recover-lost.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
-import { askedTokens } from './spending.ts';
+import { askedUsage, spendOn } from './spending.ts';
 import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
@@ -35,11 +35,12 @@ function isBilled({ answer }: Claimed, { usage }: Outcome): boolean {
   return answer.text !== '' || usage.completionTokens > 0;
 }
 
-/** The charge. A test key's is zero, but its ledger entry is still written. */
-function settlementOf(run: Claimed, outcome: Outcome, finishedAt: number): SettlementRecord | undefined {
+/** The charge; `used`: all tokens of the answer, charged or not. A test key's is zero, but its ledger entry is still written. */
+function settlementOf(run: Claimed, outcome: Outcome, used: Usage, finishedAt: number): SettlementRecord | undefined {
   const { envelope, answer, rates } = run;
   const { usage, finishReason } = outcome;
   if (!isBilled(run, outcome)) return undefined;
+  const spend = spendOn(answer.asks, used);
   return {
     ...factsOf(run),
     acceptedAt: envelope.acceptedAt,
@@ -51,6 +52,7 @@ function settlementOf(run: Claimed, outcome: Outcome, finishedAt: number): Settl
     completionTokens: usage.completionTokens,
     estimated: usage.estimated ?? false,
     costMicro: envelope.mode === 'test' ? 0 : priceUsage(usage, rates),
+    ...(spend === undefined ? {} : { spend }),
   };
 }
 
@@ -94,7 +96,7 @@ function unbilledOf(run: Claimed, outcome: Outcome, over: number): Outcome['unbi
   const { asked, asks, promptTokens, rejected = 'failed' } = run.answer;
   const isPaid = isBilled(run, outcome);
   const unpaid = (isPaid ? asks.slice(0, -1) : asks).filter(({ isRefused }) => !isRefused);
-  const calls = sumOf(unpaid.map(askedTokens));
+  const calls = sumOf(unpaid.map((ask) => totalOf(askedUsage(ask))));
   const kept = calls === 0 && !isPaid && asked !== undefined ? promptTokens : calls;
   if (kept + over === 0) return undefined;
   const tokens = {
@@ -137,7 +139,7 @@ export function createFinish({ journal, conversations, clock, events, log }: Fin
     const { answer, envelope, ref } = run;
     const outcome = await asCharged(run, ended);
     const now = clock.now();
-    const settlement = settlementOf(run, outcome, now);
+    const settlement = settlementOf(run, outcome, ended.usage, now);
     const notice = noticeOf(run, outcome, now);
     const { finishReason, usage, error, unbilled } = outcome;
     const jobLock = run.job?.lockToEnd(run, outcome);

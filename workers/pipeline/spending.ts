@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
-import { BYTES_PER_TOKEN, priceUsage } from '../../shared/domain/pricing.ts';
+import { BYTES_PER_TOKEN, priceUsage, spendOf } from '../../shared/domain/pricing.ts';
+import type { Spend } from '../../shared/contracts/settlement.ts';
 import type { Rates } from '../../shared/domain/routing.ts';
 import type { Held } from '../../shared/requests/delivery.ts';
 import type { ReportedUsage } from '../providers/provider.ts';
@@ -241,13 +242,30 @@ export function believedUsage(
 /** Tokens that a fast model writes in a second. So many count while nothing of an answer was heard. */
 const SILENT_TOKENS_PER_SECOND = 100;
 
-/** What a call cost the operator: the provider's count if it is plausible, or else what was sent and heard. */
-export function askedTokens({ messages, promptTokens, maxTokens, heard, said, durationMs }: Ask): number {
+/** The tokens of a call: the provider's count if it is plausible, or else what was sent and heard. */
+export function askedUsage({ messages, promptTokens, maxTokens, heard, said, durationMs }: Ask): Usage {
   const { units, pieces } = heard;
   const believed = said && believedUsage(said, messages, pieces > 0 ? 'text' : '', maxTokens);
-  if (believed !== undefined) return believed.promptTokens + believed.completionTokens;
+  if (believed !== undefined) return believed;
   const unheard = Math.min(maxTokens, Math.floor((durationMs / 1000) * SILENT_TOKENS_PER_SECOND));
-  return promptTokens + (pieces > 0 ? Math.max(pieces, Math.ceil(units / BYTES_PER_TOKEN)) : unheard);
+  const completionTokens = pieces > 0 ? Math.max(pieces, Math.ceil(units / BYTES_PER_TOKEN)) : unheard;
+  return { promptTokens, completionTokens, estimated: true };
+}
+
+/**
+ * What the calls of a request cost the operator; `last`: the tokens of the one that answered. Undefined: unknown, because
+ * a target that was called has no cost, or because the calls were made by a worker that has died.
+ */
+export function spendOn(asks: readonly Ask[], last: Usage): Spend | undefined {
+  const worked = asks.filter(({ isRefused }) => !isRefused);
+  const currency = worked.at(-1)?.cost?.currency;
+  if (currency === undefined) return undefined;
+  let nano = 0;
+  for (const [index, ask] of worked.entries()) {
+    if (ask.cost?.currency !== currency) return undefined;
+    nano += spendOf(index === worked.length - 1 ? last : askedUsage(ask), ask.cost);
+  }
+  return { currency, nano };
 }
 
 /**

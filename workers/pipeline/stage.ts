@@ -5,7 +5,7 @@ import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ReportedUsage } from '../providers/provider.ts';
 import type { ContextSource, ContextValue } from './context-instruction.ts';
 import type { PromptParts } from './fit-window.ts';
-import type { Provider, Rates, Target } from '../../shared/domain/routing.ts';
+import type { Provider, Rates, Target, TargetCost } from '../../shared/domain/routing.ts';
 import type { DeliveryRef, MadeClaim } from '../../shared/requests/delivery.ts';
 
 /** One step of the pipeline. Its input contains what the earlier stages added. */
@@ -115,6 +115,8 @@ export class Interrupted extends Error {
 /** One call of a provider, for what it cost the operator (spending.ts). */
 export interface Ask {
   messages: readonly ChatMessage[];
+  /** What the target's provider charges the operator. Undefined: unknown. */
+  cost: TargetCost | undefined;
   /** Estimated. */
   promptTokens: number;
   maxTokens: number;

@@ -7,9 +7,11 @@ import { numberBetween, TIERS } from '../../../shared/contracts/chat-request.ts'
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { TargetCost } from '../../../shared/domain/routing.ts';
 import type { ProviderRepository } from '../../../shared/mongo/routing/provider-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
+import { currencySchema } from '../packages-endpoints.ts';
 import { INVISIBLE, maxInFlightSchema } from '../providers/provider-settings.ts';
 import {
   TIER_EXAMPLE,
@@ -26,6 +28,15 @@ const RATE_MAX = 1_000;
 const TARGETS_MAX = 100;
 const CONTEXT_WINDOW_DEFAULT = 128_000;
 
+/** Of a million tokens; a thousand times the dearest model. */
+const COST_MAX = 100_000;
+
+interface CostBody {
+  currency: string;
+  prompt: number;
+  completion: number;
+}
+
 interface TargetBody {
   provider: string;
   model: string;
@@ -33,6 +44,7 @@ interface TargetBody {
   priority?: number;
   context_window?: number;
   max_in_flight?: number | null;
+  cost?: CostBody | null;
 }
 
 /** Pasted names bring characters along that no provider knows; its answer would be 404. */
@@ -40,6 +52,15 @@ const checkModel: Joi.CustomValidator<string> = (value, helpers) =>
   value === value.trim() && !INVISIBLE.test(value)
     ? value
     : helpers.message({ custom: '{{#label}} must not begin or end with a space, or contain invisible characters' });
+
+const costPart = numberBetween(0, COST_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
+const costSchema = Joi.object<CostBody, true>({
+  currency: currencySchema.required().description('ISO 4217, lower case; the same for all targets of the tier.'),
+  prompt: costPart.description('Of a million tokens.'),
+  completion: costPart.description('Of a million tokens.'),
+})
+  .allow(null)
+  .description('What the provider charges you, for `GET /margin`. Null or absent: unknown.');
 
 const targetSchema = Joi.object<TargetBody, true>({
   provider: Joi.string().max(63).required(),
@@ -54,6 +75,7 @@ const targetSchema = Joi.object<TargetBody, true>({
   max_in_flight: maxInFlightSchema.description(
     "Calls at once; what is above waits in the queue. Null or absent: the provider's, or found.",
   ),
+  cost: costSchema,
 });
 
 const rate = numberBetween(0, RATE_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
@@ -79,22 +101,40 @@ function toTierContent({ rates, targets }: TierBody): TierContent {
   return {
     promptRateMicro: toMicro(rates.prompt),
     completionRateMicro: toMicro(rates.completion),
-    targets: targets.map(
-      ({ provider, model, weight, priority, context_window: contextWindow, max_in_flight: maxInFlight }) => ({
-        provider,
-        model,
-        weight: weight ?? 1,
-        priority: priority ?? 1,
-        contextWindow: contextWindow ?? CONTEXT_WINDOW_DEFAULT,
-        maxInFlight: maxInFlight ?? null,
-      }),
-    ),
+    targets: targets.map(({ context_window: contextWindow, max_in_flight: maxInFlight, cost, ...target }) => ({
+      weight: 1,
+      priority: 1,
+      ...target,
+      contextWindow: contextWindow ?? CONTEXT_WINDOW_DEFAULT,
+      maxInFlight: maxInFlight ?? null,
+      ...(cost === undefined || cost === null ? {} : { cost: toTargetCost(cost) }),
+    })),
   };
+}
+
+function toTargetCost({ currency, prompt, completion }: CostBody): TargetCost {
+  return { currency, promptMicro: toMicro(prompt), completionMicro: toMicro(completion) };
+}
+
+/** Sums in two currencies would be unknown, and so would the cost of a request that one target failed. */
+function assertCosts({ targets }: TierBody, isRequired: boolean): void {
+  const currency = targets.find(({ cost }) => cost)?.cost?.currency;
+  for (const [index, { cost }] of targets.entries()) {
+    const param = `targets[${index}].cost`;
+    if (!cost && isRequired)
+      throw new ServiceError('invalid_request', `\`${param}\` is required (REQUIRE_TARGET_COST).`, { param });
+    if (cost && cost.currency !== currency) {
+      const sentence = `\`${param}.currency\` must be \`${String(currency)}\`, like that of the tier's other targets.`;
+      throw new ServiceError('invalid_request', sentence, { param: `${param}.currency` });
+    }
+  }
 }
 
 export interface TiersDeps {
   tiers: TierRepository;
   providers: ProviderRepository;
+  /** REQUIRE_TARGET_COST. */
+  isTargetCostRequired: boolean;
   clock: Clock;
 }
 
@@ -172,6 +212,7 @@ const putTier = defineAdminEndpoint({
   },
   async handle({ params, body }, deps: TiersDeps) {
     const tier = knownTier(params.tier);
+    assertCosts(body, deps.isTargetCostRequired);
     const content = toTierContent(body);
     const row = await putContent(deps, tier, content, (index) => {
       const param = `targets[${index}].provider`;

@@ -2,6 +2,7 @@ import { TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import { toCredits } from '../../../shared/domain/pricing.ts';
 import { DEFAULT_RATES } from '../../../shared/domain/routing.ts';
+import type { TargetCost } from '../../../shared/domain/routing.ts';
 import type { TierContent, TierRow, TierVersionRow } from '../../../shared/mongo/routing/tier-repository.ts';
 import {
   constant,
@@ -30,20 +31,35 @@ const contentFields = {
       priority: integer('A lower one is tried first.', 0),
       context_window: integer('Tokens.', 1),
       max_in_flight: nullable(integer("Calls at once, as it is set; null: the provider's, or found.", 1)),
+      cost: nullable(
+        object({
+          currency: text('ISO 4217, lower case.'),
+          prompt: number('Of a million tokens.'),
+          completion: number('Of a million tokens.'),
+        }),
+      ),
     }),
   ),
 };
 
+// Micro-credits and millionths of a currency have the same factor.
+const costOf = ({ currency, promptMicro, completionMicro }: TargetCost) => ({
+  currency,
+  prompt: toCredits(promptMicro),
+  completion: toCredits(completionMicro),
+});
+
 function contentOf({ promptRateMicro, completionRateMicro, targets }: TierContent) {
   return {
     rates: { prompt: toCredits(promptRateMicro), completion: toCredits(completionRateMicro) },
-    targets: targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight }) => ({
+    targets: targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight, cost }) => ({
       provider,
       model,
       weight,
       priority,
       context_window: contextWindow,
       max_in_flight: maxInFlight ?? null,
+      cost: cost === undefined ? null : costOf(cost),
     })),
   };
 }
@@ -95,7 +111,15 @@ export function toTierVersionResource(row: TierVersionRow) {
 const CONTENT_EXAMPLE = {
   rates: { prompt: 1, completion: 1 },
   targets: [
-    { provider: 'openai', model: 'gpt-5-mini', weight: 1, priority: 1, context_window: 128_000, max_in_flight: null },
+    {
+      provider: 'openai',
+      model: 'gpt-5-mini',
+      weight: 1,
+      priority: 1,
+      context_window: 128_000,
+      max_in_flight: null,
+      cost: { currency: 'usd', prompt: 0.25, completion: 2 },
+    },
   ],
 };
 export const TIER_EXAMPLE: ReturnType<typeof toTierResource> = {

@@ -104,7 +104,7 @@ const transactionsQuerySchema = Joi.object<{ type?: LedgerType }, true>({
 }).unknown();
 
 /** `type`, plus the parameters of every list. */
-const transactionsQuery: QueryRule<{ list: ListQuery; type: LedgerType | undefined }> = {
+export const transactionsQuery: QueryRule<{ list: ListQuery; type: LedgerType | undefined }> = {
   schemas: [transactionsQuerySchema, listQuerySchema],
   read(query) {
     const list = parseListQuery(query);

@@ -136,7 +136,7 @@ export function toPurchaseResource(row: PurchaseRow) {
 
 export const TRANSACTION_TYPES: readonly LedgerType[] = ['purchase', 'grant', 'usage', 'adjustment'];
 
-const transactionFields = {
+export const transactionFields = {
   id: id('txn'),
   object: constant('billing.transaction'),
   created_at: time('Time of the booking'),

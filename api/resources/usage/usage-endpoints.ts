@@ -1,14 +1,16 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { overseenBy } from '../../../shared/contracts/space.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { UsageRepository } from '../../../shared/mongo/accounts/usage-repository.ts';
+import type { UsageRepository, UsageSum } from '../../../shared/mongo/accounts/usage-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineEndpoint, ok, exampleList, json } from '../../contract/endpoint.ts';
-import { DIMENSIONS, toUsagePage, usageQuery, usageRequestsQuery } from './usage-query.ts';
+import { TENANT_VIEW, toUsagePage, usageQuery, usageRequestsQuery } from './usage-query.ts';
+import type { UsagePage } from './usage-query.ts';
 import {
   REQUEST_EXAMPLE,
   toUsageRequest,
   toUsageResource,
+  toUsageResult,
   usagePageSchema,
   usageRequestListSchema,
 } from './usage-resource.ts';
@@ -21,6 +23,21 @@ export interface UsageDeps {
 /** A page with more sums would take up megabytes. */
 const RESULTS_MAX = 10_000;
 
+/** The sums of a page, at most RESULTS_MAX. Throws `invalid_request`. */
+export async function readUsage(
+  usage: UsageRepository,
+  space: Parameters<UsageRepository['sums']>[0],
+  { pageEndMs: endMs, ...page }: UsagePage,
+): Promise<UsageSum[]> {
+  const sums = await usage.sums(space, { ...page, endMs, limit: RESULTS_MAX });
+  if (sums.length <= RESULTS_MAX) return sums;
+  throw new ServiceError(
+    'invalid_request',
+    `This page has more than ${RESULTS_MAX} results; send a lower \`limit\`, a filter or fewer \`group_by\`.`,
+    { param: 'limit' },
+  );
+}
+
 const getUsage = defineEndpoint({
   method: 'GET',
   path: '/usage',
@@ -29,7 +46,7 @@ const getUsage = defineEndpoint({
   summary: 'Retrieve usage by time',
   description:
     'By day since the beginning of the month, unless the parameters say otherwise. Unknown parameters are refused.',
-  query: usageQuery,
+  query: usageQuery(TENANT_VIEW),
   answers: { 200: json('A page of buckets, oldest first.', usagePageSchema) },
   examples: {
     this_month: {
@@ -77,19 +94,9 @@ const getUsage = defineEndpoint({
     },
   },
   async handle({ principal, query }, { usage, clock }: UsageDeps) {
-    const page = toUsagePage(query, clock.now());
-    const { width, startMs, pageEndMs: endMs, filter } = page;
-    const groupBy = page.groupBy.map((group) => DIMENSIONS[group]);
-    const wanted = { width, startMs, endMs, groupBy, filter, limit: RESULTS_MAX };
-    const sums = await usage.sums(overseenBy(principal), wanted);
-    if (sums.length > RESULTS_MAX) {
-      throw new ServiceError(
-        'invalid_request',
-        `This page has more than ${RESULTS_MAX} results; send a lower \`limit\`, a filter or fewer \`group_by\`.`,
-        { param: 'limit' },
-      );
-    }
-    return ok(toUsageResource(page, sums));
+    const page = toUsagePage(query, TENANT_VIEW, clock.now());
+    const sums = await readUsage(usage, overseenBy(principal), page);
+    return ok(toUsageResource(page, sums, (sum) => toUsageResult(sum, TENANT_VIEW)));
   },
 });
 

@@ -37,15 +37,17 @@ function monthStart(timeMs: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
-/** The wire names of the dimensions, which are also filters. */
-export const GROUPS = ['key_id', 'model', 'entity_id', 'mode', 'endpoint'] as const;
-export type Group = (typeof GROUPS)[number];
+/** What a caller can group and filter usage by, by its names on the wire. */
+export interface UsageView {
+  dimensions: Readonly<Record<string, UsageDimension>>;
+  filters: Readonly<Record<string, Joi.ArraySchema>>;
+}
 
 /** Far more than a handwritten query has. */
 const FILTER_VALUES_MAX = 100;
 
 /** Query parameters are strings; a repeated one is an array of strings. */
-function oneOrMore(item: Joi.StringSchema): Joi.ArraySchema {
+export function oneOrMore(item: Joi.StringSchema): Joi.ArraySchema {
   return Joi.array().items(item).min(1).max(FILTER_VALUES_MAX);
 }
 
@@ -67,8 +69,8 @@ const wholeNumber = Joi.string()
     'string.pattern.base': `{{#label}} must be a whole number from 1 to ${LIMITS['1d'].max} days, ${LIMITS['1h'].max} hours or ${LIMITS['1m'].max} minutes`,
   });
 
-/** The filters; each may be repeated. */
-const filters = {
+/** The filters of all views; each may be repeated. */
+export const usageFilters = {
   key_id: oneOrMore(keyId).description('Only of these keys; may be repeated, like every filter.'),
   model: oneOrMore(Joi.string().valid(...TIERS)).description('Only of these tiers.'),
   entity_id: oneOrMore(entityIdSchema).description('Only with these entities.'),
@@ -76,21 +78,27 @@ const filters = {
   endpoint: oneOrMore(endpoint).description('Only of these endpoints: `chat`, `chat.stream`, `batch`.'),
 };
 
-/** The parameters that `usageQuerySchema` accepts. */
-export type UsageParameters = Partial<Record<Group, string[]>> & {
+/** A tenant's own usage. */
+export const TENANT_VIEW = {
+  dimensions: { key_id: 'keyId', model: 'tier', entity_id: 'entityId', mode: 'mode', endpoint: 'endpoint' },
+  filters: usageFilters,
+} as const satisfies UsageView;
+
+/** The parameters of a usage query as they come; filters are read by `filterOf`. */
+export interface UsageParameters {
   start_time?: string;
   end_time?: string;
   bucket_width?: BucketWidth;
-  group_by?: Group[];
+  group_by?: string[];
   limit?: string;
   page?: string;
-};
+}
+type Filters = Readonly<Partial<Record<string, unknown>>>;
 
 /** joi would demand a string, but a value that is not a string can only be an array: the parameter was repeated. */
 const ONCE: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
 
-/** `GET /usage`. */
-const usageQuerySchema = Joi.object<UsageParameters, true>({
+const usageParameters = {
   start_time: unixSeconds.description(
     "From the bucket that this falls into, in Unix seconds; the start of end_time's month by default.",
   ),
@@ -98,25 +106,30 @@ const usageQuerySchema = Joi.object<UsageParameters, true>({
   bucket_width: Joi.string()
     .valid(...BUCKET_WIDTHS)
     .description(`\`1d\` by default. Minutes are kept for ${MINUTES_KEPT_DAYS} days.`),
-  group_by: Joi.array()
-    .items(Joi.string().valid(...GROUPS))
-    .description('Group the sums by these: separated by commas, or repeated.'),
   limit: wholeNumber.description(
     `Buckets on a page: by default ${LIMITS['1d'].usual} days, ${LIMITS['1h'].usual} hours or ${LIMITS['1m'].usual} minutes.`,
   ),
   page: Joi.string().max(64).description('`next_page` of the page before, with the same other parameters.'),
-  ...filters,
-}).messages(ONCE);
+};
+
+const schemaOf = ({ dimensions, filters }: UsageView) =>
+  Joi.object<UsageParameters>({
+    ...usageParameters,
+    group_by: Joi.array()
+      .items(Joi.string().valid(...Object.keys(dimensions)))
+      .description('Group the sums by these: separated by commas, or repeated.'),
+    ...filters,
+  }).messages(ONCE);
 
 /** `GET /usage/requests`: the filters, plus the parameters of every list. */
-const usageRequestsQuerySchema = Joi.object<Partial<Record<Group, string[]>> & ListParameters>({
+const usageRequestsQuerySchema = Joi.object<ListParameters & Filters>({
   limit: Joi.any(),
   after: Joi.any(),
   order: Joi.any(),
-  key_id: filters.key_id,
-  entity_id: filters.entity_id,
-  model: filters.model,
-  mode: filters.mode,
+  key_id: usageFilters.key_id,
+  entity_id: usageFilters.entity_id,
+  model: usageFilters.model,
+  mode: usageFilters.mode,
 });
 
 /** A page of `GET /usage`; times in milliseconds since the epoch. */
@@ -126,26 +139,18 @@ export interface UsagePage {
   startMs: number;
   pageEndMs: number;
   endMs: number;
-  groupBy: Group[];
+  groupBy: UsageDimension[];
   filter: UsageFilter;
 }
-
-export const DIMENSIONS: Record<Group, UsageDimension> = {
-  key_id: 'keyId',
-  model: 'tier',
-  entity_id: 'entityId',
-  mode: 'mode',
-  endpoint: 'endpoint',
-};
 
 function refuse(param: string, sentence: string): never {
   throw new ServiceError('invalid_request', sentence, { param });
 }
 
 /** Turns filters and groups into arrays. Only groups are split at commas, because filter values may contain commas. */
-function withArrays(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function withArrays(query: Readonly<Record<string, unknown>>, { dimensions }: UsageView): Record<string, unknown> {
   const input: Record<string, unknown> = { ...query };
-  for (const name of GROUPS) if (typeof input[name] === 'string') input[name] = [input[name]];
+  for (const name of Object.keys(dimensions)) if (typeof input[name] === 'string') input[name] = [input[name]];
   const groupBy = input['group_by'];
   if (groupBy !== undefined)
     input['group_by'] = [groupBy]
@@ -154,9 +159,10 @@ function withArrays(query: Readonly<Record<string, unknown>>): Record<string, un
   return input;
 }
 
-function filterOf(query: UsageParameters): UsageFilter {
-  const given = GROUPS.filter((name) => query[name] !== undefined);
-  return Object.fromEntries(given.map((name) => [DIMENSIONS[name], query[name]]));
+function filterOf(query: Filters, { dimensions }: UsageView): UsageFilter {
+  const given = Object.entries(dimensions).filter(([name]) => query[name] !== undefined);
+  // Only arrays of strings have passed the schema.
+  return Object.fromEntries(given.map(([name, dimension]) => [dimension, query[name] as string[]]));
 }
 
 function limitOf({ limit }: UsageParameters, width: BucketWidth): number {
@@ -198,18 +204,21 @@ function placeOf(page: string, width: BucketWidth, startMs: number, endMs: numbe
   return isOwn ? time : refuse('page', '`page` must be the `next_page` of the same query.');
 }
 
-/** `GET /usage`; the times are interpreted by `toUsagePage`, which knows the current time. */
-export const usageQuery: QueryRule<UsageParameters> = {
-  schemas: [usageQuerySchema],
-  read(query) {
-    const input = withArrays(query);
-    checkAgainst(usageQuerySchema, input);
-    return input;
-  },
-};
+/** The query of usage by time; the times are interpreted by `toUsagePage`, which knows the current time. */
+export function usageQuery(view: UsageView): QueryRule<UsageParameters> {
+  const schema = schemaOf(view);
+  return {
+    schemas: [schema],
+    read(query) {
+      const input = withArrays(query, view);
+      checkAgainst(schema, input);
+      return input;
+    },
+  };
+}
 
 /** Throws `invalid_request`. */
-export function toUsagePage(query: UsageParameters, now: number): UsagePage {
+export function toUsagePage(query: UsageParameters, view: UsageView, now: number): UsagePage {
   const width = query.bucket_width ?? '1d';
   const { startMs, endMs } = rangeOf(query, width, now);
   const from = query.page === undefined ? startMs : placeOf(query.page, width, startMs, endMs);
@@ -218,8 +227,8 @@ export function toUsagePage(query: UsageParameters, now: number): UsagePage {
     startMs: from,
     pageEndMs: Math.min(endMs, from + limitOf(query, width) * BUCKET_MS[width]),
     endMs,
-    groupBy: [...new Set(query.group_by)],
-    filter: filterOf(query),
+    groupBy: [...new Set(query.group_by)].flatMap((name) => view.dimensions[name] ?? []),
+    filter: filterOf({ ...query }, view),
   };
 }
 
@@ -228,8 +237,8 @@ export const usageRequestsQuery: QueryRule<{ list: ListQuery; filter: UsageFilte
   schemas: [usageRequestsQuerySchema, listQuerySchema],
   read(query) {
     const list = parseListQuery(query);
-    const input = withArrays(query);
+    const input = withArrays(query, TENANT_VIEW);
     checkAgainst(usageRequestsQuerySchema, input);
-    return { list, filter: filterOf(input) };
+    return { list, filter: filterOf(input, TENANT_VIEW) };
   },
 };

@@ -19,10 +19,10 @@ import {
   time,
   toSeconds,
 } from '../../contract/json-schema.ts';
-import type { FieldsOf } from '../../contract/json-schema.ts';
+import type { FieldsOf, JsonSchema } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { GROUPS, DIMENSIONS, toPageCursor } from './usage-query.ts';
-import type { UsagePage } from './usage-query.ts';
+import { TENANT_VIEW, toPageCursor } from './usage-query.ts';
+import type { UsagePage, UsageView } from './usage-query.ts';
 
 const tokenFields = {
   prompt_tokens: integer(undefined, 0),
@@ -32,26 +32,28 @@ const tokenFields = {
 };
 const group = nullable(text('Null where the sums are not grouped by it.'));
 
-const resultSchema = named(
-  'UsageResult',
-  object({
-    object: constant('usage.result'),
-    requests: integer(undefined, 0),
-    ...tokenFields,
-    estimated_requests: integer(
-      'Requests whose tokens the service counted or cut, as the provider did not count them believably.',
-      0,
-    ),
-    key_id: group,
-    model: group,
-    entity_id: group,
-    mode: group,
-    endpoint: group,
-  }),
-);
+const resultFields = {
+  object: constant('usage.result'),
+  requests: integer(undefined, 0),
+  ...tokenFields,
+  estimated_requests: integer(
+    'Requests whose tokens the service counted or cut, as the provider did not count them believably.',
+    0,
+  ),
+};
 
-export const usagePageSchema = named(
-  'UsagePage',
+/** A page of results of a view; `more`: fields that only this view has. */
+export function usagePageSchemaOf(
+  [page, result]: readonly [page: string, result: string],
+  { dimensions }: UsageView,
+  more: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema {
+  const groups = Object.fromEntries(Object.keys(dimensions).map((name) => [name, group]));
+  const resultSchema = named(result, object({ ...resultFields, ...more, ...groups }));
+  return named(page, pageOfBuckets(resultSchema));
+}
+
+const pageOfBuckets = (resultSchema: JsonSchema) =>
   object({
     object: constant('page'),
     data: listOf(
@@ -64,13 +66,14 @@ export const usagePageSchema = named(
     ),
     has_more: boolean(),
     next_page: nullable(text('`page` of the next call.')),
-  }),
-);
+  });
+
+export const usagePageSchema = usagePageSchemaOf(['UsagePage', 'UsageResult'], TENANT_VIEW);
 
 /** Dimensions by which the sums are not grouped are null, and so is the entity of requests without one. */
-function toResult(sum: UsageSum) {
+export function toUsageResult(sum: UsageSum, { dimensions }: UsageView) {
   const { requests, promptTokens, completionTokens, costMicro, estimatedRequests } = sum;
-  const groups = GROUPS.map((name) => [name, sum[DIMENSIONS[name]] || null] as const);
+  const groups = Object.entries(dimensions).map(([name, dimension]) => [name, sum[dimension] || null] as const);
   return {
     object: 'usage.result',
     requests,
@@ -84,7 +87,11 @@ function toResult(sum: UsageSum) {
 }
 
 /** One page of buckets; a bucket without usage has no results. */
-export function toUsageResource({ width, startMs, pageEndMs, endMs }: UsagePage, sums: readonly UsageSum[]) {
+export function toUsageResource(
+  { width, startMs, pageEndMs, endMs }: UsagePage,
+  sums: readonly UsageSum[],
+  toResult: (sum: UsageSum) => object,
+) {
   const byStart = Map.groupBy(sums, (sum) => sum.startMs);
   const count = Math.max(0, (pageEndMs - startMs) / BUCKET_MS[width]);
   const hasMore = pageEndMs < endMs;

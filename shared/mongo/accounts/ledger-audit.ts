@@ -1,14 +1,13 @@
 import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
-import { addUsageCounts } from '../../domain/compare-book.ts';
 import type { LedgerGroup, RollUpGroup } from '../../domain/compare-book.ts';
-import { BUCKET_MS } from '../../domain/roll-up.ts';
+import { addUsageCounts, BUCKET_MS, USAGE_COUNTS } from '../../domain/roll-up.ts';
 import type { BucketWidth, UsageCounts } from '../../domain/roll-up.ts';
 import { collection, count, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { ledgerModel } from './ledger-repository.ts';
-import { usageRollUpModel } from './usage-repository.ts';
+import { summedCounts, usageRollUpModel } from './usage-repository.ts';
 import type { UsageRollUpRow } from './usage-repository.ts';
 
 /**
@@ -35,11 +34,7 @@ const group = new Schema(
     mode: text,
     dayMs: { type: Number },
     amountMicro: count,
-    requests: count,
-    promptTokens: count,
-    completionTokens: count,
-    costMicro: count,
-    estimatedRequests: count,
+    ...Object.fromEntries(USAGE_COUNTS.map((name) => [name, count])),
   },
   { _id: false, id: false },
 );
@@ -121,11 +116,7 @@ async function rollUpsBetween(
       {
         $group: {
           _id: { width: '$width', scope: '$scope' },
-          requests: { $sum: '$requests' },
-          promptTokens: { $sum: '$promptTokens' },
-          completionTokens: { $sum: '$completionTokens' },
-          costMicro: { $sum: '$costMicro' },
-          estimatedRequests: { $sum: '$estimatedRequests' },
+          ...summedCounts,
         },
       },
     ])
@@ -161,6 +152,7 @@ export function createLedgerSums(connection: Connection) {
               promptTokens: { $sum: '$promptTokens' },
               completionTokens: { $sum: '$completionTokens' },
               estimatedRequests: { $sum: { $cond: ['$estimated', 1, 0] } },
+              spendNano: { $sum: '$spend.nano' },
             },
           },
         ])

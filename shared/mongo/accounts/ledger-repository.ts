@@ -4,6 +4,7 @@ import type { Connection } from 'mongoose';
 import type { Tier } from '../../contracts/chat-request.ts';
 import type { FinishReason } from '../../contracts/events.ts';
 import type { ChatRoute } from '../../contracts/jobs.ts';
+import type { Spend } from '../../contracts/settlement.ts';
 import type { KeyMode, SearchedSpace } from '../../contracts/space.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import { collection, count, number, options, required, text, listRows, inSpace } from '../collection.ts';
@@ -36,6 +37,8 @@ export interface LedgerRow {
   estimated?: boolean;
   finishReason?: FinishReason;
   acceptedAt?: number;
+  /** What its provider calls cost the operator. Absent: some target that was called has no cost. Never a tenant's to see. */
+  spend?: Spend;
 }
 
 const ledgerSchema = new Schema<LedgerRow>(
@@ -61,6 +64,7 @@ const ledgerSchema = new Schema<LedgerRow>(
     estimated: { type: Boolean },
     finishReason: text,
     acceptedAt: number,
+    spend: { type: { currency: text, nano: number }, _id: false },
   },
   options,
 )

@@ -1,10 +1,10 @@
 import type { ClientSession, Connection } from 'mongoose';
 
-import { BUCKET_MS, rollUpIdOf } from '../../domain/roll-up.ts';
+import { BUCKET_MS, ROLL_UP_DIMENSIONS, rollUpIdOf } from '../../domain/roll-up.ts';
 import type { BookedRequest, BucketWidth, RollUpKey, UsageCounts } from '../../domain/roll-up.ts';
 import { ledgerModel } from './ledger-repository.ts';
 import type { LedgerRow } from './ledger-repository.ts';
-import { addUsage, usageRollUpModel } from './usage-repository.ts';
+import { addUsage, summedCounts, usageRollUpModel } from './usage-repository.ts';
 
 /** Entries in memory at a time. */
 const READ_AT_ONCE = 500;
@@ -30,6 +30,9 @@ function toBooked(row: LedgerRow): BookedRequest | undefined {
     completionTokens: row.completionTokens ?? 0,
     costMicro: 0 - row.amountMicro,
     estimated: row.estimated ?? false,
+    provider: row.provider ?? '',
+    model: row.model ?? '',
+    ...(row.spend === undefined ? {} : { spend: row.spend }),
   };
 }
 
@@ -66,23 +69,19 @@ export function createRebuildUsage(connection: Connection, { requestsAtOnce = RE
   /** The rows of a day as the sums of its hours. */
   async function rebuildFromHours(tenantId: string, dayMs: number, session: ClientSession): Promise<void> {
     await usageRollUps.deleteMany({ tenantId, width: '1d', startMs: dayMs }, { session });
-    const dimensions = ['keyId', 'tier', 'mode', 'endpoint', 'scope', 'entityId'] as const;
-    const sums: AsyncIterable<UsageCounts & { _id: Pick<RollUpKey, (typeof dimensions)[number]> }> = usageRollUps
-      .aggregate([
-        { $match: { tenantId, width: '1h', startMs: { $gte: dayMs, $lt: dayMs + DAY_MS } } },
-        {
-          $group: {
-            _id: Object.fromEntries(dimensions.map((name) => [name, `$${name}`])),
-            requests: { $sum: '$requests' },
-            promptTokens: { $sum: '$promptTokens' },
-            completionTokens: { $sum: '$completionTokens' },
-            costMicro: { $sum: '$costMicro' },
-            estimatedRequests: { $sum: '$estimatedRequests' },
+    const sums: AsyncIterable<UsageCounts & { _id: Pick<RollUpKey, (typeof ROLL_UP_DIMENSIONS)[number]> }> =
+      usageRollUps
+        .aggregate([
+          { $match: { tenantId, width: '1h', startMs: { $gte: dayMs, $lt: dayMs + DAY_MS } } },
+          {
+            $group: {
+              _id: Object.fromEntries(ROLL_UP_DIMENSIONS.map((name) => [name, `$${name}`])),
+              ...summedCounts,
+            },
           },
-        },
-      ])
-      .option({ session, allowDiskUse: true })
-      .cursor({ batchSize: READ_AT_ONCE });
+        ])
+        .option({ session, allowDiskUse: true })
+        .cursor({ batchSize: READ_AT_ONCE });
     for await (const { _id, ...counts } of sums) {
       const key = { tenantId, width: '1d' as const, startMs: dayMs, ..._id };
       await usageRollUps.insertMany([{ _id: rollUpIdOf(key), ...key, ...counts }], { session, lean: true });

@@ -44,6 +44,7 @@ function toLedgerRow(record: SettlementRecord, now: number, balanceAfterMicro: n
     estimated: record.estimated,
     finishReason: record.finishReason,
     acceptedAt: record.acceptedAt,
+    ...(record.spend === undefined ? {} : { spend: record.spend }),
   };
 }
 

@@ -4,13 +4,13 @@ import type { ClientSession, Connection, Model } from 'mongoose';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { SearchedSpace } from '../../contracts/space.ts';
-import { MINUTES_KEPT_MS, rollUp, rollUpIdOf } from '../../domain/roll-up.ts';
+import { MINUTES_KEPT_MS, rollUp, rollUpIdOf, USAGE_COUNTS } from '../../domain/roll-up.ts';
 import type { BucketWidth, BookedRequest, RollUpKey, UsageCounts } from '../../domain/roll-up.ts';
-import { collection, count, options, required, listRows, inSpace } from '../collection.ts';
+import { collection, count, options, required, text, listRows, inSpace } from '../collection.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 import type { LedgerRow } from './ledger-repository.ts';
 
-/** The usage of one bucket of time by key, tier, mode and endpoint; `_id` names all of them (rollUpIdOf). */
+/** The usage of one bucket of time by key, tier, mode, endpoint and target; `_id` names all of them (rollUpIdOf). */
 export interface UsageRollUpRow extends RollUpKey, UsageCounts {
   _id: string;
   /** Rows of a minute only: MongoDB deletes them then. */
@@ -27,25 +27,26 @@ const usageRollUpSchema = new Schema<UsageRollUpRow>(
     tier: required,
     mode: required,
     endpoint: required,
+    provider: text,
+    model: text,
+    currency: text,
     scope: required,
     entityId: { type: String },
-    requests: count,
-    promptTokens: count,
-    completionTokens: count,
-    costMicro: count,
-    estimatedRequests: count,
+    ...Object.fromEntries(USAGE_COUNTS.map((name) => [name, count])),
     expiresAt: { type: Date },
   },
   options,
 )
   .index({ tenantId: 1, width: 1, scope: 1, startMs: 1 })
   .index({ tenantId: 1, width: 1, entityId: 1, startMs: 1 })
+  .index({ width: 1, scope: 1, startMs: 1 })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 export const usageRollUpModel = collection<UsageRollUpRow>('UsageRollUp', 'usage_rollups', usageRollUpSchema);
 
 /** What usage can be told apart by. */
-export type UsageDimension = 'keyId' | 'tier' | 'entityId' | 'mode' | 'endpoint';
+export type UsageDimension =
+  'tenantId' | 'keyId' | 'tier' | 'entityId' | 'mode' | 'endpoint' | 'provider' | 'model' | 'currency';
 
 /** The values that are wanted of a dimension; absent: all. */
 export type UsageFilter = Partial<Record<UsageDimension, readonly string[]>>;
@@ -62,18 +63,17 @@ interface UsageQuery {
 }
 
 /** The sums of one bucket and one group. */
-export type UsageSum = Pick<
-  UsageRollUpRow,
-  'startMs' | 'requests' | 'promptTokens' | 'completionTokens' | 'costMicro' | 'estimatedRequests'
-> &
-  Partial<Pick<UsageRollUpRow, UsageDimension>>;
+export type UsageSum = UsageCounts & { startMs: number } & Partial<Record<UsageDimension, string>>;
 
 /** Every call takes the space first and puts it into its filter. */
 export type UsageRepository = ReturnType<typeof createUsageRepository>;
 
 const REQUEST_ID = /^req_[0-9A-Za-z]{24}$/;
 
-const SUMMED = ['requests', 'promptTokens', 'completionTokens', 'costMicro', 'estimatedRequests'] as const;
+/** The counts of a group of rows, for an aggregation. */
+export const summedCounts: Record<keyof UsageCounts, { $sum: string }> = Object.fromEntries(
+  USAGE_COUNTS.map((name) => [name, { $sum: `$${name}` }]),
+) as Record<keyof UsageCounts, { $sum: string }>;
 
 type Wanted = string | { readonly $in: readonly string[] };
 
@@ -95,7 +95,7 @@ function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['sco
 }
 
 /** A filter may ask for another mode than that of the space. */
-function isElsewhere({ mode }: SearchedSpace, { filter }: Pick<UsageQuery, 'filter'>): boolean {
+function isElsewhere({ mode }: Pick<SearchedSpace, 'mode'>, { filter }: Pick<UsageQuery, 'filter'>): boolean {
   return mode !== 'any' && filter.mode?.includes(mode) === false;
 }
 
@@ -104,11 +104,10 @@ export function createUsageRepository(connection: Connection) {
   const ledger = ledgerModel(connection);
   return {
     /** By time, buckets without usage left out; one more than the limit where there are more. */
-    async sums(space: SearchedSpace, query: UsageQuery): Promise<UsageSum[]> {
-      if (isElsewhere(space, query)) return [];
+    async sums(space: SearchedSpace | 'all tenants', query: UsageQuery): Promise<UsageSum[]> {
+      if (space !== 'all tenants' && isElsewhere(space, query)) return [];
       const { width, startMs, endMs, groupBy, filter, limit } = query;
       const dimensions = ['startMs', ...groupBy].map((name) => [name, `$${name}`] as const);
-      const summed = SUMMED.map((name) => [name, { $sum: `$${name}` }] as const);
       const groups = await usageRollUps.aggregate<{ _id: UsageSum } & UsageSum>([
         {
           $match: {
@@ -116,10 +115,10 @@ export function createUsageRepository(connection: Connection) {
             ...scopeOf(query),
             startMs: { $gte: startMs, $lt: endMs },
             ...filterOf(filter),
-            ...inSpace(space),
+            ...(space === 'all tenants' ? {} : inSpace(space)),
           },
         },
-        { $group: { _id: Object.fromEntries(dimensions), ...Object.fromEntries(summed) } },
+        { $group: { _id: Object.fromEntries(dimensions), ...summedCounts } },
         { $sort: { _id: 1 } },
         { $limit: limit + 1 },
       ]);

@@ -2,8 +2,8 @@ import type { Connection, Model } from 'mongoose';
 
 import type { ComplianceSubject, DeletionReport } from '../../contracts/compliance.ts';
 import type { Pseudonyms } from '../../domain/pseudonyms.ts';
-import { BUCKET_MS, rollUpIdOf } from '../../domain/roll-up.ts';
-import type { BucketWidth } from '../../domain/roll-up.ts';
+import { BUCKET_MS, ROLL_UP_DIMENSIONS, rollUpIdOf, USAGE_COUNTS } from '../../domain/roll-up.ts';
+import type { BucketWidth, RollUpKey } from '../../domain/roll-up.ts';
 import { ledgerModel } from '../accounts/ledger-repository.ts';
 import { usageRollUpModel } from '../accounts/usage-repository.ts';
 import type { UsageRollUpRow } from '../accounts/usage-repository.ts';
@@ -23,14 +23,17 @@ const WIDTHS = Object.keys(BUCKET_MS) as BucketWidth[];
 
 /** Adds a sum to that of the pseudonym. */
 function toMove(row: UsageRollUpRow, pseudonym: string) {
-  const { tenantId, width, startMs, keyId, tier, mode, endpoint, scope, expiresAt } = row;
-  const { requests, promptTokens, completionTokens, costMicro, estimatedRequests } = row;
-  const key = { tenantId, width, startMs, keyId, tier, mode, endpoint, scope, entityId: pseudonym };
+  const { tenantId, width, startMs, expiresAt } = row;
+  const dimensions = Object.fromEntries(ROLL_UP_DIMENSIONS.map((name) => [name, row[name]])) as Pick<
+    RollUpKey,
+    (typeof ROLL_UP_DIMENSIONS)[number]
+  >;
+  const key = { tenantId, width, startMs, ...dimensions, entityId: pseudonym };
   return {
     updateOne: {
       filter: { _id: rollUpIdOf(key) },
       update: {
-        $inc: { requests, promptTokens, completionTokens, costMicro, estimatedRequests },
+        $inc: Object.fromEntries(USAGE_COUNTS.map((name) => [name, row[name]])),
         $setOnInsert: { ...key, ...(expiresAt === undefined ? {} : { expiresAt }) },
       },
       upsert: true,

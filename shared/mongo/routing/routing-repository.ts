@@ -30,13 +30,14 @@ function toTier(row: TierRow): TierConfig {
     tier: row._id,
     version: row.version,
     rates: { promptMicro: row.promptRateMicro, completionMicro: row.completionRateMicro },
-    targets: row.targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight }) => ({
+    targets: row.targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight, cost }) => ({
       provider,
       model,
       weight,
       priority,
       contextWindow,
       ...(typeof maxInFlight === 'number' ? { maxInFlight } : {}),
+      ...(cost === undefined ? {} : { cost }),
     })),
   };
 }

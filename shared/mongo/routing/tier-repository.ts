@@ -2,6 +2,7 @@ import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Tier } from '../../contracts/chat-request.ts';
+import type { TargetCost } from '../../domain/routing.ts';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import { collection, count, number, options, required } from '../collection.ts';
@@ -16,6 +17,7 @@ interface TargetRow {
   contextWindow: number;
   /** Calls at once; null: the provider's, or found. */
   maxInFlight?: number | null;
+  cost?: TargetCost;
 }
 
 export interface TierRow {
@@ -34,8 +36,17 @@ export interface TierVersionRow extends Omit<TierRow, '_id'> {
   tier: Tier;
 }
 
+const cost = { type: { currency: required, promptMicro: count, completionMicro: count }, _id: false };
 const target = new Schema<TargetRow>(
-  { provider: required, model: required, weight: count, priority: count, contextWindow: count, maxInFlight: number },
+  {
+    provider: required,
+    model: required,
+    weight: count,
+    priority: count,
+    contextWindow: count,
+    maxInFlight: number,
+    cost,
+  },
   { _id: false },
 );
 

@@ -176,6 +176,7 @@ describe('a tier', () => {
         {
           ...{ provider: 'sim', model: 'sim?chunks=4', weight: 1, priority: 1, context_window: 128_000 },
           max_in_flight: null,
+          cost: null,
         },
       ],
       updated_at: Math.floor(admin.clock.now() / 1000),

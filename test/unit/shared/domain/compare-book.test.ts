@@ -12,6 +12,7 @@ const COUNTS: UsageCounts = {
   completionTokens: 12,
   costMicro: 42_000_000,
   estimatedRequests: 1,
+  spendNano: 1,
 };
 const NOTHING: UsageCounts = {
   requests: 0,
@@ -19,6 +20,7 @@ const NOTHING: UsageCounts = {
   completionTokens: 0,
   costMicro: 0,
   estimatedRequests: 0,
+  spendNano: 0,
 };
 
 /** The roll-ups of a day in these widths, of all requests and by entity. */

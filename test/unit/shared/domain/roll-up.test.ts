@@ -44,6 +44,7 @@ it('adds up the requests of one row and counts the estimated ones', () => {
     completionTokens: 40,
     costMicro: 35,
     estimatedRequests: 1,
+    spendNano: 0,
   });
 });
 
@@ -65,6 +66,9 @@ it.each([
   ['tier', { tier: 'oloid' }],
   ['mode', { mode: 'test' }],
   ['endpoint', { endpoint: 'chat.stream' }],
+  ['provider', { provider: 'q' }],
+  ['model', { model: 'n' }],
+  ['currency', { spend: { currency: 'usd', nano: 5 } }],
 ] as const)('has rows of its own for every %s', (_name, more) => {
   const rows = rollUp([recordAt(NOON), recordAt(NOON, more)]);
   expect(rows).toHaveLength(12);
