@@ -11,6 +11,7 @@ import { logBreakerChange } from '../shared/logging/logger.ts';
 import type { Logger } from '../shared/logging/logger.ts';
 import { createIngressMetrics } from '../shared/metrics/ingress-series.ts';
 import type { IngressMetrics } from '../shared/metrics/ingress-series.ts';
+import type { MetricsPage } from '../shared/metrics/registry.ts';
 import { createPrincipalRepository } from '../shared/mongo/tenants/principal-repository.ts';
 import { listenForAccessChanges } from '../shared/redis/stores/access-flags.ts';
 import { createBreakerStore } from '../shared/redis/stores/breaker-store.ts';
@@ -73,6 +74,8 @@ function createIngressEvents(metrics: IngressMetrics, log: Logger): EventBus<Ing
 export interface Ingress {
   app: Express;
   adminApp: Express;
+  readiness: Readiness;
+  metrics: MetricsPage;
   /** Answers complete requests that still wait, with a 503: their answers can be looked up elsewhere. */
   stopWaiting: () => void;
 }
@@ -253,6 +256,8 @@ export async function composeIngress(
   return {
     app,
     adminApp,
+    readiness,
+    metrics: metrics.page,
     stopWaiting: () => {
       stopping.abort();
     },

@@ -1,4 +1,5 @@
 import { environment } from '../shared/config/load-config.ts';
+import { openHealthServer } from '../shared/lifecycle/health-server.ts';
 import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeIngress } from './compose.ts';
 import { servedDocument } from './resources/docs-route.ts';
@@ -18,10 +19,12 @@ await runProcess({
   graceMs: ({ limits }) => limits.shutdownGraceSeconds * 1000 + HANGING_MS,
   async start(config, log, closer) {
     await servedDocument();
-    const { app, adminApp, stopWaiting } = await composeIngress(config, log, closer);
-    const { host, port, adminHost, adminPort, maxConnections, keepAliveSeconds } = config.http;
+    const { app, adminApp, stopWaiting, ...pages } = await composeIngress(config, log, closer);
+    const { host, port, adminHost, adminPort, metricsPort, maxConnections, keepAliveSeconds } = config.http;
     const wholeMs = config.limits.shutdownGraceSeconds * 1000;
     const graceMs = Math.max(wholeMs - CLOSING_MS, wholeMs / 2);
+    const at = { port: metricsPort, host, setting: 'METRICS_PORT' };
+    await openHealthServer(at, config.metrics, closer, () => pages);
     await serve(
       adminApp,
       {

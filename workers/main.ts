@@ -1,8 +1,8 @@
 import { environment } from '../shared/config/load-config.ts';
-import { listen, runProcess } from '../shared/lifecycle/run-process.ts';
+import { openHealthServer } from '../shared/lifecycle/health-server.ts';
+import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeWorker } from './compose.ts';
 import type { WorkerProcess } from './compose.ts';
-import { createHealthServer } from './health-server.ts';
 
 /** Beyond the requests' own time limit: 17 s for attempts for webhooks, 8 s for all else that closes, and some to spare. */
 const CLOSING_MS = 30_000;
@@ -17,14 +17,8 @@ await runProcess({
     const { host, workerPort } = config.http;
     const running: { worker?: WorkerProcess } = {};
     // Before it takes any work: a port in use must not leave it with requests that it has to finish first.
-    if (workerPort !== 0) {
-      const server = createHealthServer(() => running.worker, config.metrics);
-      await listen(server, workerPort, host, 'WORKER_PORT');
-      closer.defer('health', () => {
-        server.closeAllConnections();
-        return new Promise((resolve) => server.close(resolve));
-      });
-    }
+    const at = { port: workerPort, host, setting: 'WORKER_PORT' };
+    await openHealthServer(at, config.metrics, closer, () => running.worker);
     running.worker = await composeWorker(config, log, closer);
     log.info('The worker is running.', { count: config.worker.concurrency });
   },

@@ -128,6 +128,9 @@ export const settings = {
     adminPort: preset('ADMIN_PORT', 'ingress', port, 8081).means(
       '`/admin/v1`, `/admin/queues`, `/metrics`, `/health/deep`',
     ),
+    metricsPort: preset('METRICS_PORT', 'ingress', port, 0).means(
+      '`/metrics` and the pages of health alone, for a Prometheus that is not to reach the administration; 0 turns it off',
+    ),
     workerPort: preset('WORKER_PORT', 'worker', port, 0).means(
       '`/health/live`, `/health/ready` and `/metrics`; 0 turns it off. `npm start` uses 8082, and the following ports for further workers',
     ),

@@ -1,21 +1,32 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseEnv } from 'node:util';
 
 import { expect, it } from '@jest/globals';
 import { ScaledObject } from '@kubernetes-models/keda/keda.sh/v1alpha1';
 import { Deployment } from 'kubernetes-models/apps/v1';
-import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
+import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
+import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
-import { ConfigMap, Service, ServiceAccount } from 'kubernetes-models/v1';
+import { Service, ServiceAccount } from 'kubernetes-models/v1';
 import { parse, parseAllDocuments } from 'yaml';
 
 import { ROOT } from '../../../scripts/harness/program.ts';
 
 const FOLDER = join(ROOT, 'deploy/kubernetes');
 /** The schemas of Kubernetes 1.3x and KEDA 2, as a package of the registry has them. */
-const MODELS = { ConfigMap, Deployment, NetworkPolicy, PodDisruptionBudget, ScaledObject, Service, ServiceAccount };
-/** Of the Prometheus operator; no package has their schema for this one. */
-const UNCHECKED = new Set(['PodMonitor', 'PrometheusRule']);
+const MODELS = {
+  Deployment,
+  HorizontalPodAutoscaler,
+  Ingress,
+  NetworkPolicy,
+  PodDisruptionBudget,
+  ScaledObject,
+  Service,
+  ServiceAccount,
+};
+/** Of the Prometheus operator and the Gateway API; no package has their schemas for this one. */
+const UNCHECKED = new Set(['PodMonitor', 'PrometheusRule', 'HTTPRoute']);
 
 interface Manifest {
   kind: string;
@@ -24,7 +35,8 @@ interface Manifest {
 
 interface Kustomization {
   resources: string[];
-  patches?: { target: { kind: string }; patch: string }[];
+  configMapGenerator?: { envs?: string[] }[];
+  patches?: { target?: { kind: string }; patch: string }[];
 }
 
 const kustomizationOf = (folder: string) =>
@@ -46,7 +58,8 @@ const manifests = folders.flatMap(({ name: folder }) =>
 it('a kustomization names every manifest of its folder', () => {
   for (const { name: folder } of folders) {
     const files = readdirSync(join(FOLDER, folder)).filter((file) => file !== 'kustomization.yaml');
-    expect(filesOf(folder).toSorted()).toEqual(files.toSorted());
+    const settings = (kustomizationOf(folder).configMapGenerator ?? []).flatMap(({ envs = [] }) => envs);
+    expect([...filesOf(folder), ...settings].toSorted()).toEqual(files.toSorted());
   }
 });
 
@@ -79,12 +92,11 @@ interface PodSpec {
 }
 
 interface Policy {
-  ingress: { from?: object[] }[];
-  egress: { to?: object[] }[];
+  ingress?: { from?: object[]; ports?: { port: string | number }[] }[];
+  egress?: { to?: object[] }[];
 }
 
 type DeploymentManifest = Manifest & { spec: { template: { spec: PodSpec } } };
-type SettingsManifest = Manifest & { data: Record<string, string> };
 
 const ofKind = (kind: string) => manifests.flatMap(({ manifest }) => (manifest.kind === kind ? [manifest] : []));
 
@@ -92,7 +104,7 @@ const deployments = (ofKind('Deployment') as DeploymentManifest[]).map(({ metada
   metadata.name,
   spec.template.spec,
 ]);
-const settings = (ofKind('ConfigMap') as SettingsManifest[])[0]?.data ?? {};
+const settings = parseEnv(readFileSync(join(FOLDER, 'base/settings.env'), 'utf8'));
 
 it.each(deployments)('%s runs without rights and writes nowhere', (_name, { securityContext, containers }) => {
   expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
@@ -137,7 +149,7 @@ const policies = (ofKind('NetworkPolicy') as (Manifest & { spec: Policy })[]).ma
   ({ metadata, spec }): [string, Policy] => [metadata.name, spec],
 );
 
-it.each(policies)('%s says of each way in and out who is at its other end', (_name, { ingress, egress }) => {
+it.each(policies)('%s says of each way in and out who is at its other end', (_name, { ingress = [], egress = [] }) => {
   for (const { from = [] } of ingress) expect(from).not.toEqual([]);
   for (const { to = [] } of egress) expect(to).not.toEqual([]);
 });
@@ -148,13 +160,36 @@ it('an ingress has room above what bodies that are being read may hold', () => {
   expect(limits?.memory).toBe('2Gi');
 });
 
-it('leaves the number of processes to KEDA, so that a new version does not begin with two of each', () => {
-  const { resources, patches = [] } = kustomizationOf('keda');
+it.each(['keda', 'hpa'])(
+  '%s decides the number of processes: a new version does not begin with two of each',
+  (folder) => {
+    const { resources, patches = [] } = kustomizationOf(folder);
 
-  expect(resources).toContain('../base');
-  expect(patches.map(({ target, patch }) => [target.kind, parse(patch)])).toEqual([
-    ['Deployment', [{ op: 'remove', path: '/spec/replicas' }]],
-  ]);
+    expect(resources).toContain('../base');
+    expect(patches.map(({ target, patch }) => [target?.kind, parse(patch)])).toEqual([
+      ['Deployment', [{ op: 'remove', path: '/spec/replicas' }]],
+    ]);
+  },
+);
+
+it('gives streams at a stop as long as a request may take, and trusts no proxy that nobody has named', () => {
+  expect(settings['SHUTDOWN_GRACE_SECONDS']).toBe(settings['REQUEST_TIMEOUT_SECONDS']);
+  expect(settings).not.toHaveProperty('TRUST_PROXY');
+});
+
+it('lets nodes be drained while a store is away and no pod is ready', () => {
+  const budgets = ofKind('PodDisruptionBudget') as (Manifest & { spec: object })[];
+
+  expect(budgets).toHaveLength(2);
+  for (const { spec } of budgets) expect(spec).toMatchObject({ unhealthyPodEvictionPolicy: 'AlwaysAllow' });
+});
+
+it('lets Prometheus reach the metrics of both kinds, and nobody the administration', () => {
+  const ports = policies.flatMap(([, { ingress = [] }]) =>
+    ingress.flatMap((way) => way.ports?.map(({ port }) => port)),
+  );
+
+  expect(new Set(ports)).toEqual(new Set(['http', 'metrics']));
 });
 
 it('gives the Prometheus operator the alerts of deploy/prometheus', () => {

@@ -12,6 +12,7 @@ const OWN = [
   'HOST',
   'ADMIN_HOST',
   'WORKER_PORT',
+  'METRICS_PORT',
   'PROVIDER_PORT',
   'METRICS_PUBLIC',
   'REDIS_URL',

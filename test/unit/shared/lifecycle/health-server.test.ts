@@ -3,8 +3,10 @@ import type { AddressInfo } from 'node:net';
 
 import { afterEach, expect, it } from '@jest/globals';
 
-import type { MetricsAccess } from '../../../shared/metrics/registry.ts';
-import { createHealthServer } from '../../../workers/health-server.ts';
+import type { MetricsAccess } from '../../../../shared/metrics/registry.ts';
+import { createCloser } from '../../../../shared/lifecycle/closer.ts';
+import { createHealthServer, openHealthServer } from '../../../../shared/lifecycle/health-server.ts';
+import { freePort } from '../../../../scripts/embedded/ports.ts';
 
 const TOKEN = 'scrape-0123456789abcdef0123456789abcdef';
 const closing: (() => void)[] = [];
@@ -71,3 +73,17 @@ it('cuts a head that comes slowly soon after its time', async () => {
 
   expect(performance.now() - begun).toBeLessThan(25_000);
 }, 60_000);
+
+it('is open from the start of a process until its end, and not at all on port 0', async () => {
+  const closer = createCloser(() => undefined);
+  const at = { port: await freePort(), host: '127.0.0.1', setting: 'METRICS_PORT' };
+  await openHealthServer(at, { isPublic: true }, closer, () => undefined);
+  await openHealthServer({ ...at, port: 0 }, { isPublic: true }, closer, () => undefined);
+
+  const statuses = ['/health/live', '/health/ready', '/metrics'].map(
+    async (path) => (await fetch(`http://127.0.0.1:${at.port}${path}`)).status,
+  );
+  expect(await Promise.all(statuses)).toEqual([200, 503, 503]);
+  await closer.close();
+  await expect(fetch(`http://127.0.0.1:${at.port}/health/live`)).rejects.toThrow('fetch failed');
+});

@@ -1,9 +1,11 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
-import { mayReadMetrics } from '../shared/metrics/registry.ts';
-import type { MetricsAccess } from '../shared/metrics/registry.ts';
-import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import { mayReadMetrics } from '../metrics/registry.ts';
+import type { MetricsAccess } from '../metrics/registry.ts';
+import type { Closer } from './closer.ts';
+import type { Readiness } from './readiness.ts';
+import { listen } from './run-process.ts';
 
 export interface HealthServerDeps {
   readiness: Readiness;
@@ -24,19 +26,19 @@ function send(res: ServerResponse, status: number, body: string, type = 'applica
 
 const NO_TOKEN = '{"status":"send METRICS_TOKEN as a bearer token"}';
 const WRONG_METHOD = '{"status":"this path answers GET and HEAD only"}';
-const UNAVAILABLE = '{"status":"unavailable","checks":{"worker":"it is starting"}}';
+const UNAVAILABLE = '{"status":"unavailable","checks":{"process":"it is starting"}}';
 
 /**
- * A worker's three pages, for operators and schedulers only; Express stays in the ingress. `worker` is undefined while
- * the worker is still starting.
+ * The three pages of a process for operators and schedulers only, without Express. `running` returns undefined while the
+ * process is still starting.
  */
 export function createHealthServer(
-  worker: () => HealthServerDeps | undefined,
+  running: () => HealthServerDeps | undefined,
   access: MetricsAccess,
   arrivalMs = ARRIVAL_MS,
 ): Server {
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const deps = worker();
+    const deps = running();
     if (!PATHS.includes(req.url ?? '')) {
       send(res, 404, '{"status":"unknown path"}');
     } else if (!METHODS.includes(req.method ?? '')) {
@@ -65,5 +67,21 @@ export function createHealthServer(
     answer(req, res).catch(() => {
       send(res, 500, '{"status":"failed"}');
     });
+  });
+}
+
+/** Serves the pages of `running` on the port of a setting, which 0 turns off. */
+export async function openHealthServer(
+  { port, host, setting }: { port: number; host: string; setting: string },
+  access: MetricsAccess,
+  closer: Closer,
+  running: () => HealthServerDeps | undefined,
+): Promise<void> {
+  if (port === 0) return;
+  const server = createHealthServer(running, access);
+  await listen(server, port, host, setting);
+  closer.defer('health', () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
   });
 }

@@ -1,0 +1,33 @@
+// Gives the workers their new image and waits until all of them run it: `helm upgrade` changes the ingresses afterwards.
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const { API, ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount', NAMESPACE, DEPLOYMENT, IMAGE } = process.env;
+const url = `${API}/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${DEPLOYMENT}`;
+
+async function call(method, body) {
+  const headers = {
+    Authorization: `Bearer ${readFileSync(`${ACCOUNT}/token`, 'utf8').trim()}`,
+    'Content-Type': 'application/strategic-merge-patch+json',
+  };
+  const answer = await fetch(url, { method, headers, body: body && JSON.stringify(body) });
+  if (!answer.ok) throw new Error(`${method} ${url}: ${answer.status} ${await answer.text()}`);
+  return answer.json();
+}
+
+const isDone = ({ metadata, spec, status }) =>
+  status.observedGeneration >= metadata.generation &&
+  (status.updatedReplicas ?? 0) >= spec.replicas &&
+  status.replicas === status.updatedReplicas &&
+  (status.availableReplicas ?? 0) >= status.updatedReplicas;
+
+let deployment = await call('PATCH', {
+  spec: { template: { spec: { containers: [{ name: 'worker', image: IMAGE }] } } },
+});
+while (!isDone(deployment)) {
+  const { replicas, updatedReplicas = 0 } = deployment.status;
+  console.log(`${updatedReplicas} of ${replicas} workers run ${IMAGE}`);
+  await pause(Number(process.env.PAUSE_MS ?? 3_000));
+  deployment = await call('GET');
+}
+console.log(`All workers run ${IMAGE}.`);
