@@ -93,6 +93,7 @@ const byName = (manifests: Manifest[]) =>
       data: { TRUST_PROXY: '10.1.0.0/24', LOG_LEVEL: 'warn', REQUEST_TIMEOUT_SECONDS: '1800' },
     });
     expect(Object.keys(manifests)).toEqual(expect.arrayContaining(['Ingress parley', 'HTTPRoute parley']));
+    expect(text('PrometheusRule parley')).toContain('https://wiki/runbook#parleyrequestsfail');
     expect(text('PrometheusRule parley')).not.toContain('example.com');
   });
 

@@ -9,6 +9,7 @@ import { PAYMENT_MISMATCHES } from '../../../shared/domain/payment-mismatch.ts';
 import { createIngressMetrics } from '../../../shared/metrics/ingress-series.ts';
 import { createWorkerMetrics } from '../../../shared/metrics/worker-series.ts';
 import { ROOT } from '../../../scripts/harness/program.ts';
+import { hasTool, runTool } from './tools.ts';
 
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
 
@@ -18,14 +19,15 @@ interface Expression {
 }
 
 interface Rules {
-  groups: { rules: { alert: string; expr: string; annotations: { summary: string } }[] }[];
+  groups: { rules: { alert: string; expr: string; annotations: { summary: string; runbook_url: string } }[] }[];
 }
 
 const alerts = (parse(read('deploy/prometheus/rules.yaml')) as Rules).groups.flatMap(({ rules }) => rules);
 
 interface Dashboard {
   title: string;
-  panels: { title: string; targets?: { expr: string }[] }[];
+  panels: { type: string; title: string; links?: { url: string }[]; targets?: { expr: string }[] }[];
+  templating: { list: { name: string }[] };
 }
 
 const dashboards = readdirSync(join(ROOT, 'deploy/grafana'))
@@ -115,10 +117,37 @@ it('a counter whose increase is an alert is published before its first event, wh
     expect(text).toContain(`parley_payment_mismatches_total{reason="${reason}",`);
 });
 
-it('the runbook has a section for every alert', () => {
-  const runbook = read('docs/guide/runbook.md');
+const anchors = new Set(
+  [...read('docs/guide/runbook.md').matchAll(/^### (\w+)$/gm)].map(
+    ([, alert = '']) => `runbook.md#${alert.toLowerCase()}`,
+  ),
+);
 
-  expect(alerts.map(({ alert }) => alert).filter((alert) => !runbook.includes(`### ${alert}\n`))).toEqual([]);
+it('every alert leads to its section of the runbook', () => {
+  const wrong = alerts.filter(
+    ({ alert, annotations: { runbook_url: url } }) =>
+      !url.endsWith(`/runbook.md#${alert.toLowerCase()}`) || !anchors.has(url.slice(url.indexOf('runbook.md'))),
+  );
+
+  expect(wrong).toEqual([]);
+});
+
+it.each(dashboards)(
+  '$title chooses a namespace and instances, begins with single figures and leads to the runbook',
+  (each) => {
+    const links = each.panels.flatMap(({ links: own = [] }) => own.map(({ url }) => url));
+
+    expect(each.templating.list.map(({ name }) => name)).toEqual(['datasource', 'namespace', 'instance', 'runbook']);
+    expect(each.panels[0]?.type).toBe('stat');
+    expect(links.length).toBeGreaterThan(10);
+    expect(links.filter((url) => !anchors.has(url.replace('${runbook}', 'runbook.md')))).toEqual([]);
+    for (const { expr } of each.panels.flatMap(({ targets = [] }) => targets))
+      expect(expr).toContain('namespace=~"$namespace"');
+  },
+);
+
+(hasTool('promtool') ? it : it.skip)('alerts fire when rules.test.yaml says so', async () => {
+  expect(await runTool('promtool', 'test', 'rules', 'deploy/prometheus/rules.test.yaml')).toContain('SUCCESS');
 });
 
 it('an expression that is no PromQL is found', () => {
