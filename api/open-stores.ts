@@ -32,9 +32,8 @@ import { createKeyspace } from '../shared/redis/keyspace.ts';
 import type { Keyspace } from '../shared/redis/keyspace.ts';
 import { watchMemory } from '../shared/redis/memory-watch.ts';
 import type { MemoryWatch } from '../shared/redis/memory-watch.ts';
-import { watchOutages } from '../shared/redis/outages.ts';
-import { createRecentWrites } from '../shared/redis/replay-log.ts';
-import type { RecentWrites } from '../shared/redis/replay-log.ts';
+import { openRedisReturn } from '../shared/redis/redis-return.ts';
+import type { ReplayLog } from '../shared/redis/redis-return.ts';
 import { createAccessFlags } from '../shared/redis/stores/access-flags.ts';
 import { createAccountStore, createLastDrift } from '../shared/redis/stores/account-store.ts';
 import type { AccountStore } from '../shared/redis/stores/account-store.ts';
@@ -61,7 +60,7 @@ export interface Connections {
   subscriber: RedisClient;
   memory: MemoryWatch;
   /** Written again whenever Redis is back. */
-  recentWrites: RecentWrites;
+  replayLog: ReplayLog;
   cipher: CredentialCipher;
   /** From which the pseudonyms of erased entities are made. */
   pseudonymKey: Buffer;
@@ -91,10 +90,7 @@ export async function openConnections(
   closer.defer('memory watch', () => {
     memory.stop();
   });
-  const { hasReconnectedRecently, onReturn, stop } = watchOutages(redis, keyspace);
-  closer.defer('outage watch', stop);
-  const recentWrites = createRecentWrites({ hasReconnectedRecently, clock: systemClock, log });
-  onReturn((isBack) => void recentWrites.repeatAll(isBack));
+  const { replayLog } = openRedisReturn(redis, keyspace, { clock: systemClock, log, closer });
 
   async function connect(name: string, callTimeoutMs: number): Promise<MongoConnection> {
     const connection = await connectMongo(config.mongodb.uri, { callTimeoutMs });
@@ -113,7 +109,7 @@ export async function openConnections(
     redis,
     subscriber,
     memory,
-    recentWrites,
+    replayLog,
     cipher,
     pseudonymKey: await readPseudonymKey(mongo, cipher, config.credentials.key),
     mongo,
@@ -123,20 +119,20 @@ export async function openConnections(
 }
 
 /** A book that Redis has lost would come with the tenant's next charge only, and without credits there is none. */
-function withRecent(store: AccountStore, recentWrites: RecentWrites): AccountStore {
+function withRecent(store: AccountStore, replayLog: ReplayLog): AccountStore {
   return {
     ...store,
     publishBook: (shard, tenantId, book) =>
-      recentWrites.perform(() => store.publishBook(shard, tenantId, book), { shard, tenantId }),
+      replayLog.perform(() => store.publishBook(shard, tenantId, book), { shard, tenantId }),
   };
 }
 
 /** A session whose end Redis has lost would be open again. */
-function withRecentEnds(store: AdminAccessStore, recentWrites: RecentWrites): AdminAccessStore {
+function withRecentEnds(store: AdminAccessStore, replayLog: ReplayLog): AdminAccessStore {
   return {
     ...store,
     endSession: (...session) =>
-      recentWrites.perform(() => store.endSession(...session), { reason: 'end of an admin session' }),
+      replayLog.perform(() => store.endSession(...session), { reason: 'end of an admin session' }),
   };
 }
 
@@ -144,7 +140,7 @@ export type Stores = ReturnType<typeof openStores>;
 
 /** Everything that the ingress reads from and writes to the two stores, by the name that its readers use. */
 export function openStores(connections: Connections) {
-  const { config, keyspace, redis, recentWrites, cipher, mongo, reports, bulk } = connections;
+  const { config, keyspace, redis, replayLog, cipher, mongo, reports, bulk } = connections;
   const { limits, queue } = config;
   const requestTimeoutMs = limits.requestTimeoutSeconds * 1000;
   const retentionMs = limits.streamRetentionSeconds * 1000;
@@ -155,7 +151,7 @@ export function openStores(connections: Connections) {
     adminAudit: createAdminAuditRepository(mongo),
     adminAccess: withRecentEnds(
       createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
-      recentWrites,
+      replayLog,
     ),
     entities: createEntityRepository(mongo),
     entityRequests: createRequestEraser(redis, keyspace),
@@ -178,10 +174,10 @@ export function openStores(connections: Connections) {
       requestTimeoutMs,
       retentionMs,
     }),
-    records: createRecordStore(redis, keyspace, { retentionMs, recentWrites }),
+    records: createRecordStore(redis, keyspace, { retentionMs, replayLog }),
     streams: createStreamReader(redis, keyspace, inTime),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
-    accountStore: withRecent(createAccountStore(redis, keyspace, inTime), recentWrites),
+    accountStore: withRecent(createAccountStore(redis, keyspace, inTime), replayLog),
     accessFlags: createAccessFlags(redis, keyspace),
     outbox: createOutbox(redis, keyspace),
     queueStatistics: createQueueStatistics(redis, keyspace),

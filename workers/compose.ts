@@ -24,8 +24,7 @@ import type { ChatQueues } from '../shared/queue/queues.ts';
 import { openRedis } from '../shared/redis/connection.ts';
 import { createKeyspace } from '../shared/redis/keyspace.ts';
 import { watchMemory } from '../shared/redis/memory-watch.ts';
-import { watchOutages } from '../shared/redis/outages.ts';
-import { createRecentWrites } from '../shared/redis/replay-log.ts';
+import { openRedisReturn } from '../shared/redis/redis-return.ts';
 import { createAccountStore } from '../shared/redis/stores/account-store.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/redis/stores/breaker-store.ts';
 import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
@@ -155,8 +154,8 @@ function openRequests(
   erasures: ErasureRepository,
   times: RequestTimes,
 ) {
-  const { hasReconnectedRecently, lastAwayMs, onReturn, meet, stop } = watchOutages(redis, keyspace);
-  closer.defer('outage watch', stop);
+  const { lastAwayMs, ...redisReturn } = openRedisReturn(redis, keyspace, { clock, log, closer });
+  const { hasReconnectedRecently, replayLog } = redisReturn;
   const accountStore = createAccountStore(redis, keyspace);
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
@@ -165,12 +164,10 @@ function openRequests(
     lastAwayMs,
     loadBook: createLoadBook({ accounts: createAccountRepository(mongo), accountStore, log }),
   });
-  const recentWrites = createRecentWrites({ hasReconnectedRecently, clock, log });
-  onReturn((isBack) => void recentWrites.repeatAll(isBack));
   const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(redis, keyspace) });
-  const journal = createFinishJournal({ requests, recentWrites, eraseDeleted, log });
+  const journal = createFinishJournal({ requests, replayLog, eraseDeleted, log });
   const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
-  return { requests, recentWrites, journal, admissions, accountStore, hasReconnectedRecently, meet, onReturn };
+  return { requests, journal, admissions, accountStore, ...redisReturn };
 }
 
 function openQueues({ redis, keyspace, closer, log }: WorkerConnections): ChatQueues {

@@ -30,7 +30,7 @@ const TAKE_BACK_MS = 5_000;
 
 /** Opens the path of a chat request into the queue, or to the answer of an earlier call. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
-  const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
+  const { config, clock, closer, log, redis, keyspace, memory, replayLog, mongo, cipher } = connections;
   const { accounts, accountStore, admissionStore, records, tenants } = stores;
   const { hub, pseudonyms, follow, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
@@ -60,7 +60,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
     tellWithinMs: TELL_MS,
-    recentWrites,
+    replayLog,
     refund: createRefund({
       accounts,
       accountStore,

@@ -6,7 +6,7 @@
  * - On a cluster, scripts and single commands go through ioredis's cluster client, and messages through sharded
  *   channels. BullMQ's workers have plain connections that follow the master of their queue's slot (slot-client.ts).
  * - A server that takes no writes for the moment, because too few replicas follow it or its disk is full, says so
- *   before it does anything. Scripts are then sent again until it does (retry-refused.ts).
+ *   before it does anything. Scripts are then sent again until it does (scripts.ts).
  */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';

@@ -1,6 +1,6 @@
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
-import { onResubscribed } from '../redis/outages.ts';
+import { onResubscribed } from '../redis/redis-return.ts';
 import { inTime } from '../redis/time-limits.ts';
 
 /** `client` is a subscriber; `onCancel` gets the request's id. */

@@ -7,11 +7,26 @@ import type { ScriptReply } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { createCommonAppend } from './append-batch.ts';
 import { queueOfRecord, readEnvelope, toClaimed, toHeld } from './delivery.ts';
-import type { Claim, ClaimedRequest, DeliveryRef, MadeClaim, Needed, Renewal, WriteOutcome } from './delivery.ts';
+import type {
+  Claim,
+  ClaimedRequest,
+  DeliveryRef,
+  Ending,
+  MadeClaim,
+  Needed,
+  Renewal,
+  WriteOutcome,
+} from './delivery.ts';
 import { createFinishRequest, toFinishCall } from './finish-request.ts';
 import type { FinishRequest } from './finish-request.ts';
-import { createRollbackWrites, toPutBackRunning } from './rollback.ts';
-import type { AppendMore } from './rollback.ts';
+import { createRepairs, toPutBackRunning } from './rollback.ts';
+
+interface AppendMore {
+  /** Tokens of what the provider was asked, in case another process has to end the request. */
+  promptTokens?: number;
+  /** Increments that this delivery appended before, in case Redis has lost some. */
+  earlier?: readonly string[];
+}
 
 /** The delivery that claims a request. */
 type Claimant = Pick<DeliveryRef, 'shard' | 'requestId' | 'tenantId' | 'fence'>;
@@ -137,16 +152,15 @@ export function createRequestStore(
     'put-back',
   ] as const;
   const finish = defineScript(client, 'finish', parts);
-  const putBack = defineScript(client, 'put-back-running', ['window', 'account', 'token-window', 'put-back']);
-  const writes = createRollbackWrites({
-    append: createCommonAppend(client, keyspace),
-    end: (ref, sentSeq, ending) => finish(...toFinishCall(keyspace, ref, sentSeq, ending)),
+  const restore = defineScript(client, 'put-back-running', ['window', 'account', 'token-window', 'put-back']);
+  const append = createCommonAppend(client, keyspace);
+  const writeWhole = createRepairs({
     claim: claiming.again,
-    async putBack(ref) {
+    async restore(ref) {
       const { facts, envelope } = ref;
       if (facts === undefined || envelope === undefined) return false;
       const known = { facts, envelope, leaseMs, awayMs: lastAwayMs(ref.shard) };
-      const reply = await putBack(...toPutBackRunning(keyspace, ref, known));
+      const reply = await restore(...toPutBackRunning(keyspace, ref, known));
       if (reply === BOOKLESS && facts.mode === 'live') await loadBook?.(ref.shard, ref.tenantId);
       if (reply !== 0) ref.wasPutBack = true;
       return reply !== 0;
@@ -154,12 +168,32 @@ export function createRequestStore(
     hasReconnectedRecently,
   });
 
+  function end(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+    const { earlier = [], deltas } = ending;
+    const firstSeq = sentSeq - earlier.length;
+    const write = (known = sentSeq) => {
+      // Text of earlier deliveries is not known here, so it is not repeated.
+      const missing = known === sentSeq ? deltas : [...earlier, ...deltas].slice(Math.max(0, known - firstSeq));
+      return finish(...toFinishCall(keyspace, ref, known, { ...ending, deltas: missing }));
+    };
+    return writeWhole(ref, write, (found) => found, false);
+  }
+
   return {
     claim: claiming.claim,
 
-    ...createFinishRequest(client, keyspace, writes.end),
+    ...createFinishRequest(client, keyspace, end),
 
-    append: (ref, lastSeq, deltas, more = {}) => writes.append(ref, lastSeq, deltas, more),
+    async append(ref, lastSeq, deltas, { promptTokens = 0, earlier = [] } = {}) {
+      const firstSeq = lastSeq - deltas.length - earlier.length;
+      const write = async (known: number | undefined) => {
+        if (known !== undefined && known < firstSeq) return 'superseded';
+        const missing = known === undefined ? deltas : [...earlier, ...deltas].slice(known - firstSeq);
+        return append({ ref, lastSeq, deltas: missing, promptTokens });
+      };
+      const outcome = await writeWhole(ref, write, (found) => found);
+      return outcome === 'ok' || outcome === 'cancelled' ? outcome : 'superseded';
+    },
 
     leaseLeftMs: (shard, requestId) => readLeaseLeftMs(client, keyspace.shard(shard).record(requestId), leaseMs),
 
@@ -180,7 +214,7 @@ export function createRequestStore(
         );
         return Array.isArray(reply) ? reply : [];
       };
-      const [outcome, micro, tokens, unreadMs] = await writes.renew(ref, send);
+      const [outcome, micro, tokens, unreadMs] = await writeWhole(ref, send, ([found]) => found);
       const held = toHeld(micro, tokens);
       if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
       if (outcome !== 'abandoned') return { outcome: 'superseded' };

@@ -162,7 +162,7 @@ function toRates(rates: string): Rates | undefined {
 }
 
 /** The last sequence number that Redis has, if it came back without some of the text. */
-export function knownSeq(outcome: ScriptReply): number | undefined {
+export function knownSeq(outcome: ScriptReply | undefined): number | undefined {
   return typeof outcome === 'string' && outcome.startsWith('behind ') ? Number(outcome.slice(7)) : undefined;
 }
 

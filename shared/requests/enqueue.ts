@@ -7,7 +7,7 @@ import type { Principal } from '../domain/principal.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { AdmissionStore } from './admission-store.ts';
-import type { RecentWrites } from '../redis/replay-log.ts';
+import type { ReplayLog } from '../redis/redis-return.ts';
 import type { LineStore } from './body-store.ts';
 import { inTime } from '../redis/time-limits.ts';
 import type { Clock } from '../lifecycle/clock.ts';
@@ -22,7 +22,7 @@ export interface EnqueuerDeps {
   /** A caller waits, who is told within this time that nothing was accepted. Absent: nobody waits. */
   tellWithinMs?: number;
   /** Absent: what was taken back may run if Redis comes back without that. */
-  recentWrites?: Pick<RecentWrites, 'note'>;
+  replayLog?: Pick<ReplayLog, 'note'>;
   /** For a request that was charged although its caller was told 503. */
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
@@ -38,14 +38,14 @@ const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missin
 
 /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
 function noteTaken(
-  { store, recentWrites, refund }: EnqueuerDeps,
+  { store, replayLog, refund }: EnqueuerDeps,
   state: string | undefined,
   requestId: string,
   principal: Principal,
 ): void {
   if (!TAKEN_BACK.has(state)) return;
   const { shard, tenantId } = principal;
-  recentWrites?.note(
+  replayLog?.note(
     async () => {
       // It came back, ended and was charged: nobody can read its answer, or knows of it.
       if ((await store.disown(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);

@@ -5,7 +5,6 @@ import { textsOf } from '../redis/scripts.ts';
 import type { Script, ScriptReply } from '../redis/scripts.ts';
 import type { DeliveryRef, Ending, RecordFacts } from './delivery.ts';
 import { toPutBack } from './rollback.ts';
-import type { RollbackWrites } from './rollback.ts';
 
 export type FinishRequest = ReturnType<typeof createFinishRequest>;
 
@@ -25,7 +24,11 @@ function isLetGo({ startedAt }: RecordFacts, { settlement, retentionMs }: Ending
 }
 
 /** Ends requests through `end`, and repeats their ends to a Redis that may have lost them. */
-export function createFinishRequest(client: RedisClient, keyspace: Keyspace, end: RollbackWrites['end']) {
+export function createFinishRequest(
+  client: RedisClient,
+  keyspace: Keyspace,
+  end: (ref: DeliveryRef, sentSeq: number, ending: Ending) => Promise<ScriptReply>,
+) {
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
   /** Micro-credits of ends that cost more than the account had. */

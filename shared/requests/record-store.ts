@@ -7,7 +7,7 @@ import type { Principal } from '../domain/principal.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { acceptedKeys } from '../redis/keyspace.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
-import type { RecentWrites } from '../redis/replay-log.ts';
+import type { ReplayLog } from '../redis/redis-return.ts';
 import { defineScript, defineTimedScript } from '../redis/scripts.ts';
 import { inTime } from '../redis/time-limits.ts';
 
@@ -92,7 +92,7 @@ export interface RecordStoreSettings {
   /** How long an ended request is kept. */
   retentionMs: number;
   /** Absent: what was cancelled may run if Redis comes back without that. */
-  recentWrites?: Pick<RecentWrites, 'note'>;
+  replayLog?: Pick<ReplayLog, 'note'>;
 }
 
 /** Finds a request's place in line. Undefined: it does not wait. */
@@ -124,7 +124,7 @@ async function wipe(
 }
 
 /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
-function createCancel(client: RedisClient, keyspace: Keyspace, { retentionMs, recentWrites }: RecordStoreSettings) {
+function createCancel(client: RedisClient, keyspace: Keyspace, { retentionMs, replayLog }: RecordStoreSettings) {
   const parts = [
     'window',
     'account',
@@ -158,7 +158,7 @@ function createCancel(client: RedisClient, keyspace: Keyspace, { retentionMs, re
     ] as const;
     const found = await cancel(...call);
     // One that runs is ended by its worker, which tells Redis so again itself.
-    if (found === 'accepted') recentWrites?.note(() => cancel(...call), { shard, requestId, tenantId });
+    if (found === 'accepted') replayLog?.note(() => cancel(...call), { shard, requestId, tenantId });
     return found !== '';
   };
 }

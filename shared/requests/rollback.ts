@@ -9,138 +9,76 @@ import type { Keyspace } from '../redis/keyspace.ts';
 import { defineScript, textsOf } from '../redis/scripts.ts';
 import type { Script, ScriptReply } from '../redis/scripts.ts';
 import type { TimeLimit } from '../redis/time-limits.ts';
-import type { Append } from './append-batch.ts';
 import { knownSeq } from './delivery.ts';
-import type { DeliveryRef, Ending, RecordFacts, WriteOutcome } from './delivery.ts';
+import type { DeliveryRef, RecordFacts } from './delivery.ts';
 import { BILLED } from './record-store.ts';
 
-export interface AppendMore {
-  /** Tokens of what the provider was asked, in case another process has to end the request. */
-  promptTokens?: number;
-  /** Increments that this delivery appended before, in case Redis has lost some. */
-  earlier?: readonly string[];
-}
-
-/** The writes of a delivery to a Redis that may have come back without its last ones. */
-export interface RollbackWrites {
-  /** Appends text, and what Redis has lost of the text before. */
-  append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more: AppendMore): Promise<WriteOutcome>;
-  /** Ends the request in the same way. Resolves with what finish.lua says. */
-  end(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply>;
-  /** Renews with `send`. Resolves with what renew.lua says. */
-  renew(ref: DeliveryRef, send: () => Promise<readonly ScriptReply[]>): Promise<readonly ScriptReply[]>;
-}
-
-export interface RollbackWritesDeps {
-  /** One call of each script. */
-  append: (text: Append) => Promise<ScriptReply>;
-  end: (ref: DeliveryRef, sentSeq: number, ending: Ending) => Promise<ScriptReply>;
+export interface RepairDeps {
   /** Repeats a claim that Redis has lost, under its name. Resolves with what claim.lua says. */
   claim: (ref: DeliveryRef, owner: string) => Promise<ScriptReply>;
   /** Puts a running request back that Redis has lost. False: it may have ended. */
-  putBack: (ref: DeliveryRef) => Promise<boolean>;
+  restore: (ref: DeliveryRef) => Promise<boolean>;
   hasReconnectedRecently: (shard: number, withinMs: number) => boolean;
 }
 
-/** Redis may come back without claim and text, and again while these are repaired. */
-const REPAIRS_MAX = 5;
 /** After a reconnect claims may be lost, or in the hands of a worker that gives them back, for this time. */
 const CLAIMS_BACK_MS = 1_500;
 const AGAIN_MS = 100;
-/** The master may have gone again, so this does not try for ever. */
+/** Redis may come back without claim and text, and again while these are repaired, but this does not try for ever. */
 const TRIES_MAX = 20;
 
-const isSuperseded = (outcome: unknown) => outcome === 'superseded';
-/** Redis has lost the claim, or the whole request. */
-const isLost = (outcome: unknown) => outcome === 'accepted' || outcome === 'missing';
+/** One try of a write; `known`: the last sequence number that Redis has, where it said so. Resolves with the state found. */
+type Try<Reply> = (known: number | undefined) => Promise<Reply>;
 
 /**
- * Repeats a write that was refused because another delivery owns the request, for a moment after a reconnect. Then ioredis
- * repeats calls that were under way. If Redis has lost the claims of running requests, a repeated call that takes jobs
- * claims them for another worker, which gives them back at once (job-source.ts). Without patience a delivery that writes in
- * between would be refused, and its stream would end although its worker lives.
+ * Makes a delivery's writes whole again in a Redis that came back without its last ones. What the scripts append, renew and
+ * finish find decides, and the write follows again:
+ *
+ * | found | Redis has lost | action |
+ * | --- | --- | --- |
+ * | `missing` | the request | `restore`: write it again, as running |
+ * | `accepted` | the claim | `reclaim`: claim again, under the same name |
+ * | `behind n` | text after n | send it with the write |
+ * | `superseded` | perhaps the claim | wait, for 1.5 s after the reconnect |
+ *
+ * The last row is for calls that ioredis repeats after a reconnect: one that takes jobs then claims running requests for
+ * another worker, which gives them back at once (job-source.ts). Without patience a delivery that writes in between would
+ * end its stream although its worker lives. A repair that fails waits likewise; an end that finds nothing does not, as it is
+ * replayed another way.
  */
-function createRetryAfterReconnect(hasReconnectedRecently: RollbackWritesDeps['hasReconnectedRecently']) {
-  return async function retryAfterReconnect<Outcome>(
-    { shard }: DeliveryRef,
-    write: () => Promise<Outcome>,
-    isRefused: (outcome: Outcome) => boolean,
-  ): Promise<Outcome> {
-    for (let tries = 1; ; tries += 1) {
-      const outcome = await write();
-      if (!isRefused(outcome) || tries === TRIES_MAX || !hasReconnectedRecently(shard, CLAIMS_BACK_MS)) return outcome;
-      await pause(AGAIN_MS);
-    }
-  };
-}
-
-export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
-  const { append, end, claim, putBack, hasReconnectedRecently } = deps;
-  const retryAfterReconnect = createRetryAfterReconnect(hasReconnectedRecently);
-
-  /** Gets a request back of which Redis has lost this much. False: another delivery has it, or it has ended. */
-  async function ownAgain(ref: DeliveryRef, lost: unknown): Promise<boolean> {
-    if (ref.owner === undefined) return false;
-    if (lost === 'missing') return putBack(ref);
-    const reply = await claim(ref, ref.owner);
+export function createRepairs({ claim, restore, hasReconnectedRecently }: RepairDeps) {
+  async function reclaim(ref: DeliveryRef, owner: string): Promise<boolean> {
+    const reply = await claim(ref, owner);
     return Array.isArray(reply) && reply[0] === 'run';
   }
 
-  /** Ends a request, with the text that Redis has lost. */
-  async function endWhole(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
-    const { earlier = [], deltas } = ending;
-    let [follows, missing] = [sentSeq, deltas];
-    for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
-      const outcome = await end(ref, follows, { ...ending, deltas: missing });
-      if (isLost(outcome)) {
-        if (!(await ownAgain(ref, outcome))) return outcome === 'missing' ? outcome : 'superseded';
-        continue;
-      }
-      const known = knownSeq(outcome);
-      if (known === undefined) return outcome;
-      // Text of earlier deliveries is not known here, so it is not repeated.
-      missing = [...earlier, ...deltas].slice(Math.max(0, known - (sentSeq - earlier.length)));
-      follows = known;
-    }
-    return 'superseded';
+  /** False: another delivery has the request, or it has ended. */
+  async function repair(ref: DeliveryRef, found: unknown): Promise<boolean> {
+    if (ref.owner === undefined) return false;
+    if (found === 'missing') return restore(ref);
+    return found === 'accepted' && reclaim(ref, ref.owner);
   }
 
-  /** Appends text, with the text that Redis has lost. */
-  async function appendWhole(
+  const isLost = (found: unknown) => found === 'missing' || found === 'accepted' || found === 'superseded';
+
+  /** `waits` false: a request of which Redis has nothing is not waited for. Resolves with the last reply. */
+  return async function writeWhole<Reply>(
     ref: DeliveryRef,
-    lastSeq: number,
-    deltas: readonly string[],
-    { promptTokens = 0, earlier = [] }: AppendMore,
-  ): Promise<WriteOutcome> {
-    const first = lastSeq - deltas.length - earlier.length;
-    let missing = deltas;
-    for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
-      const outcome = await append({ ref, lastSeq, deltas: missing, promptTokens });
-      if (isLost(outcome)) {
-        if (!(await ownAgain(ref, outcome))) return 'superseded';
-        continue;
-      }
-      const known = knownSeq(outcome);
-      // append.lua returns no other outcome.
-      if (known === undefined) return outcome as WriteOutcome;
-      if (known < first) return 'superseded';
-      missing = [...earlier, ...deltas].slice(known - first);
+    write: Try<Reply>,
+    foundIn: (reply: Reply) => ScriptReply | undefined,
+    waits = true,
+  ): Promise<Reply> {
+    let known: number | undefined;
+    for (let tries = 1; ; tries += 1) {
+      const reply = await write(known);
+      const found = foundIn(reply);
+      const behind = knownSeq(found);
+      if (tries === TRIES_MAX || (behind === undefined && !isLost(found))) return reply;
+      known = behind ?? known;
+      if (behind !== undefined || (await repair(ref, found))) continue;
+      if ((found === 'missing' && !waits) || !hasReconnectedRecently(ref.shard, CLAIMS_BACK_MS)) return reply;
+      await pause(AGAIN_MS);
     }
-    return 'superseded';
-  }
-
-  return {
-    append: (...call) => retryAfterReconnect(call[0], () => appendWhole(...call), isSuperseded),
-    end: (...call) => retryAfterReconnect(call[0], () => endWhole(...call), isSuperseded),
-    renew: (ref, send) =>
-      retryAfterReconnect(
-        ref,
-        async () => {
-          const reply = await send();
-          return isLost(reply[0]) && (await ownAgain(ref, reply[0])) ? send() : reply;
-        },
-        ([found]) => isSuperseded(found) || isLost(found),
-      ),
   };
 }
 

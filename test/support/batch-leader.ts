@@ -7,7 +7,7 @@ import { createRoutingRepository } from '../../shared/mongo/routing/routing-repo
 import { createChatQueues } from '../../shared/queue/queues.ts';
 import { createAccountStore } from '../../shared/redis/stores/account-store.ts';
 import { createLeaderLease } from '../../shared/redis/stores/leader-lease.ts';
-import { createRecentWrites } from '../../shared/redis/replay-log.ts';
+import { createReplayLog } from '../../shared/redis/redis-return.ts';
 import { createAdmissionStore } from '../../shared/requests/admission-store.ts';
 import { createRequestStore } from '../../shared/requests/delivery-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
@@ -55,7 +55,7 @@ export async function openLeader(
   const requests = createRequestStore(redis, keyspace, { leaseMs: 60_000, disconnectGraceMs: 60_000 });
   let lost: string | undefined;
   let loses = false;
-  const recentWrites = createRecentWrites({ hasReconnectedRecently: () => false, clock, log });
+  const replayLog = createReplayLog({ hasReconnectedRecently: () => false, clock, log });
   const dispatcher = openDispatcher({
     mongo,
     redis,
@@ -80,7 +80,7 @@ export async function openLeader(
         throw new Error('Command timed out');
       },
     },
-    recentWrites,
+    replayLog,
     workerId: LEADER_ID,
     isFull: () => false,
     breakers: { isClosed: () => true, isPassable: () => true },
@@ -127,7 +127,7 @@ export async function openLeader(
       }
     },
     lead: () => dispatcher.dispatchShard(0),
-    repeatAll: recentWrites.repeatAll,
+    repeatAll: replayLog.repeatAll,
     async takeLease() {
       if (!(await leases.hold(0, 'batches'))) throw new Error('Another process leads');
     },

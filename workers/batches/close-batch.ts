@@ -4,7 +4,7 @@ import { LOST } from '../../shared/contracts/events.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { BatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
-import type { RecentWrites } from '../../shared/redis/replay-log.ts';
+import type { ReplayLog } from '../../shared/redis/redis-return.ts';
 import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
 import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -19,7 +19,7 @@ export interface CloseBatchDeps {
   queue: Pick<BatchQueue, 'close'>;
   lines: Pick<ReadLines, 'more'>;
   events: Pick<EventSink, 'publish'>;
-  recentWrites: Pick<RecentWrites, 'note'>;
+  replayLog: Pick<ReplayLog, 'note'>;
   /** Whether the shard's Redis came back within this time. */
   hasReconnectedRecently: (shard: number, withinMs: number) => boolean;
   clock: Clock;
@@ -57,7 +57,7 @@ async function finish({ work, clock }: CloseBatchDeps, batch: OpenBatch, status:
 
 /** Ends a batch when all its lines have ended, when its tenant has cancelled it, or when it has expired. */
 export function createCloseBatch(deps: CloseBatchDeps) {
-  const { work, admissions, queue, lines, events, recentWrites, hasReconnectedRecently, clock, log } = deps;
+  const { work, admissions, queue, lines, events, replayLog, hasReconnectedRecently, clock, log } = deps;
 
   function closingOf({ row }: OpenBatch): Closing | undefined {
     if (row.status === 'cancelling') return 'cancelled';
@@ -96,7 +96,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
       batch.inFlight.delete(index);
       // If Redis later loses this void, it would run the line, whose result says that it did not run.
       const about = { shard, requestId, tenantId, batchId };
-      recentWrites.note(async () => {
+      replayLog.note(async () => {
         if ((await admissions.disown(requestId, owner, LOST)) === 'done')
           log.error('A line has ended of which its result says that it did not run; it may be charged.', about);
       }, about);

@@ -208,11 +208,11 @@ function openProviderWatch({ routing, breakers, telemetry, log }: OpenWatchDeps)
 
 /** Puts together what runs batches: see dispatcher.ts for what it does. */
 export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
-  const { mongo, redis, keyspace, queues, admissions, leases, recentWrites, hasReconnectedRecently } = deps;
+  const { mongo, redis, keyspace, queues, admissions, leases, replayLog, hasReconnectedRecently } = deps;
   const { retentionMs, clock, log } = deps;
   const work = createBatchWorkRepository(mongo);
   const queue = createBatchQueue(redis, keyspace);
-  const failedTries = createFailedTries({ admissions, recentWrites });
+  const failedTries = createFailedTries({ admissions, replayLog });
   const lines = createReadLines({ work, queue, failedTries });
   const watch = openProviderWatch(deps);
   return createDispatcher({

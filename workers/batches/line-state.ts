@@ -3,7 +3,7 @@ import { LOST } from '../../shared/contracts/events.ts';
 import type { RequestTrace } from '../../shared/contracts/events.ts';
 import type { LineRetry } from '../../shared/mongo/batches/batch-lines.ts';
 import type { BatchRow } from '../../shared/mongo/batches/batch-repository.ts';
-import type { RecentWrites } from '../../shared/redis/replay-log.ts';
+import type { ReplayLog } from '../../shared/redis/redis-return.ts';
 import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
 
 const BACKOFF_MS = 500;
@@ -40,7 +40,7 @@ export function nextRetry(
 
 interface FailedTriesDeps {
   admissions: AdmissionStore;
-  recentWrites: Pick<RecentWrites, 'note'>;
+  replayLog: Pick<ReplayLog, 'note'>;
 }
 
 type TriedBatch = Pick<BatchRow, '_id' | 'shard' | 'tenantId' | 'keyId'>;
@@ -52,7 +52,7 @@ type TriedBatch = Pick<BatchRow, '_id' | 'shard' | 'tenantId' | 'keyId'>;
  */
 export type FailedTries = ReturnType<typeof createFailedTries>;
 
-export function createFailedTries({ admissions, recentWrites }: FailedTriesDeps) {
+export function createFailedTries({ admissions, replayLog }: FailedTriesDeps) {
   async function end({ shard, tenantId, keyId }: TriedBatch, requestId: string): Promise<void> {
     // A try of which Redis knows nothing cannot run, so it needs no tombstone.
     await admissions.disown(requestId, { shard, tenantId, keyId }, LOST, true);
@@ -64,7 +64,7 @@ export function createFailedTries({ admissions, recentWrites }: FailedTriesDeps)
     /** Has this process say again that the try has ended, whenever Redis comes back within the next seconds. */
     note(batch: TriedBatch, requestId: string): void {
       const { _id: batchId, shard, tenantId } = batch;
-      recentWrites.note(() => end(batch, requestId), { shard, requestId, tenantId, batchId });
+      replayLog.note(() => end(batch, requestId), { shard, requestId, tenantId, batchId });
     },
   };
 }

@@ -15,7 +15,7 @@ import type { MongoConnection } from '../../shared/mongo/connection.ts';
 import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
-import type { RecentWrites } from '../../shared/redis/replay-log.ts';
+import type { ReplayLog } from '../../shared/redis/redis-return.ts';
 import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
 import { createAdmission, estimatePromptTokens, promptTokensAbove } from '../../shared/requests/admission.ts';
 import type { AdmissionDeps } from '../../shared/requests/admission.ts';
@@ -182,7 +182,7 @@ export interface OpenSendLineDeps extends Pick<
   keyspace: Keyspace;
   admissions: AdmissionStore;
   /** Replayed whenever Redis is back. */
-  recentWrites: RecentWrites;
+  replayLog: ReplayLog;
   requestTimeoutMs: number;
   /** The name under which the shard's lease is held. */
   workerId: string;
@@ -190,13 +190,13 @@ export interface OpenSendLineDeps extends Pick<
 
 /** Opens the parts that admit and enqueue lines. */
 export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): SendLine {
-  const { mongo, redis, keyspace, admissions, recentWrites, requestTimeoutMs, clock, log } = deps;
+  const { mongo, redis, keyspace, admissions, replayLog, requestTimeoutMs, clock, log } = deps;
   const enqueuer = createEnqueuer({
     line: createLineStore(redis, keyspace, requestTimeoutMs),
     // No caller got an error for the line, so if a worker already has it, it runs on and is later found as sent.
     store: { voidForGood: admissions.void, disown: admissions.void },
     giveUpAfterMs: requestTimeoutMs,
-    recentWrites,
+    replayLog,
     clock,
     log,
   });

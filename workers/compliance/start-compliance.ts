@@ -20,7 +20,7 @@ import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { FLEET_SHARD } from '../../shared/redis/stores/leader-lease.ts';
 import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import { createOutboxSearch } from '../../shared/requests/outbox.ts';
-import type { RecentWrites } from '../../shared/redis/replay-log.ts';
+import type { ReplayLog } from '../../shared/redis/redis-return.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { repeat } from '../../shared/lifecycle/clock.ts';
@@ -61,7 +61,7 @@ export interface StartComplianceDeps {
   queues: ChatQueues;
   pseudonyms: Pseudonyms;
   erasures: ErasureRepository;
-  recentWrites: RecentWrites;
+  replayLog: ReplayLog;
   retentionMs: number;
   events: EventSink;
   leases: LeaderLease;
@@ -78,11 +78,11 @@ const QUIET_MS = 2_000;
 const CLOSING_MS = 5_000;
 
 function eraseRequestsOf(deps: StartComplianceDeps) {
-  const { mongo, redis, keyspace, queues, pseudonyms, recentWrites, retentionMs } = deps;
+  const { mongo, redis, keyspace, queues, pseudonyms, replayLog, retentionMs } = deps;
   return createEraseRequests({
     traces: createRequestEraser(redis, keyspace),
     outbox: createOutboxSearch(redis, keyspace),
-    records: createRecordStore(redis, keyspace, { retentionMs, recentWrites }),
+    records: createRecordStore(redis, keyspace, { retentionMs, replayLog }),
     known: createConversationEraser(mongo),
     async removeJob(shard, requestId) {
       // BullMQ refuses to remove a job that a worker holds; such a job ends with its request.

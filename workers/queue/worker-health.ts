@@ -2,7 +2,7 @@ import type { Queue, Worker } from 'bullmq';
 
 import type { ChatJob } from '../../shared/contracts/jobs.ts';
 import { isOutOfMemory } from '../../shared/redis/memory-watch.ts';
-import { isRefusal } from '../../shared/redis/retry-refused.ts';
+import { isRefusal } from '../../shared/redis/scripts.ts';
 import type { MongoPath } from '../mongo-path.ts';
 
 /** Name of the jobs that a worker sends through its own queue. */

@@ -4,7 +4,7 @@ import { createAnswerRepository } from '../../shared/mongo/requests/answer-repos
 import type { AnswerRepository } from '../../shared/mongo/requests/answer-repository.ts';
 import { createRequestIntents } from '../../shared/mongo/requests/request-intents.ts';
 import type { DueIntent, RequestIntents } from '../../shared/mongo/requests/request-intents.ts';
-import type { RecentWrites } from '../../shared/redis/replay-log.ts';
+import type { ReplayLog } from '../../shared/redis/redis-return.ts';
 import { unlimited } from '../../shared/redis/time-limits.ts';
 import type { RequestStore } from '../../shared/requests/delivery-store.ts';
 import type { DeliveryRef, Ending } from '../../shared/requests/delivery.ts';
@@ -124,7 +124,7 @@ export interface FinishJournal {
 
 export interface FinishJournalDeps {
   requests: Pick<RequestStore, 'finish' | 'replayFinish'>;
-  recentWrites: Pick<RecentWrites, 'note'>;
+  replayLog: Pick<ReplayLog, 'note'>;
   /** Erases a request that was put back, with its end or before it, if its entity or tenant has been deleted meanwhile. */
   eraseDeleted: (ref: DeliveryRef) => Promise<void>;
   log: Logger;
@@ -134,7 +134,7 @@ export interface FinishJournalDeps {
  * Keeps the ends of the last seconds in memory. Redis may come back without them
  * (docs/decisions/0007-redis-data-loss.md): then a request would run again, or its charge would be lost.
  */
-export function createFinishJournal({ requests, recentWrites, eraseDeleted, log }: FinishJournalDeps): FinishJournal {
+export function createFinishJournal({ requests, replayLog, eraseDeleted, log }: FinishJournalDeps): FinishJournal {
   /** Not waited for: MongoDB may be away, and others must find what has ended before they run it again. */
   function eraseIfDeleted(ref: DeliveryRef): void {
     const { requestId, tenantId } = ref;
@@ -158,7 +158,7 @@ export function createFinishJournal({ requests, recentWrites, eraseDeleted, log 
       const kept = { ...ref, envelope: undefined };
       // Even without a charge: otherwise the request could run again although its caller was told that it failed.
       if (finished && ref.wasPutBack === true) eraseIfDeleted(ref);
-      if (finished) recentWrites.note(() => replay(kept, sentSeq, ending), { shard, requestId, tenantId });
+      if (finished) replayLog.note(() => replay(kept, sentSeq, ending), { shard, requestId, tenantId });
       return finished;
     },
   };

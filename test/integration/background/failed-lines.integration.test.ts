@@ -67,7 +67,7 @@ function closing(besides: () => Promise<unknown>) {
     queue: { close: () => Promise.resolve() },
     lines: { more: () => Promise.resolve() },
     events: { publish: () => Promise.resolve() },
-    recentWrites: { note: () => undefined },
+    replayLog: { note: () => undefined },
     hasReconnectedRecently: () => false,
     clock: { now: () => Date.now() },
     log: createRecordingLog(),

@@ -9,8 +9,8 @@ import type { RedisCluster } from '../../../scripts/harness/redis-cluster.ts';
 import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
 import { slotOf } from '../../../shared/redis/cluster-slots.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
-import { watchOutages } from '../../../shared/redis/outages.ts';
-import type { Outages } from '../../../shared/redis/outages.ts';
+import { watchReturn } from '../../../shared/redis/redis-return.ts';
+import type { RedisReturn } from '../../../shared/redis/redis-return.ts';
 import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
 import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
@@ -49,7 +49,7 @@ describe('without one master of a Redis Cluster, which nothing replaces', () => 
   let service: TestService;
   /** Started after the master was gone. */
   let further: TestService | undefined;
-  let outages: Outages;
+  let outages: RedisReturn;
   /** The shards of each return. */
   const returns: number[][] = [];
   let gone: RedisNode;
@@ -68,7 +68,7 @@ describe('without one master of a Redis Cluster, which nothing replaces', () => 
     // One for each shard, in their order.
     [lost, tenant, ...others] = (await tenantsByShard(service, SHARDS)) as [ShardTenant, ShardTenant];
     expect(await answersAll(service, [lost, tenant, ...others])).toBe(true);
-    outages = watchOutages(service.redis, service.keyspace);
+    outages = watchReturn(service.redis, service.keyspace);
     outages.onReturn((isBack) => returns.push([0, 1, 2].filter(isBack)));
 
     gone = await cluster.masterOf(service.keyspace.shard(lost.shard).tag);

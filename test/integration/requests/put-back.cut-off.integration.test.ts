@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
 import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
-import { watchOutages } from '../../../shared/redis/outages.ts';
+import { watchReturn } from '../../../shared/redis/redis-return.ts';
 import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { createEraseDeleted } from '../../../workers/compliance/erase-requests.ts';
@@ -31,10 +31,10 @@ it('a running request that is put back behind a deletion is erased at its end', 
   const space = { tenantId: principal.tenantId, mode: 'live' } as const;
   await erasures.mark(space, ENTITY_HASH, { seq: ref.facts.seq + 1, now: Date.now() });
   const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(lab.redis, lab.keyspace) });
-  const recentWrites = { note: () => undefined };
+  const replayLog = { note: () => undefined };
   const journal = createFinishJournal({
     requests: lab.requests,
-    recentWrites,
+    replayLog,
     eraseDeleted,
     log: createRecordingLog(),
   });
@@ -49,7 +49,7 @@ it('a running request that is put back behind a deletion is erased at its end', 
 describe('a running request whose worker was cut off from a Redis that lived, and ended meanwhile', () => {
   /** Redis as it has been for a minute; its record has expired, and its worker was away for long. */
   async function cutOff() {
-    const outages = watchOutages(lab.redis, lab.keyspace);
+    const outages = watchReturn(lab.redis, lab.keyspace);
     await outages.meet(SHARD).finally(outages.stop);
     await lab.redis.hset(lab.keys.incarnation, 'since', Date.now() - 60_000);
     const { request, ref } = await puts.running(await lab.tenant(100 * RATE));

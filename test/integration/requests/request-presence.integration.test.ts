@@ -9,8 +9,8 @@ import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-re
 import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
 import { createAnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
 import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
-import { createRecentWrites } from '../../../shared/redis/replay-log.ts';
-import type { RecentWrites } from '../../../shared/redis/replay-log.ts';
+import { createReplayLog } from '../../../shared/redis/redis-return.ts';
+import type { ReplayLog } from '../../../shared/redis/redis-return.ts';
 import { createLineStore } from '../../../shared/requests/body-store.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createReplayStore } from '../../../shared/requests/replay-store.ts';
@@ -55,11 +55,11 @@ afterAll(async () => {
 
 describe('a request whose tenant keeps answers for a moment only', () => {
   /** Ends a request as a worker does that has MongoDB keep its body meanwhile, and nothing behind the end. */
-  async function fail(): Promise<{ requestId: string; recentWrites: RecentWrites; before: Record<string, string> }> {
+  async function fail(): Promise<{ requestId: string; replayLog: ReplayLog; before: Record<string, string> }> {
     const log = createRecordingLog();
-    const recentWrites = createRecentWrites({ hasReconnectedRecently: () => false, clock: systemClock, log });
+    const replayLog = createReplayLog({ hasReconnectedRecently: () => false, clock: systemClock, log });
     const eraseDeleted = () => Promise.resolve();
-    const journal = createFinishJournal({ requests: lab.requests, recentWrites, eraseDeleted, log });
+    const journal = createFinishJournal({ requests: lab.requests, replayLog, eraseDeleted, log });
     const conversations = { deleteTurn: () => Promise.resolve() };
     const finish = createFinish({ journal, conversations, clock: systemClock, log, events: { emit: () => undefined } });
     const request = await lab.admit({ retentionMs: SHORT_MS });
@@ -76,7 +76,7 @@ describe('a request whose tenant keeps answers for a moment only', () => {
 
     expect(await finish(run, FAILURE)).toBe(true);
 
-    return { requestId, recentWrites, before };
+    return { requestId, replayLog, before };
   }
 
   /** What the sweep finds that looks for requests which Redis has lost. */
@@ -93,10 +93,10 @@ describe('a request whose tenant keeps answers for a moment only', () => {
   });
 
   it('nor where Redis comes back without the end, which its worker says again', async () => {
-    const { requestId, recentWrites, before } = await fail();
+    const { requestId, replayLog, before } = await fail();
     await rollBackTo(lab, before);
 
-    await recentWrites.repeatAll();
+    await replayLog.repeatAll();
 
     expect(await found(requestId)).toEqual(['ended', 'missing']);
   });

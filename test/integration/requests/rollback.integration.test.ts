@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../../shared/contracts/events.ts';
-import { createRecentWrites } from '../../../shared/redis/replay-log.ts';
+import { createReplayLog } from '../../../shared/redis/redis-return.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import type { DeliveryRef } from '../../../shared/requests/delivery.ts';
@@ -38,12 +38,12 @@ async function textOf({ requestId }: LabRequest): Promise<string> {
   return entries.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))).join('');
 }
 
-const openRecentWrites = () =>
-  createRecentWrites({ hasReconnectedRecently: () => false, clock: { now: () => 0 }, log: createRecordingLog() });
+const openReplayLog = () =>
+  createReplayLog({ hasReconnectedRecently: () => false, clock: { now: () => 0 }, log: createRecordingLog() });
 
 const JOURNAL = { eraseDeleted: () => Promise.resolve(), log: createRecordingLog() };
-const journalOf = (recentWrites: ReturnType<typeof openRecentWrites>) =>
-  createFinishJournal({ ...JOURNAL, recentWrites, requests: lab.requests });
+const journalOf = (replayLog: ReturnType<typeof openReplayLog>) =>
+  createFinishJournal({ ...JOURNAL, replayLog, requests: lab.requests });
 
 const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
 
@@ -162,23 +162,23 @@ describe('a Redis that comes back without its last second', () => {
   );
 
   it('is told of an end without a charge, so that nothing runs again that a caller was refused', async () => {
-    const recentWrites = openRecentWrites();
-    const journal = journalOf(recentWrites);
+    const replayLog = openReplayLog();
+    const journal = journalOf(replayLog);
     const request = await lab.admit();
     const before = await lab.snapshot();
     const ref = await claim(request);
     await journal.finish(ref, 0, FAILED);
     await rollBackTo(lab, before);
 
-    await recentWrites.repeatAll();
+    await replayLog.repeatAll();
 
     expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'failed']);
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });
   });
 
   it('charges once what was ended before and is ended again', async () => {
-    const recentWrites = openRecentWrites();
-    const journal = journalOf(recentWrites);
+    const replayLog = openReplayLog();
+    const journal = journalOf(replayLog);
     const request = await lab.admit();
     const before = await lab.snapshot();
     const ref = await claim(request);
@@ -186,22 +186,22 @@ describe('a Redis that comes back without its last second', () => {
     await journal.finish(ref, 1, { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] });
     await rollBackTo(lab, before);
 
-    await recentWrites.repeatAll();
-    await recentWrites.repeatAll();
+    await replayLog.repeatAll();
+    await replayLog.repeatAll();
 
     expect(await textOf(request)).toBe('ab');
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });
   });
 
   it('is told again what was cancelled in line, so that it does not run', async () => {
-    const recentWrites = openRecentWrites();
-    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS, recentWrites });
+    const replayLog = openReplayLog();
+    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS, replayLog });
     const request = await lab.admit();
     const before = await lab.snapshot();
     await records.cancel(request.principal, request.requestId);
     await rollBackTo(lab, before);
 
-    await recentWrites.repeatAll();
+    await replayLog.repeatAll();
 
     expect(await lab.requests.claim(request.ref(1))).toMatchObject({
       kind: 'drop',
@@ -210,8 +210,8 @@ describe('a Redis that comes back without its last second', () => {
   });
 
   it('is not told again of a cancelling that came too late, so that the end which it has lost is charged', async () => {
-    const recentWrites = openRecentWrites();
-    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS, recentWrites });
+    const replayLog = openReplayLog();
+    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS, replayLog });
     const request = await lab.admit();
     const before = await lab.snapshot();
     const ref = await claim(request);
@@ -220,7 +220,7 @@ describe('a Redis that comes back without its last second', () => {
     await records.cancel(request.principal, request.requestId);
     await rollBackTo(lab, before);
 
-    await recentWrites.repeatAll();
+    await replayLog.repeatAll();
 
     expect(await lab.requests.replayFinish(ref, 0, ending)).toBe('replayed');
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });

@@ -4,8 +4,8 @@ import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
 import type { EnqueuerDeps } from '../../../shared/requests/enqueue.ts';
 import { LOST } from '../../../shared/contracts/events.ts';
 import { dayOf } from '../../../shared/domain/pricing.ts';
-import { createRecentWrites } from '../../../shared/redis/replay-log.ts';
-import type { RecentWrites } from '../../../shared/redis/replay-log.ts';
+import { createReplayLog } from '../../../shared/redis/redis-return.ts';
+import type { ReplayLog } from '../../../shared/redis/redis-return.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createFinishJournal } from '../../../workers/settlement/recover-lost.ts';
@@ -17,7 +17,7 @@ import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 let lab: RequestLab;
-let recentWrites: RecentWrites;
+let replayLog: ReplayLog;
 let endings: FinishJournal;
 let time: number;
 let isAway: boolean;
@@ -32,8 +32,8 @@ beforeEach(async () => {
   time = 1_000_000;
   isAway = false;
   const log = createRecordingLog();
-  recentWrites = createRecentWrites({ hasReconnectedRecently: () => isAway, clock: { now: () => time }, log });
-  endings = createFinishJournal({ requests: lab.requests, recentWrites, eraseDeleted: () => Promise.resolve(), log });
+  replayLog = createReplayLog({ hasReconnectedRecently: () => isAway, clock: { now: () => time }, log });
+  endings = createFinishJournal({ requests: lab.requests, replayLog, eraseDeleted: () => Promise.resolve(), log });
   await lab.redis.del(lab.keys.outbox);
   request = await lab.admit();
   await lab.run(request, 1);
@@ -52,8 +52,8 @@ async function losing(action: () => Promise<unknown>): Promise<void> {
 it('ends the request again in a Redis that came back without its end', async () => {
   await losing(finish);
 
-  await recentWrites.repeatAll();
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
+  await replayLog.repeatAll();
 
   expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'completed']);
   expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 15 * RATE });
@@ -69,7 +69,7 @@ it('ends the others again where something else stands in the place of one', asyn
   });
   await lab.redis.set(lab.keys.record(broken.requestId), 'no hash');
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect(await settlements()).toEqual([request.requestId]);
 });
@@ -78,7 +78,7 @@ it('brings the charge again where even the record was lost', async () => {
   await finish();
   await lab.redis.unlink(...Object.keys(await lab.snapshot()));
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect(await settlements()).toEqual([request.requestId]);
 });
@@ -89,7 +89,7 @@ function takingBack(disown: EnqueuerDeps['store']['disown']): EnqueuerDeps {
     line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
     store: { voidForGood: lab.admissions.voidForGood, disown },
     giveUpAfterMs: 10_000,
-    recentWrites,
+    replayLog,
     clock: systemClock,
     log: createRecordingLog(),
   };
@@ -104,7 +104,7 @@ it.each([
   await lab.redis.hdel(lab.keys.record(request.requestId), 'unheard');
   await lose();
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect(await settlements()).toEqual([]);
   expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 0 });
@@ -121,7 +121,7 @@ it('stops a request again whose caller was told that nothing was accepted while 
   );
   await lab.redis.hdel(record, 'cancel', 'unheard');
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect(await marks()).toEqual(['1', '1']);
   await finish();
@@ -136,7 +136,7 @@ it('says of an end that nobody pays for it, also where Redis has lost that and i
   await losing(() => endings.finish(request.ref(1), 0, { ...ending, whenUnheard: () => (times += 1) }));
   expect(times).toBe(1);
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect([times, await settlements()]).toEqual([2, []]);
 });
@@ -156,7 +156,7 @@ it('takes a request back again of which only the second try to take it back was 
   await waitFor(() => found[1], 'the second try');
   await rollBackTo(lab, before);
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect(found.slice(0, 2)).toEqual(['accepted', 'void']);
   expect(await lab.redis.hget(lab.keys.record(requestId), 'state')).toBe('void');
@@ -179,7 +179,7 @@ it('leaves what goes on for the next try under its Idempotency-Key, and what Red
   // Redis is back without the claim.
   await lab.redis.hset(lab.keys.record(named.requestId), 'state', 'accepted');
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect(found).toEqual(['running']);
   expect(await lab.redis.hget(lab.keys.record(named.requestId), 'state')).toBe('accepted');
@@ -216,7 +216,7 @@ it('changes nothing where nothing was lost', async () => {
   await finish();
   const before = await lab.snapshot();
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect(await lab.snapshot()).toEqual(before);
 });
@@ -225,7 +225,7 @@ it('leaves a request to the delivery that has taken it over meanwhile', async ()
   await losing(finish);
   await lab.run(request, 2);
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect(await lab.redis.hget(lab.keys.record(request.requestId), 'state')).toBe('running');
   expect(await settlements()).toEqual([]);
@@ -234,7 +234,7 @@ it('leaves a request to the delivery that has taken it over meanwhile', async ()
 it('forgets what is older than a few seconds, but only while Redis is there to take more', async () => {
   await losing(finish);
   time += 3_600_000;
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
   expect(await settlements()).toEqual([request.requestId]);
 
   const older = request;
@@ -243,7 +243,7 @@ it('forgets what is older than a few seconds, but only while Redis is there to t
   await lab.run(request, 1);
   await finish();
   await lab.redis.unlink(...Object.keys(await lab.snapshot()));
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect(await settlements()).toEqual([request.requestId]);
   expect(older.requestId).not.toBe(request.requestId);
@@ -258,7 +258,7 @@ it('keeps what ended before one master of a cluster went away, while requests en
   await lab.run(request, 1);
   await finish();
 
-  await recentWrites.repeatAll();
+  await replayLog.repeatAll();
 
   expect((await settlements()).sort()).toEqual([lost, request.requestId].sort());
 });

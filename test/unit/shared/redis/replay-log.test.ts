@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 
-import { createRecentWrites } from '../../../../shared/redis/replay-log.ts';
-import type { RecentWrites } from '../../../../shared/redis/replay-log.ts';
+import { createReplayLog } from '../../../../shared/redis/redis-return.ts';
+import type { ReplayLog } from '../../../../shared/redis/redis-return.ts';
 import { systemClock } from '../../../../shared/lifecycle/clock.ts';
 import { REPLAYED_MS } from '../../../../workers/pipeline/claim.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
@@ -12,12 +12,12 @@ const WAY_MS = 20;
 const COUNT = 500;
 
 let log: RecordingLog;
-let writes: RecentWrites;
+let writes: ReplayLog;
 let done: string[];
 beforeEach(() => {
   jest.useFakeTimers();
   log = createRecordingLog();
-  writes = createRecentWrites({ hasReconnectedRecently: () => false, clock: systemClock, log });
+  writes = createReplayLog({ hasReconnectedRecently: () => false, clock: systemClock, log });
   done = [];
 });
 afterEach(() => {
@@ -152,7 +152,7 @@ it('repeats no more than the latest 5,000, which hold texts of answers', async (
 
 it('repeats the writes of the shards that are back, and none of them waits for those of a master that is away', async () => {
   const gone = 0;
-  writes = createRecentWrites({ hasReconnectedRecently: (shard) => shard === gone, clock: systemClock, log });
+  writes = createReplayLog({ hasReconnectedRecently: (shard) => shard === gone, clock: systemClock, log });
   for (let number = 0; number < COUNT; number += 1)
     writes.note(() => new Promise(() => undefined), { shard: gone, requestId: `lost_${number}` });
   void writes.repeatAll((shard) => shard === gone);

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
-import { watchOutages } from '../../../shared/redis/outages.ts';
-import type { Outages } from '../../../shared/redis/outages.ts';
+import { watchReturn } from '../../../shared/redis/redis-return.ts';
+import type { RedisReturn } from '../../../shared/redis/redis-return.ts';
 import { proxyTo } from '../../support/store-proxy.ts';
 import type { StoreProxy } from '../../support/store-proxy.ts';
 import { openTestRedis, redisUrl, uniqueName } from '../../support/stores.ts';
@@ -15,14 +15,14 @@ import { waitFor } from '../../support/wait-for.ts';
 describe.each(['worker', 'producer'] as const)('the outages of a Redis that hangs, as a %s sees them', (role) => {
   let proxy: StoreProxy;
   let client: RedisClient;
-  let outages: Outages;
+  let outages: RedisReturn;
   let returns = 0;
   beforeAll(async () => {
     proxy = await proxyTo(redisUrl());
     client = createRedis(proxy.url, role);
     client.on('error', () => undefined);
     await connectRedis(client);
-    outages = watchOutages(client, createKeyspace());
+    outages = watchReturn(client, createKeyspace());
     outages.onReturn(() => (returns += 1));
   });
   afterAll(async () => {
@@ -59,10 +59,10 @@ describe('a process that starts', () => {
   });
 
   /** Meets the shard as a worker does when it starts. */
-  async function start(): Promise<{ outages: Outages; client: RedisClient }> {
+  async function start(): Promise<{ outages: RedisReturn; client: RedisClient }> {
     const client = await openTestRedis('worker');
     clients.push(client);
-    const outages = watchOutages(client, keyspace);
+    const outages = watchReturn(client, keyspace);
     const meeting = outages.meet(0);
     // Nobody may be taken over before the answer is there.
     expect(outages.hasReconnectedRecently(0)).toBe(true);
