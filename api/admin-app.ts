@@ -9,7 +9,7 @@ import type { MetricsAccess } from '../shared/metrics/registry.ts';
 import type { AdminAuditRepository } from '../shared/mongo/administration/admin-audit-repository.ts';
 import type { AdminAccessStore } from '../shared/redis/stores/admin-access-store.ts';
 import type { QueueHistory } from '../shared/redis/stores/queue-history.ts';
-import { createAdminFailures, createAdminAuthentication } from './admin/access/authenticate-admin.ts';
+import { BOARD_PATH, createAdminFailures, createAdminAuthentication } from './admin/access/authenticate-admin.ts';
 import { createAdminSessions } from './admin/access/admin-session.ts';
 import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-handler.ts';
 import { createReplay } from './http/idempotent-replay.ts';
@@ -24,7 +24,7 @@ import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
 import { createAdminAudit } from './admin/audit-log/admin-audit.ts';
 import { servedAdminDocument, createDocsRoute, createHomePage, createOpenapiRoute } from './resources/docs-route.ts';
-import { BOARD_PATH, createQueuesBoard } from './admin/queues/board.ts';
+import { createQueuesBoard } from './admin/queues/board.ts';
 import type { BoardQueues } from './admin/queues/board-queues.ts';
 import { createAdminSignInRoute } from './admin/access/sign-in-route.ts';
 

@@ -14,7 +14,7 @@ import { createAdminAuditRepository } from '../shared/mongo/administration/admin
 import { createCredentialRotation } from '../shared/mongo/administration/rotate-credentials.ts';
 import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
 import { createBatchRepository } from '../shared/mongo/batches/batch-repository.ts';
-import { prepareDatabase } from '../shared/mongo/catalogue.ts';
+import { prepareDatabase } from '../shared/mongo/administration/catalogue.ts';
 import { connectMongo } from '../shared/mongo/connection.ts';
 import type { MongoConnection } from '../shared/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/mongo/credentials.ts';

@@ -12,7 +12,7 @@ import type { CheckGauges } from '../shared/metrics/registry.ts';
 import { createWorkerMetrics } from '../shared/metrics/worker-series.ts';
 import { createAccountRepository } from '../shared/mongo/accounts/account-repository.ts';
 import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
-import { prepareDatabase } from '../shared/mongo/catalogue.ts';
+import { prepareDatabase } from '../shared/mongo/administration/catalogue.ts';
 import type { ErasureRepository } from '../shared/mongo/compliance/erasure-repository.ts';
 import { connectMongo } from '../shared/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/mongo/credentials.ts';
@@ -55,7 +55,7 @@ import { createShardSupervisor } from './shard-supervisor.ts';
 import type { ShardSupervisor, ShardSupervisorDeps } from './shard-supervisor.ts';
 import { createPublishNotices } from './webhooks/publish-events.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
-import type { WorkerEventBus, WorkerEvents } from './worker-events.ts';
+import type { WorkerEventBus, WorkerEvents } from './pipeline/worker-events.ts';
 
 type WorkerConnections = Awaited<ReturnType<typeof openConnections>>;
 

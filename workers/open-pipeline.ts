@@ -24,7 +24,7 @@ import { createStoreAnswer, createSaveTurn } from './pipeline/save-answer.ts';
 import { createModerate } from './pipeline/moderate.ts';
 import { createPipeline } from './pipeline/run-pipeline.ts';
 import type { FinishJournal } from './settlement/recover-lost.ts';
-import type { WorkerEmitter } from './worker-events.ts';
+import type { WorkerEmitter } from './pipeline/worker-events.ts';
 import { traceAdapters, traceModeration } from './observers/worker-tracing.ts';
 import type { ProviderKind } from '../shared/domain/routing.ts';
 import { createAnthropicAdapter } from './providers/anthropic.ts';

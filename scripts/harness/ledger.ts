@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { connectMongo } from '../../shared/mongo/connection.ts';
-import { createModels } from '../../shared/mongo/catalogue.ts';
+import { createModels } from '../../shared/mongo/administration/catalogue.ts';
 
 /** What the ledger has booked for a tenant's requests. */
 interface LedgerSum {

@@ -52,6 +52,35 @@ interface Incarnation {
   awayMs: number;
 }
 
+const isRecent = ({ since }: Incarnation, withinMs: number) => performance.now() - since < withinMs;
+
+function createIncarnations() {
+  const incarnations = new Map<number | undefined, Incarnation>();
+  /** The latest return, for shards that are asked about only later. */
+  let latest: (Incarnation & { isBack: IsBack }) | undefined;
+  return {
+    incarnationOf(shard: number | undefined): Incarnation {
+      const known = incarnations.get(shard);
+      if (known !== undefined) return known;
+      const { since, awayMs } = latest?.isBack(shard) === true ? latest : { since: -Infinity, awayMs: 0 };
+      const incarnation = { since, awayMs };
+      incarnations.set(shard, incarnation);
+      return incarnation;
+    },
+    /** The shards' servers are back. */
+    renew(isBack: IsBack, awayMs: number): void {
+      const since = performance.now();
+      latest = { since, awayMs, isBack };
+      for (const [shard, incarnation] of incarnations) {
+        if (!isBack(shard)) continue;
+        // It may have come back to refuse what it was sent: it was away twice.
+        const beforeMs = isRecent(incarnation, REMEMBERED_MS) ? incarnation.awayMs : 0;
+        Object.assign(incarnation, { since, awayMs: beforeMs + awayMs });
+      }
+    },
+  };
+}
+
 export type RedisReturn = ReturnType<typeof watchReturn>;
 
 /**
@@ -59,34 +88,23 @@ export type RedisReturn = ReturnType<typeof watchReturn>;
  * shard is named, any of them counts. `client` is connected already. An outage before that is known of shards that were met.
  */
 export function watchReturn(client: RedisClient, keyspace: Keyspace) {
-  const incarnations = new Map<number | undefined, Incarnation>();
+  const { incarnationOf, renew } = createIncarnations();
   const met = new Set<number>();
   const listeners: ((isBack: IsBack) => void)[] = [];
   const readAge = defineScript(client, 'incarnation', ['window', 'put-back']);
-  let latest: (Incarnation & { isBack: IsBack }) | undefined;
   let isStopped = false;
 
   const slotOfShard = (shard: number) => slotOf(keyspace.shard(shard).tag);
 
-  function incarnationOf(shard: number | undefined): Incarnation {
-    const known = incarnations.get(shard);
-    if (known !== undefined) return known;
-    const { since, awayMs } = latest?.isBack(shard) === true ? latest : { since: -Infinity, awayMs: 0 };
-    const incarnation = { since, awayMs };
-    incarnations.set(shard, incarnation);
-    return incarnation;
-  }
-
-  const isRecent = ({ since }: Incarnation, withinMs: number) => performance.now() - since < withinMs;
-
   async function meet(shard: number): Promise<void> {
     const incarnation = incarnationOf(shard);
+    const { since } = incarnation;
     if (!met.has(shard)) incarnation.since = Infinity;
     met.add(shard);
     while (!isStopped) {
       try {
         const bornAt = performance.now() - Number(await readAge([keyspace.shard(shard).incarnation], []));
-        incarnation.since = incarnation.since === Infinity ? bornAt : Math.max(incarnation.since, bornAt);
+        incarnation.since = Math.max(bornAt, incarnation.since === Infinity ? since : incarnation.since);
         return;
       } catch {
         // A server that is away, or takes no writes, is asked again.
@@ -98,14 +116,7 @@ export function watchReturn(client: RedisClient, keyspace: Keyspace) {
   /** `slots` undefined: all of them. */
   function announce(slots: ReadonlySet<number> | undefined, awayMs: number): void {
     const isBack: IsBack = (shard) => shard === undefined || slots === undefined || slots.has(slotOfShard(shard));
-    const since = performance.now();
-    for (const [shard, incarnation] of incarnations) {
-      if (!isBack(shard)) continue;
-      // It may have come back to refuse what it was sent: it was away twice.
-      const beforeMs = isRecent(incarnation, REMEMBERED_MS) ? incarnation.awayMs : 0;
-      Object.assign(incarnation, { since, awayMs: beforeMs + Math.ceil(awayMs) });
-    }
-    latest = { since, awayMs: Math.ceil(awayMs), isBack };
+    renew(isBack, Math.ceil(awayMs));
     for (const listener of listeners) listener(isBack);
     // It may be another server, and who starts from now on has to know since when.
     for (const shard of met) if (isBack(shard)) void meet(shard);

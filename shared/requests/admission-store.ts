@@ -15,7 +15,7 @@ import { acceptedKeys } from '../redis/keyspace.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 import { defineScript, defineTimedScript } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
-import { readMark } from '../redis/stores/tenant-move.ts';
+import { readMark } from './tenant-move.ts';
 import { toAdmitCall } from './admit-arguments.ts';
 import type { AdmissionRequest } from './admit-arguments.ts';
 import { TOMBSTONE_MS } from './record-store.ts';

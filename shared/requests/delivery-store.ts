@@ -7,17 +7,8 @@ import type { ScriptReply } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { createCommonAppend } from './append-batch.ts';
 import { queueOfRecord, readEnvelope, toClaimed, toHeld } from './delivery.ts';
-import type {
-  Claim,
-  ClaimedRequest,
-  DeliveryRef,
-  Ending,
-  MadeClaim,
-  Needed,
-  Renewal,
-  WriteOutcome,
-} from './delivery.ts';
-import { createFinishRequest, toFinishCall } from './finish-request.ts';
+import type { Claim, ClaimedRequest, DeliveryRef, MadeClaim, Needed, Renewal, WriteOutcome } from './delivery.ts';
+import { createFinishRequest } from './finish-request.ts';
 import type { FinishRequest } from './finish-request.ts';
 import { createRepairs, toPutBackRunning } from './rollback.ts';
 
@@ -118,6 +109,21 @@ const READERS_BACK_MS = 20_000;
 /** What put-back-running.lua returns where Redis lacks the tenant's book, too. */
 const BOOKLESS = 2;
 
+/** Puts a running request back that Redis has lost. False: it may have ended. */
+function createRestore(client: RedisClient, keyspace: Keyspace, settings: RequestStoreSettings) {
+  const { leaseMs, lastAwayMs = () => 0, loadBook } = settings;
+  const restore = defineScript(client, 'put-back-running', ['window', 'account', 'token-window', 'put-back']);
+  return async (ref: DeliveryRef): Promise<boolean> => {
+    const { facts, envelope } = ref;
+    if (facts === undefined || envelope === undefined) return false;
+    const known = { facts, envelope, leaseMs, awayMs: lastAwayMs(ref.shard) };
+    const reply = await restore(...toPutBackRunning(keyspace, ref, known));
+    if (reply === BOOKLESS && facts.mode === 'live') await loadBook?.(ref.shard, ref.tenantId);
+    if (reply !== 0) ref.wasPutBack = true;
+    return reply !== 0;
+  };
+}
+
 /** By how much a clock is put back now and then. */
 const CLOCK_MS = 5_000;
 
@@ -137,52 +143,20 @@ export function createRequestStore(
   keyspace: Keyspace,
   settings: RequestStoreSettings,
 ): RequestStore {
-  const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false, lastAwayMs = () => 0, loadBook } = settings;
+  const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false } = settings;
   const claiming = createClaimRequest(client, keyspace, leaseMs);
   const renew = defineScript(client, 'renew', ['window', 'account', 'token-window']);
-  const parts = [
-    'window',
-    'account',
-    'token-window',
-    'line',
-    'pace',
-    'emit',
-    'forget',
-    'keep-nothing',
-    'put-back',
-  ] as const;
-  const finish = defineScript(client, 'finish', parts);
-  const restore = defineScript(client, 'put-back-running', ['window', 'account', 'token-window', 'put-back']);
   const append = createCommonAppend(client, keyspace);
   const writeWhole = createRepairs({
     claim: claiming.again,
-    async restore(ref) {
-      const { facts, envelope } = ref;
-      if (facts === undefined || envelope === undefined) return false;
-      const known = { facts, envelope, leaseMs, awayMs: lastAwayMs(ref.shard) };
-      const reply = await restore(...toPutBackRunning(keyspace, ref, known));
-      if (reply === BOOKLESS && facts.mode === 'live') await loadBook?.(ref.shard, ref.tenantId);
-      if (reply !== 0) ref.wasPutBack = true;
-      return reply !== 0;
-    },
+    restore: createRestore(client, keyspace, settings),
     hasReconnectedRecently,
   });
-
-  function end(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
-    const { earlier = [], deltas } = ending;
-    const firstSeq = sentSeq - earlier.length;
-    const write = (known = sentSeq) => {
-      // Text of earlier deliveries is not known here, so it is not repeated.
-      const missing = known === sentSeq ? deltas : [...earlier, ...deltas].slice(Math.max(0, known - firstSeq));
-      return finish(...toFinishCall(keyspace, ref, known, { ...ending, deltas: missing }));
-    };
-    return writeWhole(ref, write, (found) => found, false);
-  }
 
   return {
     claim: claiming.claim,
 
-    ...createFinishRequest(client, keyspace, end),
+    ...createFinishRequest(client, keyspace, writeWhole),
 
     async append(ref, lastSeq, deltas, { promptTokens = 0, earlier = [] } = {}) {
       const firstSeq = lastSeq - deltas.length - earlier.length;

@@ -1,10 +1,11 @@
 import { encodeEntry, eventsOf } from '../contracts/events.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
-import { textsOf } from '../redis/scripts.ts';
+import { defineScript, textsOf } from '../redis/scripts.ts';
 import type { Script, ScriptReply } from '../redis/scripts.ts';
 import type { DeliveryRef, Ending, RecordFacts } from './delivery.ts';
 import { toPutBack } from './rollback.ts';
+import type { WriteWhole } from './rollback.ts';
 
 export type FinishRequest = ReturnType<typeof createFinishRequest>;
 
@@ -23,12 +24,11 @@ function isLetGo({ startedAt }: RecordFacts, { settlement, retentionMs }: Ending
   return retentionMs > 0 && (settlement?.finishedAt ?? startedAt) + retentionMs <= Date.now();
 }
 
-/** Ends requests through `end`, and repeats their ends to a Redis that may have lost them. */
-export function createFinishRequest(
-  client: RedisClient,
-  keyspace: Keyspace,
-  end: (ref: DeliveryRef, sentSeq: number, ending: Ending) => Promise<ScriptReply>,
-) {
+const PARTS = ['window', 'account', 'token-window', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'];
+
+/** Ends requests, and repeats their ends to a Redis that may have lost them. */
+export function createFinishRequest(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWhole) {
+  const script = defineScript(client, 'finish', PARTS);
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
   /** Micro-credits of ends that cost more than the account had. */
@@ -52,6 +52,18 @@ export function createFinishRequest(
     const costMicro = charged.get(ending);
     const charge = costMicro === undefined ? settlement : { ...settlement, costMicro, estimated: true };
     return { ...rest, settlement: charge, costMicro: charge.costMicro, overdraftMicro: UNBOUNDED_MICRO };
+  }
+
+  /** Ends a request, with the text that Redis has lost. Resolves with what finish.lua says. */
+  function end(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+    const { earlier = [], deltas } = ending;
+    const firstSeq = sentSeq - earlier.length;
+    const write = (known = sentSeq) => {
+      // Text of earlier deliveries is not known here, so it is not repeated.
+      const missing = known === sentSeq ? deltas : [...earlier, ...deltas].slice(Math.max(0, known - firstSeq));
+      return script(...toFinishCall(keyspace, ref, known, { ...ending, deltas: missing }));
+    };
+    return writeWhole(ref, write, (found) => found, false);
   }
 
   /** Repeats an end; if Redis has nothing of the request, with all that it had. */
@@ -153,12 +165,7 @@ function shortTextsOf(
 }
 
 /** Keys and arguments of finish.lua. `sentSeq`: sequence number of the last event before this end. */
-export function toFinishCall(
-  keyspace: Keyspace,
-  ref: DeliveryRef,
-  sentSeq: number,
-  ending: Ending,
-): Parameters<Script> {
+function toFinishCall(keyspace: Keyspace, ref: DeliveryRef, sentSeq: number, ending: Ending): Parameters<Script> {
   const { deltas, terminal, settlement, notice, putsBack } = ending;
   const lastSeq = sentSeq + deltas.length + eventsOf(terminal);
   const entry = encodeEntry(deltas, terminal);

@@ -27,6 +27,8 @@ const AGAIN_MS = 100;
 /** Redis may come back without claim and text, and again while these are repaired, but this does not try for ever. */
 const TRIES_MAX = 20;
 
+export type WriteWhole = ReturnType<typeof createRepairs>;
+
 /** One try of a write; `known`: the last sequence number that Redis has, where it said so. Resolves with the state found. */
 type Try<Reply> = (known: number | undefined) => Promise<Reply>;
 

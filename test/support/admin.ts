@@ -17,8 +17,8 @@ import { createAuditRepository } from '../../shared/mongo/tenants/audit-reposito
 import type { MongoConnection } from '../../shared/mongo/connection.ts';
 import { createCredentialCipher } from '../../shared/mongo/credentials.ts';
 import { createKeyRepository } from '../../shared/mongo/tenants/key-repository.ts';
-import { createModels, ensureIndexes } from '../../shared/mongo/catalogue.ts';
-import type { Models } from '../../shared/mongo/catalogue.ts';
+import { createModels, ensureIndexes } from '../../shared/mongo/administration/catalogue.ts';
+import type { Models } from '../../shared/mongo/administration/catalogue.ts';
 import { createLedgerRepository } from '../../shared/mongo/accounts/ledger-repository.ts';
 import { createUsageRepository } from '../../shared/mongo/accounts/usage-repository.ts';
 import { createPriceRepository } from '../../shared/mongo/accounts/price-repository.ts';

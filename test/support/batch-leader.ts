@@ -14,7 +14,7 @@ import { systemClock } from '../../shared/lifecycle/clock.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
 import { openDispatcher } from '../../workers/batches/dispatcher.ts';
-import type { WorkerEvents } from '../../workers/worker-events.ts';
+import type { WorkerEvents } from '../../workers/pipeline/worker-events.ts';
 import type { TestService } from './service.ts';
 
 const LOOK_MS = 20;

@@ -1,4 +1,4 @@
-import { createModels, ensureIndexes } from '../../shared/mongo/catalogue.ts';
+import { createModels, ensureIndexes } from '../../shared/mongo/administration/catalogue.ts';
 import { createConversationRepository } from '../../shared/mongo/entities/conversation-repository.ts';
 import type { Turn } from '../../shared/mongo/entities/conversation-repository.ts';
 import { openTestMongo, uniqueName } from './stores.ts';

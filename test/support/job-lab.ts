@@ -1,6 +1,7 @@
 import { createChatQueues } from '../../shared/queue/queues.ts';
 import type { ChatQueues } from '../../shared/queue/queues.ts';
-import type { QueueRoom, JobStore, TakenJob } from '../../workers/queue/job-source.ts';
+import type { QueueRoom } from '../../workers/pipeline/capacities.ts';
+import type { JobStore, TakenJob } from '../../workers/queue/job-source.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { createJobStore } from '../../workers/queue/job-source.ts';
 import { createLineStore } from '../../shared/requests/body-store.ts';

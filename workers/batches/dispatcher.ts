@@ -33,7 +33,7 @@ import { createAnswerCache } from '../../shared/requests/answers.ts';
 import { createBatchQueue } from '../../shared/requests/queue-store.ts';
 import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { EventSink } from '../../shared/webhooks/publish.ts';
-import type { WorkerEventBus } from '../worker-events.ts';
+import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 import { createCloseBatch } from './close-batch.ts';
 import type { CloseBatch } from './close-batch.ts';
 import { createCollectEnds } from './collect-ends.ts';

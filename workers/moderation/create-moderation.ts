@@ -1,6 +1,6 @@
 import type { Config } from '../../shared/config/settings.ts';
 import type { HttpClient } from '../../shared/http/http-client.ts';
-import type { WorkerEmitter } from '../worker-events.ts';
+import type { WorkerEmitter } from '../pipeline/worker-events.ts';
 import { createHeldWindow } from './held-window.ts';
 import { createLocalModerator } from './local/local-moderator.ts';
 import { openLocalWindow } from './local/phrase-window.ts';

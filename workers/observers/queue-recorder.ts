@@ -9,7 +9,7 @@ import { inTime } from '../../shared/redis/time-limits.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { repeat } from '../../shared/lifecycle/clock.ts';
-import type { WorkerEventBus } from '../worker-events.ts';
+import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 
 interface EndedJob {
   hasFailed: boolean;

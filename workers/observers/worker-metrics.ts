@@ -7,7 +7,7 @@ import type { WorkerMetrics } from '../../shared/metrics/worker-series.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { isDrifting } from '../settlement/reconcile.ts';
 import type { Drift } from '../settlement/reconcile.ts';
-import type { WorkerEventBus } from '../worker-events.ts';
+import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 
 const STATE_NUMBER: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
 

@@ -6,7 +6,7 @@ import { failureReason } from '../pipeline/failure-class.ts';
 import type { Assembled, Stage } from '../pipeline/stage.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter } from '../providers/provider.ts';
-import type { WorkerEventBus } from '../worker-events.ts';
+import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 
 /**
  * A worker's spans, as wrappers that the composition root puts around stages and adapters; without tracing, none of

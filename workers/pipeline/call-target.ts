@@ -9,7 +9,7 @@ import { policyOf } from '../moderation/moderator.ts';
 import type { ModerationPolicy, OutputWindow, WindowListener } from '../moderation/moderator.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter, ReportedUsage } from '../providers/provider.ts';
-import type { WorkerEmitter } from '../worker-events.ts';
+import type { WorkerEmitter } from './worker-events.ts';
 import type { Breakers } from './breakers.ts';
 import { NotJsonError, isJsonObject, withoutFence } from './caller-error.ts';
 import type { Capacities } from './capacities.ts';

@@ -9,15 +9,33 @@ import type { Tier } from '../../shared/contracts/chat-request.ts';
 import type { QueueName } from '../../shared/contracts/jobs.ts';
 import type { Provider, RoutingTable, Target } from '../../shared/domain/routing.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
-import type { QueueRoom } from '../queue/job-source.ts';
 import type { CapacityOf } from '../../shared/redis/stores/capacity-store.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
 import { ProviderError } from '../providers/provider.ts';
-import type { WorkerEmitter } from '../worker-events.ts';
+import type { WorkerEmitter } from './worker-events.ts';
 import type { Breakers } from './breakers.ts';
 import { UNLIMITED, createOwnShare } from './own-share.ts';
 import type { OwnShare, OwnShareDeps } from './own-share.ts';
 import type { Seat, SeatCall, SeatEnd, SeenLimits } from './seats.ts';
+
+/** What the providers of the requests in a queue have room for. */
+interface Room {
+  /** 0: for nothing. */
+  most: number;
+  /** The tiers that are open and have room for less than was asked for. */
+  limiting: readonly Tier[];
+  /** The tiers whose providers are full. */
+  closed: readonly Tier[];
+}
+
+export interface QueueRoom {
+  look(most: number): Promise<Room>;
+  /** Requests that were taken hold room until they are `placed`: have a place at a provider, wait for one there, or end. */
+  took(count: number, room: Room): void;
+  placed(count: number): void;
+  /** Resolves when there may be more room. */
+  changed(): Promise<void>;
+}
 
 interface Route {
   target: Target;

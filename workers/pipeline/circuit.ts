@@ -13,7 +13,7 @@ import {
 } from '../../shared/domain/breaker.ts';
 import type { Breaker, BreakerSettings, ProbeResult, Slice } from '../../shared/domain/breaker.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import type { WorkerEvents } from '../worker-events.ts';
+import type { WorkerEvents } from './worker-events.ts';
 import type { FailureClass } from './failure-class.ts';
 
 /** Minimum time between two reports of one worker. */

@@ -17,7 +17,7 @@ import type {
 } from '../../shared/requests/delivery.ts';
 import type { RequestStore } from '../../shared/requests/delivery-store.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
-import type { WorkerEmitter } from '../worker-events.ts';
+import type { WorkerEmitter } from './worker-events.ts';
 import type { AnswerSoFar, Claimed, Delivery, Lease } from './stage.ts';
 
 const POLL_MS = 250;

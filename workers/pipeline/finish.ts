@@ -4,15 +4,16 @@ import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/mongo/entities/conversation-repository.ts';
+import type { RequestStore } from '../../shared/requests/delivery-store.ts';
 import { statusOf } from '../../shared/requests/delivery.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { FinishJournal } from '../settlement/recover-lost.ts';
-import type { WorkerEmitter } from '../worker-events.ts';
+import type { WorkerEmitter } from './worker-events.ts';
 import { askedUsage, spendOn } from './spending.ts';
 import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
-  journal: FinishJournal;
+  /** Ends a request, and keeps its end for the next seconds. */
+  journal: Pick<RequestStore, 'finish'>;
   conversations: Pick<ConversationRepository, 'deleteTurn'>;
   clock: Clock;
   events: WorkerEmitter;

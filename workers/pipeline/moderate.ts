@@ -3,7 +3,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { moderationUnavailable, policyOf } from '../moderation/moderator.ts';
 import type { ModerationVerdict, Moderator } from '../moderation/moderator.ts';
 import { readingsOf, readingsOfContext } from '../moderation/prompt-readings.ts';
-import type { WorkerEmitter } from '../worker-events.ts';
+import type { WorkerEmitter } from './worker-events.ts';
 import type { ContextValue } from './context-instruction.ts';
 import { Stopped } from './stage.ts';
 import type { Assembled, Stage } from './stage.ts';

@@ -7,11 +7,12 @@ import type { ChatJob, JobFacts, QueueName } from '../../shared/contracts/jobs.t
 import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { createChatBackend, createJobStore } from './job-source.ts';
-import type { QueueRoom, ClaimSettings } from './job-source.ts';
+import type { ClaimSettings } from './job-source.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { openQueueConnection } from '../../shared/redis/slot-client.ts';
 import type { MongoPath } from '../mongo-path.ts';
+import type { QueueRoom } from '../pipeline/capacities.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 import type { Delivery } from '../pipeline/stage.ts';
 import { CANARY, startCanary, restWhenUnable, createWorkMeter } from './worker-health.ts';

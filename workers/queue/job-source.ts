@@ -30,6 +30,7 @@ import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { defineScript } from '../../shared/redis/scripts.ts';
 import type { ScriptReply } from '../../shared/redis/scripts.ts';
 import type { MadeClaim } from '../../shared/requests/delivery.ts';
+import type { QueueRoom } from '../pipeline/capacities.ts';
 
 /** A job that this worker has taken. */
 export interface TakenJob {
@@ -153,25 +154,6 @@ export function createJobStore(
 const TAKE_MAX = 8;
 /** After this time without a question, jobs go back: BullMQ is paused, closing, or has fewer places by now. */
 const LEFT_MS = 500;
-
-/** What the providers of the requests in a queue have room for. */
-interface Room {
-  /** 0: for nothing. */
-  most: number;
-  /** The tiers that are open and have room for less than was asked for. */
-  limiting: readonly Tier[];
-  /** The tiers whose providers are full. */
-  closed: readonly Tier[];
-}
-
-export interface QueueRoom {
-  look(most: number): Promise<Room>;
-  /** Requests that were taken hold room until they are `placed`: have a place at a provider, wait for one there, or end. */
-  took(count: number, room: Room): void;
-  placed(count: number): void;
-  /** Resolves when there may be more room. */
-  changed(): Promise<void>;
-}
 
 interface TakenJobsDeps {
   jobs: Pick<JobStore, 'take' | 'giveBack' | 'mark'>;

@@ -16,7 +16,7 @@ import { createInflight } from '../../shared/requests/overdue.ts';
 import { createOutbox } from '../../shared/requests/outbox.ts';
 import type { Outbox } from '../../shared/requests/outbox.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { WorkerEmitter } from '../worker-events.ts';
+import type { WorkerEmitter } from '../pipeline/worker-events.ts';
 import { openRecoverLost } from './recover-lost.ts';
 import { createReconcileHourly, createReconciler } from './reconcile.ts';
 import type { ReconcileHourly } from './reconcile.ts';

@@ -117,10 +117,7 @@ export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): RecoverL
   return createRecoverLost({ recover, conclude, presence, intents, answers, clock, log });
 }
 
-export interface FinishJournal {
-  /** Ends a request, and keeps its end for the next seconds. */
-  finish: RequestStore['finish'];
-}
+export type FinishJournal = ReturnType<typeof createFinishJournal>;
 
 export interface FinishJournalDeps {
   requests: Pick<RequestStore, 'finish' | 'replayFinish'>;
@@ -134,7 +131,7 @@ export interface FinishJournalDeps {
  * Keeps the ends of the last seconds in memory. Redis may come back without them
  * (docs/decisions/0007-redis-data-loss.md): then a request would run again, or its charge would be lost.
  */
-export function createFinishJournal({ requests, replayLog, eraseDeleted, log }: FinishJournalDeps): FinishJournal {
+export function createFinishJournal({ requests, replayLog, eraseDeleted, log }: FinishJournalDeps) {
   /** Not waited for: MongoDB may be away, and others must find what has ended before they run it again. */
   function eraseIfDeleted(ref: DeliveryRef): void {
     const { requestId, tenantId } = ref;
@@ -151,7 +148,8 @@ export function createFinishJournal({ requests, replayLog, eraseDeleted, log }: 
   }
 
   return {
-    async finish(ref, sentSeq, ending) {
+    /** Ends a request, and keeps its end for the next seconds. */
+    async finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean> {
       const finished = await requests.finish(ref, sentSeq, ending);
       const { shard, requestId, tenantId } = ref;
       // Without the body, which may be large, and which nobody needs any more.

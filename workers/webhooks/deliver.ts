@@ -11,7 +11,7 @@ import type {
 import type { WebhookChanges, WebhookRepository, WebhookRow } from '../../shared/mongo/webhooks/webhook-repository.ts';
 import type { EventSink } from '../../shared/webhooks/publish.ts';
 import { signedHeaders } from '../../shared/webhooks/sign.ts';
-import type { WorkerEvents } from '../worker-events.ts';
+import type { WorkerEvents } from '../pipeline/worker-events.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -15,7 +15,7 @@ import { openPublishing } from '../../shared/webhooks/publish.ts';
 import type { ErasureGate } from '../../shared/erasure-gate.ts';
 import { PROCESSORS } from '../queue/open-queue-workers.ts';
 import type { QueueRecorder } from '../observers/queue-recorder.ts';
-import type { WorkerEventBus } from '../worker-events.ts';
+import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 import { createAnnounceExpiringKeys, createChatEvents } from './publish-events.ts';
 import type { ChatEvents } from './publish-events.ts';
 import { createDeliverNext } from './deliver.ts';

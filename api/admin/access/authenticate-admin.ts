@@ -76,6 +76,7 @@ export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDe
   };
 }
 
+export const BOARD_PATH = '/admin/queues';
 export const SIGN_IN_PATH = '/admin/sign-in';
 
 /** The sign-in form that leads to the page `to` of the administration. */

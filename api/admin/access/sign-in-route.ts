@@ -3,13 +3,12 @@ import type { Request, RequestHandler, Response } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { AdminSessions } from './admin-session.ts';
-import { assertSameOrigin, SIGN_IN_PATH, signInFor } from './authenticate-admin.ts';
+import { assertSameOrigin, BOARD_PATH, SIGN_IN_PATH, signInFor } from './authenticate-admin.ts';
 import type { AdminAuthentication } from './authenticate-admin.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import { readForm } from './admin-session.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { AdminAudit } from '../audit-log/admin-audit.ts';
-import { BOARD_PATH } from '../queues/board.ts';
 
 const SIGN_OUT_PATH = '/admin/sign-out';
 

@@ -5,7 +5,7 @@ import type { Express, RequestHandler } from 'express';
 
 import type { AdminRole } from '../../../shared/config/secret-settings.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { SIGN_IN_PATH } from '../access/authenticate-admin.ts';
+import { BOARD_PATH, SIGN_IN_PATH } from '../access/authenticate-admin.ts';
 import { isStoreFault } from '../../http/error-handler.ts';
 import { contextOf } from '../../http/request-context.ts';
 import { guardBoard } from './board-actions.ts';
@@ -16,8 +16,6 @@ import { shardOfQueue } from './queues-endpoints.ts';
 import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 import type { QueueWatch } from './redacted-queue.ts';
-
-export const BOARD_PATH = '/admin/queues';
 
 /** By default the board's page loads fonts from another server; this policy forbids loading anything from elsewhere. */
 const CONTENT_SECURITY_POLICY = [

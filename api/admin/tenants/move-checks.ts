@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { CLOCKS_APART_MS } from '../../../shared/domain/request-times.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { TenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
+import type { TenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
 import type { TenantMove } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { AcceptanceClock } from '../../../shared/requests/record-store.ts';
-import type { TenantState } from '../../../shared/redis/stores/tenant-move.ts';
+import type { TenantState } from '../../../shared/requests/tenant-move.ts';
 
 export interface MoveChecksDeps {
   state: Pick<TenantState, 'openWork'>;

@@ -1,12 +1,12 @@
 import type { Logger } from '../../../shared/logging/logger.ts';
 import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
 import type { KeyRepository } from '../../../shared/mongo/tenants/key-repository.ts';
-import type { TenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
+import type { TenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
 import type { TenantMove, TenantRepository, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
 import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
-import { movedMark, movingMark, Overtaken } from '../../../shared/redis/stores/tenant-move.ts';
-import type { MoveMarks, TenantState } from '../../../shared/redis/stores/tenant-move.ts';
+import { movedMark, movingMark, Overtaken } from '../../../shared/requests/tenant-move.ts';
+import type { MoveMarks, TenantState } from '../../../shared/requests/tenant-move.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
 import type { MoveChecks } from './move-checks.ts';

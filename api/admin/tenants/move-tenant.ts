@@ -1,13 +1,13 @@
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { randomBase62 } from '../../../shared/lifecycle/ids.ts';
 import type { MongoConnection } from '../../../shared/mongo/connection.ts';
-import { createTenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
-import type { TenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
+import { createTenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
+import type { TenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
 import type { TenantMove, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import type { Keyspace } from '../../../shared/redis/keyspace.ts';
-import { Overtaken, createMoveMarks, createTenantState } from '../../../shared/redis/stores/tenant-move.ts';
-import type { TenantState } from '../../../shared/redis/stores/tenant-move.ts';
+import { Overtaken, createMoveMarks, createTenantState } from '../../../shared/requests/tenant-move.ts';
+import type { TenantState } from '../../../shared/requests/tenant-move.ts';
 import { createAcceptanceClock } from '../../../shared/requests/record-store.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
 import { createMoveChecks } from './move-checks.ts';

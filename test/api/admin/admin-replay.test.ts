@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { createTenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
+import { createTenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
 import { chatOf, ledgerOf, parseSse, postChat, postStream, requestIdOf, textOf, waitFor } from '../../support/chat.ts';
 import { QUESTION, replayLab } from '../../support/replay-lab.ts';
 import { setRates } from '../../support/set-rates.ts';

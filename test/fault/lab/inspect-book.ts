@@ -1,5 +1,5 @@
 import { connectMongo } from '../../../shared/mongo/connection.ts';
-import { createModels } from '../../../shared/mongo/catalogue.ts';
+import { createModels } from '../../../shared/mongo/administration/catalogue.ts';
 import { decodeEntry } from '../../../shared/contracts/events.ts';
 import type { LedgerLine, StoredText } from '../checker/evidence.ts';
 import { textOfEntries } from './text-of-entries.ts';

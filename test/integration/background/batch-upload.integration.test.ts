@@ -7,8 +7,8 @@ import type { Upload, UploadDeps } from '../../../api/resources/batches/upload.t
 import type { Principal } from '../../../shared/domain/principal.ts';
 import { createBatchRepository } from '../../../shared/mongo/batches/batch-repository.ts';
 import { createBatchWorkRepository } from '../../../shared/mongo/batches/batch-work-repository.ts';
-import { createModels, ensureIndexes } from '../../../shared/mongo/catalogue.ts';
-import type { Models } from '../../../shared/mongo/catalogue.ts';
+import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
+import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { createBatchQueue } from '../../../shared/requests/queue-store.ts';
 import type { BatchQueue } from '../../../shared/requests/queue-store.ts';

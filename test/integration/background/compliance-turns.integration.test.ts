@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
-import { ensureIndexes } from '../../../shared/mongo/catalogue.ts';
+import { ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import { createComplianceJobRepository } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
 import type { ComplianceJobRow } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
 import { createComplianceWorkRepository } from '../../../shared/mongo/compliance/compliance-work-repository.ts';

@@ -9,8 +9,8 @@ import { createConversationRepository } from '../../../shared/mongo/entities/con
 import { createConversationEraser } from '../../../shared/mongo/compliance/conversation-eraser.ts';
 import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
 import type { ErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
-import { createModels, ensureIndexes } from '../../../shared/mongo/catalogue.ts';
-import type { Models } from '../../../shared/mongo/catalogue.ts';
+import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
+import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { settlementOf } from '../../support/compliance-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';

@@ -6,8 +6,8 @@ import { createBatchWorkRepository } from '../../../shared/mongo/batches/batch-w
 import type { BatchWorkRepository } from '../../../shared/mongo/batches/batch-work-repository.ts';
 import { createFailedLines } from '../../../shared/mongo/batches/failed-lines.ts';
 import type { FailedLines } from '../../../shared/mongo/batches/failed-lines.ts';
-import { createModels } from '../../../shared/mongo/catalogue.ts';
-import type { Models } from '../../../shared/mongo/catalogue.ts';
+import { createModels } from '../../../shared/mongo/administration/catalogue.ts';
+import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { createCloseBatch } from '../../../workers/batches/close-batch.ts';
 import { openBatch } from '../../../workers/batches/open-batch.ts';

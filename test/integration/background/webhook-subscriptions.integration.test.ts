@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
-import { createModels, ensureIndexes } from '../../../shared/mongo/catalogue.ts';
+import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import { createWebhookDeliveryRepository } from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
 import { createWebhookRepository } from '../../../shared/mongo/webhooks/webhook-repository.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';

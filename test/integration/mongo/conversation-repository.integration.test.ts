@@ -7,8 +7,8 @@ import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import type { Space } from '../../../shared/contracts/space.ts';
 import { createConversationRepository } from '../../../shared/mongo/entities/conversation-repository.ts';
 import type { ConversationRepository, Turn } from '../../../shared/mongo/entities/conversation-repository.ts';
-import { createModels, ensureIndexes } from '../../../shared/mongo/catalogue.ts';
-import type { Models } from '../../../shared/mongo/catalogue.ts';
+import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
+import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 
 const CREATE = { create: true, now: 1_000 };

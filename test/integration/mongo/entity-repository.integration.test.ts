@@ -8,8 +8,8 @@ import type { ConversationRepository } from '../../../shared/mongo/entities/conv
 import { createEntityRepository } from '../../../shared/mongo/entities/entity-repository.ts';
 import type { EntityRepository } from '../../../shared/mongo/entities/entity-repository.ts';
 import { createConversationEraser } from '../../../shared/mongo/compliance/conversation-eraser.ts';
-import { createModels, ensureIndexes } from '../../../shared/mongo/catalogue.ts';
-import type { Models } from '../../../shared/mongo/catalogue.ts';
+import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
+import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { connectMongo } from '../../../shared/mongo/connection.ts';
 import { meterMongo } from '../../support/store-meter.ts';
 import { mongoUri, openTestMongo, uniqueName } from '../../support/stores.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
 import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
-import { ensureIndexes } from '../../../shared/mongo/catalogue.ts';
+import { ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import { createFailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
 import type { FailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
 import { createRequestIntents } from '../../../shared/mongo/requests/request-intents.ts';

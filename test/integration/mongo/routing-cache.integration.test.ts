@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { ensureIndexes } from '../../../shared/mongo/catalogue.ts';
+import { ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import { connectMongo } from '../../../shared/mongo/connection.ts';
 import type { MongoConnection } from '../../../shared/mongo/connection.ts';
 import { createCredentialCipher } from '../../../shared/mongo/credentials.ts';

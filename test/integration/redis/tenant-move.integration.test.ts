@@ -5,12 +5,12 @@ import type { MoveTenant, MoveTenantDeps } from '../../../api/admin/tenants/move
 import { createAccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
 import { createBatchRepository } from '../../../shared/mongo/batches/batch-repository.ts';
 import { createKeyRepository } from '../../../shared/mongo/tenants/key-repository.ts';
-import { createTenantMoves } from '../../../shared/mongo/tenants/tenant-moves.ts';
+import { createTenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
 import { createTenantRepository } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
 import { createAcceptanceClock } from '../../../shared/requests/record-store.ts';
 import { createAccessFlags } from '../../../shared/redis/stores/access-flags.ts';
-import { createMoveMarks, createTenantState } from '../../../shared/redis/stores/tenant-move.ts';
+import { createMoveMarks, createTenantState } from '../../../shared/requests/tenant-move.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { chatOf, postChat, waitFor } from '../../support/chat.ts';
 import { kindsOn, moveWhenIdle, shardOf } from '../../support/move-lab.ts';

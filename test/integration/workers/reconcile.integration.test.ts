@@ -6,7 +6,7 @@ import type { Principal } from '../../../shared/domain/principal.ts';
 import { createWorkerMetrics } from '../../../shared/metrics/worker-series.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../../shared/lifecycle/event-bus.ts';
-import type { WorkerEvents } from '../../../workers/worker-events.ts';
+import type { WorkerEvents } from '../../../workers/pipeline/worker-events.ts';
 import { measureWorker } from '../../../workers/observers/worker-metrics.ts';
 import { createReconcileHourly, createReconciler, noDrift } from '../../../workers/settlement/reconcile.ts';
 import type { Reconciler } from '../../../workers/settlement/reconcile.ts';

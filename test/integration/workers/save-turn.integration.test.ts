@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
 import { createConversationRepository } from '../../../shared/mongo/entities/conversation-repository.ts';
-import { ensureIndexes } from '../../../shared/mongo/catalogue.ts';
+import { ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import type { Ending } from '../../../shared/requests/delivery.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createFinish } from '../../../workers/pipeline/finish.ts';

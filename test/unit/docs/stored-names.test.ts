@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { createConnection } from 'mongoose';
 
-import { createModels } from '../../../shared/mongo/catalogue.ts';
+import { createModels } from '../../../shared/mongo/administration/catalogue.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');

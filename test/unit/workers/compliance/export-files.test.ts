@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createConnection } from 'mongoose';
 
 import { encodeEntry } from '../../../../shared/contracts/events.ts';
-import { createModels } from '../../../../shared/mongo/catalogue.ts';
+import { createModels } from '../../../../shared/mongo/administration/catalogue.ts';
 import type { ExportRows } from '../../../../shared/mongo/compliance/export-rows.ts';
 import { exportFiles } from '../../../../workers/compliance/export-files.ts';
 

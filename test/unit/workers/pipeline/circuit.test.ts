@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { totalsOf, DEFAULT_BREAKER, GATHER_MS, NEW_BREAKER, afterReport } from '../../../../shared/domain/breaker.ts';
 import type { Breaker } from '../../../../shared/domain/breaker.ts';
 import { createEventBus } from '../../../../shared/lifecycle/event-bus.ts';
-import type { WorkerEvents } from '../../../../workers/worker-events.ts';
+import type { WorkerEvents } from '../../../../workers/pipeline/worker-events.ts';
 import type { FailureClass } from '../../../../workers/pipeline/failure-class.ts';
 import { BreakerOpenError, createCircuit } from '../../../../workers/pipeline/circuit.ts';
 import type { Circuit } from '../../../../workers/pipeline/circuit.ts';

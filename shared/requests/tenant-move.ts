@@ -1,11 +1,11 @@
-import { parseNotice } from '../../contracts/finished-notice.ts';
-import { createOutboxSearch } from '../../requests/outbox.ts';
-import { createRequestEraser } from '../../requests/request-eraser.ts';
-import type { RedisClient } from '../connection.ts';
-import type { Keyspace } from '../keyspace.ts';
-import { keyPages, streamPages } from '../pages.ts';
-import { defineScript } from '../scripts.ts';
-import { inTime } from '../time-limits.ts';
+import { parseNotice } from '../contracts/finished-notice.ts';
+import { createOutboxSearch } from './outbox.ts';
+import { createRequestEraser } from './request-eraser.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+import { keyPages, streamPages } from '../redis/pages.ts';
+import { defineScript } from '../redis/scripts.ts';
+import { inTime } from '../redis/time-limits.ts';
 
 /** Whose keys are meant: those of a tenant and of its API keys. */
 interface StateOwner {

@@ -3,8 +3,8 @@ import type { Connection } from 'mongoose';
 import { batchModel } from '../batches/batch-repository.ts';
 import { complianceJobModel } from '../compliance/compliance-job-repository.ts';
 import { requestIntentModel } from '../requests/request-intents.ts';
-import { tenantModel } from './tenant-repository.ts';
-import type { TenantMove } from './tenant-repository.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import type { TenantMove } from '../tenants/tenant-repository.ts';
 
 /** What of a tenant is under way beside its requests. */
 interface OpenTasks {

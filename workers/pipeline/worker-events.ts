@@ -1,13 +1,13 @@
-import type { Capacity } from '../shared/domain/capacity.ts';
-import type { BreakerState } from '../shared/domain/breaker.ts';
-import type { BreakerEvents } from '../shared/redis/stores/breaker-store.ts';
-import type { CapacityOf } from '../shared/redis/stores/capacity-store.ts';
-import type { Emitter, EventBus } from '../shared/lifecycle/event-bus.ts';
-import type { Claimed, Outcome } from './pipeline/stage.ts';
-import type { ProviderFault } from './providers/provider.ts';
-import type { Backlog } from '../shared/requests/outbox.ts';
-import type { ReconcileEvents } from './settlement/reconcile.ts';
-import type { SettleEvents } from './settlement/settle.ts';
+import type { Capacity } from '../../shared/domain/capacity.ts';
+import type { BreakerState } from '../../shared/domain/breaker.ts';
+import type { BreakerEvents } from '../../shared/redis/stores/breaker-store.ts';
+import type { CapacityOf } from '../../shared/redis/stores/capacity-store.ts';
+import type { Emitter, EventBus } from '../../shared/lifecycle/event-bus.ts';
+import type { Claimed, Outcome } from './stage.ts';
+import type { ProviderFault } from '../providers/provider.ts';
+import type { Backlog } from '../../shared/requests/outbox.ts';
+import type { ReconcileEvents } from '../settlement/reconcile.ts';
+import type { SettleEvents } from '../settlement/settle.ts';
 
 /**
  * What a worker reports while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). No request
