@@ -21,6 +21,7 @@ import {
 } from '../contract/json-schema.ts';
 import type { FieldsOf } from '../contract/json-schema.ts';
 import { PACKAGE_EXAMPLE, packageSchema, toPackageResource } from '../resources/billing/billing-resource.ts';
+import { currencySchema } from './tiers/tiers-endpoints.ts';
 
 export interface PackagesDeps {
   prices: PriceRepository;
@@ -57,8 +58,6 @@ interface PriceListBody {
   price_per_million_credits: number | null;
   packages: PackageBody[];
 }
-
-export const currencySchema = Joi.string().pattern(/^[a-z]{3}$/);
 
 const priceListBodySchema = Joi.object<PriceListBody, true>({
   currency: currencySchema.required().description('ISO 4217, lower case.'),

@@ -1,6 +1,6 @@
 import type { Config } from '../../shared/config/settings.ts';
 import type { HttpClient } from '../../shared/http/http-client.ts';
-import type { WorkerEmitter } from '../pipeline/worker-events.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { createHeldWindow } from './held-window.ts';
 import { createLocalModerator } from './local/local-moderator.ts';
 import { openLocalWindow } from './local/phrase-window.ts';
@@ -14,8 +14,17 @@ export interface Moderation {
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
 }
 
+export interface ModerationEvents {
+  /** One check of a moderation backend; milliseconds. */
+  'moderation.checked': [backend: string, outcome: 'passed' | 'flagged' | 'failed', durationMs: number];
+}
+
 /** The backend that the operator has chosen, for both sides of a conversation. */
-export function createModeration(config: Config['moderation'], http: HttpClient, events: WorkerEmitter): Moderation {
+export function createModeration(
+  config: Config['moderation'],
+  http: HttpClient,
+  events: Emitter<ModerationEvents>,
+): Moderation {
   const { backend, baseUrl } = config;
   if (backend === 'local' || baseUrl === undefined) {
     const local = createLocalModerator();
@@ -29,7 +38,7 @@ export function createModeration(config: Config['moderation'], http: HttpClient,
 }
 
 /** Emits an event for every check except those that the caller has aborted. */
-function measured(moderator: Moderator, events: WorkerEmitter): Moderator {
+function measured(moderator: Moderator, events: Emitter<ModerationEvents>): Moderator {
   const { backend } = moderator;
   return {
     backend,

@@ -1,4 +1,4 @@
-import { endsInHalfCharacter } from '../text-units.ts';
+import { endsInHalfCharacter } from './text-units.ts';
 import type { ModerationPolicy, Moderator } from './moderator.ts';
 import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavailable } from './moderator.ts';
 

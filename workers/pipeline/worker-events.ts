@@ -3,6 +3,7 @@ import type { BreakerState } from '../../shared/domain/breaker.ts';
 import type { BreakerEvents } from '../../shared/redis/stores/breaker-store.ts';
 import type { CapacityOf } from '../../shared/redis/stores/capacity-store.ts';
 import type { Emitter, EventBus } from '../../shared/lifecycle/event-bus.ts';
+import type { ModerationEvents } from '../moderation/create-moderation.ts';
 import type { Claimed, Outcome } from './stage.ts';
 import type { ProviderFault } from '../providers/provider.ts';
 import type { Backlog } from '../../shared/requests/outbox.ts';
@@ -13,13 +14,11 @@ import type { SettleEvents } from '../settlement/settle.ts';
  * What a worker reports while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). No request
  * depends on these events.
  */
-export interface WorkerEvents extends BreakerEvents, ReconcileEvents, SettleEvents {
+export interface WorkerEvents extends BreakerEvents, ModerationEvents, ReconcileEvents, SettleEvents {
   'request.claimed': [run: Claimed];
   /** A provider's first text has arrived; another provider may still be called. */
   'answer.first_text': [run: Claimed];
   'request.finished': [run: Claimed, outcome: Outcome];
-  /** One check of a moderation backend; milliseconds. */
-  'moderation.checked': [backend: string, outcome: 'passed' | 'flagged' | 'failed', durationMs: number];
   'moderation.flagged': [run: Claimed, side: 'input' | 'output', categories: readonly string[]];
   'provider.called': [target: { provider: string; model: string }, outcome: 'ok' | ProviderFault];
   /** An answer ended with a finish reason that is not known, in the provider's word; it was taken for `stop`. */

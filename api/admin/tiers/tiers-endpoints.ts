@@ -11,7 +11,6 @@ import type { TargetCost } from '../../../shared/domain/routing.ts';
 import type { ProviderRepository } from '../../../shared/mongo/routing/provider-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
-import { currencySchema } from '../packages-endpoints.ts';
 import { INVISIBLE, maxInFlightSchema } from '../providers/provider-settings.ts';
 import {
   TIER_EXAMPLE,
@@ -22,6 +21,8 @@ import {
   toTierResource,
   toTierVersionResource,
 } from './tiers-resource.ts';
+
+export const currencySchema = Joi.string().pattern(/^[a-z]{3}$/);
 
 /** Credits per token. At this rate, a million tokens still cost an exact number of micro-credits. */
 const RATE_MAX = 1_000;

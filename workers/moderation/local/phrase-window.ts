@@ -1,4 +1,4 @@
-import { endsInHalfCharacter } from '../../text-units.ts';
+import { endsInHalfCharacter } from '../text-units.ts';
 import type { LocalModerator } from './local-moderator.ts';
 import { addScores } from './scan-text.ts';
 import {

@@ -1,4 +1,4 @@
-import { unitsOf } from '../../text-units.ts';
+import { unitsOf } from '../text-units.ts';
 import type { Lexicon } from './lexicon.ts';
 import { TextScanner, type MatchListener } from './text-scanner.ts';
 

@@ -10,7 +10,7 @@ import {
   STOP_GAP,
   type CharacterClass,
 } from './characters.ts';
-import { codePointAt, unitsOf } from '../../text-units.ts';
+import { codePointAt, unitsOf } from '../text-units.ts';
 import { GAPS, learnUnit, type Lexicon } from './lexicon.ts';
 import { isPlainWordBehind, kindAt } from './word-ends.ts';
 import { PhraseTracker, type PhraseMatch } from './phrase-tracker.ts';
