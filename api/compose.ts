@@ -210,6 +210,9 @@ export async function composeIngress(
     refusals: openRefusalWatch(metrics, connections),
     keyPrefix: config.process.keyPrefix,
     events,
+    compliance,
+    readerPlaces: createReaderPlaces(),
+    relayTimes: options.relayTimes ?? {},
     clock,
     log,
   };
@@ -221,15 +224,12 @@ export async function composeIngress(
     http: config.http,
     authenticate,
     webhooks: webhooks.parts,
-    compliance,
     hub,
-    readerPlaces: createReaderPlaces(),
     readiness,
     metrics,
     tracing,
     requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
     stopping: stopping.signal,
-    relayTimes: options.relayTimes ?? {},
   });
 
   const adminApp = createAdminApp({

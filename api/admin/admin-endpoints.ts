@@ -18,6 +18,8 @@ import { requestsEndpoints } from './requests/requests-endpoints.ts';
 import type { RequestsDeps } from './requests/requests-endpoints.ts';
 import { settlementEndpoints } from './settlement-endpoints.ts';
 import type { SettlementDeps } from './settlement-endpoints.ts';
+import { tenantComplianceEndpoints } from './tenants/tenant-compliance-endpoints.ts';
+import type { TenantComplianceDeps } from './tenants/tenant-compliance-endpoints.ts';
 import { tenantsEndpoints } from './tenants/tenants-endpoints.ts';
 import type { TenantsDeps } from './tenants/tenants-endpoints.ts';
 import { adminUsageEndpoints } from './usage-endpoints.ts';
@@ -28,6 +30,7 @@ import type { TiersDeps } from './tiers/tiers-endpoints.ts';
 /** Every endpoint of the administration, by its operation id, in the order of the document. */
 export const ADMIN_ENDPOINTS = {
   ...tenantsEndpoints,
+  ...tenantComplianceEndpoints,
   ...tenantKeysEndpoints,
   ...creditsEndpoints,
   ...packagesEndpoints,
@@ -44,6 +47,7 @@ export const ADMIN_ENDPOINTS = {
 
 /** What the handlers need, all together. */
 export type AdminEndpointDeps = TenantsDeps &
+  TenantComplianceDeps &
   TenantKeysDeps &
   CreditsDeps &
   PackagesDeps &

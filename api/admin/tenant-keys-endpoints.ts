@@ -3,6 +3,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { KeyRow } from '../../shared/mongo/tenants/key-repository.ts';
 import { createKey } from '../../shared/mongo/tenants/key-repository.ts';
 import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../contract/endpoint.ts';
+import { CLOSED } from './tenants/tenants-endpoints.ts';
 import { findTenant, revokeAtOnce } from '../resources/keys/key-changes.ts';
 import type { ChangeKeyDeps } from '../resources/keys/key-changes.ts';
 import { newKeySchema, toKeySettings } from '../resources/keys/key-settings.ts';
@@ -44,6 +45,7 @@ const createTenantKey = defineAdminEndpoint({
   },
   async handle({ params, body, actorIn }, deps: TenantKeysDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
+    if (tenant.closedAt !== undefined) throw new ServiceError('conflict', CLOSED);
     const now = deps.clock.now();
     const { key, value } = await createKey(deps, tenant._id, toKeySettings(body, now), now);
     const { mode, scopes } = key;

@@ -24,6 +24,7 @@ interface TenantEventDetails {
   'tenant.updated': { fields: string[] };
   'tenant.suspended': { fields: string[] };
   'tenant.activated': { fields: string[] };
+  'tenant.closed': Nothing;
   'tenant.moved': { from: number; to: number };
   'key.created': { mode: KeyMode; scopes: readonly string[] };
   'key.updated': { fields: string[] };
@@ -49,6 +50,7 @@ export type TenantEventType = keyof TenantEventDetails;
 
 /** Events that happen to a target only once, however often a repeated call emits them. */
 export const HAPPENS_ONCE: ReadonlySet<TenantEventType> = new Set<TenantEventType>([
+  'tenant.closed',
   'key.created',
   'webhook.created',
   'batch.created',

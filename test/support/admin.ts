@@ -19,6 +19,10 @@ import { createCredentialCipher } from '../../shared/mongo/credentials.ts';
 import { createKeyRepository } from '../../shared/mongo/tenants/key-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/mongo/administration/catalogue.ts';
 import type { Models } from '../../shared/mongo/administration/catalogue.ts';
+import { createReaderPlaces } from '../../api/relay/reader-places.ts';
+import { createPseudonyms } from '../../shared/domain/pseudonyms.ts';
+import { createComplianceJobRepository } from '../../shared/mongo/compliance/compliance-job-repository.ts';
+import { createExportArchiveRepository } from '../../shared/mongo/compliance/export-archive-repository.ts';
 import { createLedgerRepository } from '../../shared/mongo/accounts/ledger-repository.ts';
 import { createUsageRepository } from '../../shared/mongo/accounts/usage-repository.ts';
 import { createPriceRepository } from '../../shared/mongo/accounts/price-repository.ts';
@@ -136,6 +140,14 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     // Replays need workers: test/api/admin/admin-replay.test.ts.
     replayFailed: () => Promise.resolve({ matched: 0, requests: [], next: undefined }),
     isTargetCostRequired: false,
+    compliance: {
+      jobs: createComplianceJobRepository(mongo),
+      archives: createExportArchiveRepository(mongo),
+      queue: { add: (job) => compliance.add(job.jobId, job), close: () => compliance.close() },
+      pseudonyms: createPseudonyms(Buffer.alloc(32)),
+    },
+    readerPlaces: createReaderPlaces(),
+    relayTimes: {},
     usage: createUsageRepository(mongo),
     ledger: createLedgerRepository(mongo),
     prices: createPriceRepository(mongo, { currency: 'usd', pricePerMillion: null, packages: [] }),

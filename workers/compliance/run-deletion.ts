@@ -107,6 +107,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
       if (last.found === 0) break;
     }
     await requests.unlist(subject, last.seq);
+    if (tenant.closedAt !== undefined && entityId === undefined) await conversations.account(tenantId);
     await hands.hold();
     await jobs.completeDeletion(job, reason === undefined ? undefined : hideIn(subject, reason), clock.now());
   };

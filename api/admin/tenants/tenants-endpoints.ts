@@ -31,9 +31,11 @@ export interface TenantsDeps extends CreateTenantDeps {
   clock: Clock;
 }
 
-async function toResource(deps: TenantsDeps, row: TenantRow) {
+export async function toResource(deps: TenantsDeps, row: TenantRow) {
   return toTenantResource(row, await readBalance(deps, row, deps.clock.now()));
 }
+
+export const CLOSED = 'This tenant is closed for good; create another one.';
 
 /** A change of status has its own event type; of changed settings, the event contains only the names. */
 async function emitChange(
@@ -100,6 +102,7 @@ const updateTenant = defineAdminEndpoint({
   description: 'A field that the body omits stays. A suspended tenant is refused everywhere within a second.',
   body: jsonBody('TenantChanges', tenantChangesSchema),
   answers: { 200: json('The updated tenant.', tenantSchema) },
+  errors: ['conflict'],
   examples: {
     limits: {
       summary: 'Other limits',
@@ -118,6 +121,7 @@ const updateTenant = defineAdminEndpoint({
     const { tenantId } = params;
     const changes: TenantChanges = { ...toTenantChanges(body), status: body.status };
     const updated = found(await deps.tenants.update(tenantId, changes), 'tenantId');
+    if (updated.closedAt !== undefined) throw new ServiceError('conflict', CLOSED);
     if (changes.status === undefined) await deps.accessFlags.announce(tenantId);
     const tenant = changes.status === undefined ? updated : await applyStatus(deps, updated);
     await emitChange(deps, actorIn(tenantId), changes);

@@ -12,6 +12,9 @@ import { bytesOf, createEntityRoom } from '../entities/entity-room.ts';
 import { inSpace } from '../collection.ts';
 import { answerModel } from '../requests/answer-repository.ts';
 import { requestIntentModel } from '../requests/request-intents.ts';
+import { keyModel } from '../tenants/key-repository.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import { webhookModel } from '../webhooks/webhook-repository.ts';
 import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
 
 /** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
@@ -66,6 +69,9 @@ export function createConversationEraser(connection: Connection) {
   const answers = answerModel(connection);
   const intents = requestIntentModel(connection);
   const batchLines = batchLineModel(connection);
+  const tenants = tenantModel(connection);
+  const keys = keyModel(connection);
+  const webhooks = webhookModel(connection);
 
   /** What the filter asks for is gone from a line afterwards. */
   async function eraseLines(filter: LineFilter, names: Pseudonyms): Promise<number> {
@@ -81,6 +87,15 @@ export function createConversationEraser(connection: Connection) {
   }
 
   return {
+    /** What is left of a closed tenant but money and its audit log: keys, webhooks with their secrets, its name and settings. */
+    async account(tenantId: string): Promise<void> {
+      await Promise.all([keys.deleteMany({ tenantId }), webhooks.deleteMany({ tenantId })]);
+      await tenants.updateOne(
+        { _id: tenantId },
+        { $set: { name: 'Closed' }, $unset: { subject: 1, grade: 1, moderation: 1 } },
+      );
+    },
+
     /** Entities with their history, and tombstones, which name the entity as well. */
     async entities(subject: ComplianceSubject): Promise<DeletionReport> {
       const found = { entity: 0, history: 0 };

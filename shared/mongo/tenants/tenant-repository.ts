@@ -10,6 +10,8 @@ import { collection, count, number, options, required, toFieldUpdate, listRows }
 export interface TenantRow extends TenantSettings {
   _id: string;
   status: 'active' | 'suspended';
+  /** When it was closed for good; from then on it is suspended, too. */
+  closedAt?: number;
   /** The shard of Redis that holds everything of this tenant that is in flight; only a move changes it. */
   shard: number;
   /** While the tenant is moved to another shard; see tenant-moves.ts. */
@@ -54,6 +56,7 @@ const tenantSchema = new Schema<TenantRow>(
     ...settingsSchema,
     keysIssued: number,
     webhooksMade: number,
+    closedAt: number,
     createdAt: count,
   },
   options,
@@ -88,9 +91,20 @@ export function createTenantRepository(connection: Connection) {
     /** One row more than the limit. */
     list: (query: ListQuery): Promise<TenantRow[]> => listRows(tenants, {}, query),
 
+    /** Suspends it for good. Safe to repeat. Undefined: no such tenant. */
+    async close(tenantId: string, now: number): Promise<TenantRow | undefined> {
+      await tenants.updateOne(
+        { _id: tenantId, closedAt: { $exists: false } },
+        { $set: { status: 'suspended', closedAt: now } },
+      );
+      return (await tenants.findById(tenantId).lean()) ?? undefined;
+    },
+
     /** Undefined: no such tenant. */
     async update(tenantId: string, changes: TenantChanges): Promise<TenantRow | undefined> {
-      await tenants.updateOne({ _id: tenantId }, toFieldUpdate(changes, NULL_IS_A_VALUE));
+      // A closed tenant stays suspended, whoever changes it at the same time.
+      const open = changes.status === undefined ? {} : { closedAt: { $exists: false } };
+      await tenants.updateOne({ _id: tenantId, ...open }, toFieldUpdate(changes, NULL_IS_A_VALUE));
       return (await tenants.findById(tenantId).lean()) ?? undefined;
     },
   };

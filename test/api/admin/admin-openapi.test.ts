@@ -30,7 +30,17 @@ async function valuesFor(): Promise<Record<string, string>> {
   const tenant = await admin.call('post', '/admin/v1/tenants', { name: 'Lakeside School' });
   const tenantId = String(tenant.body.id);
   const key = await admin.call('post', `/admin/v1/tenants/${tenantId}/keys`, {});
-  return { tenant_id: tenantId, key_id: String(key.body.id), provider: 'openai', tier: 'mobius' };
+  const path = `/admin/v1/tenants/${tenantId}`;
+  const made = await admin.call('post', `${path}/exports`, { scope: 'tenant' });
+  const deletion = await admin.call('post', `${path}/deletions`, { scope: 'entity', entity_id: 'x' });
+  return {
+    tenant_id: tenantId,
+    key_id: String(key.body.id),
+    export_id: String(made.body.id),
+    deletion_id: String(deletion.body.id),
+    provider: 'openai',
+    tier: 'mobius',
+  };
 }
 
 describe('the document of the administration', () => {

@@ -1,0 +1,95 @@
+import type { Principal } from '../../../shared/domain/principal.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import { accepted, defineAdminEndpoint, json } from '../../contract/endpoint.ts';
+import type { AdminEndpoint, Endpoint } from '../../contract/endpoint.ts';
+import { readParam } from '../../contract/path-parameters.ts';
+import { OPEN_LISTED_MAX, startJob } from '../../resources/compliance/compliance-jobs.ts';
+import type { ComplianceDeps } from '../../resources/compliance/compliance-jobs.ts';
+import { deletionsEndpoints } from '../../resources/compliance/deletions-endpoints.ts';
+import { exportsEndpoints } from '../../resources/compliance/exports-endpoints.ts';
+import { findTenant } from '../../resources/keys/key-changes.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
+import { applyStatus } from './move-steps.ts';
+import { TENANT_EXAMPLE, tenantSchema } from './tenants-resource.ts';
+import { toResource } from './tenants-endpoints.ts';
+import type { TenantsDeps } from './tenants-endpoints.ts';
+
+export interface TenantComplianceDeps extends ComplianceDeps, TenantsDeps {}
+
+const PUBLIC_PATH = '/platform/v1/compliance';
+
+/**
+ * A tenant's own endpoint as the administration has it below `/tenants/{id}`, whatever the tenant's status: with the reach
+ * of a live key, and the administrator as the one who did it.
+ */
+function onBehalf(endpoint: Endpoint<ComplianceDeps>, summary: string): AdminEndpoint<TenantComplianceDeps> {
+  const { path, handle, scopes: _scopes, counts: _counts, ownLimit: _limit, ...operation } = endpoint;
+  return {
+    ...operation,
+    path: path.replace(/^\/compliance/, '/tenants/:tenantId'),
+    tag: 'Tenants',
+    summary,
+    isRemembered: operation.method === 'POST',
+    async handle({ actorIn, ...call }, deps) {
+      const { _id: tenantId } = await findTenant(deps.tenants, readParam(call.req, 'tenantId'));
+      // Exports and deletions read nothing else of a key.
+      const principal = { tenantId, mode: 'live' } as Principal;
+      const answer = await handle({ ...call, principal, actor: actorIn(tenantId) }, deps);
+      if (answer.status === 'sent' || answer.location === undefined) return answer;
+      return { ...answer, location: answer.location.replace(PUBLIC_PATH, `/admin/v1/tenants/${tenantId}`) };
+    },
+  };
+}
+
+/** Starts the deletion of everything of a tenant, or finds the one that has been started. */
+async function deleteEverything(
+  deps: TenantComplianceDeps,
+  { _id: tenantId }: TenantRow,
+  actor: Parameters<typeof startJob>[3],
+): Promise<string> {
+  const space = { tenantId, mode: 'live' } as const;
+  const now = deps.clock.now();
+  const job = { _id: newId('del'), ...space, kind: 'deletion', scope: 'tenant', status: 'queued' } as const;
+  try {
+    await startJob(deps, { ...job, claim: 0, claimedUntil: now, createdAt: now, reason: 'Closed' }, undefined, actor);
+    return job._id;
+  } catch (error) {
+    const open = await deps.compliance.jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
+    const own = open.find(({ scope }) => scope === 'tenant');
+    if (!(error instanceof ServiceError) || own === undefined) throw error;
+    return own._id;
+  }
+}
+
+const closeTenant = defineAdminEndpoint({
+  method: 'DELETE',
+  path: '/tenants/:tenantId',
+  tag: 'Tenants',
+  summary: 'Close a tenant',
+  description:
+    'For good. Its keys are refused within a second, and everything of it is deleted but its ledger, usage, purchases and audit log. Export its data first. The deletion is at `Location`. Safe to repeat.',
+  answers: { 202: json('The closed tenant.', tenantSchema, ['Location']) },
+  examples: { one: { status: 202, answer: { ...TENANT_EXAMPLE, status: 'closed' } } },
+  async handle({ params, actorIn }, deps: TenantComplianceDeps) {
+    const tenant = await findTenant(deps.tenants, params.tenantId);
+    const closed = (await deps.tenants.close(tenant._id, deps.clock.now())) ?? tenant;
+    await applyStatus(deps, closed);
+    const actor = actorIn(tenant._id);
+    const deletionId = await deleteEverything(deps, closed, actor);
+    if (tenant.closedAt === undefined) await deps.events.emit(actor, 'tenant.closed', tenant._id);
+    return accepted(await toResource(deps, closed), `/admin/v1/tenants/${tenant._id}/deletions/${deletionId}`);
+  },
+});
+
+/** Exports, deletions and closing of any tenant (docs/spec.md#administration). */
+export const tenantComplianceEndpoints = {
+  closeTenant,
+  listTenantExports: onBehalf(exportsEndpoints.listExports, 'List exports of a tenant'),
+  createTenantExport: onBehalf(exportsEndpoints.createExport, "Export a tenant's data"),
+  getTenantExport: onBehalf(exportsEndpoints.getExport, 'Retrieve an export of a tenant'),
+  downloadTenantExport: onBehalf(exportsEndpoints.downloadExport, 'Download an export of a tenant'),
+  listTenantDeletions: onBehalf(deletionsEndpoints.listDeletions, 'List deletions of a tenant'),
+  createTenantDeletion: onBehalf(deletionsEndpoints.createDeletion, "Delete a tenant's data"),
+  getTenantDeletion: onBehalf(deletionsEndpoints.getDeletion, 'Retrieve a deletion of a tenant'),
+};

@@ -1,0 +1,80 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { chatOf, postChat } from '../../support/chat.ts';
+import { apiOf } from '../../support/tenant-api.ts';
+import { useService } from '../../support/use-service.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const service = useService();
+type Body = Record<string, unknown>;
+
+async function startCustomer() {
+  const customer = await service.startTenant({ credits: 1_000_000 });
+  const body = { ...chatOf('My name is Ada'), entity_id: 'ada' };
+  expect((await postChat(service.app, customer.key, body)).status).toBe(200);
+  return { ...customer, path: `/tenants/${customer.tenantId}` };
+}
+
+const completed = (location: string) =>
+  waitFor(async () => {
+    const { body } = await service.admin('get', location.replace('/admin/v1', ''));
+    return (body as Body)['status'] === 'completed' ? (body as Body) : undefined;
+  }, `${location} to complete`);
+
+const statusOf = async (key: string) => (await apiOf(service, key)('get', '/billing')).status;
+
+describe('a suspended tenant', () => {
+  it('is exported by the administration, once for a key, and the archive can be downloaded', async () => {
+    const { path } = await startCustomer();
+    await service.admin('patch', path, { status: 'suspended' });
+    const ask = () => service.admin('post', `${path}/exports`, { scope: 'tenant' }, { 'Idempotency-Key': path });
+    const [first, again] = [await ask(), await ask()];
+    expect([first.status, (again.body as Body)['id']]).toEqual([202, (first.body as Body)['id']]);
+
+    await completed(String(first.headers['location']));
+    const { id } = first.body as { id: string };
+    const archive = await service.admin('get', `${path}/exports/${id}/download`);
+    expect([archive.status, archive.headers['content-type']]).toEqual([200, 'application/zip']);
+    const { body: log } = await service.admin('get', '/audit_log?limit=5');
+    expect(JSON.stringify(log)).toContain(`${path}/exports`);
+  });
+
+  it('has an entity deleted by the administration', async () => {
+    const { path, tenantId } = await startCustomer();
+    await service.admin('patch', path, { status: 'suspended' });
+    const answer = await service.admin('post', `${path}/deletions`, { scope: 'entity', entity_id: 'ada' });
+    expect(answer.status).toBe(202);
+    expect((await completed(String(answer.headers['location'])))['report']).toMatchObject({ entity: 1, history: 2 });
+    expect(await service.models.entities.countDocuments({ tenantId })).toBe(0);
+  });
+});
+
+describe('a closed tenant', () => {
+  it('is refused at once, keeps its money and its log, and nothing else of it is left', async () => {
+    const { path, tenantId, key } = await startCustomer();
+    const answer = await service.admin('delete', path);
+    expect([answer.status, (answer.body as Body)['status']]).toEqual([202, 'closed']);
+    expect(await statusOf(key)).toBe(403);
+
+    await completed(String(answer.headers['location']));
+    const { entities, answers, keys, webhooks, requestIntents } = service.models;
+    const left = [entities, answers, keys, webhooks, requestIntents].map(({ collection }) =>
+      collection.countDocuments({ tenantId }),
+    );
+    expect(await Promise.all(left)).toEqual([0, 0, 0, 0, 0]);
+    const { body: tenant } = await service.admin('get', path);
+    expect(tenant).toMatchObject({ name: 'Closed', status: 'closed' });
+    const { body: transactions } = await service.admin('get', `${path}/transactions`);
+    expect((transactions as { data: Body[] }).data.map(({ type }) => type)).toEqual(['usage', 'grant']);
+  });
+
+  it('stays closed', async () => {
+    const { path } = await startCustomer();
+    const first = await service.admin('delete', path);
+    const again = await service.admin('delete', path);
+    expect([first.status, again.status]).toEqual([202, 202]);
+    expect((await service.admin('patch', path, { status: 'active' })).status).toBe(409);
+    expect((await service.admin('post', `${path}/keys`, { name: 'k' })).status).toBe(409);
+    expect((await service.admin('get', path)).body).toMatchObject({ status: 'closed' });
+  });
+});
