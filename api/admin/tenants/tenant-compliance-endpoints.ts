@@ -24,13 +24,17 @@ const PUBLIC_PATH = '/platform/v1/compliance';
  * of a live key, and the administrator as the one who did it.
  */
 function onBehalf(endpoint: Endpoint<ComplianceDeps>, summary: string): AdminEndpoint<TenantComplianceDeps> {
-  const { path, handle, scopes: _scopes, counts: _counts, ownLimit: _limit, ...operation } = endpoint;
+  const { path, handle, method, description, query, body, answers, errors, examples } = endpoint;
   return {
-    ...operation,
+    ...{ method, answers, examples },
+    ...(description === undefined ? {} : { description }),
+    ...(query === undefined ? {} : { query }),
+    ...(body === undefined ? {} : { body }),
+    ...(errors === undefined ? {} : { errors }),
     path: path.replace(/^\/compliance/, '/tenants/:tenantId'),
     tag: 'Tenants',
     summary,
-    isRemembered: operation.method === 'POST',
+    isRemembered: method === 'POST',
     async handle({ actorIn, ...call }, deps) {
       const { _id: tenantId } = await findTenant(deps.tenants, readParam(call.req, 'tenantId'));
       // Exports and deletions read nothing else of a key.
