@@ -26,7 +26,9 @@ const PUBLIC_PATH = '/platform/v1/compliance';
 function onBehalf(endpoint: Endpoint<ComplianceDeps>, summary: string): AdminEndpoint<TenantComplianceDeps> {
   const { path, handle, method, description, query, body, answers, errors, examples } = endpoint;
   return {
-    ...{ method, answers, examples },
+    method,
+    answers,
+    examples,
     ...(description === undefined ? {} : { description }),
     ...(query === undefined ? {} : { query }),
     ...(body === undefined ? {} : { body }),
