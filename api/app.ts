@@ -6,8 +6,8 @@ import type { IngressMetrics } from '../shared/metrics/ingress-series.ts';
 import type { Config } from '../shared/config/settings.ts';
 import type { Tracing } from '../shared/tracing/tracing.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';
-import type { ServiceError } from '../shared/errors/service-error.ts';
-import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import { ServiceError } from '../shared/errors/service-error.ts';
+import type { Serving } from '../shared/lifecycle/readiness.ts';
 import { setAddressHeaders } from './limits/count-requests.ts';
 import { RESPONSE_HEADERS, TOKEN_HEADERS, UNIFORM_HEADERS } from './contract/headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
@@ -45,7 +45,7 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps
   countRequest: Guards['countRequest'];
   /** Refuses a chat request before its body is read. */
   refuseEarly: Guard;
-  readiness: Readiness;
+  serving: Serving;
   metrics: IngressMetrics;
   /** Receives payment notices, which come without a key. Undefined: nothing is sold. */
   paymentRoute: Router | undefined;
@@ -100,7 +100,7 @@ const requireHttpsOfCalls: Step = (req, res) => {
 };
 
 /** `GET /health/live` and `/health/ready` (docs/spec.md#health); they need no key and touch no limit. */
-function createHealthRoute(readiness: Readiness): Router {
+function createHealthRoute(serving: Serving): Router {
   const router = Router();
   router.use('/health', describeAddress);
   router
@@ -112,7 +112,7 @@ function createHealthRoute(readiness: Readiness): Router {
   router
     .route('/health/ready')
     .get(async (_req, res) => {
-      const { ready, checks } = await readiness.check();
+      const { ready, checks } = await serving.check();
       if (!ready) res.setHeader('Retry-After', 1);
       res.status(ready ? 200 : 503).json({ status: ready ? 'ok' : 'unavailable', checks });
     })
@@ -125,7 +125,7 @@ const HOME_LINKS = {
   'docs/': 'is the API, to read and to try out in the browser.',
   'openapi.json':
     'is the same for programs; the API itself is under <code>/platform/v1</code>, for the clients of OpenAI too.',
-  'health/ready': 'says whether the stores answer.',
+  'health/ready': 'says whether the ingress takes requests.',
   'health/live': 'says that the ingress runs.',
 };
 
@@ -138,6 +138,20 @@ function createIdentifyBadPath(identify: RequestHandler): ErrorRequestHandler {
     if (fault instanceof URIError) void identify(req, res, goOn);
     else goOn();
   };
+}
+
+/** Served until the ingress has all it needs, so that a probe of life passes and a caller gets a typed 503. */
+export function createStartingApp({ serving, log }: Pick<AppDeps, 'serving' | 'log'>): Express {
+  const app = express();
+  app.disable('x-powered-by').disable('etag');
+  app.use(inOneLayer(assignRequestId, forbidSniffing), createHealthRoute(serving), describeAddress);
+  app.use(() => {
+    throw new ServiceError('model_unavailable', 'This server is starting; try again shortly.', {
+      retryAfterSeconds: 1,
+    });
+  });
+  app.use(createErrorHandler({ log }));
+  return app;
 }
 
 /** The public side of the ingress. It opens nothing: everything it uses is handed in. */
@@ -170,7 +184,7 @@ export function createApp(deps: AppDeps): Express {
   const endpoints = serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) });
   app.use('/platform/v1', ...origins, endpoints);
 
-  app.use(createHealthRoute(deps.readiness), ...origins);
+  app.use(createHealthRoute(deps.serving), ...origins);
   // These need no key and count against no limit.
   const openapi = createOpenapiRoute(servedDocument, { cacheControl: DOCUMENT_CACHE, prepare: describeAddress });
   app.use(openapi, createDocsRoute({ title: 'Parley API', prepare: describeAddress }));

@@ -5,8 +5,8 @@ import { adminTokensOf } from '../shared/config/secret-settings.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import type { EventBus } from '../shared/lifecycle/event-bus.ts';
-import { createReadiness } from '../shared/lifecycle/readiness.ts';
-import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import { createReadiness, createServing } from '../shared/lifecycle/readiness.ts';
+import type { Readiness, Serving } from '../shared/lifecycle/readiness.ts';
 import { logBreakerChange } from '../shared/logging/logger.ts';
 import type { Logger } from '../shared/logging/logger.ts';
 import { createIngressMetrics } from '../shared/metrics/ingress-series.ts';
@@ -74,13 +74,15 @@ function createIngressEvents(metrics: IngressMetrics, log: Logger): EventBus<Ing
 export interface Ingress {
   app: Express;
   adminApp: Express;
-  readiness: Readiness;
+  readiness: Serving;
   metrics: MetricsPage;
   /** Answers complete requests that still wait, with a 503: their answers can be looked up elsewhere. */
   stopWaiting: () => void;
 }
 
 export interface IngressComposeOptions {
+  /** What the process says of itself from its start on. */
+  serving?: Serving;
   /** Tests give each file its own. */
   namespace?: string;
   relayTimes?: RelayTimes;
@@ -204,6 +206,7 @@ export async function composeIngress(
   });
   const sales = await openSales(connections, stores, { ...webhooks, ...metrics, stripeApiUrl: options.stripeApiUrl });
   const stopping = new AbortController();
+  const { serving = createServing() } = options;
 
   const common = {
     ...stores,
@@ -225,7 +228,7 @@ export async function composeIngress(
     authenticate,
     webhooks: webhooks.parts,
     hub,
-    readiness,
+    serving,
     metrics,
     tracing,
     requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
@@ -253,10 +256,11 @@ export async function composeIngress(
       shards: await stores.shardDirectory.list().catch(() => null),
     }),
   });
+  if (options.serving === undefined) serving.waitFor({});
   return {
     app,
     adminApp,
-    readiness,
+    readiness: serving,
     metrics: metrics.page,
     stopWaiting: () => {
       stopping.abort();

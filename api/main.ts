@@ -1,9 +1,14 @@
+import type { RequestListener } from 'node:http';
+
 import { environment } from '../shared/config/load-config.ts';
 import { openHealthServer } from '../shared/lifecycle/health-server.ts';
+import { createServing } from '../shared/lifecycle/readiness.ts';
 import { runProcess } from '../shared/lifecycle/run-process.ts';
+import { createStartingApp } from './app.ts';
 import { composeIngress } from './compose.ts';
+import type { Ingress } from './compose.ts';
 import { servedDocument } from './resources/docs-route.ts';
-import { serve } from './http/server/serve.ts';
+import { open, serve } from './http/server/serve.ts';
 
 /** The part of the shutdown grace reserved for closing the stores, or half the grace if it is short. */
 const CLOSING_MS = 3_000;
@@ -19,39 +24,46 @@ await runProcess({
   graceMs: ({ limits }) => limits.shutdownGraceSeconds * 1000 + HANGING_MS,
   async start(config, log, closer) {
     await servedDocument();
-    const { app, adminApp, stopWaiting, ...pages } = await composeIngress(config, log, closer);
     const { host, port, adminHost, adminPort, metricsPort, maxConnections, keepAliveSeconds } = config.http;
     const wholeMs = config.limits.shutdownGraceSeconds * 1000;
-    const graceMs = Math.max(wholeMs - CLOSING_MS, wholeMs / 2);
-    const at = { port: metricsPort, host, setting: 'METRICS_PORT' };
-    await openHealthServer(at, config.metrics, closer, () => pages);
-    await serve(
-      adminApp,
+    const serving = createServing();
+    const running: { ingress?: Ingress } = {};
+    const starting: RequestListener = createStartingApp({ serving, log });
+    const listening = { host, keepAliveMs: keepAliveSeconds * 1000, tls: config.tls };
+    // Before the stores: a probe of life passes while the start waits for them, and a port in use is told at once.
+    const stop = await open(
+      (req, res) => {
+        (running.ingress?.app ?? starting)(req, res);
+      },
       {
+        ...listening,
+        port,
+        setting: 'PORT',
+        maxConnections,
+        graceMs: Math.max(wholeMs - CLOSING_MS, wholeMs / 2),
+        onGraceOver: () => running.ingress?.stopWaiting(),
+      },
+      closer,
+    );
+    const at = { port: metricsPort, host, setting: 'METRICS_PORT' };
+    await openHealthServer(at, config.metrics, closer, () => running.ingress);
+    const ingress = await composeIngress(config, log, closer, { serving });
+    await serve(
+      ingress.adminApp,
+      {
+        ...listening,
         port: adminPort,
         host: adminHost,
         setting: 'ADMIN_PORT',
         graceMs: 1_000,
         maxConnections: Math.min(maxConnections, ADMIN_CONNECTIONS_MAX),
-        keepAliveMs: keepAliveSeconds * 1000,
-        tls: config.tls,
       },
       closer,
     );
-    await serve(
-      app,
-      {
-        port,
-        host,
-        setting: 'PORT',
-        maxConnections,
-        keepAliveMs: keepAliveSeconds * 1000,
-        graceMs,
-        onGraceOver: stopWaiting,
-        tls: config.tls,
-      },
-      closer,
-    );
+    running.ingress = ingress;
+    serving.waitFor({});
+    // Closed first: answers that are open need the stores.
+    closer.defer('PORT', stop, { limitMs: Infinity });
     log.info(`The ingress listens on ${host}:${port}, its administration on ${adminHost}:${adminPort}.`);
   },
 });

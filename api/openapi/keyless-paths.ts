@@ -21,7 +21,7 @@ interface KeylessOperation {
 
 const checks: JsonSchema = {
   type: 'object',
-  description: 'Dependencies by name: `ok`, or the reason why not.',
+  description: 'What keeps the ingress from serving, by name; empty where nothing does.',
   additionalProperties: text(),
 };
 
@@ -43,14 +43,14 @@ const KEYLESS: Readonly<Record<string, KeylessOperation>> = {
     summary: 'Check readiness',
     answers: {
       200: {
-        description: 'The service is ready.',
+        description: 'The ingress takes requests. A store may be away.',
         schema: object({ status: constant('ok'), checks }),
-        example: { status: 'ok', checks: { redis: 'ok', mongo: 'ok' } },
+        example: { status: 'ok', checks: {} },
       },
       503: {
-        description: 'A dependency is unavailable.',
+        description: 'The ingress is starting or stopping.',
         schema: object({ status: constant('unavailable'), checks }),
-        example: { status: 'unavailable', checks: { redis: 'ok', mongo: 'no answer in time' } },
+        example: { status: 'unavailable', checks: { process: 'it is starting' } },
       },
     },
   },

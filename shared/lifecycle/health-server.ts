@@ -8,7 +8,7 @@ import type { Readiness } from './readiness.ts';
 import { listen } from './run-process.ts';
 
 export interface HealthServerDeps {
-  readiness: Readiness;
+  readiness: Pick<Readiness, 'details'>;
   metrics: { contentType: string; render(): Promise<string> };
 }
 

@@ -6,6 +6,27 @@ interface ReadyState {
   checks: Record<string, string>;
 }
 
+/** Whether a load balancer should send requests to an ingress, which says so itself and asks no store. */
+export type Serving = ReturnType<typeof createServing>;
+
+/**
+ * A store that is away is away for every ingress: if each stopped being ready, callers would get a proxy's page in place
+ * of a typed 503, and known keys and open streams would lose what still works. So an ingress is ready from the end of
+ * its start to the beginning of its stop.
+ */
+export function createServing() {
+  let checks: Record<string, string> = { process: 'it is starting' };
+  const check = (): Promise<ReadyState> => Promise.resolve({ ready: Object.keys(checks).length === 0, checks });
+  return {
+    check,
+    details: check,
+    /** `reasons`: what keeps the process from serving, by name; none: it serves. */
+    waitFor(reasons: Record<string, string>): void {
+      checks = reasons;
+    },
+  };
+}
+
 export type Check = () => Promise<unknown>;
 
 interface Outcome {

@@ -89,7 +89,7 @@ export function mayReadMetrics(req: IncomingMessage, { isPublic, token }: Metric
 }
 
 export interface CheckGauges {
-  /** What `/health/ready` asks, by name: `ok`, or what is wrong. */
+  /** What a process asks of its stores and of itself, by name: `ok`, or what is wrong. */
   checks: () => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -100,7 +100,7 @@ export interface CheckGauges {
 export function gaugeChecks(registers: Registry[], { checks }: CheckGauges): void {
   new Gauge({
     name: 'parley_check_passes',
-    help: 'The checks of /health/ready by name (redis, mongo; work: a worker is given what waits): 1 passes, 0 fails.',
+    help: 'Checks by name (redis, mongo; work: a worker is given what waits): 1 passes, 0 fails.',
     labelNames: ['check'],
     registers,
     async collect() {

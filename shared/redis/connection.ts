@@ -9,6 +9,7 @@
  *   before it does anything. Scripts are then sent again until it does (scripts.ts).
  */
 import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
 
 import { Cluster, Redis } from 'ioredis';
@@ -17,7 +18,7 @@ import type { RedisOptions } from 'ioredis';
 import type { Closer } from '../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Keyspace } from './keyspace.ts';
-import { reasonOf, redisStartFault, rememberRejections } from './redis-faults.ts';
+import { RedisTimeoutError, mayReturn, reasonOf, redisStartFault, rememberRejections } from './redis-faults.ts';
 import { parseRedisUrl } from './redis-target.ts';
 import type { Group, SentinelAccess, TlsFiles } from './redis-target.ts';
 import { assertSuitable } from './server-check.ts';
@@ -129,28 +130,41 @@ function lookNowAndThen(cluster: Cluster): void {
   });
 }
 
+/** A Redis that is away is waited for, and that is said once; any other fault rejects with one sentence. */
+async function connectPatiently(url: string, role: ConnectionRole, log: Logger): Promise<RedisClient> {
+  for (let isSaid = false; ; isSaid = true) {
+    const client = createRedis(url, role);
+    try {
+      await connectRedis(client);
+      return client;
+    } catch (error) {
+      if (!(error instanceof RedisTimeoutError)) throw error;
+      if (!isSaid) log.warn(`${error.message} The start waits for it.`);
+      await pause(RECONNECT_MAX_MS);
+    }
+  }
+}
+
 /**
- * The two connections of a process: one for commands, one for pub/sub. Rejects with one sentence where Redis cannot be
- * reached, may evict keys or refuses what this service does.
+ * The two connections of a process: one for commands, one for pub/sub. Waits for a Redis that is away. Rejects with one
+ * sentence where Redis cannot be used, may evict keys or refuses what this service does.
  */
 export async function openRedis(
   url: string,
   role: Exclude<ConnectionRole, 'subscriber'>,
   { keyspace, log, closer }: { keyspace: Keyspace; log: Logger; closer: Closer },
 ): Promise<{ redis: RedisClient; subscriber: RedisClient }> {
-  const redis = createRedis(url, role);
+  const redis = await connectPatiently(url, role, log);
   closer.defer('redis', () =>
     redis.quit().catch(() => {
       redis.disconnect();
     }),
   );
-  await connectRedis(redis);
   for (const advice of await assertSuitable(redis, keyspace)) log.warn(advice);
-  const subscriber = createRedis(url, 'subscriber');
+  const subscriber = await connectPatiently(url, 'subscriber', log);
   closer.defer('subscriber', () => {
     subscriber.disconnect();
   });
-  await connectRedis(subscriber);
   const timer = setInterval(() => {
     // A subscriber asks for nothing else, and would not see that nobody is there any more.
     subscriber.ping().catch(() => undefined);
@@ -282,7 +296,6 @@ export async function connectRedis(
   }
   // Goes on listening: what is under way may fail a moment later, and nobody else would hear of it.
   client.disconnect();
-  throw new Error(redisStartFault({ error: lastError, isEncrypted: isEncrypted(client) }), {
-    cause: reasonOf(lastError),
-  });
+  const fault = redisStartFault({ error: lastError, isEncrypted: isEncrypted(client) });
+  throw new (mayReturn(fault) ? RedisTimeoutError : Error)(fault, { cause: reasonOf(lastError) });
 }

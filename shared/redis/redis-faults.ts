@@ -58,6 +58,11 @@ const CUT_OVER_TLS =
 const CUT =
   'Redis ends the connection at once; check REDIS_URL: redis reaches no port that speaks TLS, which is of rediss.';
 
+const UNKNOWN_HOST = 'The name of the Redis host is not known here; check the host in REDIS_URL.';
+
+/** Whether the server may only be away for the moment, by the sentence of `redisStartFault`. */
+export const mayReturn = (fault: string): boolean => [UNKNOWN, UNKNOWN_HOST].includes(fault);
+
 /** By what the server replies, or the code that Node.js or OpenSSL gives; the first that fits. */
 const FAULTS: readonly (readonly [RegExp, string])[] = [
   [/\bNOAUTH\b/, 'Redis asks for a password; write it into REDIS_URL, as in redis://:PASSWORD@HOST:6379.'],
@@ -73,7 +78,7 @@ const FAULTS: readonly (readonly [RegExp, string])[] = [
     /unknown command '?`?sentinel/i,
     'The server is no sentinel; check REDIS_URL: redis+sentinel:// names sentinels (port 26379), redis:// a single server.',
   ],
-  [/\b(ENOTFOUND|EAI_AGAIN)\b/, 'The name of the Redis host is not known here; check the host in REDIS_URL.'],
+  [/\b(ENOTFOUND|EAI_AGAIN)\b/, UNKNOWN_HOST],
   [/\bERR_SSL_WRONG_VERSION_NUMBER\b/, NO_TLS],
   [
     /\b(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?)\b/,

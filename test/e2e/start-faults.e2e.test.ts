@@ -73,27 +73,61 @@ describe('a process that cannot start', () => {
     expect(await failBoth({ REDIS_URL: evicting.url })).toEqual([[sentence], [sentence]]);
   }, 60_000);
 
-  it.each([
-    ['Redis', 'REDIS_URL', 'redis', ''],
-    ['MongoDB', 'MONGODB_URI', 'mongodb', '/parley'],
-  ])(
-    'because no %s listens says which setting to look at',
-    async (name, setting, scheme, path) => {
-      // A name may stand for two addresses; then the reason is one error of several.
-      const said = await Promise.all([
-        fail('api/main.ts', { [setting]: `${scheme}://localhost:${closedPort}${path}` }),
-        fail('workers/main.ts', { [setting]: `${scheme}://127.0.0.1:${closedPort}${path}` }),
-      ]);
+  it('because no MongoDB listens says which setting to look at', async () => {
+    // A name may stand for two addresses; then the reason is one error of several.
+    const said = await Promise.all([
+      fail('api/main.ts', { MONGODB_URI: `mongodb://localhost:${closedPort}/parley` }),
+      fail('workers/main.ts', { MONGODB_URI: `mongodb://127.0.0.1:${closedPort}/parley` }),
+    ]);
 
-      const sentence = `${name} does not answer; check ${setting} and that the server runs and accepts connections.`;
-      for (const lines of said) {
-        expect(lines).toHaveLength(1);
-        expect(lines[0]?.slice(0, sentence.length)).toBe(sentence);
-        expect(lines[0]?.slice(sentence.length)).toMatch(/^ \(.*ECONNREFUSED.*\)$/);
-      }
-    },
-    60_000,
-  );
+    const sentence = 'MongoDB does not answer; check MONGODB_URI and that the server runs and accepts connections.';
+    for (const lines of said) {
+      expect(lines).toHaveLength(1);
+      expect(lines[0]?.slice(0, sentence.length)).toBe(sentence);
+      expect(lines[0]?.slice(sentence.length)).toMatch(/^ \(.*ECONNREFUSED.*\)$/);
+    }
+  }, 60_000);
+
+  it('because Redis is away waits for it: alive, not ready, with one line of the log', async () => {
+    const redisPort = await freePort();
+    const ports = { api: await freePort(), worker: await freePort() };
+    const base = settingsFor(`redis://127.0.0.1:${redisPort}`, mongoUri('e2e-start-waits'));
+    const children = [
+      spawnProcess('api/main.ts', { ...base, PORT: String(ports.api), ADMIN_PORT: String(await freePort()) }),
+      spawnProcess('workers/main.ts', { ...base, WORKER_PORT: String(ports.worker) }),
+    ];
+    const urls = Object.values(ports).map((port) => `http://127.0.0.1:${port}`);
+    const statusesOf = (path: string) =>
+      Promise.all(
+        urls.map((url) =>
+          fetch(`${url}${path}`).then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        ),
+      );
+    const become = (path: string, status: number) =>
+      waitFor(
+        async () => ((await statusesOf(path)).every((each) => each === status) ? true : undefined),
+        `${path} to be ${status}`,
+        30_000,
+      );
+    const says = 'Redis does not answer; check REDIS_URL';
+    const sayings = () => children.map((child) => child.stdout().split(says).length - 1);
+
+    await waitFor(() => (sayings().every((times) => times === 1) ? true : undefined), 'both to say it', 30_000);
+    expect(await statusesOf('/health/live')).toEqual([200, 200]);
+    expect(await statusesOf('/health/ready')).toEqual([503, 503]);
+    const call = await fetch(`${urls[0]}/platform/v1/chat`, { method: 'POST' });
+    expect([call.status, await call.json()]).toMatchObject([503, { error: { code: 'model_unavailable' } }]);
+    const redis = await startRedis({ dataDir: join(dataDir, 'late'), port: redisPort, log: () => undefined });
+    await become('/health/ready', 200);
+    expect(sayings()).toEqual([1, 1]);
+
+    for (const child of children) child.signal('SIGTERM');
+    expect(await Promise.all(children.map(({ exited }) => exited))).toMatchObject([{ code: 0 }, { code: 0 }]);
+    await redis.stop();
+  }, 90_000);
 
   it('because a port is in use names the port and its setting', async () => {
     const inUse = (setting: string) => [

@@ -125,8 +125,8 @@ function limitConnections(server: Server, answers: OpenAnswers, most: number): v
   });
 }
 
-/** Serves an app until `closer` closes it. */
-export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
+/** Serves an app until what is returned stops it. */
+export async function open(app: RequestListener, options: ServeOptions, closer: Closer): Promise<() => Promise<void>> {
   const { port, host, setting } = options;
   const server = create(options);
   const answers = registerAnswers(server);
@@ -138,5 +138,11 @@ export async function serve(app: RequestListener, options: ServeOptions, closer:
   expectLate(server);
   closer.defer('slow readers', dropSlowReaders(answers));
   await listen(server, port, host, setting);
-  closer.defer(setting, () => stopServer(server, answers, options), { limitMs: Infinity });
+  return () => stopServer(server, answers, options);
+}
+
+/** Serves an app until `closer` closes it. */
+export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
+  const stop = await open(app, options, closer);
+  closer.defer(options.setting, stop, { limitMs: Infinity });
 }

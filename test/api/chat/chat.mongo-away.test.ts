@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type request from 'supertest';
+import request from 'supertest';
 
 import { flagOf } from '../../../shared/domain/principal.ts';
 import { chatOf, expectUncharged, postChat, waitFor } from '../../support/chat.ts';
@@ -68,6 +68,26 @@ describe('with MongoDB away', () => {
     expect(refusalOf(response)).toMatchObject({ status: 503, code: 'model_unavailable', limit: 60 });
     expect(tookMs).toBeLessThan(LIMIT_MS);
   });
+
+  it.each(['cut', 'stall'] as const)(
+    '(%s) the ingress stays ready at once, and deep health tells the rest',
+    async (how) => {
+      const { key } = await service.startTenant();
+      expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+      mongo[how]();
+
+      const { response, tookMs } = await timed(request(service.app).get('/health/ready'));
+
+      expect([response.status, response.body]).toEqual([200, { status: 'ok', checks: {} }]);
+      // A probe's time limit is one second unless somebody sets another.
+      expect(tookMs).toBeLessThan(900);
+      expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+      expect((await request(service.adminApp).get('/health/deep')).body).toMatchObject({
+        ready: false,
+        checks: { redis: 'ok' },
+      });
+    },
+  );
 
   it('a revocation counts all the same', async () => {
     const { key, keyId } = await service.startTenant();
