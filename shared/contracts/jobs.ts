@@ -90,21 +90,16 @@ export interface ComplianceJob {
   jobId: string;
 }
 
-interface PayloadRule<Payload> {
-  ids: readonly string[];
-  schema: Joi.ObjectSchema<Payload>;
-}
-
 /** A job may be older or newer than the code that reads it, so unknown fields are ignored. */
-function payload<Payload>(...ids: (keyof Payload & string)[]): PayloadRule<Payload> {
+function payload<Payload>(...ids: (keyof Payload & string)[]): Joi.ObjectSchema<Payload> {
   const fields: Joi.SchemaMap = Object.fromEntries(ids.map((id) => [id, Joi.string().required()]));
-  return { ids, schema: Joi.object<Payload>().keys(fields).unknown(true).prefs({ convert: false }) };
+  return Joi.object<Payload>().keys(fields).unknown(true).prefs({ convert: false });
 }
 
 /** A job's name in BullMQ, its payload, how often BullMQ runs it and how long BullMQ keeps it. */
 interface JobDefinition {
   job: string;
-  payload: PayloadRule<unknown>;
+  payload: Joi.ObjectSchema;
   attempts: number;
   removeOnComplete: boolean;
   removeOnFail: boolean | { count: number; age: number };
@@ -127,7 +122,7 @@ const CHAT = {
 const NOTICE = { attempts: 1, removeOnComplete: true, removeOnFail: FAILED_KEPT } as const;
 const DELIVERY = { job: 'deliver', payload: payload<WebhookJob>('tenantId', 'webhookId'), ...NOTICE } as const;
 
-/** Every queue: its payload and its options. workers/queue/open-queue-workers.ts has the processor of each. */
+/** Every queue: its payload and its options. Their processors: inference.ts and durable-work.ts in workers/queue. */
 export const JOBS = {
   interactive: CHAT,
   /** Lines of batches: nobody waits for them, so they yield to the other queue. */
@@ -141,21 +136,11 @@ export const JOBS = {
 export type JobQueueName = keyof typeof JOBS;
 
 export type JobPayload<Name extends JobQueueName> =
-  (typeof JOBS)[Name]['payload'] extends PayloadRule<infer Payload> ? Payload : never;
-
-function hasTexts(data: unknown, names: readonly string[]): boolean {
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) return false;
-  // Only looked at, field by field.
-  const fields = data as Readonly<Record<string, unknown>>;
-  for (const name of names) if (typeof fields[name] !== 'string' || fields[name] === '') return false;
-  return true;
-}
+  (typeof JOBS)[Name]['payload'] extends Joi.ObjectSchema<infer Payload> ? Payload : never;
 
 /** Throws unless the payload is one of this queue. */
 export function parseJob<Name extends JobQueueName>(name: Name, data: unknown): JobPayload<Name> {
-  const { ids, schema } = JOBS[name].payload;
-  // A plain payload can skip the schema, which is only needed to say what is wrong.
-  const error = hasTexts(data, ids) ? undefined : schema.validate(data).error;
+  const { error } = JOBS[name].payload.validate(data);
   if (error !== undefined) throw new Error(`A job of the queue ${name} cannot be read: ${error.message}`);
   // It has just been checked.
   return data as JobPayload<Name>;
