@@ -1,4 +1,4 @@
-import type { Connection, Model, QueryFilter, Schema } from 'mongoose';
+import type { Connection, Model, QueryFilter, Schema, UpdateQuery } from 'mongoose';
 
 import { unknownCursor } from '../contracts/list-page.ts';
 import type { ListQuery } from '../contracts/list-page.ts';
@@ -124,4 +124,33 @@ async function placeAfter<Row extends { createdAt: number }>(
 /** mongoose cannot check a filter against a generic row; `strictQuery: 'throw'` does when it runs. */
 function filterOf<Row>(filter: object): QueryFilter<Row> {
   return filter;
+}
+
+/** A row of durable work. `claim` is its fence: it rises with every claim. */
+export interface ClaimedRow {
+  _id: string;
+  tenantId: string;
+  claim: number;
+}
+
+/** Claims rows of durable work (workers/queue/durable-work.ts), and writes to them under a claim. */
+export function createClaims<Row extends ClaimedRow>(rows: Model<Row>) {
+  return {
+    /** Claims the first row that the filter finds. `held`: what says until when. Undefined: there is none. */
+    async claim(filter: object, held: object, first: Record<string, 1> = {}): Promise<Row | undefined> {
+      const change: UpdateQuery<object> = { $set: held, $inc: { claim: 1 } };
+      const settings = { returnDocument: 'after', sort: first } as const;
+      const taken: unknown = await rows
+        .findOneAndUpdate(filterOf<Row>(filter), change as UpdateQuery<Row>, settings)
+        .lean();
+      // As in listRows.
+      return (taken as Row | null) ?? undefined;
+    },
+
+    /** False: the row has been claimed again since, or is not there, or not as `also` says. */
+    async write({ _id, tenantId, claim }: ClaimedRow, change: object, also: object = {}): Promise<boolean> {
+      const held = filterOf<Row>({ _id, tenantId, claim, ...also });
+      return (await rows.updateOne(held, change)).matchedCount === 1;
+    },
+  };
 }

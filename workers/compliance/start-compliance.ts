@@ -3,7 +3,6 @@ import { QUEUE_NAMES } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { MongoConnection } from '../../shared/mongo/connection.ts';
 import { createComplianceWorkRepository } from '../../shared/mongo/compliance/compliance-work-repository.ts';
-import type { ComplianceWorkRepository } from '../../shared/mongo/compliance/compliance-work-repository.ts';
 import { createConversationEraser } from '../../shared/mongo/compliance/conversation-eraser.ts';
 import { createCopyEraser } from '../../shared/mongo/compliance/copy-eraser.ts';
 import type { ErasureRepository } from '../../shared/mongo/compliance/erasure-repository.ts';
@@ -11,48 +10,24 @@ import { createExportArchiveRepository } from '../../shared/mongo/compliance/exp
 import { createExportRows } from '../../shared/mongo/compliance/export-rows.ts';
 import { createRecordEraser } from '../../shared/mongo/compliance/record-eraser.ts';
 import { createTenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
-import type { ChatQueues, ComplianceQueue } from '../../shared/queue/queues.ts';
+import type { ChatQueues } from '../../shared/queue/queues.ts';
 import { createComplianceQueue } from '../../shared/queue/queues.ts';
 import { createAcceptanceClock, createRecordStore } from '../../shared/requests/record-store.ts';
 import { createRequestEraser } from '../../shared/requests/request-eraser.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
-import { FLEET_SHARD } from '../../shared/redis/stores/leader-lease.ts';
 import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import { createOutboxSearch } from '../../shared/requests/outbox.ts';
 import type { ReplayLog } from '../../shared/redis/redis-return.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
-import { repeat } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/publish.ts';
-import { PROCESSORS } from '../queue/open-queue-workers.ts';
+import { startDurableWork } from '../queue/durable-work.ts';
 import type { QueueRecorder } from '../observers/queue-recorder.ts';
 import { createEraseRequests } from './erase-requests.ts';
 import { createRunDeletion } from './run-deletion.ts';
 import { createRunExport } from './run-export.ts';
 import { createRunJob } from './run-job.ts';
-
-interface SweepJobsDeps {
-  jobs: ComplianceWorkRepository;
-  queue: ComplianceQueue;
-  leases: LeaderLease;
-  clock: Clock;
-}
-
-const TASK = 'compliance';
-const JOBS_MAX = 200;
-
-/**
- * Queues exports and deletions that no worker holds, because their worker died, their pause after a failure has ended,
- * or Redis lost their place in the queue. One worker of the fleet does this.
- */
-function createSweepJobs({ jobs, queue, leases, clock }: SweepJobsDeps): () => Promise<void> {
-  return async () => {
-    if (!(await leases.hold(FLEET_SHARD, TASK))) return;
-    const due = await jobs.due(clock.now(), JOBS_MAX);
-    await Promise.all(due.map((job) => queue.add(job)));
-  };
-}
 
 export interface StartComplianceDeps {
   mongo: MongoConnection;
@@ -71,7 +46,6 @@ export interface StartComplianceDeps {
   log: Logger;
 }
 
-const SWEEP_MS = 2_000;
 /** A reader that missed the end of its stream looks for it after a second (api/relay/hub.ts). */
 const QUIET_MS = 2_000;
 /** At shutdown, a running job is stopped at once, and another worker starts it over. */
@@ -115,7 +89,7 @@ function runDeletionOf(deps: StartComplianceDeps) {
 
 /** Starts what a worker does for exports and deletions: their queue and its sweep. */
 export function startCompliance(deps: StartComplianceDeps): void {
-  const { mongo, redis, keyspace, events, leases, clock, closer, log } = deps;
+  const { mongo, redis, keyspace, events, clock, closer, log } = deps;
   const jobs = createComplianceWorkRepository(mongo);
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
@@ -139,19 +113,18 @@ export function startCompliance(deps: StartComplianceDeps): void {
     stopping: stopping.signal,
     log,
   });
-  const worker = PROCESSORS.compliance({ client: redis, keyspace, run, recorder: deps.recorder, log });
-  const sweeping = repeat(
-    createSweepJobs({ jobs, queue, leases, clock }),
-    () => SWEEP_MS,
-    (error) => {
-      log.warn('The sweep of exports and deletions failed; the next round tries again.', { error });
-    },
-  );
+  const work = startDurableWork(['compliance'], {
+    ...deps,
+    client: redis,
+    run: (_name, job) => run(job),
+    due: jobs.due,
+    queue: queue.add,
+  });
   closer.defer(
     'exports and deletions',
     async () => {
       stopping.abort();
-      await Promise.all([sweeping.stop(), worker.close()]);
+      await work.close();
     },
     { limitMs: CLOSING_MS },
   );

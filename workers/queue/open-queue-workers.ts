@@ -1,5 +1,5 @@
 import type { Config } from '../../shared/config/settings.ts';
-import type { JobQueueName, QueueName } from '../../shared/contracts/jobs.ts';
+import type { QueueName } from '../../shared/contracts/jobs.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { ChatQueues } from '../../shared/queue/queues.ts';
@@ -9,20 +9,9 @@ import type { MongoPath } from '../mongo-path.ts';
 import type { Capacities } from '../pipeline/capacities.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 import { createBatchConcurrency } from './batch-concurrency.ts';
-import { createComplianceWorker } from './compliance.ts';
 import { createInferenceWorker } from './inference.ts';
 import type { InferenceWorker } from './inference.ts';
 import type { ClaimSettings } from './job-source.ts';
-import { createWebhookWorkers } from './webhook-delivery.ts';
-
-/** What takes the jobs of each queue of the catalogue: a queue without a processor does not compile. */
-export const PROCESSORS = {
-  interactive: createInferenceWorker,
-  batch: createInferenceWorker,
-  webhooks: createWebhookWorkers,
-  'webhooks-slow': createWebhookWorkers,
-  compliance: createComplianceWorker,
-} as const satisfies Record<JobQueueName, unknown>;
 
 export interface QueueWorkersDeps {
   config: Pick<Config, 'worker' | 'queue'>;
@@ -53,7 +42,7 @@ export function createOpenQueueWorkers(deps: QueueWorkersDeps): OpenQueueWorkers
   });
 
   const open = (shard: number, queueName: QueueName, places: number) =>
-    PROCESSORS[queueName]({
+    createInferenceWorker({
       client: redis,
       keyspace,
       shard,

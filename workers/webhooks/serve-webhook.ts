@@ -15,7 +15,7 @@ export interface ServeWebhookDeps {
 }
 
 /** Delivers what is due for one webhook. */
-export type ServeWebhook = (name: WebhookQueueName, job: WebhookJob) => Promise<void>;
+type ServeWebhook = (name: WebhookQueueName, job: WebhookJob) => Promise<void>;
 
 /** Deliveries to one receiver at the same time. */
 const PARALLEL = 4;

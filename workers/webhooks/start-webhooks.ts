@@ -1,19 +1,16 @@
 import type { Config } from '../../shared/config/settings.ts';
+import { WEBHOOK_QUEUE_NAMES } from '../../shared/contracts/jobs.ts';
 import { createWebhookClient } from '../../shared/http/webhook-client.ts';
 import type { CredentialCipher } from '../../shared/mongo/credentials.ts';
 import { createExpiringKeys } from '../../shared/mongo/tenants/key-repository.ts';
-import type { WebhookDeliveryRepository } from '../../shared/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookQueue } from '../../shared/queue/queues.ts';
-import { FLEET_SHARD } from '../../shared/redis/stores/leader-lease.ts';
 import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import { createAccessFlags } from '../../shared/redis/stores/access-flags.ts';
 import { withTimeLimit, repeat } from '../../shared/lifecycle/clock.ts';
-import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import type { EventSink, OpenPublishingDeps } from '../../shared/webhooks/publish.ts';
 import { openPublishing } from '../../shared/webhooks/publish.ts';
 import type { ErasureGate } from '../../shared/erasure-gate.ts';
-import { PROCESSORS } from '../queue/open-queue-workers.ts';
+import { startDurableWork } from '../queue/durable-work.ts';
 import type { QueueRecorder } from '../observers/queue-recorder.ts';
 import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 import { createAnnounceExpiringKeys, createChatEvents } from './publish-events.ts';
@@ -30,7 +27,6 @@ export interface StartWebhooksDeps extends OpenPublishingDeps {
   recorder: QueueRecorder;
 }
 
-const SWEEP_MS = 1_000;
 /** How often a worker asks whether it is its turn to look for expiring keys. */
 const KEYS_LOOK_MS = 30_000;
 /** An attempt that has begun takes up to 15 s, and is then written down. */
@@ -58,21 +54,21 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<{ events: 
     telemetry,
   });
   const { serve, ended } = createServeWebhook({ webhooks, queue, deliverNext, clock, stopping: stopping.signal });
-  const workers = PROCESSORS.webhooks({ client: redis, keyspace, serve, recorder: deps.recorder, log });
-  const warn = (what: string) => (error: unknown) => {
-    log.warn(`${what} failed; the next round tries again.`, { error });
-  };
-  const sweeping = repeat(
-    createSweepDeliveries({ deliveries, queue, leases, clock }),
-    () => SWEEP_MS,
-    warn('The sweep of webhook deliveries'),
-  );
+  const work = startDurableWork(WEBHOOK_QUEUE_NAMES, {
+    ...deps,
+    client: redis,
+    run: serve,
+    due: deliveries.due,
+    queue: (job) => queue.add('webhooks', job),
+  });
   const watchingKeys = repeat(
     createAnnounceExpiringKeys({ webhooks, events, leases, clock, keys: createExpiringKeys(mongo) }),
     () => KEYS_LOOK_MS,
-    warn('Looking for expiring keys'),
+    (error) => {
+      log.warn('Looking for expiring keys failed; the next round tries again.', { error });
+    },
   );
-  const close = () => Promise.all([sweeping.stop(), watchingKeys.stop(), workers.close()]);
+  const close = () => Promise.all([watchingKeys.stop(), work.close()]);
   deferClosing(closer, { stopping, ended, close });
   return { events, ...chatEvents };
 }
@@ -95,26 +91,4 @@ export function deferClosing(closer: Closer, { stopping, ended, close }: Closing
     await withTimeLimit(ended(), ATTEMPT_MS, `It took longer than ${ATTEMPT_MS} ms.`);
   };
   closer.defer('attempts for webhooks', attempts, { limitMs: Infinity });
-}
-
-interface SweepDeliveriesDeps {
-  deliveries: WebhookDeliveryRepository;
-  queue: WebhookQueue;
-  leases: LeaderLease;
-  clock: Clock;
-}
-
-const TASK = 'webhooks';
-const WEBHOOKS_MAX = 1_000;
-
-/**
- * Queues every webhook for which something is due: retries whose time has come, and what a Redis that was restarted or
- * a process that died has forgotten. One worker does so for all.
- */
-function createSweepDeliveries({ deliveries, queue, leases, clock }: SweepDeliveriesDeps): () => Promise<void> {
-  return async () => {
-    if (!(await leases.hold(FLEET_SHARD, TASK))) return;
-    const due = await deliveries.due(clock.now(), WEBHOOKS_MAX);
-    await Promise.all(due.map((job) => queue.add('webhooks', job)));
-  };
 }

@@ -2,12 +2,11 @@ import type { Connection, Model } from 'mongoose';
 
 import type { DeletionReport } from '../../contracts/compliance.ts';
 import type { ComplianceJob } from '../../contracts/jobs.ts';
+import { createClaims } from '../collection.ts';
+import type { ClaimedRow } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { complianceJobModel, OPEN } from './compliance-job-repository.ts';
 import type { ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
-
-/** A job that a worker has claimed. */
-export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
 
 /**
  * Exports and deletions as the workers that run them see them. A worker claims a job for a limited time and renews the
@@ -24,7 +23,7 @@ function turnOf(tenantId: string, jobId: string): string {
 }
 
 /** Finds jobs that may be claimed, and claims them. */
-function createClaims(jobs: Model<ComplianceJobRow>) {
+function createJobClaims(jobs: Model<ComplianceJobRow>, claims: ReturnType<typeof createClaims<ComplianceJobRow>>) {
   return {
     /**
      * Claims a job until `until`. Undefined: another worker has it, it has ended, its time has not come, or another job of its
@@ -32,16 +31,12 @@ function createClaims(jobs: Model<ComplianceJobRow>) {
      */
     async claim({ tenantId, jobId }: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined> {
       try {
-        const taken = await jobs
-          .findOneAndUpdate(
-            { _id: jobId, tenantId, status: OPEN, claimedUntil: { $lte: now } },
-            { $set: { status: 'in_progress', claimedUntil: until, turn: turnOf(tenantId, jobId) }, $inc: { claim: 1 } },
-            { returnDocument: 'after' },
-          )
-          .lean();
-        return taken ?? undefined;
+        return await claims.claim(
+          { _id: jobId, tenantId, status: OPEN, claimedUntil: { $lte: now } },
+          { status: 'in_progress', claimedUntil: until, turn: turnOf(tenantId, jobId) },
+        );
       } catch (error) {
-        // Another job has the turn.
+        // Another job of this tenant and kind is running.
         if (isDuplicateKey(error)) return undefined;
         throw error;
       }
@@ -58,15 +53,11 @@ function createClaims(jobs: Model<ComplianceJobRow>) {
     ): Promise<ComplianceJobRow[]> {
       const beside: ComplianceJobRow[] = [];
       if (kind !== 'deletion' || scope !== 'entity') return beside;
+      const waiting = { tenantId, kind, scope, status: OPEN, claimedUntil: { $lte: now } };
       for (;;) {
-        const taken = await jobs
-          .findOneAndUpdate(
-            { tenantId, kind, scope, status: OPEN, claimedUntil: { $lte: now } },
-            { $set: { status: 'in_progress', claimedUntil: until }, $inc: { claim: 1 } },
-            { returnDocument: 'after', sort: { createdAt: 1, _id: 1 } },
-          )
-          .lean();
-        if (taken === null) return beside;
+        const held = { status: 'in_progress', claimedUntil: until };
+        const taken = await claims.claim(waiting, held, { createdAt: 1, _id: 1 });
+        if (taken === undefined) return beside;
         beside.push(taken);
       }
     },
@@ -108,37 +99,34 @@ function createClaims(jobs: Model<ComplianceJobRow>) {
 export function createComplianceWorkRepository(connection: Connection) {
   const jobs = complianceJobModel(connection);
 
-  /** Writes if the claim still holds; returns whether it does. */
-  async function change({ _id, tenantId, claim }: ClaimedJob, update: object): Promise<boolean> {
-    const { matchedCount } = await jobs.updateOne({ _id, tenantId, claim, status: 'in_progress' }, update);
-    return matchedCount === 1;
-  }
+  const claims = createClaims(jobs);
+  const change = (job: ClaimedRow, update: object) => claims.write(job, update, { status: 'in_progress' });
 
   return {
-    ...createClaims(jobs),
+    ...createJobClaims(jobs, claims),
 
     /** Extends the claim. */
-    renew: (job: ClaimedJob, until: number): Promise<boolean> => change(job, { $set: { claimedUntil: until } }),
+    renew: (job: ClaimedRow, until: number): Promise<boolean> => change(job, { $set: { claimedUntil: until } }),
 
     /** Gives the claim up. Nobody claims the job before `until`; other jobs of its tenant may run at once. */
-    release: (job: ClaimedJob, until: number): Promise<boolean> =>
+    release: (job: ClaimedRow, until: number): Promise<boolean> =>
       change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
 
-    completeExport: (job: ClaimedJob, archive: ExportArchive, now: number): Promise<boolean> =>
+    completeExport: (job: ClaimedRow, archive: ExportArchive, now: number): Promise<boolean> =>
       change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true }, $unset: PLACE_AND_TURN }),
 
     /** Removes the entity's id from the job: its pseudonym is all that stays. */
-    completeDeletion: (job: ClaimedJob, reason: string | undefined, now: number): Promise<boolean> =>
+    completeDeletion: (job: ClaimedRow, reason: string | undefined, now: number): Promise<boolean> =>
       change(job, {
         $set: { status: 'completed', completedAt: now, untold: true, ...(reason === undefined ? {} : { reason }) },
         $unset: { entityId: 1, ...PLACE_AND_TURN },
       }),
 
-    fail: (job: ClaimedJob, error: string, now: number): Promise<boolean> =>
+    fail: (job: ClaimedRow, error: string, now: number): Promise<boolean> =>
       change(job, { $set: { status: 'failed', completedAt: now, error }, $unset: PLACE_AND_TURN }),
 
     /** Adds what a pass of a deletion has found to the job's report. */
-    async addToReport(job: ClaimedJob, found: DeletionReport): Promise<void> {
+    async addToReport(job: ClaimedRow, found: DeletionReport): Promise<void> {
       const counts = Object.entries(found).filter(([, count]) => count > 0);
       if (counts.length === 0) return;
       await change(job, { $inc: Object.fromEntries(counts.map(([store, count]) => [`report.${store}`, count])) });
@@ -149,7 +137,7 @@ export function createComplianceWorkRepository(connection: Connection) {
       return (await jobs.findOne({ _id: jobId, tenantId, untold: true }).lean()) ?? undefined;
     },
 
-    async markPublished({ _id, tenantId }: ClaimedJob): Promise<void> {
+    async markPublished({ _id, tenantId }: ClaimedRow): Promise<void> {
       await jobs.updateOne({ _id, tenantId }, { $unset: { untold: 1 } });
     },
   };

@@ -3,9 +3,9 @@ import type { Connection } from 'mongoose';
 
 import type { ComplianceScope } from '../../contracts/compliance.ts';
 import { collection, count, options, required, inSpace } from '../collection.ts';
+import type { ClaimedRow } from '../collection.ts';
 import { complianceJobModel } from './compliance-job-repository.ts';
 import type { ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
-import type { ClaimedJob } from './compliance-work-repository.ts';
 
 /** A piece of an archive; `_id` names export, claim and number. */
 export interface ExportChunkRow {
@@ -35,7 +35,7 @@ const chunkSchema = new Schema<ExportChunkRow>(
 export const exportChunkModel = collection<ExportChunkRow>('ExportChunk', 'compliance_export_chunks', chunkSchema);
 
 /** Whose archive: `claim` names the run that wrote it. */
-export type ArchiveName = Omit<ClaimedJob, 'tenantId'> & { tenantId: string };
+export type ArchiveName = ClaimedRow;
 
 /** Archives of exports in pieces: workers write them and ingresses read them, and the two share no disk. */
 export type ExportArchiveRepository = ReturnType<typeof createExportArchiveRepository>;
@@ -50,7 +50,7 @@ export const ARCHIVE_KEPT_MS = 7 * 24 * 3_600_000;
 export const ARCHIVES_KEPT: Readonly<Record<ComplianceScope, number>> = { tenant: 5, entity: 1_000 };
 
 export function archiveNameOf(
-  { _id, tenantId }: Pick<ClaimedJob, '_id' | 'tenantId'>,
+  { _id, tenantId }: Pick<ClaimedRow, '_id' | 'tenantId'>,
   { claim }: ExportArchive,
 ): ArchiveName {
   return { _id, tenantId, claim };

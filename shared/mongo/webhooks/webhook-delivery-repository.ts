@@ -3,7 +3,17 @@ import type { Connection, Model } from 'mongoose';
 
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { WebhookEventType } from '../../contracts/webhook-events.ts';
-import { collection, count, number, options, required, text, insertOnce, listRows } from '../collection.ts';
+import {
+  collection,
+  count,
+  createClaims,
+  number,
+  options,
+  required,
+  text,
+  insertOnce,
+  listRows,
+} from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
 
 /** An event that receivers are sent. `_id` is made of tenant, type and cause, so publishing a cause again makes no second one. */
@@ -143,6 +153,7 @@ async function findDue(deliveries: Model<WebhookDeliveryRow>, now: number, limit
 
 /** Claims deliveries that are due, and stores the results of their attempts. */
 function createDeliveryClaims(deliveries: Model<WebhookDeliveryRow>) {
+  const claims = createClaims(deliveries);
   return {
     due: (now: number, limit: number): Promise<DueWebhook[]> => findDue(deliveries, now, limit),
 
@@ -150,39 +161,34 @@ function createDeliveryClaims(deliveries: Model<WebhookDeliveryRow>) {
      * Claims the pending delivery of the webhook that has been due for longest, for `leaseMs`: if nobody records the attempt
      * by then, another worker may claim it. Undefined: none is due.
      */
-    async claim(
-      tenantId: string,
-      webhookId: string,
-      now: number,
-      leaseMs: number,
-    ): Promise<WebhookDeliveryRow | undefined> {
+    claim(tenantId: string, webhookId: string, now: number, leaseMs: number): Promise<WebhookDeliveryRow | undefined> {
       const until = now + leaseMs;
-      const taken = await deliveries
-        .findOneAndUpdate(
-          { tenantId, webhookId, status: 'pending', nextAttemptAt: { $lte: now } },
-          { $set: { nextAttemptAt: until, claimedUntil: until }, $inc: { claim: 1 } },
-          { sort: { nextAttemptAt: 1 }, returnDocument: 'after' },
-        )
-        .lean();
-      return taken ?? undefined;
+      return claims.claim(
+        { tenantId, webhookId, status: 'pending', nextAttemptAt: { $lte: now } },
+        { nextAttemptAt: until, claimedUntil: until },
+        { nextAttemptAt: 1 },
+      );
     },
 
     /** Stores the result of the attempt for which the delivery was claimed. False: it has been claimed again since. */
-    async recordAttempt(
-      { _id, tenantId, claim }: WebhookDeliveryRow,
+    recordAttempt: (
+      delivery: WebhookDeliveryRow,
       { attempt, status, nextAttemptAt }: AttemptResult,
-    ): Promise<boolean> {
-      const { matchedCount } = await deliveries.updateOne(
-        { _id, tenantId, claim },
-        {
-          $set: { status, ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }) },
-          $unset: { claimedUntil: 1, ...(nextAttemptAt === undefined ? { nextAttemptAt: 1 } : {}) },
-          $inc: { failed: status === 'succeeded' ? 0 : 1 },
-          $push: { attempts: { $each: [attempt], $slice: -ATTEMPTS_KEPT } },
-        },
-      );
-      return matchedCount === 1;
-    },
+    ): Promise<boolean> =>
+      claims.write(delivery, {
+        $set: { status, ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }) },
+        $unset: { claimedUntil: 1, ...(nextAttemptAt === undefined ? { nextAttemptAt: 1 } : {}) },
+        $inc: { failed: status === 'succeeded' ? 0 : 1 },
+        $push: { attempts: { $each: [attempt], $slice: -ATTEMPTS_KEPT } },
+      }),
+
+    /** Makes the delivery due at once, with all its attempts before it. False: an attempt is under way. */
+    restart: (delivery: WebhookDeliveryRow, now: number): Promise<boolean> =>
+      claims.write(
+        delivery,
+        { $set: { status: 'pending', nextAttemptAt: now, failed: 0 }, $unset: { claimedUntil: 1 }, $inc: { claim: 1 } },
+        { $or: [{ claimedUntil: { $exists: false } }, { claimedUntil: { $lte: now } }] },
+      ),
   };
 }
 
@@ -210,21 +216,6 @@ export function createWebhookDeliveryRepository(connection: Connection) {
     /** One row more than the limit. */
     list: (tenantId: string, webhookId: string, query: ListQuery): Promise<WebhookDeliveryRow[]> =>
       listRows(deliveries, { tenantId, webhookId }, query),
-
-    /** Makes the delivery due at once, with all its attempts before it. False: an attempt is under way. */
-    async restart({ _id, tenantId, webhookId, claim }: WebhookDeliveryRow, now: number): Promise<boolean> {
-      const { matchedCount } = await deliveries.updateOne(
-        {
-          _id,
-          tenantId,
-          webhookId,
-          claim,
-          $or: [{ claimedUntil: { $exists: false } }, { claimedUntil: { $lte: now } }],
-        },
-        { $set: { status: 'pending', nextAttemptAt: now, failed: 0 }, $unset: { claimedUntil: 1 }, $inc: { claim: 1 } },
-      );
-      return matchedCount === 1;
-    },
 
     /** Fails the pending deliveries of a webhook that is disabled or gone. Safe to repeat. */
     async failPending(tenantId: string, webhookId: string): Promise<void> {
