@@ -12,12 +12,26 @@ COPY api ./api
 COPY workers ./workers
 RUN npm run build
 
+FROM node:24-bookworm-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc deploy/install-production ./
+RUN ./install-production
+
 FROM node:24-bookworm-slim AS production
+# docker build --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" .
+ARG VERSION=unreleased
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title=parley \
+  org.opencontainers.image.description="Multi-tenant chat completions: ingress and worker" \
+  org.opencontainers.image.licenses=MIT \
+  org.opencontainers.image.version=$VERSION \
+  org.opencontainers.image.revision=$REVISION
+# Nothing is installed from here on, so no package manager of Node.js is there to be used.
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn* /usr/local/bin/yarn*
 ENV NODE_ENV=production
 WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force
-COPY LICENSE ./
+COPY package.json LICENSE ./
+COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 USER node
 # A container is reached from outside itself only.
@@ -26,5 +40,8 @@ ENV HOST=0.0.0.0
 ENV NODE_OPTIONS=--max-semi-space-size=16
 ENV MALLOC_ARENA_MAX=1
 ENV MALLOC_TRIM_THRESHOLD_=131072
-EXPOSE 8080 8081 8082 8090
+EXPOSE 8080 8081 8082 8083 8090
+# The shell asks by itself: a Node.js for each question would cost more CPU time than the idle process. With a certificate of
+# its own (TLS_CERT_FILE) the ingress wants another check.
+HEALTHCHECK --interval=10s --timeout=5s --retries=3 --start-period=30s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/${WORKER_PORT:-${PORT:-8080}} && printf 'GET /health/ready HTTP/1.0\\r\\n\\r\\n' >&3 && read -r _ status _ <&3 && test \"$status\" = 200"]
 CMD ["node", "dist/api/main.js"]

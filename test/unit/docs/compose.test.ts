@@ -50,6 +50,20 @@ describe('docker-compose.yml', () => {
     ]);
   });
 
+  it('limits the memory of each service, and of Redis below its container, and rotates logs', () => {
+    for (const [, text] of services) expect(text).toMatch(/^ {4}mem_limit: /m);
+    expect(COMPOSE).toContain('--maxmemory ${REDIS_MAXMEMORY:-2gb}');
+    expect(COMPOSE).toMatch(/^ {2}logging:\n(?: {4}.*\n)*? {6}max-size: /m);
+  });
+
+  it('gives ingress and workers as long to stop as their settings allow, and the simulated provider only when asked', () => {
+    const textOf = new Map(services);
+
+    expect(textOf.get('api')).toContain('stop_grace_period: 15s${SHUTDOWN_GRACE_SECONDS:-30}s');
+    expect(textOf.get('worker')).toContain('stop_grace_period: 1m${REQUEST_TIMEOUT_SECONDS:-600}s');
+    expect(textOf.get('provider')).toContain('profiles: [simulated]');
+  });
+
   it('keeps the stores where only ingress and workers are', () => {
     const inStores = services.filter(([name]) => networksOf(name)?.includes('stores') === true).map(([name]) => name);
 

@@ -25,6 +25,9 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   REDIS_PASSWORD: 'docker-compose.yml',
   MONGO_PASSWORD: 'docker-compose.yml',
   MONGO_ROOT_PASSWORD: 'docker-compose.yml',
+  REDIS_MAXMEMORY: 'docker-compose.yml',
+  REDIS_MEMORY: 'docker-compose.yml',
+  MONGO_MEMORY: 'docker-compose.yml',
   GRAFANA_PORT: 'docker-compose.yml',
 };
 
