@@ -34,7 +34,7 @@ const LIMITS = {
   'words of Markdown': { limit: 50_800, goal: 45_000 },
   'words of the README': { limit: 900, goal: 900 },
   'lines of scripts': { limit: 9_500, goal: 8_000 },
-  'lines of tests': { limit: 74_300, goal: 60_000 },
+  'lines of tests': { limit: 74_500, goal: 60_000 },
   'npm packages (without those of one platform)': { limit: 710, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;
