@@ -33,6 +33,7 @@ WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+RUN ln -s /app/dist/scripts/parley.js /usr/local/bin/parley && chmod +x dist/scripts/parley.js
 USER node
 # A container is reached from outside itself only.
 ENV HOST=0.0.0.0

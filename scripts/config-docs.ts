@@ -1,7 +1,13 @@
-/** `npm run config-docs`: writes the service's part of `.env.example` and of the guide's table from the list of settings. */
+/**
+ * `npm run config-docs`: writes the service's part of `.env.example` and of the guide's table from the list of settings, and
+ * the types of the administration's API for `parley` from its document.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import openapiTS, { astToString } from 'openapi-typescript';
+
+import { createAdminDocument } from '../api/openapi/admin-api.ts';
 import { settings, settingsList } from '../shared/config/settings.ts';
 import type { Setting } from '../shared/config/settings.ts';
 
@@ -28,14 +34,17 @@ const examples = () =>
     .map(([group, rows]) => `# --- ${group} ---\n\n${Object.values(rows).map(example).join('')}\n`)
     .join('');
 
-/** Both files as the list has them. What tools read stays as it is: it has no row. */
-export function configDocs(): Record<string, string> {
+/** The files as their sources have them. What tools read of the settings stays as it is: it has no row. */
+export async function configDocs(): Promise<Record<string, string>> {
   const write = (file: string, part: RegExp, text: string) =>
     [file, readFileSync(join(ROOT, file), 'utf8').replace(part, () => text)] as const;
   return Object.fromEntries([
     write('docs/guide/configuration.md', /^\| Variable .*\n(?:\|.*\n)+/m, table()),
     write('.env.example', /^# --- redis[^]*?(?=^# --- of tools)/m, examples()),
+    // What is served has passed through JSON.
+    ['scripts/admin-api.d.ts', astToString(await openapiTS(JSON.stringify(createAdminDocument())))],
   ]);
 }
 
-if (import.meta.main) for (const [file, text] of Object.entries(configDocs())) writeFileSync(join(ROOT, file), text);
+if (import.meta.main)
+  for (const [file, text] of Object.entries(await configDocs())) writeFileSync(join(ROOT, file), text);

@@ -198,7 +198,7 @@ function measureRest(): Partial<Record<Figure, number>> {
     decisions: below(/^docs\/decisions\/\d/u).length,
     'words of Markdown': wordsOf(below(/\.md$/u)),
     'words of the README': wordsOf(['README.md']),
-    'lines of scripts': linesOf(below(/^scripts\/.*\.(?:ts|mjs)$/u)),
+    'lines of scripts': linesOf(below(/^scripts\/.*(?<!\.d)\.(?:ts|mjs)$/u)),
     'lines of tests': linesOf(below(/^test\/.*\.ts$/u)),
     'npm packages (without those of one platform)':
       Object.values(lock.packages).filter(({ os, cpu }) => os === undefined && cpu === undefined).length - 1,

@@ -37,6 +37,7 @@ const TASKS = {
   'test:restore': (args) => script('test/fault/main.ts', ['R5', ...args]),
   'test:upgrade': (args) => script('test/upgrade/main.ts', args),
   'test:scale': (args) => script('test/fault/main.ts', ['S1', 'S2', ...args]),
+  parley: (args) => service('scripts/parley', args),
   reconcile: (args) => script('scripts/reconcile.ts', args),
   citations: (args) => script('scripts/check-citations.ts', args),
   house: (args) => script('scripts/house.ts', args),

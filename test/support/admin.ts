@@ -57,6 +57,7 @@ interface TestClock {
 
 export interface TestAdmin {
   app: Server;
+  url: string;
   /** What `app` serves. */
   express: Express;
   /** Sends a request with the administrator's token. */
@@ -169,9 +170,10 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     log,
     ...overrides,
   });
-  const { server, close } = await listen(app);
+  const { server, url, close } = await listen(app);
   return {
     app: server,
+    url,
     express: app,
     mongo,
     models,

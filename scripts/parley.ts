@@ -1,0 +1,313 @@
+#!/usr/bin/env node
+/**
+ * `parley`: the administration from a terminal (docs/guide/administration.md#the-command-line). It calls the administration's
+ * API and nothing else, so it works wherever that port is reached, and in every container of the image.
+ */
+import { readFileSync, realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { Command, InvalidArgumentError, Option } from 'commander';
+import createClient from 'openapi-fetch';
+
+import type { paths } from './admin-api.d.ts';
+
+type Client = ReturnType<typeof createClient<paths>>;
+type Group = NonNullable<NonNullable<paths['/usage']['get']['parameters']['query']>['group_by']>[number];
+/** A page of usage or of margins. */
+interface Buckets {
+  data: readonly { start_time: number; results: readonly Row[] }[];
+}
+type Row = Readonly<Record<string, unknown>>;
+
+/** What the caller is told, without a stack. */
+class Refused extends Error {}
+
+/** As people read it: times in their own zone, lists joined, nothing for null. */
+function cellOf(name: string, value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  if (typeof value === 'number' && /_(at|time)$/.test(name)) return new Date(value * 1_000).toLocaleString('sv');
+  if (Array.isArray(value)) return value.map((each) => cellOf('', each)).join(', ');
+  if (typeof value === 'object') return JSON.stringify(value);
+  // Only numbers, booleans and texts are left. Control characters of a tenant's text must not reach the terminal.
+  return String(value).replaceAll(/\p{Cc}/gu, ' ');
+}
+
+/** Rows as a table with the columns of the first one, numbers to the right. */
+export function tableOf(rows: readonly Row[], columns = Object.keys(rows[0] ?? {})): string {
+  if (rows.length === 0) return 'None.';
+  const cells = [columns, ...rows.map((row) => columns.map((name) => cellOf(name, row[name])))];
+  const widths = columns.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  const isNumber = columns.map(
+    (name) => rows.every((row) => typeof row[name] === 'number') && !/_(at|time)$/.test(name),
+  );
+  return cells
+    .map((row) =>
+      row
+        .map((cell, column) =>
+          isNumber[column] ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+        )
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** One thing, a field a line. */
+export function recordOf(row: Row): string {
+  const width = Math.max(...Object.keys(row).map((name) => name.length));
+  return Object.entries(row)
+    .map(([name, value]) => `${name.padEnd(width)}  ${cellOf(name, value)}`)
+    .join('\n');
+}
+
+const GROUPS: Record<Group, true> = {
+  tenant_id: true,
+  key_id: true,
+  tier: true,
+  provider: true,
+  model: true,
+  mode: true,
+  endpoint: true,
+};
+
+const wholeNumber = (text: string) => {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+};
+
+/** The answer, or the API's own sentence about what is wrong. */
+async function answerOf<Data>(
+  call: Promise<{ data?: Data; error?: unknown; response: Response }>,
+): Promise<NonNullable<Data>> {
+  const { data, error, response } = await call;
+  if (data !== undefined && data !== null) return data;
+  const { message, request_id: id } =
+    (error as { error?: { message?: string; request_id?: string } } | undefined)?.error ?? {};
+  throw new Refused(
+    `${message ?? `The administration answered ${response.status}.`}${id === undefined ? '' : ` (${id})`}`,
+  );
+}
+
+interface Shell {
+  /** Undefined: nothing is printed. */
+  env: Readonly<Record<string, string | undefined>>;
+  print: (text: string) => void;
+}
+
+export function createParley({ env, print }: Shell): Command {
+  const program = new Command('parley')
+    .description('The administration of Parley from a terminal.')
+    .addOption(
+      new Option('--url <url>', "the administration's address")
+        .env('PARLEY_ADMIN_URL')
+        .default('http://127.0.0.1:8081'),
+    )
+    .option('--json', "print the API's answer as it is")
+    .addHelpText('after', '\nThe token of an administrator comes from PARLEY_ADMIN_TOKEN or ADMIN_TOKEN.')
+    .showSuggestionAfterError();
+  const optionsOf = () => program.opts<{ url: string; json?: true }>();
+
+  function client(): Client {
+    const token = env['PARLEY_ADMIN_TOKEN'] ?? env['ADMIN_TOKEN'];
+    if (token === undefined || token === '')
+      throw new Refused('Set PARLEY_ADMIN_TOKEN (or ADMIN_TOKEN) to the token of an administrator.');
+    return createClient<paths>({
+      baseUrl: `${optionsOf().url}/admin/v1`,
+      headers: { Authorization: `Bearer ${token}` },
+    });
+  }
+  function show(answer: unknown, people: () => string): void {
+    print(optionsOf().json === true ? JSON.stringify(answer, null, 2) : people());
+  }
+  const showList = (answer: { data: readonly Row[]; has_more?: boolean }, columns?: string[]) => {
+    show(answer, () => tableOf(answer.data, columns) + (answer.has_more === true ? '\nThere are more: --limit.' : ''));
+  };
+  const showOne = (answer: Row) => {
+    show(answer, () => recordOf(answer));
+  };
+  const limit = () => new Option('--limit <n>', 'the most to show').argParser(wholeNumber).default(20);
+
+  const tenants = program.command('tenants').description('list, create and change tenants');
+  const TENANT_COLUMNS = ['id', 'name', 'status', 'balance', 'held', 'shard', 'created_at'];
+  tenants
+    .command('list', { isDefault: true })
+    .addOption(limit())
+    .action(async (query: { limit: number }) => {
+      showList(await answerOf(client().GET('/tenants', { params: { query } })), TENANT_COLUMNS);
+    });
+  tenants
+    .command('create')
+    .argument('<name>')
+    .option('--credits <n>', 'granted at once', Number)
+    .action(async (name: string, { credits }: { credits?: number }) => {
+      const body = credits === undefined ? { name } : { name, credits };
+      showOne(await answerOf(client().POST('/tenants', { body })));
+    });
+  const ofTenant = (tenant_id: string) => ({ params: { path: { tenant_id } } });
+  tenants
+    .command('show')
+    .argument('<tenant>')
+    .action(async (tenant: string) => {
+      showOne(await answerOf(client().GET('/tenants/{tenant_id}', ofTenant(tenant))));
+    });
+  for (const [name, status] of [
+    ['suspend', 'suspended'],
+    ['activate', 'active'],
+  ] as const) {
+    tenants
+      .command(name)
+      .argument('<tenant>')
+      .action(async (tenant: string) => {
+        const call = client().PATCH('/tenants/{tenant_id}', { ...ofTenant(tenant), body: { status } });
+        showOne(await answerOf(call));
+      });
+  }
+  tenants
+    .command('close')
+    .description('for good: deletes all but money and the audit log')
+    .argument('<tenant>')
+    .requiredOption('--yes', 'confirms it')
+    .action(async (tenant: string) => {
+      showOne(await answerOf(client().DELETE('/tenants/{tenant_id}', ofTenant(tenant))));
+    });
+  tenants
+    .command('grant')
+    .description('grant credits, or take them with a negative number')
+    .argument('<tenant>')
+    .argument('<credits>', 'how many', Number)
+    .option('--reason <text>', 'shown to the tenant', '')
+    .requiredOption('--key <text>', 'an Idempotency-Key: the same one books once')
+    .action(async (tenant: string, credits: number, { reason, key }: { reason: string; key: string }) => {
+      const call = client().POST('/tenants/{tenant_id}/credits', {
+        params: { path: { tenant_id: tenant }, header: { 'Idempotency-Key': key } },
+        body: { credits, reason },
+      });
+      showOne(await answerOf(call));
+    });
+
+  const keys = program.command('keys').description("list, create and revoke a tenant's keys");
+  keys
+    .command('list', { isDefault: true })
+    .argument('<tenant>')
+    .addOption(limit())
+    .action(async (tenant: string, query: { limit: number }) => {
+      const params = { path: { tenant_id: tenant }, query };
+      const answer = await answerOf(client().GET('/tenants/{tenant_id}/keys', { params }));
+      showList(answer, ['id', 'name', 'mode', 'status', 'scopes', 'redacted_value', 'last_used_at', 'expires_at']);
+    });
+  keys
+    .command('create')
+    .description('the value is shown this once')
+    .argument('<tenant>')
+    .option('--name <name>')
+    .addOption(new Option('--mode <mode>').choices(['live', 'test']))
+    .option('--scopes <scopes...>', 'all where none is named')
+    .action(async (tenant: string, body: { name?: string; mode?: 'live' | 'test'; scopes?: never[] }) => {
+      showOne(await answerOf(client().POST('/tenants/{tenant_id}/keys', { ...ofTenant(tenant), body })));
+    });
+  keys
+    .command('revoke')
+    .argument('<tenant>')
+    .argument('<key>')
+    .action(async (tenant: string, key: string) => {
+      const params = { path: { tenant_id: tenant, key_id: key } };
+      showOne(await answerOf(client().DELETE('/tenants/{tenant_id}/keys/{key_id}', { params })));
+    });
+
+  program
+    .command('usage')
+    .description('what tenants use; with --margin what it costs and earns')
+    .addOption(new Option('--by <group...>', 'what to group by').choices(Object.keys(GROUPS)).default(['tenant_id']))
+    .addOption(new Option('--days <n>', 'of the latest days').argParser(wholeNumber).default(1))
+    .option('--margin', 'cost, price and margin')
+    .action(async ({ by, days, margin }: { by: Group[]; days: number; margin?: true }) => {
+      const end_time = Math.floor(Date.now() / 1_000);
+      const query = { start_time: end_time - days * 86_400, end_time, group_by: by, limit: Math.min(366, days + 1) };
+      const call =
+        margin === true
+          ? client().GET('/margin', { params: { query } })
+          : client().GET('/usage', { params: { query } });
+      const answer = await answerOf<Buckets | string>(call);
+      const rows = (typeof answer === 'string' ? [] : answer.data).flatMap(({ start_time, results }) =>
+        results.map((result) => ({ day: new Date(start_time * 1_000).toISOString().slice(0, 10), ...result })),
+      );
+      const money = margin === true ? ['cost', 'currency', 'price', 'price_currency', 'margin'] : [];
+      show(answer, () => tableOf(rows, ['day', ...by, 'requests', 'total_tokens', 'credits', ...money]));
+    });
+
+  program
+    .command('providers')
+    .description('providers and their circuit breakers')
+    .action(async () => {
+      const [providers, breakers] = await Promise.all([
+        answerOf(client().GET('/providers', { params: { query: { limit: 100 } } })),
+        answerOf(client().GET('/breakers', { params: { query: { limit: 100 } } })),
+      ]);
+      const rows = providers.data.map(({ id, kind, base_url }) => {
+        const { state, reason } = breakers.data.find((breaker) => breaker.id === id) ?? {};
+        return { name: id, kind, base_url, breaker: state, reason };
+      });
+      show({ providers, breakers }, () => tableOf(rows));
+    });
+
+  program
+    .command('queues')
+    .description('what waits, and how fast it is done')
+    .action(async () => {
+      const answer = await answerOf(client().GET('/queues', { params: { query: { limit: 100 } } }));
+      const figures = [
+        'waiting',
+        'active',
+        'delayed',
+        'failed',
+        'oldest_age_seconds',
+        'drain_rate_per_second',
+        'paused',
+      ];
+      showList(answer, ['id', ...figures]);
+    });
+
+  program
+    .command('replay')
+    .description('run failed requests again; without --run it only says which')
+    .addOption(new Option('--hours <n>', 'that were accepted in so many hours').argParser(wholeNumber).default(24))
+    .option('--tenant <tenant>')
+    .option('--run')
+    .action(async ({ hours, tenant, run }: { hours: number; tenant?: string; run?: true }) => {
+      const start_time = Math.floor(Date.now() / 1_000) - hours * 3_600;
+      const body = { start_time, dry_run: run !== true, ...(tenant === undefined ? {} : { tenant_id: tenant }) };
+      const answer = await answerOf(client().POST('/requests/replay', { body }));
+      const { matched, replayed, skipped, dry_run, data } = answer;
+      const summary = recordOf({ matched, replayed, skipped, dry_run });
+      show(
+        answer,
+        () => `${summary}\n\n${tableOf(data, ['id', 'tenant_id', 'kind', 'error_code', 'outcome', 'reason'])}`,
+      );
+    });
+
+  return program;
+}
+
+/** The sentence for a failure that is the caller's or the network's; undefined: it is ours. */
+function sentenceOf(error: unknown, url: string): string | undefined {
+  if (error instanceof Refused) return error.message;
+  if (error instanceof TypeError) return `The administration is not reached at ${url}: set PARLEY_ADMIN_URL or --url.`;
+  return undefined;
+}
+
+async function main(): Promise<void> {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  const program = createParley({ env: process.env, print: console.log }).version(version);
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    const sentence = sentenceOf(error, program.opts<{ url: string }>().url);
+    if (sentence === undefined) throw error;
+    console.error(sentence);
+    process.exitCode = 1;
+  }
+}
+
+if (realpathSync(process.argv[1] ?? '') === fileURLToPath(import.meta.url)) await main();

@@ -1,0 +1,54 @@
+import { expect, it } from '@jest/globals';
+
+import { createParley } from '../../../scripts/parley.ts';
+import { ADMIN_TOKEN } from '../../support/admin.ts';
+import { useAdmin } from '../../support/use-service.ts';
+
+const admin = useAdmin();
+
+/** What `parley` prints. */
+async function parley(...args: string[]): Promise<string> {
+  const printed: string[] = [];
+  const program = createParley({ env: { ADMIN_TOKEN }, print: (text) => printed.push(text) });
+  await program.parseAsync(['--url', admin.url, ...args], { from: 'user' });
+  return printed.join('\n');
+}
+
+it('a tenant is made, given a key and credits, suspended and found in the list', async () => {
+  const { id } = JSON.parse(await parley('--json', 'tenants', 'create', 'Lakeside', '--credits', '500')) as {
+    id: string;
+  };
+  await parley('tenants', 'grant', id, '250', '--key', 'first');
+  await parley('tenants', 'grant', id, '250', '--key', 'first');
+  expect(await parley('tenants', 'suspend', id)).toMatch(/^status +suspended$/m);
+  expect(await parley('keys', 'create', id, '--name', 'app', '--scopes', 'chat')).toMatch(
+    /^value +svc_sk_live_\w{32}$/m,
+  );
+
+  const [head, row] = (await parley('tenants')).split('\n');
+  expect(head).toMatch(/^id +name +status +balance/);
+  expect(row).toMatch(new RegExp(`^${id}  Lakeside  suspended +750 `));
+  expect(await parley('keys', 'list', id)).toMatch(/ app +live +active +chat /);
+});
+
+it('figures are tables, and the same as the API has them with --json', async () => {
+  expect(await parley('queues')).toMatch(/^id +waiting +active/);
+  expect(await parley('usage')).toBe('None.');
+  expect(await parley('replay')).toMatch(/^matched +0\n/);
+  expect(await parley('providers')).toBe('None.');
+  const { body } = await admin.call('get', '/admin/v1/margin');
+  expect(JSON.parse(await parley('--json', 'usage', '--margin'))).toMatchObject({ object: body['object'] as string });
+});
+
+it("what is wrong is said in the API's words, with the id of the request", async () => {
+  await expect(parley('tenants', 'show', `ten_${'x'.repeat(24)}`)).rejects.toThrow(
+    /^There is no tenant .* \(req_\w{24}\)$/,
+  );
+  const stranger = createParley({ env: { ADMIN_TOKEN: 'wrong' }, print: () => undefined });
+  await expect(stranger.parseAsync(['--url', admin.url, 'tenants'], { from: 'user' })).rejects.toThrow(/token/);
+});
+
+it("a tenant's name cannot write to the terminal", async () => {
+  await parley('tenants', 'create', 'A\u001b[31mB');
+  expect(await parley('tenants')).toContain('A [31mB');
+});
