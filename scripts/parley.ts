@@ -27,9 +27,8 @@ function cellOf(name: string, value: unknown): string {
   if (value === null || value === undefined) return '-';
   if (typeof value === 'number' && /_(at|time)$/.test(name)) return new Date(value * 1_000).toLocaleString('sv');
   if (Array.isArray(value)) return value.map((each) => cellOf('', each)).join(', ');
-  if (typeof value === 'object') return JSON.stringify(value);
-  // Only numbers, booleans and texts are left. Control characters of a tenant's text must not reach the terminal.
-  return String(value).replaceAll(/\p{Cc}/gu, ' ');
+  // Control characters of a tenant's text must not reach the terminal.
+  return typeof value === 'string' ? value.replaceAll(/\p{Cc}/gu, ' ') : JSON.stringify(value);
 }
 
 /** Rows as a table with the columns of the first one, numbers to the right. */
