@@ -41,6 +41,7 @@ import { createLastUsed, createPrincipalCache } from './limits/principal-cache.t
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
 import { createPaymentRoute, openPayment } from './payments/open-payment.ts';
+import { countWaiting } from './relay/collect.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import type { RelayEvents } from './relay/hub.ts';
 import { openRelay } from './relay/open-relay.ts';
@@ -76,7 +77,7 @@ export interface Ingress {
   adminApp: Express;
   readiness: Serving;
   metrics: MetricsPage;
-  /** Answers complete requests that still wait, with a 503: their answers can be looked up elsewhere. */
+  /** Tells everybody whose answer is still open where it goes on; complete requests by a 503, streams by a comment. */
   stopWaiting: () => void;
 }
 
@@ -263,6 +264,9 @@ export async function composeIngress(
     readiness: serving,
     metrics: metrics.page,
     stopWaiting: () => {
+      const count = countWaiting(stopping.signal);
+      if (count > 0)
+        log.warn('The grace is over: answers are cut, and each caller is told where his goes on.', { count });
       stopping.abort();
     },
   };

@@ -21,10 +21,11 @@ await runProcess({
   kind: 'api',
   name: 'api',
   env: environment,
-  graceMs: ({ limits }) => limits.shutdownGraceSeconds * 1000 + HANGING_MS,
+  graceMs: ({ limits, http }) => (http.drainSeconds + limits.shutdownGraceSeconds) * 1000 + HANGING_MS,
   async start(config, log, closer) {
     await servedDocument();
-    const { host, port, adminHost, adminPort, metricsPort, maxConnections, keepAliveSeconds } = config.http;
+    const { host, port, adminHost, adminPort, metricsPort, maxConnections, keepAliveSeconds, drainSeconds } =
+      config.http;
     const wholeMs = config.limits.shutdownGraceSeconds * 1000;
     const serving = createServing();
     const running: { ingress?: Ingress } = {};
@@ -40,6 +41,7 @@ await runProcess({
         port,
         setting: 'PORT',
         maxConnections,
+        drainMs: drainSeconds * 1000,
         graceMs: Math.max(wholeMs - CLOSING_MS, wholeMs / 2),
         onGraceOver: () => running.ingress?.stopWaiting(),
       },
@@ -63,7 +65,14 @@ await runProcess({
     running.ingress = ingress;
     serving.waitFor({});
     // Closed first: answers that are open need the stores.
-    closer.defer('PORT', stop, { limitMs: Infinity });
+    closer.defer(
+      'PORT',
+      () => {
+        serving.waitFor({ process: 'it is stopping' });
+        return stop();
+      },
+      { limitMs: Infinity },
+    );
     log.info(`The ingress listens on ${host}:${port}, its administration on ${adminHost}:${adminPort}.`);
   },
 });

@@ -107,6 +107,7 @@ export function createRespond(deps: RespondDeps) {
           existing,
           fromSeq: existing ? position + 1 : 1,
           timeoutMs,
+          stopping,
           form: body.form,
           ...relayTimes,
           place: () => records.place(principalOf(res), requestId),

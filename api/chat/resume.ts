@@ -139,6 +139,8 @@ export interface ResumeDeps extends FindRequestDeps {
   hub: RelayHub;
   readerPlaces: ReaderPlaces;
   requestTimeoutMs: number;
+  /** Aborts when this ingress can no longer wait for answers. */
+  stopping: AbortSignal;
   clock: Clock;
   relayTimes: RelayTimes;
 }
@@ -149,7 +151,7 @@ async function read(
   { requestId, position }: { requestId: string; position: number },
   deps: ResumeDeps,
 ): Promise<void> {
-  const { records, hub, requestTimeoutMs, clock, relayTimes } = deps;
+  const { records, hub, requestTimeoutMs, stopping, clock, relayTimes } = deps;
   const { shard } = principal;
   await hub.ensureShard(shard);
   const channel = hub.channelOf(shard);
@@ -170,6 +172,7 @@ async function read(
     existing: true,
     fromSeq: position + 1,
     timeoutMs: requestTimeoutMs,
+    stopping,
     place: () => records.place(principal, requestId),
     ...relayTimes,
   };

@@ -5,9 +5,10 @@ import type { StreamEntry } from '../../shared/contracts/events.ts';
 import { outOfTime } from '../../shared/errors/service-error.ts';
 import type { ServiceError } from '../../shared/errors/service-error.ts';
 import type { QueuePlace } from '../../shared/requests/record-store.ts';
+import { onAbort, restarts } from './collect.ts';
 import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
-import { DEADLINE_MARGIN_MS, SSE_PING, createSseWriter, errorOf, ssePlace, timedOut } from './sse.ts';
+import { DEADLINE_MARGIN_MS, SSE_PING, createSseWriter, errorOf, sseLastWord, ssePlace, timedOut } from './sse.ts';
 import type { AnswerHead, OpenAiForm } from './sse.ts';
 
 /** docs/spec.md#stream. */
@@ -100,6 +101,8 @@ export interface ForwardOptions extends RelayTimes, Pick<PingOptions, 'place'> {
   /** Sequence number of the first event to write; the client has the earlier ones. */
   fromSeq?: number;
   timeoutMs: number;
+  /** Aborts when this ingress can no longer wait; the request itself goes on. Absent: it never does. */
+  stopping?: AbortSignal;
   form?: OpenAiForm | undefined;
 }
 
@@ -124,7 +127,7 @@ function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | 
  * count from then. Entries that arrive before `forward` is called wait in memory.
  */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions) {
-  const { shard, requestId, existing, fromSeq = 1, timeoutMs, form } = options;
+  const { shard, requestId, existing, fromSeq = 1, timeoutMs, form, stopping } = options;
   const { drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
   /** Settles `forward`: rejects on a failure before the status line, resolves when stream or connection ends. */
   const done = Promise.withResolvers<undefined>();
@@ -188,7 +191,25 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     };
   }
 
+  const endWait = stopping === undefined ? ignore : onAbort(stopping, cut);
+
+  /**
+   * Says where the answer goes on and ends the connection amid it, so that nobody takes the part for the whole. The
+   * comment is the last line: text behind it would come twice to whoever goes on from there.
+   */
+  function cut(): void {
+    if (!res.headersSent) {
+      fail(restarts(requestId));
+      return;
+    }
+    write = ignore;
+    stopTimers();
+    res.write(sseLastWord(requestId, nextSeq - 1));
+    res.socket?.destroySoon();
+  }
+
   function stopTimers(): void {
+    endWait();
     pings.stop();
     clearTimeout(deadline);
   }

@@ -140,6 +140,11 @@ export function ssePlace({ position, waitMs }: QueuePlace): string {
   return `: queue position=${position} wait=${toWaitSeconds(waitMs)}\n`;
 }
 
+/** A comment like `SSE_PING`, the last line of a stream that is cut. `seq`: the number of its last event. */
+export function sseLastWord(requestId: string, seq: number): string {
+  return `: this server restarts; go on with GET /platform/v1/chat/stream/${requestId}?starting_after=${seq}\n`;
+}
+
 /** Whole seconds as callers see them; at least 1. */
 export function toWaitSeconds(waitMs: number): number {
   return Math.max(1, Math.round(waitMs / 1000));

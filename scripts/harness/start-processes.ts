@@ -51,6 +51,7 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
   const env: Environment = {
     ...SERVICE_ENV,
     NODE_ENV: 'production',
+    DRAIN_SECONDS: '0',
     REDIS_URL: redisUrl,
     MONGODB_URI: mongodbUri,
     ADMIN_TOKEN: adminToken,

@@ -89,7 +89,7 @@ export async function startServiceProcesses(
     prefix: 'api',
     env,
     ready: () => assertReady(`${baseUrl}/health/ready`),
-    stopTimeoutMs: config.limits.shutdownGraceSeconds * 1000 + STOP_MARGIN_MS,
+    stopTimeoutMs: (config.http.drainSeconds + config.limits.shutdownGraceSeconds) * 1000 + STOP_MARGIN_MS,
     inspectPort: isWatched ? INGRESS_INSPECT_PORT : undefined,
   };
   await supervisor.start('service', optionsFor(api, print));

@@ -140,6 +140,15 @@ export const settings = {
     keepAliveSeconds: preset('KEEP_ALIVE_SECONDS', 'ingress', integer(1, 3_600), 620).means(
       'How long an idle connection is kept: longer than the load balancer keeps it (AWS and nginx 60 s, Google 600 s), else callers see scattered 502s',
     ),
+    drainSeconds: preset(
+      'DRAIN_SECONDS',
+      'ingress',
+      integer(0, 3_600),
+      ({ NODE_ENV }) => (NODE_ENV === 'production' ? 5 : 0),
+      '5 with `NODE_ENV=production`, else 0',
+    ).means(
+      'How long an ingress that is told to stop still accepts connections, with `/health/ready` 503 and `Connection: close`, before `SHUTDOWN_GRACE_SECONDS` begins: longer than a proxy takes to notice',
+    ),
     requireHttps: preset(
       'REQUIRE_HTTPS',
       'ingress',
@@ -202,7 +211,7 @@ export const settings = {
       'How long a request without a reader waits for one to come back before it is cancelled, 0 to 3,600, unless its tenant says otherwise (`on_disconnect`)',
     ),
     shutdownGraceSeconds: preset('SHUTDOWN_GRACE_SECONDS', 'ingress', integer(1, 3_600), 30).means(
-      'How long a stopping ingress waits for its open answers before it cuts them',
+      'How long a stopping ingress waits for its open answers before it cuts them; `REQUEST_TIMEOUT_SECONDS` cuts none',
     ),
   },
   moderation: {

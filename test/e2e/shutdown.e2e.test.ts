@@ -125,7 +125,30 @@ describe('a process that is told to stop', () => {
     expect(code).toBe(0);
     expect(tookMs).toBeLessThan(6_000);
     // Without an end event: the request goes on, and its stream can be read again elsewhere.
-    expect(read).toMatchObject({ finishReason: undefined, isDone: false });
+    expect(read).toMatchObject({ finishReason: undefined, isDone: false, isBroken: true });
+    const path = /^: this server restarts; go on with GET (\S+)\n$/.exec(read?.rest ?? '')?.[1];
+    expect(path).toBe(`/platform/v1/chat/stream/${stream?.requestId}?starting_after=${read?.ids.at(-1)}`);
+    expect(api.stdout()).toMatch(/The grace is over[^}]*"count":1\b/);
+    const more = await fetch(`${fleet.api.url}${path}`, { headers: { Authorization: `Bearer ${tenant.liveKey}` } });
+    expect(parseSse(await more.text()).at(-2)?.chunk).toHaveProperty('choices.0.finish_reason', 'stop');
+  }, 60_000);
+
+  it('an ingress: is not ready and serves on while it drains, and announces the end of each connection', async () => {
+    const api = await fleet.startApi({ DRAIN_SECONDS: '4' });
+
+    const ending = end(api);
+    const notReady = await waitFor(async () => {
+      const answer = await fetch(`${api.url}/health/ready`);
+      return answer.status === 503 ? answer : undefined;
+    }, 'readiness to end');
+    const answer = await post(api.url, tenant.liveKey, '/chat', chatOf('Hi'));
+    const { code, tookMs } = await ending;
+
+    expect(await notReady.json()).toEqual({ status: 'unavailable', checks: { process: 'it is stopping' } });
+    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+    expect(code).toBe(0);
+    expect(tookMs).toBeGreaterThan(4_000);
+    await expect(fetch(`${api.url}/health/live`)).rejects.toThrow();
   }, 60_000);
 
   it('an ingress whose grace is over: answers who still waits for a complete answer, which goes on', async () => {

@@ -14,6 +14,8 @@ interface StreamRead {
   /** Sequence numbers of the events, in the order of their coming. */
   ids: number[];
   text: string;
+  /** Behind the last whole event: a comment, if anything. */
+  rest: string;
   finishReason: string | undefined;
   errorCode: string | undefined;
   usage: { prompt_tokens: number; completion_tokens: number } | undefined;
@@ -37,6 +39,7 @@ function newRead(): StreamRead {
   return {
     ids: [],
     text: '',
+    rest: '',
     finishReason: undefined,
     errorCode: undefined,
     usage: undefined,
@@ -76,7 +79,7 @@ async function readBody(response: Response, read: StreamRead): Promise<StreamRea
   try {
     for await (const bytes of response.body ?? []) {
       const blocks = (rest + decoder.decode(bytes, { stream: true })).split('\n\n');
-      rest = blocks.pop() ?? '';
+      rest = read.rest = blocks.pop() ?? '';
       for (const block of blocks) readEvent(read, block);
     }
   } catch {

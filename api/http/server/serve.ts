@@ -2,15 +2,17 @@
  * The door of the HTTP server: its limits, and how it stops. Connections are bounded in number and in time
  * (connection-guards.ts), and the requests of one connection are served one after the other (pipelining.ts).
  *
- * `server.close()` alone waits for ever for open streams. So a stopping server tells every client that its connection
- * ends, closes idle connections at once, gives open answers their grace, and then cuts them. Most answers end in time,
- * so clients that cannot resume lose nothing (docs/decisions/0020-http-ingress-limits.md).
+ * `server.close()` alone waits for ever for open streams. So a stopping server tells every client that its connection ends,
+ * goes on serving until proxies have noticed, closes idle connections, gives open answers their grace, and then cuts
+ * them. Most answers end in time, so clients that cannot resume lose nothing
+ * (docs/decisions/0020-http-ingress-limits.md).
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Config } from '../../../shared/config/settings.ts';
 import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
@@ -22,6 +24,8 @@ import { oneAtATime, registerAnswers } from './pipelining.ts';
 import type { OpenAnswers } from './pipelining.ts';
 
 interface StopOptions {
+  /** How long connections are still accepted and served, each answer with `Connection: close`; milliseconds. */
+  drainMs?: number;
   /** How long open requests may take to end; milliseconds. */
   graceMs: number;
   /** Called when the grace is over, just before the remaining connections are cut. */
@@ -70,9 +74,10 @@ async function closeServer(server: Server, { graceMs, onGraceOver }: StopOptions
 }
 
 /** Stops a server. Resolves once no connection is left. */
-function stopServer(server: Server, answers: OpenAnswers, options: StopOptions): Promise<void> {
+async function stopServer(server: Server, answers: OpenAnswers, options: StopOptions): Promise<void> {
   announceEnd(server, answers);
-  return closeServer(server, options);
+  await pause(options.drainMs ?? 0);
+  await closeServer(server, options);
 }
 
 const HEADERS_MS = 20_000;

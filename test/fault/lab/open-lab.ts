@@ -88,6 +88,7 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
     CREDENTIALS_KEY: secrets.CREDENTIALS_KEY,
     REQUEST_TIMEOUT_SECONDS: '120',
     DISCONNECT_GRACE_SECONDS: '5',
+    DRAIN_SECONDS: '0',
     ...options.settings,
   };
   const processes = await openLabProcesses({ env, logDir, signal, exits, provider: options.provider });

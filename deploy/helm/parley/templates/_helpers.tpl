@@ -13,6 +13,7 @@ ADMIN_PORT: '8081'
 WORKER_PORT: '8082'
 METRICS_PORT: '8083'
 REQUEST_TIMEOUT_SECONDS: {{ .Values.requestTimeoutSeconds | quote }}
+DRAIN_SECONDS: {{ .Values.grace.drainSeconds | quote }}
 SHUTDOWN_GRACE_SECONDS: {{ .Values.grace.shutdownSeconds | quote }}
 {{- with .Values.trustProxy }}
 TRUST_PROXY: {{ . | quote }}
