@@ -1,19 +1,26 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { startCuttingProxy } from '../support/cutting-proxy.ts';
-import type { CuttingProxy } from '../support/cutting-proxy.ts';
+import { openTcpProxy } from '../support/tcp-proxy.ts';
+import type { TcpProxy } from '../support/tcp-proxy.ts';
 import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
 import { runExample } from './run-example.ts';
 
 let service: TestService;
-let proxy: CuttingProxy;
+let proxy: TcpProxy;
+let cuts = 0;
 let env: { BASE_URL: string; API_KEY: string };
 
 beforeAll(async () => {
   service = await startService();
   service.provider.change({ chunks: 12, chunk_ms: 20 });
-  proxy = await startCuttingProxy(service.url);
+  proxy = await openTcpProxy(service.url);
+  // The first answer to each new stream breaks behind its third event.
+  proxy.cutReplies((reply, call) => {
+    const isCut = /^POST \S+\/chat\/stream /.test(call) && reply.includes('id: 4\n');
+    if (isCut) cuts += 1;
+    return isCut;
+  });
   const { key } = await service.startTenant();
   env = { BASE_URL: `${service.url}/platform/v1`, API_KEY: key };
 });
@@ -46,11 +53,11 @@ describe('the chat clients of the guide', () => {
     '%s misses nothing of a stream that was cut',
     async (name) => {
       const text = await bridges();
-      const before = proxy.cuts();
+      const before = cuts;
 
       const printed = await runExample(name, { ...env, BASE_URL: `${proxy.url}/platform/v1` });
 
-      expect(proxy.cuts()).toBe(before + 1);
+      expect(cuts).toBe(before + 1);
       expect(printed.trimEnd().split('\n').at(-1)).toBe(text);
     },
   );

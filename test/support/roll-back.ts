@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { LossyProxy } from './lossy-proxy.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
 
 /** All keys of a shard, by its tag, with what they hold. */
 export async function snapshotOf(redis: RedisClient, tag: string): Promise<Map<string, Buffer>> {
@@ -22,7 +22,7 @@ interface Shard {
   /** Not through the proxy. */
   redis: RedisClient;
   tag: string;
-  proxy: LossyProxy;
+  proxy: TcpProxy;
 }
 
 /**
@@ -34,8 +34,8 @@ export async function rollBackTo(
   { redis, tag, proxy }: Shard,
   first: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<void> {
-  proxy.setDown(true);
+  proxy.set('reset');
   await restore(redis, tag, before);
   await first();
-  proxy.setDown(false);
+  proxy.set('pass');
 }

@@ -7,8 +7,8 @@ import { createAdmissionStore } from '../../../shared/requests/admission-store.t
 import { waitFor } from '../../support/chat.ts';
 import { replayLab } from '../../support/replay-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -16,9 +16,9 @@ const RATES = { promptMicro: 1_000_000, completionMicro: 1_000_000 };
 
 /** Each test does by hand what an ingress does, up to the moment at which it is killed. */
 describe('a replay whose ingress is killed', () => {
-  let mongo: StoreProxy;
+  let mongo: TcpProxy;
   beforeAll(async () => {
-    mongo = await proxyTo(mongoUri(`replay${String(process.pid)}`));
+    mongo = await openTcpProxy(mongoUri(`replay${String(process.pid)}`));
   });
   const service = useService(() => ({ env: { MONGODB_URI: mongo.url } }));
   const lab = replayLab(service);
@@ -26,7 +26,7 @@ describe('a replay whose ingress is killed', () => {
   afterEach(() => {
     service.provider.restore();
     service.provider.reset();
-    mongo.restore();
+    mongo.set('pass');
   });
   afterAll(async () => {
     await mongo.close();
@@ -139,7 +139,7 @@ describe('a replay whose ingress is killed', () => {
     const envelopeJson = await take(id);
     await reopen(id);
     await admit(id, envelopeJson);
-    mongo.cut();
+    mongo.set('reset');
     await service.redis.zadd(inflight, 'XX', 1, id);
     // The sweep has looked at it.
     await waitFor(
@@ -148,7 +148,7 @@ describe('a replay whose ingress is killed', () => {
       20_000,
     );
 
-    mongo.restore();
+    mongo.set('pass');
     await waitFor(() => hasten(id).catch(() => undefined), 'MongoDB', 20_000);
 
     await expectOnce(tenant, id);

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 
 import { balanceOf, buy } from '../../support/billing.ts';
 import { refusalOf } from '../../support/refusal.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, redisUrl } from '../../support/stores.ts';
 import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../../support/stripe-double.ts';
 import type { StripeDouble } from '../../support/stripe-double.ts';
@@ -15,11 +15,11 @@ import { waitFor } from '../../support/wait-for.ts';
 const LIMIT_MS = 8_000;
 
 let stripe: StripeDouble;
-const stores: Partial<Record<'MongoDB' | 'Redis', StoreProxy>> = {};
+const stores: Partial<Record<'MongoDB' | 'Redis', TcpProxy>> = {};
 beforeAll(async () => {
   stripe = await startStripeDouble();
-  stores.MongoDB = await proxyTo(mongoUri(`billing${String(process.pid)}`));
-  stores.Redis = await proxyTo(redisUrl());
+  stores.MongoDB = await openTcpProxy(mongoUri(`billing${String(process.pid)}`));
+  stores.Redis = await openTcpProxy(redisUrl());
 });
 const service = useService(() => ({
   workers: 0,
@@ -30,7 +30,7 @@ beforeAll(async () => {
   await service.admin('put', '/packages', { currency: 'eur', price_per_million_credits: 500, packages: [] });
 });
 afterEach(() => {
-  for (const proxy of Object.values(stores)) proxy.restore();
+  for (const proxy of Object.values(stores)) proxy.set('pass');
 });
 afterAll(async () => {
   await stripe.close();
@@ -44,13 +44,13 @@ it.each(['MongoDB', 'Redis'] as const)(
     const { body } = await buy(service, tenant, { credits: 2_000_000 });
     expect(await balanceOf(service, tenant)).toBe(0);
     const event = eventOf('checkout.session.completed', stripe.paid(String(body.id)));
-    stores[store]?.cut();
+    stores[store]?.set('reset');
 
     const start = performance.now();
     expect(refusalOf(await callBack(service, event))).toMatchObject({ status: 503, code: 'model_unavailable' });
     expect(performance.now() - start).toBeLessThan(LIMIT_MS);
 
-    stores[store]?.restore();
+    stores[store]?.set('pass');
     await waitFor(
       async () => ((await callBack(service, event)).status === 200 ? true : undefined),
       'the event to be heard',
@@ -70,11 +70,11 @@ it.each([
   const checkoutId = String(body.id);
   await callBack(service, eventOf('checkout.session.completed', stripe.paid(checkoutId)));
   const event = eventOf(type, { payment_intent: `pi_${checkoutId}`, ...fields });
-  stores.Redis?.cut();
+  stores.Redis?.set('reset');
 
   expect(refusalOf(await callBack(service, event))).toMatchObject({ status: 503, code: 'model_unavailable' });
 
-  stores.Redis?.restore();
+  stores.Redis?.set('pass');
   await waitFor(
     async () => ((await callBack(service, event)).status === 200 ? true : undefined),
     'the event to be heard',

@@ -3,8 +3,8 @@ import request from 'supertest';
 
 import { chatOf, postChat, postStream, requestIdOf, waitFor } from '../../support/chat.ts';
 import { refusalOf } from '../../support/refusal.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -18,13 +18,13 @@ async function timed(call: request.Test): Promise<{ response: request.Response; 
 }
 
 describe('with Redis away', () => {
-  let redis: StoreProxy;
+  let redis: TcpProxy;
   beforeAll(async () => {
-    redis = await proxyTo(redisUrl());
+    redis = await openTcpProxy(redisUrl());
   });
   const service = useService(() => ({ env: { REDIS_URL: redis.url, TRUST_PROXY: 'loopback' } }));
   afterEach(async () => {
-    redis.restore();
+    redis.set('pass');
     const { key } = await waitFor(
       () => service.startTenant().catch(() => undefined),
       'the return of Redis to the administration',
@@ -39,9 +39,9 @@ describe('with Redis away', () => {
     await redis.close();
   });
 
-  it.each(['cut', 'stall'] as const)('(%s) the first request of a shard is 503 in time', async (how) => {
+  it.each(['reset', 'silent'] as const)('(%s) the first request of a shard is 503 in time', async (how) => {
     const { key } = await service.startTenant();
-    redis[how]();
+    redis.set(how);
 
     const { response, tookMs } = await timed(postChat(service.app, key, chatOf('Hi')));
 
@@ -49,8 +49,8 @@ describe('with Redis away', () => {
     expect(tookMs).toBeLessThan(LIMIT_MS);
   });
 
-  it.each(['cut', 'stall'] as const)('(%s) readiness stays: a typed 503 beats the page of a proxy', async (how) => {
-    redis[how]();
+  it.each(['reset', 'silent'] as const)('(%s) readiness stays: a typed 503 beats the page of a proxy', async (how) => {
+    redis.set(how);
 
     const response = await request(service.app).get('/health/ready');
 
@@ -59,7 +59,7 @@ describe('with Redis away', () => {
 
   it('the metrics say which store is away', async () => {
     expect(await service.metrics()).toContain('parley_check_passes{check="redis",process="ingress"} 1');
-    redis.cut();
+    redis.set('reset');
 
     const page = await waitFor(async () => {
       const text = await service.metrics();
@@ -69,32 +69,38 @@ describe('with Redis away', () => {
     expect(page).toContain('parley_check_passes{check="mongo",process="ingress"} 1');
   });
 
-  it.each(['cut', 'stall'] as const)('(%s) a known key is answered 503 in time, complete and streamed', async (how) => {
-    const { key } = await service.startTenant();
-    expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
-    redis[how]();
+  it.each(['reset', 'silent'] as const)(
+    '(%s) a known key is answered 503 in time, complete and streamed',
+    async (how) => {
+      const { key } = await service.startTenant();
+      expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+      redis.set(how);
 
-    for (const post of [postChat, postStream]) {
-      const { response, tookMs } = await timed(post(service.app, key, chatOf('Hi')));
+      for (const post of [postChat, postStream]) {
+        const { response, tookMs } = await timed(post(service.app, key, chatOf('Hi')));
 
-      expect(refusalOf(response)).toMatchObject({ status: 503, code: 'model_unavailable', limit: 100_000 });
-      expect(tookMs).toBeLessThan(LIMIT_MS);
-    }
-  });
+        expect(refusalOf(response)).toMatchObject({ status: 503, code: 'model_unavailable', limit: 100_000 });
+        expect(tookMs).toBeLessThan(LIMIT_MS);
+      }
+    },
+  );
 
-  it.each(['cut', 'stall'] as const)('(%s) a refusal stays what it is, with all headers and in time', async (how) => {
-    const { key } = await service.startTenant();
-    redis[how]();
+  it.each(['reset', 'silent'] as const)(
+    '(%s) a refusal stays what it is, with all headers and in time',
+    async (how) => {
+      const { key } = await service.startTenant();
+      redis.set(how);
 
-    const badBody = await timed(postChat(service.app, key, '{'));
-    const badKey = await timed(postChat(service.app, 'nonsense', chatOf('Hi')).set('X-Forwarded-For', '203.0.113.5'));
+      const badBody = await timed(postChat(service.app, key, '{'));
+      const badKey = await timed(postChat(service.app, 'nonsense', chatOf('Hi')).set('X-Forwarded-For', '203.0.113.5'));
 
-    expect(refusalOf(badBody.response)).toMatchObject({ status: 400, code: 'invalid_request', limit: 100_000 });
-    expect(refusalOf(badKey.response)).toMatchObject({ status: 401, code: 'invalid_api_key', limit: 60 });
-    for (const { tookMs } of [badBody, badKey]) expect(tookMs).toBeLessThan(LIMIT_MS);
-  });
+      expect(refusalOf(badBody.response)).toMatchObject({ status: 400, code: 'invalid_request', limit: 100_000 });
+      expect(refusalOf(badKey.response)).toMatchObject({ status: 401, code: 'invalid_api_key', limit: 60 });
+      for (const { tookMs } of [badBody, badKey]) expect(tookMs).toBeLessThan(LIMIT_MS);
+    },
+  );
 
-  it.each(['cut', 'stall'] as const)('(%s) every other endpoint is 503 in time, with Retry-After', async (how) => {
+  it.each(['reset', 'silent'] as const)('(%s) every other endpoint is 503 in time, with Retry-After', async (how) => {
     const { key } = await service.startTenant();
     const answered = await postChat(service.app, key, chatOf('Hi'));
     const path = `/platform/v1/chat`;
@@ -109,7 +115,7 @@ describe('with Redis away', () => {
           .post(`${path}/completions`)
           .send(chatOf('Hi', { model: 'mobius' })),
     };
-    redis[how]();
+    redis.set(how);
 
     for (const call of Object.values(calls)) {
       const { response, tookMs } = await timed(call().auth(key, { type: 'bearer' }));
@@ -124,11 +130,11 @@ describe('with Redis away', () => {
     const { key, tenantId } = await service.startTenant({ credits: 500 });
     expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
     await waitFor(() => service.models.ledger.findOne({ tenantId, type: 'usage' }).lean(), 'the ledger entry');
-    redis.stall();
+    redis.set('silent');
     const answers = await Promise.all(Array.from({ length: 5 }, () => postChat(service.app, key, chatOf('Hi'))));
     expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(503));
 
-    redis.restore();
+    redis.set('pass');
 
     const { body } = await waitFor(async () => {
       const answer = await service.admin('get', `/tenants/${tenantId}`);

@@ -5,8 +5,8 @@ import { chatOf, errorOf, postChat, postStream, waitFor } from '../../support/ch
 import { restore, snapshotOf } from '../../support/roll-back.ts';
 import type { RunningWorker, TestTenant } from '../../support/service.ts';
 import { setRates } from '../../support/set-rates.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -135,6 +135,22 @@ describe('a request that was accepted before Redis lost its last second', () => 
     expect((await get(tenant, id)).body).toMatchObject({ id, status: 'queued' });
     await startWorker();
     expect((await answered(tenant, id)).body.status).toBe('completed');
+    expect(callsOf(id)).toBe(1);
+  });
+
+  it('and runs is looked up at once, and is not started a second time', async () => {
+    const tenant = await service.startTenant();
+    // Longer than a worker is silent towards Redis.
+    service.provider.change({ first_token_ms: 6_000 });
+    await startWorker();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await waitFor(() => (callsOf(id) === 1 ? true : undefined), 'the call of the provider');
+    await loseAll();
+
+    expect((await get(tenant, id)).status).toBe(200);
+
+    expect((await answered(tenant, id)).body.status).toBe('completed');
+    await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
     expect(callsOf(id)).toBe(1);
   });
 
@@ -293,13 +309,13 @@ describe('a request that was accepted before Redis lost its last second', () => 
 });
 
 describe('a request that was accepted before MongoDB was away for a moment, and Redis loses everything then', () => {
-  let mongo: StoreProxy;
+  let mongo: TcpProxy;
   beforeAll(async () => {
-    mongo = await proxyTo(mongoUri(`durable${String(process.pid)}`));
+    mongo = await openTcpProxy(mongoUri(`durable${String(process.pid)}`));
   });
   const service = useService(() => ({ env: { MONGODB_URI: mongo.url } }));
   afterEach(() => {
-    mongo.restore();
+    mongo.set('pass');
     service.provider.restore();
   });
   afterAll(() => mongo.close());
@@ -315,9 +331,9 @@ describe('a request that was accepted before MongoDB was away for a moment, and 
       const stateIs = (state: string) =>
         waitFor(async () => ((await service.redis.hget(record(id), 'state')) === state ? true : undefined), state);
       await stateIs('running');
-      mongo.cut();
+      mongo.set('reset');
       if (when === 'once it is charged') await stateIs('done');
-      mongo.restore();
+      mongo.set('pass');
       const charges = () => service.models.ledger.countDocuments({ requestId: id }).catch(() => 0);
       if (when === 'once it is charged')
         await waitFor(async () => ((await charges()) === 1 ? true : undefined), 'the charge', 20_000);

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { chatOf, ledgerOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
 import { openLiveStream, post } from '../../support/live-stream.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
 import { openTestRedis, redisUrl } from '../../support/stores.ts';
 import { useService } from '../../support/use-service.ts';
@@ -106,11 +106,11 @@ describe('a request that Redis has lost', () => {
   });
 
   describe('whose worker finds Redis later than its ingress', () => {
-    let proxy: LossyProxy;
+    let proxy: TcpProxy;
     let direct: RedisClient;
     const other = useService({ env: { QUEUE_SHARDS: '1' }, workers: 0 });
     beforeAll(async () => {
-      proxy = await startLossyProxy(redisUrl());
+      proxy = await openTcpProxy(redisUrl());
       direct = await openTestRedis('worker');
       await other.startWorker({ REDIS_URL: proxy.url });
     });

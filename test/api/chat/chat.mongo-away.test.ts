@@ -7,8 +7,8 @@ import { flagOf } from '../../../shared/domain/principal.ts';
 import { chatOf, expectUncharged, postChat, waitFor } from '../../support/chat.ts';
 import { openLiveStream } from '../../support/live-stream.ts';
 import { refusalOf } from '../../support/refusal.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -23,29 +23,29 @@ async function timed(call: request.Test): Promise<{ response: request.Response; 
 }
 
 describe('with MongoDB away', () => {
-  let mongo: StoreProxy;
+  let mongo: TcpProxy;
   beforeAll(async () => {
-    mongo = await proxyTo(mongoUri(`away${String(process.pid)}`));
+    mongo = await openTcpProxy(mongoUri(`away${String(process.pid)}`));
   });
   const service = useService(() => ({ env: { MONGODB_URI: mongo.url } }));
   afterEach(() => {
-    mongo.restore();
+    mongo.set('pass');
   });
   afterAll(async () => {
     await mongo.close();
   });
 
-  it.each(['cut', 'stall'] as const)(
+  it.each(['reset', 'silent'] as const)(
     '(%s) a cached key goes on, and what it owes is booked afterwards',
     async (how) => {
       const { key, tenantId } = await service.startTenant();
       expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
-      mongo[how]();
+      mongo.set(how);
 
       const response = await postChat(service.app, key, chatOf('Hi'));
       expect(response.status).toBe(200);
 
-      mongo.restore();
+      mongo.set('pass');
       const entry = await waitFor(
         () =>
           service.models.ledger
@@ -59,9 +59,9 @@ describe('with MongoDB away', () => {
     },
   );
 
-  it.each(['cut', 'stall'] as const)('(%s) a key that is not cached is 503, never unknown', async (how) => {
+  it.each(['reset', 'silent'] as const)('(%s) a key that is not cached is 503, never unknown', async (how) => {
     const { key } = await service.startTenant();
-    mongo[how]();
+    mongo.set(how);
 
     const { response, tookMs } = await timed(postChat(service.app, key, chatOf('Hi')));
 
@@ -92,7 +92,7 @@ describe('with MongoDB away', () => {
   it('a revocation counts all the same', async () => {
     const { key, keyId } = await service.startTenant();
     expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
-    mongo.cut();
+    mongo.set('reset');
 
     await service.redis.set(service.keyspace.shard(0).blocked(flagOf({ keyId })), '1');
 
@@ -102,12 +102,12 @@ describe('with MongoDB away', () => {
     });
   });
 
-  it.each(['cut', 'stall'] as const)(
+  it.each(['reset', 'silent'] as const)(
     '(%s) of two asynchronous calls with one Idempotency-Key neither is told that it was accepted',
     async (how) => {
       const tenant = await service.startTenant();
       expect((await postChat(service.app, tenant.key, '{}')).status).toBe(400);
-      mongo[how]();
+      mongo.set(how);
       const call = () =>
         postChat(service.app, tenant.key, chatOf('Later')).set({ Prefer: 'respond-async', 'Idempotency-Key': 'once' });
 
@@ -123,31 +123,31 @@ describe('with MongoDB away', () => {
     },
   );
 
-  it.each(['cut', 'stall'] as const)(
+  it.each(['reset', 'silent'] as const)(
     '(%s) an asynchronous request is refused and costs nothing',
     async (how) => {
       const tenant = await service.startTenant({ credits: CREDITS });
       expect((await postChat(service.app, tenant.key, '{}')).status).toBe(400);
       service.provider.reset();
-      mongo[how]();
+      mongo.set(how);
 
       const response = await postChat(service.app, tenant.key, chatOf('Later')).set('Prefer', 'respond-async');
 
       expect(refusalOf(response)).toMatchObject({ status: 503, code: 'model_unavailable' });
       expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
-      mongo.restore();
+      mongo.set('pass');
       await expectUncharged(service, tenant.tenantId, CREDITS);
       expect(service.provider.stats().calls).toBe(0);
     },
     30_000,
   );
 
-  it.each(['cut', 'stall'] as const)(
+  it.each(['reset', 'silent'] as const)(
     '(%s) whoever waits under an Idempotency-Key has the answer',
     async (how) => {
       const tenant = await service.startTenant();
       expect((await postChat(service.app, tenant.key, chatOf('Hi'))).status).toBe(200);
-      mongo[how]();
+      mongo.set(how);
 
       const response = await postChat(service.app, tenant.key, chatOf('Now')).set('Idempotency-Key', 'order-1');
 
@@ -162,18 +162,18 @@ describe('with MongoDB away', () => {
     service.provider.change({ first_token_ms: 300, words: 5 });
     const opening = openLiveStream(service.url, key, chatOf('Hi', { entity_id: 'pupil' }));
     await waitFor(() => (service.provider.stats().in_flight > 0 ? true : undefined), 'the provider to be asked');
-    mongo.stall();
+    mongo.set('silent');
 
     const { read, ended } = await opening;
     await waitFor(() => (read.text === '' ? undefined : true), 'the text', LIMIT_MS);
     expect(read.finishReason).toBeUndefined();
 
-    mongo.restore();
+    mongo.set('pass');
     await ended;
     expect(read.finishReason).toBe('stop');
   });
 
-  it.each(['cut', 'stall'] as const)(
+  it.each(['reset', 'silent'] as const)(
     '(%s) the turn of an answer that comes meanwhile is stored once MongoDB is back',
     async (how) => {
       const { key, tenantId } = await service.startTenant();
@@ -181,9 +181,9 @@ describe('with MongoDB away', () => {
       const before = service.provider.stats().calls;
       const asked = postChat(service.app, key, chatOf('Hi', { entity_id: 'pupil' })).then((answer) => answer);
       await waitFor(() => (service.provider.stats().calls > before ? true : undefined), 'the provider to be asked');
-      mongo[how]();
+      mongo.set(how);
       await pause(4_000);
-      mongo.restore();
+      mongo.set('pass');
 
       expect((await asked).status).toBe(200);
 

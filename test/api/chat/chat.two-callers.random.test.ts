@@ -5,8 +5,8 @@ import request from 'supertest';
 
 import { createChance } from '../../../scripts/harness/chance.ts';
 import { chatOf, postChat, waitFor } from '../../support/chat.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl, uniqueName } from '../../support/stores.ts';
 import { useService, useTenant } from '../../support/use-service.ts';
 
@@ -19,9 +19,9 @@ const LATER_MS = 30;
 /** docs/spec.md#accepted-requests. */
 describe('two callers under one Idempotency-Key, through two ingresses of which one loses answers of Redis', () => {
   const namespace = uniqueName('two');
-  let proxy: LossyProxy;
+  let proxy: TcpProxy;
   beforeAll(async () => {
-    proxy = await startLossyProxy(redisUrl());
+    proxy = await openTcpProxy(redisUrl());
   });
   const service = useService({ namespace });
   const cutOff = useService(() => ({ namespace, isSetUp: true, workers: 0, env: { REDIS_URL: proxy.url } }));
@@ -40,7 +40,7 @@ describe('two callers under one Idempotency-Key, through two ingresses of which 
       else expect([409, 503]).toContain(status);
     }
     for (let round = 0; round < ROUNDS; round += 1) {
-      proxy.loseReplies(() => chance.is(LOSSES));
+      proxy.cutReplies(() => chance.is(LOSSES));
       const keys = Array.from({ length: KEYS_AT_ONCE }, (_, index) => `${seed}-${round}-${index}`);
       await Promise.all(
         keys.flatMap((key) => {
@@ -49,7 +49,7 @@ describe('two callers under one Idempotency-Key, through two ingresses of which 
         }),
       );
     }
-    proxy.loseReplies(() => false);
+    proxy.cutReplies(undefined);
     return promised;
   }
 

@@ -2,22 +2,25 @@ import { afterAll, expect, it } from '@jest/globals';
 import type request from 'supertest';
 
 import { URLS } from '../../support/billing.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { startService } from '../../support/service.ts';
 import type { TestService } from '../../support/service.ts';
 import { mongoUri } from '../../support/stores.ts';
 
+/** MongoDB's driver looks again for a server whose connection was cut after half a second, unless told otherwise. */
+const SOON = { minHeartbeatFrequencyMS: '20' };
+
 /** A service of its own for each: answers are lost on one connection to MongoDB, whoever waits for them. */
 interface Lossy {
-  proxy: LossyProxy;
+  proxy: TcpProxy;
   service: TestService;
 }
 
 const open: Lossy[] = [];
 async function openLossy(what: string): Promise<Lossy> {
-  const proxy = await startLossyProxy(mongoUri(`lost-${what}-${String(process.pid)}`));
+  const proxy = await openTcpProxy(mongoUri(`lost-${what}-${String(process.pid)}`), SOON);
   const service = await startService({ workers: 0, env: { PAYMENTS: 'test', MONGODB_URI: proxy.url } });
   open.push({ proxy, service });
   return { proxy, service };
@@ -35,14 +38,14 @@ const LOST = 4;
 const ANSWERS_MAX = 24;
 
 /** Calls with answers lost from the nth on; whether any was. */
-async function callLosing(proxy: LossyProxy, nth: number, call: () => Promise<request.Response>) {
+async function callLosing(proxy: TcpProxy, nth: number, call: () => Promise<request.Response>) {
   let count = 0;
-  proxy.loseReplies(() => {
+  proxy.cutReplies(() => {
     count += 1;
     return count >= nth && count < nth + LOST;
   });
   const first = await call();
-  proxy.loseReplies(() => false);
+  proxy.cutReplies(undefined);
   return { first, wasReached: count >= nth };
 }
 

@@ -3,8 +3,8 @@ import request from 'supertest';
 
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { chatOf, waitFor } from '../../support/chat.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
 import { openTestRedis, redisUrl } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
@@ -17,11 +17,11 @@ const READ_OF_THE_END = ['startedAt', 'firstTokenAt', 'finishedAt']
 
 /** Redis has taken the end and the charge, and dies before the worker has read the answer that it is to store. */
 describe('a request of which Redis has lost everything, behind its end', () => {
-  let proxy: LossyProxy;
+  let proxy: TcpProxy;
   /** Past the proxy. */
   let direct: RedisClient;
   beforeAll(async () => {
-    proxy = await startLossyProxy(redisUrl());
+    proxy = await openTcpProxy(redisUrl());
     direct = await openTestRedis('worker');
   });
   const service = useService(() => ({ env: { REDIS_URL: proxy.url, QUEUE_SHARDS: '1' } }));
@@ -43,15 +43,13 @@ describe('a request of which Redis has lost everything, behind its end', () => {
   async function forgetting(tenantId: string, send: () => request.Test): Promise<request.Response> {
     const { tag } = service.keyspace.shard(0);
     const before = await snapshotOf(direct, tag);
-    const back = Promise.withResolvers<undefined>();
-    // The worker comes back only then, and the caller's ingress is not cut off: it may not have its answer yet.
-    const lost = proxy.loseNextReply(READ_OF_THE_END).then(() => {
-      proxy.hold(back.promise);
+    // The worker comes back only with Redis, and the caller's ingress is not cut off: it may not have its answer yet.
+    const lost = proxy.cutNextReply(READ_OF_THE_END).then(() => {
+      proxy.set('silent', 'new');
     });
     const answered = await send();
     await lost;
     await rollBackTo(before, { redis: direct, tag, proxy });
-    back.resolve(undefined);
     await waitFor(async () => ((await usageOf(tenantId)).length > 0 ? true : undefined), 'the charge', 20_000);
     await isStored(tenantId);
     return answered;

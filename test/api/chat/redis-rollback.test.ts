@@ -3,19 +3,19 @@ import request from 'supertest';
 
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
 import { openTestRedis, redisUrl } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService } from '../../support/use-service.ts';
 
 describe('what an ingress has told a Redis that comes back without its last second', () => {
-  let proxy: LossyProxy;
+  let proxy: TcpProxy;
   /** Past the proxy. */
   let direct: RedisClient;
   beforeAll(async () => {
-    proxy = await startLossyProxy(redisUrl());
+    proxy = await openTcpProxy(redisUrl());
     direct = await openTestRedis('worker');
   });
   const service = useService(() => ({ env: { REDIS_URL: proxy.url, QUEUE_SHARDS: '1' }, workers: 0 }));
@@ -36,15 +36,15 @@ describe('what an ingress has told a Redis that comes back without its last seco
   it('is told again that a request was taken back whose caller was told 503', async () => {
     const { key } = await service.startTenant();
     await postChat(service.app, key, chatOf('Known', { model: 'none' }));
-    const lost = proxy.loseNextReply('Taken back').then(() => {
-      proxy.setDown(true);
+    const lost = proxy.cutNextReply('Taken back').then(() => {
+      proxy.set('reset');
     });
     const refused = await postChat(service.app, key, chatOf('Taken back'));
     await lost;
     const requestId = requestIdOf(refused);
     expect([refused.status, await stateOf(requestId)]).toEqual([503, 'accepted']);
     const before = await snapshot();
-    proxy.setDown(false);
+    proxy.set('pass');
     await waitFor(
       async () => ((await stateOf(requestId)) === 'void' ? true : undefined),
       'the request to be taken back',
@@ -61,8 +61,8 @@ describe('what an ingress has told a Redis that comes back without its last seco
   it('is told in time that an asynchronous request is not in line, and takes it back later', async () => {
     const { key } = await service.startTenant();
     // Its text reaches Redis behind the admission only.
-    void proxy.loseNextReply('Cut off').then(() => {
-      proxy.setDown(true);
+    void proxy.cutNextReply('Cut off').then(() => {
+      proxy.set('reset');
     });
     const start = performance.now();
 
@@ -72,7 +72,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
     expect([refused.status, performance.now() - start < 2_500]).toEqual([503, true]);
     const requestId = requestIdOf(refused);
     expect(await stateOf(requestId)).toBe('accepted');
-    proxy.setDown(false);
+    proxy.set('pass');
     await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'its end');
     expect(await direct.zscore(service.keyspace.shard(0).line('interactive'), requestId)).toBeNull();
   });
@@ -117,10 +117,10 @@ describe('what an ingress has told a Redis that comes back without its last seco
     await request(service.adminApp).post('/admin/sign-out').set('Cookie', cookie);
     expect(await look()).toBe(401);
 
-    proxy.setDown(true);
+    proxy.set('reset');
     const ended = await direct.keys(service.keyspace.administration.endedSession('*'));
     expect(await direct.unlink(...ended)).toBe(1);
-    proxy.setDown(false);
+    proxy.set('pass');
 
     expect(await waitFor(async () => ((await look()) === 401 ? true : undefined), 'the session to be over')).toBe(true);
   });

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { startService } from '../../support/service.ts';
-import { meterRedis } from '../../support/store-meter.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService } from '../../support/use-service.ts';
@@ -36,7 +36,7 @@ it('failed keys and refused scopes are counted, on unknown paths too', async () 
 });
 
 it('a refusal of a stranger who tries no key asks Redis nothing', async () => {
-  const meter = await meterRedis(redisUrl());
+  const meter = await openTcpProxy(redisUrl());
   const metered = await startService({ workers: 0, env: { REDIS_URL: meter.url } });
   const refuse = async () => {
     for (let count = 0; count < 100; count += 1) {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, waitFor } from '../../support/chat.ts';
 import type { RunningWorker } from '../../support/service.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -11,16 +11,16 @@ import { useService } from '../../support/use-service.ts';
 const LIMIT_MS = 15_000;
 const TASKS = ['settle', 'sweep', 'batches', 'notices'];
 
-describe.each(['cut', 'stall'] as const)('a worker that alone has lost MongoDB (%s)', (how) => {
-  let mongo: StoreProxy;
+describe.each(['reset', 'silent'] as const)('a worker that alone has lost MongoDB (%s)', (how) => {
+  let mongo: TcpProxy;
   let worker: RunningWorker;
   const service = useService({ workers: 0 });
   beforeAll(async () => {
-    mongo = await proxyTo(mongoUri(service.mongo.name));
+    mongo = await openTcpProxy(mongoUri(service.mongo.name));
     worker = await service.startWorker({ MONGODB_URI: mongo.url });
   });
   afterAll(async () => {
-    mongo.restore();
+    mongo.set('pass');
     await mongo.close();
   });
 
@@ -37,7 +37,7 @@ describe.each(['cut', 'stall'] as const)('a worker that alone has lost MongoDB (
       return one !== null && others.every((other) => other === one) ? one : undefined;
     }, 'it to lead everything');
     await service.startWorker();
-    mongo[how]();
+    mongo.set(how);
 
     await waitFor(async () => (!(await leaders()).includes(first) ? true : undefined), 'its leases', LIMIT_MS);
     // BullMQ still hands out the one job for which it waited when it was paused.
@@ -51,7 +51,7 @@ describe.each(['cut', 'stall'] as const)('a worker that alone has lost MongoDB (
 
     expect(await ended()).toBe(before);
     // It leads nothing for a while, but takes requests again.
-    mongo.restore();
+    mongo.set('pass');
     const served = async () => {
       await postChat(service.app, key, chatOf('Hi'));
       return (await ended()) > before ? true : undefined;

@@ -3,21 +3,21 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { itemsOf, ndjsonOf, NDJSON, postBatch } from '../../support/batch-client.ts';
 import { call, ENDPOINT_NAMES, endpointRule, makeResources } from '../../support/endpoints.ts';
 import { refusalOf } from '../../support/refusal.ts';
-import { startRefusingProxy } from '../../support/refusing-proxy.ts';
-import type { RefusingProxy } from '../../support/refusing-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { makeKey } from '../../support/tenant-keys.ts';
 import { useService } from '../../support/use-service.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-let mongo: RefusingProxy;
+let mongo: TcpProxy;
 beforeAll(async () => {
-  mongo = await startRefusingProxy(mongoUri(`refusing${String(process.pid)}`));
+  mongo = await openTcpProxy(mongoUri(`refusing${String(process.pid)}`));
 });
 const service = useService(() => ({ env: { MONGODB_URI: mongo.url, PAYMENTS: 'test' } }));
 afterEach(() => {
-  mongo.refuse(undefined);
+  mongo.failCommands(undefined);
 });
 afterAll(async () => {
   await mongo.close();
@@ -37,7 +37,7 @@ it.each([
   const values = await makeResources(service, owner);
   // The owner's own key is blocked by its revocation, which Redis hears of first.
   const reader = await makeKey(apiOf(service, owner.key));
-  mongo.refuse((command) => (WRITES.includes(command) ? refusal : undefined));
+  mongo.failCommands((command) => (WRITES.includes(command) ? refusal : undefined));
 
   const answer = async (name: (typeof writers)[number]) => {
     const response = await call(service, name, { key: owner.key, values });
@@ -59,7 +59,7 @@ it.each([2, 450])(
     const owner = await service.startTenant();
     const refusal = { code: 14_031, codeName: 'OutOfDiskSpace' };
     // The batch is stored, its lines are not, and it cannot be taken back at once.
-    mongo.refuse((command, text) =>
+    mongo.failCommands((command, text) =>
       ['insert', 'delete'].includes(command) && text.includes('batch_lines') ? refusal : undefined,
     );
 
@@ -68,7 +68,7 @@ it.each([2, 450])(
     expect(refusalOf(response)).toMatchObject({ status: 503, code: 'model_unavailable' });
     const listed = async () => ((await apiOf(service, owner.key)('get', '/batches')).body as { data: unknown[] }).data;
     expect(await listed()).toHaveLength(1);
-    mongo.refuse(undefined);
+    mongo.failCommands(undefined);
     await waitFor(async () => ((await listed()).length === 0 ? true : undefined), 'the upload to be taken back');
   },
 );

@@ -23,11 +23,10 @@ export const mongoRefuses: Experiment = {
   lab: {
     provider: 'echo=1',
     models: { mobius: 'sim?first_token_ms=100&chunks=8&chunk_ms=50' },
-    refusesMongo: true,
+    ownPaths: true,
   },
   async run(lab) {
-    const { mongoProxy: proxy } = lab;
-    if (proxy === undefined) throw new Error('There is no proxy before MongoDB.');
+    const paths = [...lab.ingresses, ...lab.workers].map((process) => lab.pathsOf(process).mongo);
     const tenant = await lab.openTenant(1_000_000);
     const chats: SentRequest[] = [];
     let isOver = false;
@@ -48,14 +47,14 @@ export const mongoRefuses: Experiment = {
     await lab.waitFor(() => chats.filter(isWhole).length > CLIENTS * 2, 'the first answers');
     const before = (await write(0)).status;
 
-    proxy.refuse((command) => (WRITES.includes(command) ? UNAUTHORIZED : undefined));
+    for (const path of paths) path.failCommands((command) => (WRITES.includes(command) ? UNAUTHORIZED : undefined));
     const statuses: number[] = [];
     for (let index = 1; index <= REFUSING_MS / WRITE_EVERY_MS; index += 1) {
       statuses.push((await write(index)).status);
       await pause(WRITE_EVERY_MS, undefined, { signal: lab.signal });
     }
     const waiting = await lab.inspector.client.xlen(lab.inspector.keys.outbox);
-    proxy.refuse(undefined);
+    for (const path of paths) path.failCommands(undefined);
     const backAt = performance.now();
     isOver = true;
     await Promise.all(clients);
@@ -67,7 +66,7 @@ export const mongoRefuses: Experiment = {
 
     return {
       figures: {
-        'commands refused': proxy.refused(),
+        'commands refused': paths.reduce((sum, path) => sum + path.failed(), 0),
         'charges that waited': waiting,
         'booked after (s)': (bookedMs / 1000).toFixed(1),
       },

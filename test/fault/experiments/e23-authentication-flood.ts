@@ -20,10 +20,9 @@ export const authenticationFlood: Experiment = {
   name: 'E23',
   title: 'thousands of invented keys, also on unknown paths, from the address of a tenant that goes on',
   needsOwnMongo: true,
-  lab: { workers: 1, provider: 'echo=1', models: { mobius: 'sim?first_token_ms=5&chunks=2' }, refusesMongo: true },
+  lab: { workers: 1, provider: 'echo=1', models: { mobius: 'sim?first_token_ms=5&chunks=2' }, ownPaths: true },
   async run(lab) {
-    const { mongoProxy: proxy } = lab;
-    if (proxy === undefined) throw new Error('There is no proxy before MongoDB.');
+    const paths = lab.ingresses.map((ingress) => lab.pathsOf(ingress).mongo);
     const tenant = await lab.openTenant(1_000_000);
     const later = await lab.openTenant(1_000_000);
     await paceOf(lab, tenant, 20);
@@ -31,10 +30,11 @@ export const authenticationFlood: Experiment = {
 
     let lookUps = 0;
     // Refuses nothing: it sees each command.
-    proxy.refuse((command, text) => {
+    const count = (command: string, text: string) => {
       if (['find', 'aggregate'].includes(command) && text.includes(`"${command}":"keys"`)) lookUps += 1;
       return undefined;
-    });
+    };
+    for (const path of paths) path.failCommands(count);
     const statuses = new Map<number, number>();
     let isOver = false;
     const startedAt = performance.now();
@@ -56,7 +56,7 @@ export const authenticationFlood: Experiment = {
     isOver = true;
     await Promise.all(attacks);
     const seconds = (performance.now() - startedAt) / 1_000;
-    proxy.refuse(undefined);
+    for (const path of paths) path.failCommands(undefined);
     await pause(1_000, undefined, { signal: lab.signal });
     // A key that no ingress has seen yet, of the address that is over its limit.
     const cold = await paceOf(lab, later, 1);

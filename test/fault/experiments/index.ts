@@ -37,7 +37,7 @@ import {
   manyAtOnce,
 } from './e29-provider-capacity.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
-import { leaderCutOff, leaderUnheard, startsAtReturn } from './e40-one-path.ts';
+import { leaderCutOff, leaderUnheard, onePathToRedis, startsAtReturn } from './e40-one-path.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
 import { batchWorkersKilled } from './r4-batch-workers-killed.ts';
@@ -85,6 +85,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   startsAtReturn,
   leaderCutOff,
   leaderUnheard,
+  ...onePathToRedis,
   fourSlotsSet,
   fourSlotsFound,
   manyAtOnce,

@@ -1,7 +1,7 @@
 import type { Evidence, ProviderCount } from '../checker/evidence.ts';
 import type { Caller, Tenant } from '../client/caller.ts';
 import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
-import type { RefusingProxy } from '../../support/refusing-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import type { RedisInspector } from './inspect-redis.ts';
 import type { Store } from './victim-stores.ts';
 import type { RedisGroup, RedisGroupKind } from './victim-groups.ts';
@@ -28,10 +28,16 @@ export interface LabOptions {
   limits?: Record<string, unknown>;
   /** What an earlier version is known to leave behind in an account, by its name in AccountState. */
   leftBehind?: readonly string[];
-  /** Whether the service reaches MongoDB by way of `Lab.mongoProxy`. Default: false. */
-  refusesMongo?: boolean;
+  /** Whether each process reaches the stores by paths of its own, which `Lab.pathsOf` breaks. They take time. Default: false. */
+  ownPaths?: boolean;
   /** Whether request records outlive the experiment, so that the checker may miss them. Default: true. */
   keepsRecords?: boolean;
+}
+
+/** Of one process to the stores. */
+export interface Paths {
+  redis: TcpProxy;
+  mongo: TcpProxy;
 }
 
 /** A process that shows its metrics. */
@@ -55,12 +61,12 @@ export interface Lab {
   /** Where Redis has its data. */
   redisDir: string;
   mongo: Store;
-  /** Where `refusesMongo` asks for one. */
-  mongoProxy: RefusingProxy | undefined;
   inspector: RedisInspector;
   /** Those that run, oldest first. */
   ingresses: Ingress[];
   workers: Worker[];
+  /** Where `ownPaths` asks for them. */
+  pathsOf(process: Worker): Paths;
   /** `root`: as LabOptions.roots. */
   startIngress(settings?: Record<string, string>, root?: string): Promise<Ingress>;
   startWorker(settings?: Record<string, string>, root?: string): Promise<Worker>;

@@ -6,7 +6,6 @@ import { createAdminApi } from '../../../scripts/harness/admin-api.ts';
 import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
 import { UNLIMITED } from '../../../scripts/harness/open-tenant.ts';
 import type { ProcessExit } from '../checker/evidence.ts';
-import { startRefusingProxy } from '../../support/refusing-proxy.ts';
 import { createCaller } from '../client/caller.ts';
 import { createGatherEvidence, readProviderCounts } from './gather-evidence.ts';
 import { openRedisInspector } from './inspect-redis.ts';
@@ -46,8 +45,7 @@ async function openStores({ dataDir, signal, mongodbUri }: LabPlace, options: La
     kind === undefined ? openRedisVictim({ dataDir, signal, exits }) : noStore(''),
     mongodbUri === undefined ? openMongoVictim({ dataDir, signal, exits }) : openGivenMongo(mongodbUri),
   ]);
-  const mongoProxy = options.refusesMongo === true ? await startRefusingProxy(mongo.url) : undefined;
-  return { redisGroup, redis, mongo, mongoProxy, redisUrl: kind === undefined ? redis.url : redisGroup.url };
+  return { redisGroup, redis, mongo, redisUrl: kind === undefined ? redis.url : redisGroup.url };
 }
 
 async function setRoutes(admin: AdminApi, providerUrl: string, apiKey: string, { models, maxInFlight }: LabOptions) {
@@ -74,7 +72,7 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
   await mkdir(logDir, { recursive: true });
   const exits: ProcessExit[] = [];
   const { shards = 1, limits = UNLIMITED } = options;
-  const { redisGroup, redis, redisUrl, mongo, mongoProxy } = await openStores(place, options, exits);
+  const { redisGroup, redis, redisUrl, mongo } = await openStores(place, options, exits);
   const secrets = {
     ADMIN_TOKEN: randomBytes(24).toString('hex'),
     CREDENTIALS_KEY: randomBytes(32).toString('base64'),
@@ -83,7 +81,7 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
   const env = {
     REDIS_URL: redisUrl,
     QUEUE_SHARDS: String(shards),
-    MONGODB_URI: mongoProxy?.url ?? mongo.url,
+    MONGODB_URI: mongo.url,
     ADMIN_TOKEN: secrets.ADMIN_TOKEN,
     CREDENTIALS_KEY: secrets.CREDENTIALS_KEY,
     REQUEST_TIMEOUT_SECONDS: '120',
@@ -91,7 +89,7 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
     DRAIN_SECONDS: '0',
     ...options.settings,
   };
-  const processes = await openLabProcesses({ env, logDir, signal, exits, provider: options.provider });
+  const processes = await openLabProcesses({ env, logDir, signal, exits, ...options });
   const { providerUrl, ingresses, workers, startIngress, startWorker } = processes;
 
   const caller = createCaller();
@@ -118,7 +116,7 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
     caller.leaveAll();
     inspector.close();
     await processes.killAll();
-    await Promise.all([redis.stop(), redisGroup.stop(), mongoProxy?.close(), mongo.stop()]);
+    await Promise.all([redis.stop(), redisGroup.stop(), mongo.stop()]);
   }
 
   const lab: Lab = {
@@ -128,10 +126,10 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
     redisGroup,
     redisDir: join(dataDir, 'redis'),
     mongo,
-    mongoProxy,
     inspector,
     ingresses,
     workers,
+    pathsOf: processes.pathsOf,
     startIngress,
     startWorker,
     urlOf(index) {

@@ -10,12 +10,10 @@ import { createBatchLab, textOf } from '../../support/batch-lab.ts';
 import type { BatchLab } from '../../support/batch-lab.ts';
 import { chatOf, postChat } from '../../support/chat.ts';
 import { holdLead } from '../../support/hold-lead.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
 import type { TestTenant } from '../../support/service.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
 import { mongoUri, openTestRedis, redisUrl } from '../../support/stores.ts';
 import { useService } from '../../support/use-service.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -23,12 +21,12 @@ import { waitFor } from '../../support/wait-for.ts';
 const contents = (count: number) => Array.from({ length: count }, (_, index) => `Question ${index}`);
 
 describe('a batch that is being ended while MongoDB is away', () => {
-  let mongo: StoreProxy;
+  let mongo: TcpProxy;
   let lab: BatchLab;
   const service = useService({ workers: 0, env: { WORKER_BATCH_CONCURRENCY: '2' } });
   beforeAll(async () => {
     lab = createBatchLab(service);
-    mongo = await proxyTo(mongoUri(service.mongo.name));
+    mongo = await openTcpProxy(mongoUri(service.mongo.name));
     await service.startWorker({ MONGODB_URI: mongo.url });
   });
   afterAll(async () => {
@@ -57,9 +55,9 @@ describe('a batch that is being ended while MongoDB is away', () => {
         'that to begin',
       );
 
-      mongo.cut();
+      mongo.set('reset');
       await pause(1_500);
-      mongo.restore();
+      mongo.set('pass');
 
       const row = await lab.until(batchId, 'to end', (found) => found.status === status);
       expect(row.completed + row.failed).toBe(20);
@@ -107,13 +105,13 @@ describe('a line whose queue is paused for longer than a request may take', () =
 });
 
 describe('a batch that is cancelled when Redis comes back without its last second', () => {
-  let proxy: LossyProxy;
+  let proxy: TcpProxy;
   /** Past the proxy. */
   let direct: RedisClient;
   let queues: ChatQueues;
   let lab: BatchLab;
   beforeAll(async () => {
-    proxy = await startLossyProxy(redisUrl());
+    proxy = await openTcpProxy(redisUrl());
     direct = await openTestRedis('worker');
   });
   const service = useService(() => ({ env: { REDIS_URL: proxy.url } }));
@@ -171,10 +169,10 @@ describe('a batch that is cancelled when Redis comes back without its last secon
         const states = await Promise.all(ids.map(stateOf));
         return states.every((state) => state === (completed === 0 ? 'accepted' : 'running')) || undefined;
       }, 'the lines');
-      proxy.setDown(true);
+      proxy.set('reset');
       await lab.cancel(batchId);
 
-      proxy.setDown(false);
+      proxy.set('pass');
 
       expect(await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled')).toMatchObject({ completed });
       await queues.queue(0, 'batch').resume();

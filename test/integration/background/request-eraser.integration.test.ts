@@ -6,7 +6,7 @@ import type { RequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { endingOf, openRequestLab, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
-import { meterRedis } from '../../support/store-meter.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 
 const IDEMPOTENCY = { name: 'a-name', fingerprint: 'of-a-body' };
@@ -177,7 +177,7 @@ it('finds what a tenant’s requests have left, its open ones, those of a shard,
 it('looks for a tenant’s requests at the same cost, however many others have', async () => {
   const [mine, other] = [await lab.tenant(), await lab.tenant()];
   await end(await lab.admit({ principal: mine }));
-  const meter = await meterRedis(redisUrl());
+  const meter = await openTcpProxy(redisUrl());
   const metered = createRequestEraser(await lab.connect(meter.url), lab.keyspace);
   const costOf = async () => {
     const before = meter.commands();

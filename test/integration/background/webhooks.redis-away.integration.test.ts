@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 
 import type { RunningWorker } from '../../support/service.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService } from '../../support/use-service.ts';
@@ -10,19 +10,19 @@ import { waitFor } from '../../support/wait-for.ts';
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts';
 import type { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
-let redis: StoreProxy;
+let redis: TcpProxy;
 let gone: WebhookReceiver;
 let other: WebhookReceiver;
 let cutOff: RunningWorker | undefined;
 const service = useService({ workers: 0, env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
 beforeAll(async () => {
-  redis = await proxyTo(redisUrl());
+  redis = await openTcpProxy(redisUrl());
   gone = await startWebhookReceiver();
   other = await startWebhookReceiver();
 });
 afterEach(async () => {
   // A worker that looks for it leaves timers behind as it stops.
-  redis.restore();
+  redis.set('pass');
   const isBack = async () =>
     /_check_passes\{.*check="redis".*\} 1$/m.test((await cutOff?.metrics()) ?? '') || undefined;
   if (cutOff !== undefined) await waitFor(isBack, 'the worker to find Redis again');
@@ -38,7 +38,7 @@ it('a webhook is disabled, and the others are told, although the worker that doe
   const tenant = await service.startTenant();
   const api = apiOf(service, tenant.key);
   gone.answerWith((res) => {
-    redis.cut();
+    redis.set('reset');
     res.writeHead(410).end();
   });
   const { body } = await api('post', '/webhooks', { url: gone.url, events: ['webhook.disabled'] });

@@ -11,8 +11,8 @@ import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { chatOf } from '../../support/chat.ts';
 import { startService } from '../../support/service.ts';
 import type { TestService, TestTenant } from '../../support/service.ts';
-import { meterMongo, meterRedis } from '../../support/store-meter.ts';
-import type { StoreMeter } from '../../support/store-meter.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, openTestRedis, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { BUDGETS } from './budgets.ts';
@@ -39,8 +39,8 @@ const WARM_ROUNDS = 4;
 describe('what a request asks of the stores', () => {
   let dataDir: string;
   let server: EmbeddedRedis;
-  let redis: StoreMeter;
-  let mongo: StoreMeter;
+  let redis: TcpProxy;
+  let mongo: TcpProxy;
   /** Beside the meter. */
   let observer: RedisClient;
   let service: TestService;
@@ -50,8 +50,8 @@ describe('what a request asks of the stores', () => {
     dataDir = await mkdtemp(join(tmpdir(), 'parley-budget-'));
     server = await startRedis({ dataDir, log: () => undefined });
     observer = await openTestRedis('producer', server.url);
-    redis = await meterRedis(server.url);
-    mongo = await meterMongo(mongoUri(uniqueName('budget')));
+    redis = await openTcpProxy(server.url);
+    mongo = await openTcpProxy(mongoUri(uniqueName('budget')));
     service = await startService({ env: { REDIS_URL: redis.url, MONGODB_URI: mongo.url } });
     tenant = await service.startTenant({ credits: 1_000_000_000 });
     for (const stream of [false, true]) await askAll({ stream, clients: WARM_REQUESTS, requests: WARM_REQUESTS });

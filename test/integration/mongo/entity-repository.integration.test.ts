@@ -11,7 +11,7 @@ import { createConversationEraser } from '../../../shared/mongo/compliance/conve
 import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { connectMongo } from '../../../shared/mongo/connection.ts';
-import { meterMongo } from '../../support/store-meter.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, openTestMongo, uniqueName } from '../../support/stores.ts';
 
 const TENANT = 'ten_1';
@@ -181,7 +181,7 @@ describe('the entities of a space', () => {
 
 describe('the history of an entity', () => {
   it('is read in parts: MongoDB sends the texts of a part and no others', async () => {
-    const meter = await meterMongo(mongoUri(mongo.name));
+    const meter = await openTcpProxy(mongoUri(mongo.name));
     const metered = await connectMongo(meter.url);
     const { history } = createEntityRepository(metered);
     const entityId = newEntity();

@@ -9,8 +9,8 @@ import { createRoutingCache } from '../../../shared/mongo/routing/routing-cache.
 import type { RoutingCache } from '../../../shared/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../../../shared/mongo/routing/routing-repository.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, openTestMongo, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -25,7 +25,7 @@ describe('the routes that a process knows', () => {
   const name = uniqueName('routes-');
   const cipher = createCredentialCipher(Buffer.alloc(32, 7));
   const log = createRecordingLog();
-  let proxy: StoreProxy;
+  let proxy: TcpProxy;
   let proxied: MongoConnection;
   let mongo: MongoConnection;
   let cache: RoutingCache | undefined;
@@ -34,7 +34,7 @@ describe('the routes that a process knows', () => {
   beforeAll(async () => {
     mongo = await openTestMongo(name);
     await ensureIndexes(mongo);
-    proxy = await proxyTo(mongoUri(name));
+    proxy = await openTcpProxy(mongoUri(name));
     proxied = await connectMongo(proxy.url, { callTimeoutMs: 1_000 });
   });
   afterEach(() => {
@@ -72,14 +72,14 @@ describe('the routes that a process knows', () => {
   it('stay as they are while MongoDB cannot be read, which is said once', async () => {
     await open(20);
     const before = cache?.current();
-    proxy.cut();
+    proxy.set('reset');
     const changed = await change();
     const messages = () => log.lines.map(({ message }) => message);
 
     await waitFor(() => (messages().length > 0 ? true : undefined), 'a reading that fails');
 
     expect(cache?.current().providers.get('sim')).toEqual(before?.providers.get('sim'));
-    proxy.restore();
+    proxy.set('pass');
     await isInForce(changed);
     expect(messages()).toEqual([
       'The routing table cannot be read; the last one stays in use.',

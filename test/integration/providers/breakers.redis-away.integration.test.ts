@@ -9,27 +9,27 @@ import { startNode, withClient } from '../../../scripts/harness/redis-nodes.ts';
 import { call, failure, openBreakerLab, providerOf, refusal } from '../../support/breaker-lab.ts';
 import type { BreakerLab, LabWorker } from '../../support/breaker-lab.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 
 let lab: BreakerLab;
 let worker: LabWorker;
-let proxy: StoreProxy;
+let proxy: TcpProxy;
 beforeEach(async () => {
   lab = await openBreakerLab();
-  proxy = await proxyTo(redisUrl());
+  proxy = await openTcpProxy(redisUrl());
   worker = await lab.startWorker({ url: proxy.url });
 });
 afterEach(async () => {
-  proxy.restore();
+  proxy.set('pass');
   await lab.close();
   await proxy.close();
 });
 
 it('with Redis away a worker goes on with what it knows, and opens and probes by itself', async () => {
   const provider = providerOf({ openMs: 2_000, maxOpenMs: 4_000 });
-  proxy.cut();
+  proxy.set('reset');
 
   await call(worker, provider, 10, failure);
   await waitFor(() => (worker.isPassable(provider) ? undefined : true), 'the worker to open its own breaker');
@@ -44,12 +44,12 @@ it('with Redis away a worker goes on with what it knows, and opens and probes by
 it('after a cut the worker takes over what the fleet has come to meanwhile', async () => {
   const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
   const other = await lab.startWorker();
-  proxy.cut();
+  proxy.set('reset');
   await call(other, provider, 1, refusal);
   await lab.until(provider, ({ state }) => state === 'open', 'the breaker to open');
   expect(await call(worker, provider, 1)).toBe(0);
 
-  proxy.restore();
+  proxy.set('pass');
 
   await waitFor(() => (worker.isPassable(provider) ? undefined : true), 'the worker to hear of it');
 });

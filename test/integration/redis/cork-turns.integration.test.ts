@@ -3,7 +3,7 @@ import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
 
 import type { ConnectionRole } from '../../../shared/redis/connection.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { openTestRedis, redisUrl, uniqueName } from '../../support/stores.ts';
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -99,16 +99,16 @@ describe('the commands of one turn of the event loop', () => {
   });
 
   it('go on in order after an outage', async () => {
-    const proxy = await proxyTo(redisUrl());
+    const proxy = await openTcpProxy(redisUrl());
     closers.push(() => proxy.close());
     const client = await open('worker', proxy.url);
     const key = uniqueName('cork');
 
     const before = client.rpush(key, 'a');
-    proxy.cut();
+    proxy.set('reset');
     const during = [client.rpush(key, 'b'), client.rpush(key, 'c')];
     await nextTurn();
-    proxy.restore();
+    proxy.set('pass');
     await Promise.all([before, ...during, client.rpush(key, 'd')]);
 
     // What was under way may have been written before the connection broke; ioredis sends it again.

@@ -7,18 +7,18 @@ import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 import { watchReturn } from '../../../shared/redis/redis-return.ts';
 import type { RedisReturn } from '../../../shared/redis/redis-return.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { openTestRedis, redisUrl, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 describe.each(['worker', 'producer'] as const)('the outages of a Redis that hangs, as a %s sees them', (role) => {
-  let proxy: StoreProxy;
+  let proxy: TcpProxy;
   let client: RedisClient;
   let outages: RedisReturn;
   let returns = 0;
   beforeAll(async () => {
-    proxy = await proxyTo(redisUrl());
+    proxy = await openTcpProxy(redisUrl());
     client = createRedis(proxy.url, role);
     client.on('error', () => undefined);
     await connectRedis(client);
@@ -35,11 +35,11 @@ describe.each(['worker', 'producer'] as const)('the outages of a Redis that hang
 
   it('begin when it has not answered for some seconds, and end once with its next answer', async () => {
     expect([isAway(), outages.lastAwayMs(0)]).toEqual([undefined, 0]);
-    proxy.stall();
+    proxy.set('silent');
     expect(await waitFor(isAway, 'the outage')).toBe(true);
     expect(returns).toBe(0);
 
-    proxy.restore();
+    proxy.set('pass');
 
     await waitFor(() => (returns > 0 ? true : undefined), 'the return');
     expect(outages.hasReconnectedRecently(0)).toBe(true);

@@ -8,8 +8,8 @@ import { createStreamReader } from '../../../shared/requests/answers.ts';
 import { inTime } from '../../../shared/redis/time-limits.ts';
 import { openRequestLab, principalOf, SHARD } from '../../support/request-lab.ts';
 import type { RequestLab } from '../../support/request-lab.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 
 /** The limit is 1.5 s; without it these calls take about as long again. */
@@ -17,17 +17,17 @@ const LIMIT_MS = 2_200;
 
 describe('a call that a caller waits for, with a Redis that hangs', () => {
   let lab: RequestLab;
-  let proxy: StoreProxy;
+  let proxy: TcpProxy;
   let client: RedisClient;
   beforeAll(async () => {
     lab = await openRequestLab();
-    proxy = await proxyTo(redisUrl());
+    proxy = await openTcpProxy(redisUrl());
     client = createRedis(proxy.url, 'producer');
     client.on('error', () => undefined);
     await connectRedis(client);
   });
   afterEach(() => {
-    proxy.restore();
+    proxy.set('pass');
   });
   afterAll(async () => {
     client.disconnect();
@@ -52,7 +52,7 @@ describe('a call that a caller waits for, with a Redis that hangs', () => {
     ['reading an account', ({ accounts }) => accounts.read(SHARD, 'ten_1', '202611')],
   ])('%s ends in time, although it waits behind others that get no answer', async (_name, call) => {
     const all = stores();
-    proxy.stall();
+    proxy.set('silent');
     const before = client.get('anything').catch(() => undefined);
     await new Promise((resolve) => setImmediate(resolve));
 

@@ -7,8 +7,8 @@ import type { MongoConnection } from '../../../shared/mongo/connection.ts';
 import { openQueue } from '../../../shared/queue/queues.ts';
 import { createRedis } from '../../../shared/redis/connection.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, openTestRedis, redisUrl, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -16,7 +16,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const ON_ITS_WAY_MS = 100;
 const pause = () => new Promise((resolve) => setTimeout(resolve, ON_ITS_WAY_MS));
 
-let proxy: StoreProxy;
+let proxy: TcpProxy;
 
 /** Each error that `calls` ended with, by what a caller would get for it; a call that was answered has none. */
 async function faultsOf(calls: readonly Promise<unknown>[]): Promise<unknown[]> {
@@ -44,13 +44,13 @@ function expectUnavailable(faults: readonly unknown[]): void {
 describe('what a Redis that is cut off makes of calls is 503', () => {
   let redis: RedisClient;
   beforeAll(async () => {
-    proxy = await proxyTo(redisUrl());
+    proxy = await openTcpProxy(redisUrl());
   });
   afterAll(async () => {
     await proxy.close();
   });
   afterEach(() => {
-    proxy.restore();
+    proxy.set('pass');
     redis.disconnect();
   });
 
@@ -70,10 +70,10 @@ describe('what a Redis that is cut off makes of calls is 503', () => {
   ])('%s', async (what, call) => {
     redis = await openTestRedis('producer', proxy.url);
     redis.on('error', () => undefined);
-    if (!what.includes('part')) proxy.stall();
+    if (!what.includes('part')) proxy.set('silent');
     const underWay = faultsOf(call());
     await pause();
-    proxy.cut();
+    proxy.set('reset');
     const afterwards = faultsOf(call());
     const faults = await underWay;
     expectUnavailable([...faults, ...(await afterwards)]);
@@ -95,10 +95,10 @@ describe('what a Redis that is cut off makes of calls is 503', () => {
       jobs.queue.isPaused(),
       jobs.queue.getWorkers(),
     ];
-    proxy.stall();
+    proxy.set('silent');
     const underWay = faultsOf(calls());
     await pause();
-    proxy.cut();
+    proxy.set('reset');
     const faults = await underWay;
     redis.disconnect();
     expectUnavailable([...faults, ...(await faultsOf(calls()))]);
@@ -107,7 +107,7 @@ describe('what a Redis that is cut off makes of calls is 503', () => {
 
   it('a call that gets no answer', async () => {
     redis = await openTestRedis('producer', proxy.url);
-    proxy.stall();
+    proxy.set('silent');
     expectUnavailable(await faultsOf([redis.get('a'), redis.multi().get('a').exec()]));
   });
 });
@@ -129,13 +129,13 @@ it.each(['redis', 'rediss', 'redis+cluster', 'redis+sentinel'])(
 describe('what a MongoDB that is cut off makes of calls is 503', () => {
   let mongo: MongoConnection;
   beforeAll(async () => {
-    proxy = await proxyTo(mongoUri(uniqueName('faults')));
+    proxy = await openTcpProxy(mongoUri(uniqueName('faults')));
   });
   afterAll(async () => {
     await proxy.close();
   });
   afterEach(async () => {
-    proxy.restore();
+    proxy.set('pass');
     await mongo.close();
   });
 
@@ -163,13 +163,13 @@ describe('what a MongoDB that is cut off makes of calls is 503', () => {
     ],
   ];
 
-  it.each(['cut', 'close', 'stall'] as const)('%s', async (how) => {
+  it.each(['reset', 'close', 'silent'] as const)('%s', async (how) => {
     mongo = await connect();
-    proxy.stall();
+    proxy.set('silent');
     // More than one of each, so that some wait for a connection.
     const underWay = faultsOf([...calls, ...calls, ...calls].map(([, call]) => call()));
     await pause();
-    if (how === 'cut') proxy.cut();
+    if (how === 'reset') proxy.set('reset');
     if (how === 'close') await mongo.close();
     const faults = await underWay;
     const afterwards = await faultsOf(calls.map(([, call]) => call()));

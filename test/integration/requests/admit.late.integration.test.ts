@@ -4,23 +4,23 @@ import { createShardClocks } from '../../../shared/redis/deadline-script.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { openAdmissionLab } from '../../support/admission-lab.ts';
 import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
-import { proxyTo } from '../../support/store-proxy.ts';
-import type { StoreProxy } from '../../support/store-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 
 const clocks = createShardClocks();
-let proxy: StoreProxy;
+let proxy: TcpProxy;
 let lab: AdmissionLab;
 let key: LabKey;
 beforeAll(async () => {
-  proxy = await proxyTo(redisUrl());
+  proxy = await openTcpProxy(redisUrl());
   lab = await openAdmissionLab({ url: proxy.url, clocks });
   key = await lab.key();
   // The process has heard of the shard before: its first call knows no time of Redis.
   await key.admit();
 });
 afterEach(() => {
-  proxy.restore();
+  proxy.set('pass');
 });
 afterAll(async () => {
   await lab.close();
@@ -30,9 +30,9 @@ afterAll(async () => {
 it('does not let in what reaches Redis when its sender has given up', async () => {
   const requestId = newId('req');
   const waiting = await lab.redis.zcard(lab.keys.line('interactive'));
-  proxy.stall();
+  proxy.set('silent');
   await expect(key.admit({ requestId })).rejects.toThrow('Command timed out');
-  proxy.restore();
+  proxy.set('pass');
 
   // Redis answers a connection's commands in their order: this one came behind the admission.
   expect(await lab.redis.exists(lab.keys.record(requestId), lab.keys.job('interactive', requestId))).toBe(0);
@@ -40,9 +40,11 @@ it('does not let in what reaches Redis when its sender has given up', async () =
 });
 
 it('lets in what reaches Redis while its sender waits', async () => {
-  proxy.stall();
+  proxy.set('silent');
   const admitted = key.admit();
-  setTimeout(proxy.restore, 700);
+  setTimeout(() => {
+    proxy.set('pass');
+  }, 700);
 
   expect((await admitted).verdict).toBe('admitted');
 });

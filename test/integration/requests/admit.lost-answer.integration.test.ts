@@ -9,21 +9,21 @@ import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { openAdmissionLab } from '../../support/admission-lab.ts';
 import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { FAILED, RETENTION_MS } from '../../support/request-lab.ts';
 import { openTestRedis, redisUrl } from '../../support/stores.ts';
 
 /** The answer is lost on the way, and the ingress's client sends the admission again by itself. */
 describe('an admission whose answer was lost', () => {
-  let proxy: LossyProxy;
+  let proxy: TcpProxy;
   let lab: AdmissionLab;
   let key: LabKey;
   /** What workers and others do meanwhile: their connection is not cut. */
   let others: Awaited<ReturnType<typeof openOthers>>;
   beforeAll(async () => {
-    proxy = await startLossyProxy(redisUrl());
+    proxy = await openTcpProxy(redisUrl());
     lab = await openAdmissionLab({ url: proxy.url });
     lab.redis.on('error', () => undefined);
     key = await lab.key();
@@ -55,10 +55,14 @@ describe('an admission whose answer was lost', () => {
 
   async function admitTwice(meanwhile: (requestId: string) => Promise<unknown>, channel = 'ingress') {
     const requestId = newId('req');
-    const lost = proxy.loseNextReply(requestId);
+    const lost = proxy.cutNextReply(requestId).then(async () => {
+      // Sent again only behind what happens meanwhile.
+      proxy.set('silent');
+      await meanwhile(requestId);
+      proxy.set('pass');
+    });
     const admission = key.admit({ requestId, body: '{}', channel });
-    // Sent again only then.
-    proxy.hold(lost.then(() => meanwhile(requestId)));
+    await lost;
     return (await admission).verdict;
   }
 
@@ -82,7 +86,7 @@ describe('an admission whose answer was lost', () => {
       routing: { current: () => ({ tiers: {} }) } as unknown as AdmissionDeps['routing'],
     });
     // The client waits 50 ms before it connects again.
-    void proxy.loseNextReply(requestId);
+    void proxy.cutNextReply(requestId);
 
     const outcome = await admit({
       ...{ requestId, principal: key.principal, endpoint: 'chat.stream', stream: true, channel: 'ingress' },

@@ -17,8 +17,8 @@ import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { openAdmissionLab } from '../../support/admission-lab.ts';
 import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestRedis } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -29,7 +29,7 @@ const TIMEOUT_MS = 600_000;
 describe('an admission that is sent again into a Redis that is full by then', () => {
   let dataDir: string;
   let redis: EmbeddedRedis;
-  let proxy: LossyProxy;
+  let proxy: TcpProxy;
   let lab: AdmissionLab;
   let key: LabKey;
   let direct: RedisClient;
@@ -37,7 +37,7 @@ describe('an admission that is sent again into a Redis that is full by then', ()
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'parley-sent-again-'));
     redis = await startRedis({ dataDir, log: () => undefined });
-    proxy = await startLossyProxy(redis.url);
+    proxy = await openTcpProxy(redis.url);
     lab = await openAdmissionLab({ url: proxy.url });
     lab.redis.on('error', () => undefined);
     direct = await openTestRedis('worker', redis.url);
@@ -82,7 +82,7 @@ describe('an admission that is sent again into a Redis that is full by then', ()
 
   async function askTwice(meanwhile: (requestId: string) => Promise<unknown> = () => Promise.resolve()) {
     const requestId = newId('req');
-    const lost = proxy.loseNextReply();
+    const lost = proxy.cutNextReply();
     const refused = expect(ask(requestId)).rejects.toMatchObject({ code: 'model_unavailable', retryAfterSeconds: 2 });
     await lost;
     await meanwhile(requestId);

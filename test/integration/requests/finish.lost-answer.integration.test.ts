@@ -6,8 +6,8 @@ import { createOutbox, isReadable } from '../../../shared/requests/outbox.ts';
 import type { Outbox } from '../../../shared/requests/outbox.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import type { RequestStore } from '../../../shared/requests/delivery-store.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { endingOf, LEASE_MS, needs, openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 import { redisUrl } from '../../support/stores.ts';
@@ -15,13 +15,13 @@ import { redisUrl } from '../../support/stores.ts';
 const TOKENS = { prompt: 12, completion: 30 };
 
 let lab: RequestLab;
-let proxy: LossyProxy;
+let proxy: TcpProxy;
 let requests: RequestStore;
 let outbox: Outbox;
 let accounts: AccountStore;
 beforeAll(async () => {
   lab = await openRequestLab();
-  proxy = await startLossyProxy(redisUrl());
+  proxy = await openTcpProxy(redisUrl());
   const client = await lab.connect(proxy.url);
   requests = createRequestStore(client, lab.keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
   outbox = createOutbox(client, lab.keyspace);
@@ -54,7 +54,7 @@ const book = (version: number, credits: number) => ({ version, balanceMicro: cre
 
 /** The answer is lost on the way, and the client sends the command again by itself. */
 async function losingTheAnswer<T>(command: () => Promise<T>): Promise<T> {
-  const lost = proxy.loseNextReply();
+  const lost = proxy.cutNextReply();
   const answer = command();
   await lost;
   return answer;

@@ -6,7 +6,7 @@ import type { ChatJob } from '../../../shared/contracts/jobs.ts';
 import { createChatBackend } from '../../../workers/queue/job-source.ts';
 import { BOUNDLESS, LOCK_MS, openJobLab } from '../../support/job-lab.ts';
 import type { JobLab } from '../../support/job-lab.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -46,11 +46,11 @@ function takingWorker(connection = lab.redis) {
 
 it('puts all jobs of a call back whose answer was lost, and which was sent again', async () => {
   const ids = await lab.queueUpSome(3);
-  const proxy = await startLossyProxy(redisUrl());
+  const proxy = await openTcpProxy(redisUrl());
   const far = lab.jobsOver(await lab.connect(proxy.url));
   // Its connection has nothing else to say from then on, so that the next answer is that of the call.
   await far.take(0, LOCK_MS);
-  const lost = proxy.loseNextReply();
+  const lost = proxy.cutNextReply();
 
   const taken = await far.take(2, LOCK_MS);
   await lost;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { SettlementRecord } from '../../../shared/contracts/settlement.ts';
 import { openBookLab, recordOf } from '../../support/book-lab.ts';
 import type { BookLab } from '../../support/book-lab.ts';
-import { meterMongo } from '../../support/store-meter.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 13);
@@ -139,7 +139,7 @@ describe('booking the same request again', () => {
   });
 
   it('asks for what is known only where something is', async () => {
-    const meter = await meterMongo(mongoUri('unused'));
+    const meter = await openTcpProxy(mongoUri('unused'));
     const ledger = await book.ledgerThrough(Number(new URL(meter.url).port));
     const tenantId = await book.tenant(GRANT);
     const records = [recordOf(tenantId), recordOf(tenantId)];

@@ -7,10 +7,8 @@ import { createSettler } from '../../../workers/settlement/settle.ts';
 import type { BlockReason, SettleDeps, Settler } from '../../../workers/settlement/settle.ts';
 import { openBookLab, recordOf } from '../../support/book-lab.ts';
 import type { BookLab } from '../../support/book-lab.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
-import { startRefusingProxy } from '../../support/refusing-proxy.ts';
-import type { RefusingProxy } from '../../support/refusing-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import type { RecordingLog } from '../../support/recording-log.ts';
 import { openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
@@ -22,15 +20,15 @@ const LOOK_BACK_MS = 5_000;
 
 let lab: RequestLab;
 let book: BookLab;
-let proxy: LossyProxy;
-let refusing: RefusingProxy;
+let proxy: TcpProxy;
+let refusing: TcpProxy;
 let log: RecordingLog;
 let time = 0;
 let blocked: BlockReason[];
 beforeAll(async () => {
   book = await openBookLab();
-  proxy = await startLossyProxy(mongoUri(''));
-  refusing = await startRefusingProxy(mongoUri(''));
+  proxy = await openTcpProxy(mongoUri(''));
+  refusing = await openTcpProxy(mongoUri(''));
 });
 afterAll(async () => {
   await book.close();
@@ -158,12 +156,12 @@ it('gives no record up while MongoDB is away, however long, and books all of the
   const settler = newSettler(await book.ledgerThrough(proxy.port));
   await put(...[1, 2, 3].map(() => JSON.stringify(recordOf(tenantId))));
 
-  proxy.setDown(true);
+  proxy.set('reset');
   for (let round = 0; round < 6; round += 1) {
     await expect(settler.settleShard(SHARD)).rejects.toThrow();
     time += LOOK_BACK_MS;
   }
-  proxy.setDown(false);
+  proxy.set('pass');
   for (let round = 0; round < 5; round += 1) await settler.settleShard(SHARD).catch(() => undefined);
 
   expect(await deadLetters()).toEqual([]);
@@ -179,7 +177,7 @@ it('books once when the answer to any step of the transaction is lost', async ()
     await put(JSON.stringify(recordOf(tenantId)));
     const settler = newSettler(ledger);
     let answers = 0;
-    proxy.loseReplies(() => ++answers === lost);
+    proxy.cutReplies(() => ++answers === lost);
 
     while ((await lab.outbox.length(SHARD)) > 0) await settler.settleShard(SHARD).catch(() => undefined);
 
@@ -228,12 +226,12 @@ describe('a fault of MongoDB itself', () => {
       const settler = newSettler(await book.ledgerThrough(refusing.port));
       await put(...[1, 2, 3].map(() => JSON.stringify(recordOf(tenantId))));
 
-      refusing.refuse((command) => (WRITES.includes(command) ? refusal : undefined));
+      refusing.failCommands((command) => (WRITES.includes(command) ? refusal : undefined));
       for (let round = 0; round < 8; round += 1) {
         await settler.settleShard(SHARD).catch(() => undefined);
         time += LOOK_BACK_MS;
       }
-      refusing.refuse(undefined);
+      refusing.failCommands(undefined);
       expect(await deadLetters()).toEqual([]);
       expect(log.errors()).not.toEqual([]);
       expect(new Set(blocked)).toEqual(new Set([refusal.code === 2 ? 'refused' : 'unavailable']));
@@ -248,7 +246,7 @@ describe('a fault of MongoDB itself', () => {
     const tenantId = await book.tenant(GRANT);
     const bad = await book.tenant(GRANT);
     const refusal = { code: 2, codeName: 'BadValue' };
-    refusing.refuse((command, text) => (command === 'findAndModify' && text.includes(bad) ? refusal : undefined));
+    refusing.failCommands((command, text) => (command === 'findAndModify' && text.includes(bad) ? refusal : undefined));
     const refused = Array.from({ length: 30 }, () => JSON.stringify(recordOf(bad)));
     await put(...refused);
     const settler = newSettler(await book.ledgerThrough(refusing.port));
@@ -263,7 +261,7 @@ describe('a fault of MongoDB itself', () => {
       time += LOOK_BACK_MS;
     }
 
-    refusing.refuse(undefined);
+    refusing.failCommands(undefined);
     const dead = new Set(await deadLetters());
     expect([dead.size, refused.every((text) => dead.has(text))]).toEqual([refused.length, true]);
     expect(await lab.outbox.length(SHARD)).toBe(0);

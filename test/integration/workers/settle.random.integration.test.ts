@@ -9,8 +9,8 @@ import { createSettler } from '../../../workers/settlement/settle.ts';
 import type { Settler } from '../../../workers/settlement/settle.ts';
 import { openBookLab, recordOf } from '../../support/book-lab.ts';
 import type { BookLab } from '../../support/book-lab.ts';
-import { startLossyProxy } from '../../support/lossy-proxy.ts';
-import type { LossyProxy } from '../../support/lossy-proxy.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openRequestLab, SHARD } from '../../support/request-lab.ts';
 import type { RequestLab } from '../../support/request-lab.ts';
@@ -37,12 +37,12 @@ const below = (limit: number) => Math.floor(random() * limit);
 
 let lab: RequestLab;
 let book: BookLab;
-let proxies: { redis: LossyProxy; mongo: LossyProxy };
+let proxies: { redis: TcpProxy; mongo: TcpProxy };
 let ledger: SettlementRepository;
 beforeAll(async () => {
   lab = await openRequestLab();
   book = await openBookLab();
-  proxies = { redis: await startLossyProxy(redisUrl()), mongo: await startLossyProxy(mongoUri('')) };
+  proxies = { redis: await openTcpProxy(redisUrl()), mongo: await openTcpProxy(mongoUri('')) };
   ledger = await book.ledgerThrough(proxies.mongo.port);
 });
 afterAll(async () => {
@@ -105,8 +105,8 @@ it(`adds up after ${RECORDS} records, lost answers, deaths and duplicates`, asyn
   }
   const records = Array.from({ length: RECORDS }, () => randomRecord(tenants[below(TENANTS)] ?? ''));
   const processes = [await newProcess('first'), await newProcess('second')];
-  proxies.redis.loseReplies(() => random() < 0.02);
-  proxies.mongo.loseReplies(() => random() < 0.02);
+  proxies.redis.cutReplies(() => random() < 0.02);
+  proxies.mongo.cutReplies(() => random() < 0.02);
 
   for (let from = 0; from < RECORDS; from += 25) {
     for (const record of records.slice(from, from + 25)) {
@@ -118,7 +118,7 @@ it(`adds up after ${RECORDS} records, lost answers, deaths and duplicates`, asyn
       if (random() < 0.3) await settler.release(SHARD);
     }
   }
-  for (const proxy of Object.values(proxies)) proxy.loseReplies(() => false);
+  for (const proxy of Object.values(proxies)) proxy.cutReplies(undefined);
   const last = await newProcess('last');
   for (const settler of processes) await settler.release(SHARD);
   for (let round = 0; round < 200 && (await lab.outbox.length(SHARD)) > 0; round += 1) {
