@@ -138,22 +138,6 @@ describe('a request that was accepted before Redis lost its last second', () => 
     expect(callsOf(id)).toBe(1);
   });
 
-  it('and runs is looked up at once, and is not started a second time', async () => {
-    const tenant = await service.startTenant();
-    // Longer than a worker is silent towards Redis.
-    service.provider.change({ first_token_ms: 6_000 });
-    await startWorker();
-    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
-    await waitFor(() => (callsOf(id) === 1 ? true : undefined), 'the call of the provider');
-    await loseAll();
-
-    expect((await get(tenant, id)).status).toBe(200);
-
-    expect((await answered(tenant, id)).body.status).toBe('completed');
-    await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
-    expect(callsOf(id)).toBe(1);
-  });
-
   it('that Redis knows without its body is run all the same', async () => {
     const tenant = await service.startTenant();
     const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
