@@ -1,4 +1,5 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect, it } from '@jest/globals';
@@ -148,6 +149,52 @@ it.each(dashboards)(
 
 (hasTool('promtool') ? it : it.skip)('alerts fire when rules.test.yaml says so', async () => {
   expect(await runTool('promtool', 'test', 'rules', 'deploy/prometheus/rules.test.yaml')).toContain('SUCCESS');
+});
+
+(hasTool('promtool') ? it : it.skip).each([
+  [
+    'a place for everything that runs or waits',
+    { wanted: 15, active: 1000, waiting: 5000, ceiling: 9000, inFlight: 1000 },
+    15,
+  ],
+  [
+    'nobody for what waits for a full provider',
+    { wanted: 15, active: 1000, waiting: 5000, ceiling: 1000, inFlight: 1000 },
+    2.5,
+  ],
+  [
+    'nobody less for what waits in a paused queue',
+    { wanted: 4, active: 1000, waiting: 0, paused: 9000, ceiling: 1000, inFlight: 1000 },
+    4,
+  ],
+  ['as many as the ingress says while no provider was called', { wanted: 2, active: 0, waiting: 700 }, 2],
+])('KEDA is told to have %s', async (_name, figures: Partial<Record<string, number>>, workers) => {
+  const series = (name: string, labels: string, figure: string) =>
+    figures[figure] === undefined
+      ? []
+      : ['a', 'b'].map((instance) => ({
+          series: `parley_${name}{namespace="parley",instance="${instance}"${labels}}`,
+          values: `${figures[figure]}x2`,
+        }));
+  const tests = {
+    interval: '1m',
+    input_series: [
+      ...series('workers_wanted', '', 'wanted'),
+      ...series('queue_active', ',queue="interactive",shard="0"', 'active'),
+      ...series('queue_waiting', ',queue="interactive",shard="0"', 'waiting'),
+      ...series('queue_waiting', ',queue="batch",shard="0"', 'paused'),
+      { series: 'parley_queue_paused{namespace="parley",queue="batch",shard="0"}', values: '1x2' },
+      ...series('provider_ceiling', ',provider="p",model="m",source="found"', 'ceiling'),
+      ...series('provider_in_flight', ',provider="p",model="m"', 'inFlight'),
+    ],
+    promql_expr_test: [
+      { expr: EXPRESSIONS.at(-2)?.promql, eval_time: '1m', exp_samples: [{ labels: '{}', value: workers }] },
+    ],
+  };
+  const file = join(mkdtempSync(join(tmpdir(), 'parley-scaling-')), 'test.yaml');
+  writeFileSync(file, JSON.stringify({ tests: [tests] }));
+
+  expect(await runTool('promtool', 'test', 'rules', file)).toContain('SUCCESS');
 });
 
 it('an expression that is no PromQL is found', () => {
