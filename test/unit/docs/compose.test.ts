@@ -59,7 +59,7 @@ describe('docker-compose.yml', () => {
   it('gives ingress and workers as long to stop as their settings allow, and the simulated provider only when asked', () => {
     const textOf = new Map(services);
 
-    expect(textOf.get('api')).toContain('stop_grace_period: 15s${SHUTDOWN_GRACE_SECONDS:-30}s');
+    expect(textOf.get('api')).toContain('stop_grace_period: 15s${DRAIN_SECONDS:-5}s${SHUTDOWN_GRACE_SECONDS:-30}s');
     expect(textOf.get('worker')).toContain('stop_grace_period: 1m${REQUEST_TIMEOUT_SECONDS:-600}s');
     expect(textOf.get('provider')).toContain('profiles: [simulated]');
   });
