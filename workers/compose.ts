@@ -50,7 +50,6 @@ import { REPLAYED_MS } from './pipeline/claim.ts';
 import { createOpenQueueWorkers } from './queue/open-queue-workers.ts';
 import { createLoadBook } from './settlement/book-records.ts';
 import { openSettlement } from './settlement/open-settlement.ts';
-import { createFinishJournal } from './settlement/recover-lost.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import type { ShardSupervisor, ShardSupervisorDeps } from './shard-supervisor.ts';
 import { createPublishNotices } from './webhooks/publish-events.ts';
@@ -155,19 +154,18 @@ function openRequests(
   times: RequestTimes,
 ) {
   const { lastAwayMs, ...redisReturn } = openRedisReturn(redis, keyspace, { clock, log, closer });
-  const { hasReconnectedRecently, replayLog } = redisReturn;
   const accountStore = createAccountStore(redis, keyspace);
+  const eraser = createRequestEraser(redis, keyspace);
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
-    hasReconnectedRecently,
+    hasReconnectedRecently: redisReturn.hasReconnectedRecently,
     lastAwayMs,
     loadBook: createLoadBook({ accounts: createAccountRepository(mongo), accountStore, log }),
+    replays: { replayLog: redisReturn.replayLog, eraseDeleted: createEraseDeleted({ erasures, eraser }), log },
   });
-  const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(redis, keyspace) });
-  const journal = createFinishJournal({ requests, replayLog, eraseDeleted, log });
   const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
-  return { requests, journal, admissions, accountStore, ...redisReturn };
+  return { requests, admissions, accountStore, ...redisReturn };
 }
 
 function openQueues({ redis, keyspace, closer, log }: WorkerConnections): ChatQueues {

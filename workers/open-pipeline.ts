@@ -23,7 +23,6 @@ import { createGenerate, createSelectRoute } from './pipeline/generate.ts';
 import { createStoreAnswer, createSaveTurn } from './pipeline/save-answer.ts';
 import { createModerate } from './pipeline/moderate.ts';
 import { createPipeline } from './pipeline/run-pipeline.ts';
-import type { FinishJournal } from './settlement/recover-lost.ts';
 import type { WorkerEmitter } from './pipeline/worker-events.ts';
 import { traceAdapters, traceModeration } from './observers/worker-tracing.ts';
 import type { ProviderKind } from '../shared/domain/routing.ts';
@@ -46,7 +45,6 @@ export interface OpenPipelineDeps {
   capacities: Capacities;
   config: Pick<Config, 'moderation' | 'limits'>;
   requests: RequestStore;
-  journal: FinishJournal;
   stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
   pseudonyms: Pseudonyms;
   telemetry: WorkerEmitter;
@@ -101,7 +99,7 @@ export function openPipeline(deps: OpenPipelineDeps) {
       log,
     }),
     saveTurn: createSaveTurn({ conversations, clock, log }),
-    finish: createFinish({ journal: deps.journal, conversations, clock, events: telemetry, log }),
+    finish: createFinish({ requests, conversations, clock, events: telemetry, log }),
     storeAnswer: createStoreAnswer({
       answers: stores.answers,
       cache: createAnswerCache(redis, keyspace),

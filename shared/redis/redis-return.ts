@@ -7,7 +7,7 @@
  * file, so whole steps are lost and never half of one (docs/decisions/0007-redis-data-loss.md). Then
  *
  * 1. **every process says its last seconds again**, the latest first (`createReplayLog`). Registered by `note` are the
- *    ends of requests (workers/settlement/recover-lost.ts), cancellations (shared/requests/record-store.ts), admissions
+ *    ends of requests (shared/requests/finish-request.ts), cancellations (shared/requests/record-store.ts), admissions
  *    taken back (shared/requests/enqueue.ts), lines and batches that were ended (workers/batches), and on an ingress
  *    published books and ends of sessions (api/open-stores.ts);
  * 2. **workers renew the leases of all that they run** (`onReturn` in workers/compose.ts). A write that finds less than

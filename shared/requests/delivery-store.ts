@@ -9,7 +9,7 @@ import { createCommonAppend } from './append-batch.ts';
 import { queueOfRecord, readEnvelope, toClaimed, toHeld } from './delivery.ts';
 import type { Claim, ClaimedRequest, DeliveryRef, MadeClaim, Needed, Renewal, WriteOutcome } from './delivery.ts';
 import { createFinishRequest } from './finish-request.ts';
-import type { FinishRequest } from './finish-request.ts';
+import type { EndReplays } from './finish-request.ts';
 import { createRepairs, toPutBackRunning } from './rollback.ts';
 
 interface AppendMore {
@@ -21,8 +21,6 @@ interface AppendMore {
 
 /** The delivery that claims a request. */
 type Claimant = Pick<DeliveryRef, 'shard' | 'requestId' | 'tenantId' | 'fence'>;
-
-type ClaimRequest = ReturnType<typeof createClaimRequest>;
 
 /** The owner of a request and its body, in one call. */
 function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: number) {
@@ -79,14 +77,7 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: nu
   };
 }
 
-export interface RequestStore extends FinishRequest, Pick<ClaimRequest, 'claim'> {
-  /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
-  append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
-  /** Milliseconds until the lease of the request's delivery ends; 0: no delivery has it. */
-  leaseLeftMs(shard: number, requestId: string): Promise<number>;
-  /** Renews the lease, raises the token weight and resolves with what is held. */
-  renew(ref: DeliveryRef, needed: Needed): Promise<Renewal>;
-}
+export type RequestStore = ReturnType<typeof createRequestStore>;
 
 export interface RequestStoreSettings {
   leaseMs: number;
@@ -98,6 +89,7 @@ export interface RequestStoreSettings {
   lastAwayMs?: (shard: number) => number;
   /** Brings a tenant's book to a Redis that has lost it; never rejects. Without it what runs goes on until the book is there. */
   loadBook?: (shard: number, tenantId: string) => Promise<void>;
+  replays?: EndReplays;
 }
 
 /**
@@ -138,11 +130,7 @@ async function readLeaseLeftMs(client: RedisClient, record: string, leaseMs: num
   return leftMs > leaseMs + CLOCK_MS ? 0 : Math.max(0, leftMs);
 }
 
-export function createRequestStore(
-  client: RedisClient,
-  keyspace: Keyspace,
-  settings: RequestStoreSettings,
-): RequestStore {
+export function createRequestStore(client: RedisClient, keyspace: Keyspace, settings: RequestStoreSettings) {
   const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false } = settings;
   const claiming = createClaimRequest(client, keyspace, leaseMs);
   const renew = defineScript(client, 'renew', ['window', 'account', 'token-window']);
@@ -156,9 +144,15 @@ export function createRequestStore(
   return {
     claim: claiming.claim,
 
-    ...createFinishRequest(client, keyspace, writeWhole),
+    ...createFinishRequest(client, keyspace, writeWhole, settings.replays),
 
-    async append(ref, lastSeq, deltas, { promptTokens = 0, earlier = [] } = {}) {
+    /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
+    async append(
+      ref: DeliveryRef,
+      lastSeq: number,
+      deltas: readonly string[],
+      { promptTokens = 0, earlier = [] }: AppendMore = {},
+    ): Promise<WriteOutcome> {
       const firstSeq = lastSeq - deltas.length - earlier.length;
       const write = async (known: number | undefined) => {
         if (known !== undefined && known < firstSeq) return 'superseded';
@@ -169,9 +163,12 @@ export function createRequestStore(
       return outcome === 'ok' || outcome === 'cancelled' ? outcome : 'superseded';
     },
 
-    leaseLeftMs: (shard, requestId) => readLeaseLeftMs(client, keyspace.shard(shard).record(requestId), leaseMs),
+    /** Milliseconds until the lease of the request's delivery ends; 0: no delivery has it. */
+    leaseLeftMs: (shard: number, requestId: string): Promise<number> =>
+      readLeaseLeftMs(client, keyspace.shard(shard).record(requestId), leaseMs),
 
-    async renew(ref, { weight, must, ahead, overrun }) {
+    /** Renews the lease, raises the token weight and resolves with what is held. */
+    async renew(ref: DeliveryRef, { weight, must, ahead, overrun }: Needed): Promise<Renewal> {
       const keys = keyspace.shard(ref.shard);
       const send = async (): Promise<readonly ScriptReply[]> => {
         const reply = await renew(

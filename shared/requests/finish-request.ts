@@ -1,13 +1,13 @@
 import { encodeEntry, eventsOf } from '../contracts/events.ts';
+import type { Logger } from '../logging/logger.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
+import type { ReplayLog } from '../redis/redis-return.ts';
 import { defineScript, textsOf } from '../redis/scripts.ts';
 import type { Script, ScriptReply } from '../redis/scripts.ts';
 import type { DeliveryRef, Ending, RecordFacts } from './delivery.ts';
 import { toPutBack } from './rollback.ts';
 import type { WriteWhole } from './rollback.ts';
-
-export type FinishRequest = ReturnType<typeof createFinishRequest>;
 
 /** What finish.lua returns if the request has ended: one of these, or `charged` and micro-credits. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
@@ -26,8 +26,8 @@ function isLetGo({ startedAt }: RecordFacts, { settlement, retentionMs }: Ending
 
 const PARTS = ['window', 'account', 'token-window', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'];
 
-/** Ends requests, and repeats their ends to a Redis that may have lost them. */
-export function createFinishRequest(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWhole) {
+/** The calls of finish.lua, and what it said of each end. */
+function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWhole) {
   const script = defineScript(client, 'finish', PARTS);
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
@@ -73,10 +73,56 @@ export function createFinishRequest(client: RedisClient, keyspace: Keyspace, wri
     return end(ref, 0, { ...ending, earlier: [], deltas: [...earlier, ...deltas], putsBack: true });
   }
 
-  return {
+  return { end, endAgain, hasEnded, asItStood };
+}
+
+/** Says ends again to a Redis that has lost them. */
+export interface EndReplays {
+  replayLog: Pick<ReplayLog, 'note'>;
+  /** Erases a request that was put back, with its end or before it, if its entity or tenant has been deleted meanwhile. */
+  eraseDeleted: (ref: DeliveryRef) => Promise<void>;
+  log: Logger;
+}
+
+/**
+ * Ends requests, and keeps the ends of the last seconds in memory: in a Redis that comes back without them a request would
+ * run again, or its charge would be lost. `replays` absent: nobody says them again.
+ */
+export function createFinishRequest(
+  client: RedisClient,
+  keyspace: Keyspace,
+  writeWhole: WriteWhole,
+  replays: EndReplays | undefined,
+) {
+  const { end, endAgain, hasEnded, asItStood } = createEnds(client, keyspace, writeWhole);
+
+  /** Not waited for: MongoDB may be away, and others must find what has ended before they run it again. */
+  function eraseIfDeleted(ref: DeliveryRef): void {
+    const { requestId, tenantId } = ref;
+    replays?.eraseDeleted(ref).catch((error: unknown) => {
+      const fields = { requestId, tenantId, error };
+      replays.log.warn('Whether a request that was put back has been deleted is not known.', fields);
+    });
+  }
+
+  async function replay(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<void> {
+    if ((await store.replayFinish(ref, sentSeq, ending)) !== 'replayed') return;
+    const { requestId, tenantId } = ref;
+    replays?.log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
+    eraseIfDeleted(ref);
+  }
+
+  const store = {
     /** `sentSeq`: sequence number of the last event before this. False: this delivery no longer owns the request. */
     async finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean> {
-      return hasEnded(await end(ref, sentSeq, ending), ending);
+      if (!hasEnded(await end(ref, sentSeq, ending), ending)) return false;
+      if (ref.wasPutBack === true) eraseIfDeleted(ref);
+      const { shard, requestId, tenantId } = ref;
+      // Without the body, which may be large, and which nobody needs any more. Even without a charge: otherwise the request
+      // could run again although its caller was told that it failed.
+      const kept = { ...ref, envelope: undefined };
+      replays?.replayLog.note(() => replay(kept, sentSeq, ending), { shard, requestId, tenantId });
+      return true;
     },
 
     /**
@@ -106,6 +152,7 @@ export function createFinishRequest(client: RedisClient, keyspace: Keyspace, wri
       return 'replayed';
     },
   };
+  return store;
 }
 
 function keysOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId, queue }: DeliveryRef): string[] {

@@ -23,6 +23,8 @@ import { openTestRedis, uniqueName } from './stores.ts';
 
 export const SHARD = 3;
 export const LEASE_MS = 10_000;
+/** Of the lab's request store. */
+export const LAB_SETTINGS = { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 };
 export const RETENTION_MS = 60_000;
 export const REQUEST_TIMEOUT_MS = 600_000;
 /** Micro-credits a token, for prompt and completion. */
@@ -197,7 +199,7 @@ export async function openRequestLab(): Promise<RequestLab> {
   await subscriber.subscribe(channel);
 
   const queues = createChatQueues(redis, keyspace, () => undefined);
-  const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
+  const requests = createRequestStore(redis, keyspace, LAB_SETTINGS);
   const accounts = createAccountStore(redis, keyspace);
   const storeFor = (requestTimeoutMs: number) =>
     createAdmissionStore(redis, keyspace, { queueLimit: 10_000, requestTimeoutMs, retentionMs: RETENTION_MS });

@@ -12,8 +12,7 @@ import { askedUsage, spendOn } from './spending.ts';
 import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
-  /** Ends a request, and keeps its end for the next seconds. */
-  journal: Pick<RequestStore, 'finish'>;
+  requests: Pick<RequestStore, 'finish'>;
   conversations: Pick<ConversationRepository, 'deleteTurn'>;
   clock: Clock;
   events: WorkerEmitter;
@@ -121,7 +120,7 @@ async function asCharged(run: Claimed, outcome: Outcome): Promise<Outcome> {
  * refuses a lower fence and a second end, so a job that BullMQ hands out again ends and charges once. False: refused.
  * An end that is refused, or that nobody pays for, leaves no turn in its entity.
  */
-export function createFinish({ journal, conversations, clock, events, log }: FinishDeps) {
+export function createFinish({ requests, conversations, clock, events, log }: FinishDeps) {
   /** Deletes the turn that this run has saved. Undefined: none. Keeps little of the run, as ends are remembered for a while. */
   function deletionOfTurn({ envelope, answer, claimedAt }: Claimed): (() => Promise<void>) | undefined {
     const { tenantId, mode, requestId, request } = envelope;
@@ -145,7 +144,7 @@ export function createFinish({ journal, conversations, clock, events, log }: Fin
     const { finishReason, usage, error, unbilled } = outcome;
     const jobLock = run.job?.lockToEnd(run, outcome);
     const deleteTurn = deletionOfTurn(run);
-    const finished = await journal.finish(ref, answer.sentSeq, {
+    const finished = await requests.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
       deltas: answer.unsent,
       earlier: answer.sent,

@@ -73,7 +73,7 @@ export interface StoreAnswerDeps {
   log: Logger;
 }
 
-/** If Redis came back without the end of the request, the finish journal has replayed it by the last try. */
+/** If Redis came back without the end of the request, its end has been replayed by the last try. */
 const TRIES_MAX = 5;
 const STORE_AGAIN_MS = 500;
 

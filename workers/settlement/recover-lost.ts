@@ -4,10 +4,7 @@ import { createAnswerRepository } from '../../shared/mongo/requests/answer-repos
 import type { AnswerRepository } from '../../shared/mongo/requests/answer-repository.ts';
 import { createRequestIntents } from '../../shared/mongo/requests/request-intents.ts';
 import type { DueIntent, RequestIntents } from '../../shared/mongo/requests/request-intents.ts';
-import type { ReplayLog } from '../../shared/redis/redis-return.ts';
 import { unlimited } from '../../shared/redis/time-limits.ts';
-import type { RequestStore } from '../../shared/requests/delivery-store.ts';
-import type { DeliveryRef, Ending } from '../../shared/requests/delivery.ts';
 import { openRecovery } from '../../shared/requests/recovery.ts';
 import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest } from '../../shared/requests/recovery.ts';
 import type { RequestPresence } from '../../shared/requests/rollback.ts';
@@ -115,49 +112,4 @@ export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): RecoverL
   const { recover, conclude, presence } = openRecovery({ ...deps, limit: unlimited });
   const [intents, answers] = [createRequestIntents(mongo), createAnswerRepository(mongo)];
   return createRecoverLost({ recover, conclude, presence, intents, answers, clock, log });
-}
-
-export type FinishJournal = ReturnType<typeof createFinishJournal>;
-
-export interface FinishJournalDeps {
-  requests: Pick<RequestStore, 'finish' | 'replayFinish'>;
-  replayLog: Pick<ReplayLog, 'note'>;
-  /** Erases a request that was put back, with its end or before it, if its entity or tenant has been deleted meanwhile. */
-  eraseDeleted: (ref: DeliveryRef) => Promise<void>;
-  log: Logger;
-}
-
-/**
- * Keeps the ends of the last seconds in memory. Redis may come back without them
- * (docs/decisions/0007-redis-data-loss.md): then a request would run again, or its charge would be lost.
- */
-export function createFinishJournal({ requests, replayLog, eraseDeleted, log }: FinishJournalDeps) {
-  /** Not waited for: MongoDB may be away, and others must find what has ended before they run it again. */
-  function eraseIfDeleted(ref: DeliveryRef): void {
-    const { requestId, tenantId } = ref;
-    eraseDeleted(ref).catch((error: unknown) => {
-      log.warn('Whether a request that was put back has been deleted is not known.', { requestId, tenantId, error });
-    });
-  }
-
-  async function replay(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<void> {
-    if ((await requests.replayFinish(ref, sentSeq, ending)) !== 'replayed') return;
-    const { requestId, tenantId } = ref;
-    log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
-    eraseIfDeleted(ref);
-  }
-
-  return {
-    /** Ends a request, and keeps its end for the next seconds. */
-    async finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean> {
-      const finished = await requests.finish(ref, sentSeq, ending);
-      const { shard, requestId, tenantId } = ref;
-      // Without the body, which may be large, and which nobody needs any more.
-      const kept = { ...ref, envelope: undefined };
-      // Even without a charge: otherwise the request could run again although its caller was told that it failed.
-      if (finished && ref.wasPutBack === true) eraseIfDeleted(ref);
-      if (finished) replayLog.note(() => replay(kept, sentSeq, ending), { shard, requestId, tenantId });
-      return finished;
-    },
-  };
 }

@@ -6,10 +6,9 @@ import { watchReturn } from '../../../shared/redis/redis-return.ts';
 import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { createEraseDeleted } from '../../../workers/compliance/erase-requests.ts';
-import { createFinishJournal } from '../../../workers/settlement/recover-lost.ts';
 import { ENTITY_HASH, usePutBackLab } from '../../support/put-back-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
-import { endingOf, LEASE_MS, needs, RATE, SHARD } from '../../support/request-lab.ts';
+import { endingOf, LAB_SETTINGS, LEASE_MS, needs, RATE, SHARD } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -32,15 +31,13 @@ it('a running request that is put back behind a deletion is erased at its end', 
   await erasures.mark(space, ENTITY_HASH, { seq: ref.facts.seq + 1, now: Date.now() });
   const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(lab.redis, lab.keyspace) });
   const replayLog = { note: () => undefined };
-  const journal = createFinishJournal({
-    requests: lab.requests,
-    replayLog,
-    eraseDeleted,
-    log: createRecordingLog(),
+  const requests = createRequestStore(lab.redis, lab.keyspace, {
+    ...LAB_SETTINGS,
+    replays: { replayLog, eraseDeleted, log: createRecordingLog() },
   });
   expect(await lab.requests.renew(running, needs(10))).toMatchObject({ outcome: 'ok' });
 
-  expect(await journal.finish(running, 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }))).toBe(true);
+  expect(await requests.finish(running, 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }))).toBe(true);
 
   await waitFor(async () => ((await puts.textOf(request)) === '' ? true : undefined), 'its text to go');
   expect(await puts.charges()).toEqual([request.requestId]);

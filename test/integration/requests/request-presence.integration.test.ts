@@ -19,7 +19,7 @@ import type { Ending } from '../../../shared/requests/delivery.ts';
 import { unlimited } from '../../../shared/redis/time-limits.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createFinish } from '../../../workers/pipeline/finish.ts';
-import { createFinishJournal } from '../../../workers/settlement/recover-lost.ts';
+import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { idleLease } from '../../support/idle-lease.ts';
 import { rollBackTo } from '../../support/put-back-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
@@ -31,6 +31,7 @@ import {
   REQUEST_TIMEOUT_MS,
   RETENTION_MS,
   SHARD,
+  LAB_SETTINGS,
 } from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
@@ -59,9 +60,16 @@ describe('a request whose tenant keeps answers for a moment only', () => {
     const log = createRecordingLog();
     const replayLog = createReplayLog({ hasReconnectedRecently: () => false, clock: systemClock, log });
     const eraseDeleted = () => Promise.resolve();
-    const journal = createFinishJournal({ requests: lab.requests, replayLog, eraseDeleted, log });
+    const replays = { replayLog, eraseDeleted, log };
+    const requests = createRequestStore(lab.redis, lab.keyspace, { ...LAB_SETTINGS, replays });
     const conversations = { deleteTurn: () => Promise.resolve() };
-    const finish = createFinish({ journal, conversations, clock: systemClock, log, events: { emit: () => undefined } });
+    const finish = createFinish({
+      requests,
+      conversations,
+      clock: systemClock,
+      log,
+      events: { emit: () => undefined },
+    });
     const request = await lab.admit({ retentionMs: SHORT_MS });
     const { requestId, envelope } = request;
     const { owner, seq, now: claimedAt } = await lab.run(request, 1);

@@ -8,13 +8,21 @@ import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import type { DeliveryRef } from '../../../shared/requests/delivery.ts';
 import { createStreamReader } from '../../../shared/requests/answers.ts';
-import { createFinishJournal } from '../../../workers/settlement/recover-lost.ts';
 import { waitFor } from '../../support/chat.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { rollBackTo } from '../../support/put-back-lab.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import type { RelayLab } from '../../support/relay-lab.ts';
-import { endingOf, FAILED, LEASE_MS, needs, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
+import {
+  endingOf,
+  FAILED,
+  LAB_SETTINGS,
+  LEASE_MS,
+  needs,
+  RATE,
+  RETENTION_MS,
+  SHARD,
+} from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 
 let relay: RelayLab;
@@ -43,7 +51,7 @@ const openReplayLog = () =>
 
 const JOURNAL = { eraseDeleted: () => Promise.resolve(), log: createRecordingLog() };
 const journalOf = (replayLog: ReturnType<typeof openReplayLog>) =>
-  createFinishJournal({ ...JOURNAL, replayLog, requests: lab.requests });
+  createRequestStore(lab.redis, lab.keyspace, { ...LAB_SETTINGS, replays: { ...JOURNAL, replayLog } });
 
 const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
 

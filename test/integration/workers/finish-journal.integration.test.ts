@@ -8,17 +8,17 @@ import { createReplayLog } from '../../../shared/redis/redis-return.ts';
 import type { ReplayLog } from '../../../shared/redis/redis-return.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
-import { createFinishJournal } from '../../../workers/settlement/recover-lost.ts';
-import type { FinishJournal } from '../../../workers/settlement/recover-lost.ts';
+import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
+import type { RequestStore } from '../../../shared/requests/delivery-store.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { rollBackTo } from '../../support/put-back-lab.ts';
-import { endingOf, openRequestLab, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
+import { endingOf, LAB_SETTINGS, openRequestLab, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 let lab: RequestLab;
 let replayLog: ReplayLog;
-let endings: FinishJournal;
+let endings: Pick<RequestStore, 'finish'>;
 let time: number;
 let isAway: boolean;
 let request: LabRequest;
@@ -33,7 +33,10 @@ beforeEach(async () => {
   isAway = false;
   const log = createRecordingLog();
   replayLog = createReplayLog({ hasReconnectedRecently: () => isAway, clock: { now: () => time }, log });
-  endings = createFinishJournal({ requests: lab.requests, replayLog, eraseDeleted: () => Promise.resolve(), log });
+  endings = createRequestStore(lab.redis, lab.keyspace, {
+    ...LAB_SETTINGS,
+    replays: { replayLog, eraseDeleted: () => Promise.resolve(), log },
+  });
   await lab.redis.del(lab.keys.outbox);
   request = await lab.admit();
   await lab.run(request, 1);

@@ -46,8 +46,8 @@ async function endSlept(isFirst: boolean, end: (ending: Ending) => boolean): Pro
   const conversations = createConversationRepository(connection);
   const log = createRecordingLog();
   const saveTurn = createSaveTurn({ conversations, clock: systemClock, log });
-  const journal = { finish: (_ref: unknown, _sent: unknown, ending: Ending) => Promise.resolve(end(ending)) };
-  const finish = createFinish({ journal, conversations, clock: systemClock, log, events: { emit: () => undefined } });
+  const requests = { finish: (_ref: unknown, _sent: unknown, ending: Ending) => Promise.resolve(end(ending)) };
+  const finish = createFinish({ requests, conversations, clock: systemClock, log, events: { emit: () => undefined } });
   const slept = runOf(1_000, 'first');
   if (!isFirst) await saveTurn(runOf(2_000, 'second'));
   await saveTurn(slept);
