@@ -110,38 +110,164 @@ const SLOW_REMEMBERED_MS = 600_000;
 
 const nameOf = ({ provider, target }: Route) => `${provider.name} ${target.model}`;
 
-/** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
-export function createCallTarget(deps: CallTargetDeps) {
-  const { adapters, breakers, capacities, openWindow, events, betweenTokensMs, clock, log } = deps;
+/** A call of a target for a request. */
+interface TargetCall {
+  run: Routed;
+  route: Route;
+  prompt: Prompt;
+  /** Undefined: nothing is sent before the answer is whole. */
+  writer: ChunkWriter | undefined;
+}
+
+/** Where calls wait for a place at their target, and how targets are asked. */
+function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetDeps) {
   /** By provider and model, when an answer last took long. */
   const slowAt = new Map<string, number>();
 
+  function streaming({ run, route, prompt }: TargetCall): Omit<CallPlace, 'seat'> {
+    // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
+    // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
+    // token's time limit.
+    const isWatched = run.envelope.stream || !prompt.isCovered || hasOtherTarget(breakers, run, route);
+    if (isWatched) return { isWatched, isStreamed: true };
+    // If the caller of a complete answer leaves, the request may be cancelled, and the text so far is billed. A target
+    // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
+    const isSlow = clock.now() - (slowAt.get(nameOf(route)) ?? -Infinity) < SLOW_REMEMBERED_MS;
+    const mayBeLeft = isSlow && run.ref.facts?.terms.alone === 'cancel';
+    return { isWatched, isStreamed: mayBeLeft || capacities.seeksCeiling(route, estimatePrompt(prompt.messages)) };
+  }
+
+  return {
+    /** Waits for a place. */
+    async enter(call: TargetCall, hasRoomBeside: () => boolean): Promise<CallPlace> {
+      const { run, route, prompt } = call;
+      run.job?.placed();
+      const how = streaming(call);
+      const seat = await capacities.enter(route, {
+        promptTokens: estimatePrompt(prompt.messages),
+        maxTokens: prompt.maxTokens,
+        isStreamed: how.isStreamed,
+        isBatch: queueOf(run.envelope.endpoint) === 'batch',
+        signal: run.lease.signal,
+        hasRoomBeside,
+      });
+      return { ...how, seat };
+    },
+
+    /** Makes a call in its place, which is free again afterwards. */
+    async use(route: Route, { seat }: CallPlace, call: () => Promise<ProviderCallResult>): Promise<ProviderCallResult> {
+      try {
+        const result = await call();
+        const { usage } = result;
+        seat.leave({ kind: 'served', tokens: usage && usage.promptTokens + usage.completionTokens });
+        return result;
+      } catch (error) {
+        if (!(error instanceof ProviderError) || !isFull(error) || !capacities.isServing(route)) {
+          seat.leave({ kind: 'failed' });
+          throw error;
+        }
+        const { status = 429, retryAfterMs } = error;
+        seat.leave({ kind: 'full', retryAfterMs });
+        throw new ProviderError('full', error.message, { status, retryAfterMs, cause: error });
+      }
+    },
+
+    /** How long a call has taken; `endedAt`: milliseconds since the epoch. */
+    noteDuration(route: Route, durationMs: number, endedAt: number): void {
+      if (durationMs > slowAnswerMs) slowAt.set(nameOf(route), endedAt);
+    },
+  };
+}
+
+/** The record of a call that begins. */
+function openAsk({ run: { answer }, route: { target, provider }, prompt, writer }: TargetCall): Ask {
+  const { messages, maxTokens } = prompt;
+  const promptTokens = estimatePrompt(messages);
+  const heard = { units: 0, pieces: 0 };
+  const ask = { messages, cost: target.cost, promptTokens, maxTokens, heard };
+  const opened: Ask = { ...ask, said: undefined, durationMs: 0, isRefused: false };
+  answer.asks.push(opened);
+  Object.assign(answer, { text: '', asked: messages, promptTokens, provider: provider.name, model: target.model });
+  if (writer === undefined) answer.unsent = [];
+  return opened;
+}
+
+/** What a provider call is given, but for where its text goes. */
+function inputOf(
+  { run, route: { target, provider }, prompt, writer }: TargetCall,
+  { seat, isWatched, isStreamed }: CallPlace,
+  ask: Ask,
+  { betweenTokensMs, openWindow }: Pick<CallTargetDeps, 'betweenTokensMs' | 'openWindow'>,
+): Omit<ProviderCallInput, 'onText'> {
+  const { envelope, lease } = run;
+  return {
+    envelope,
+    target,
+    provider,
+    messages: prompt.messages,
+    maxTokens: prompt.maxTokens,
+    stream: isStreamed,
+    seat,
+    joinsText: prompt.isCovered,
+    outer: lease.signal,
+    // A complete answer that comes in one piece has its first token with its last, and a slow one keeps its time.
+    firstTokenMs: isWatched ? firstTokenLimit(provider.firstTokenTimeoutMs, ask.promptTokens) : provider.timeoutMs,
+    betweenTokensMs,
+    openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
+    readLater: writer?.readLater,
+    onHeard(event) {
+      if (event.kind === 'end') {
+        ask.said = event.usage;
+        return;
+      }
+      ask.heard.units += event.text.length;
+      ask.heard.pieces += 1;
+    },
+  };
+}
+
+/** What is charged and counted: the provider's count if it is plausible, or else our own. */
+async function usageOf({ run, route, prompt: { messages } }: TargetCall, said: ReportedUsage | undefined, log: Logger) {
+  const { requestId, request } = run.envelope;
+  const { text } = run.answer;
+  const believed = said && believedUsage(said, messages, text, request.maxTokens);
+  if (said !== undefined && believed === undefined) {
+    log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
+      requestId,
+      provider: route.provider.name,
+      model: route.target.model,
+      promptTokens: said.promptTokens,
+      completionTokens: said.completionTokens,
+    });
+  }
+  return believed ?? estimateUsage(messages, text, request.maxTokens);
+}
+
+/** Takes what models write around an object; throws NotJsonError where there is none. */
+function assertJson({ run, writer }: TargetCall, { finishReason, usage }: Outcome): void {
+  const { answer } = run;
+  if (writer === undefined) {
+    const text = withoutFence(answer.text);
+    // The caller, replays, batches and the entity's history get what the pieces of the answer say.
+    if (text !== answer.text) Object.assign(answer, { text, unsent: [text] });
+  }
+  if (finishReason !== 'stop' || isJsonObject(answer.text)) return;
+  answer.rejected = 'not_json';
+  throw new NotJsonError(usage);
+}
+
+/** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
+export function createCallTarget(deps: CallTargetDeps) {
+  const { adapters, breakers, events, clock, log } = deps;
+  const places = createPlaces(deps);
+
   /** Makes one call and notes it in the trace. Calls `onBegin` when the first text is released. */
-  async function ask(
-    run: Routed,
-    route: Route,
-    { messages, maxTokens, isCovered }: Prompt,
-    writer: ChunkWriter | undefined,
-    { seat, isWatched, isStreamed }: CallPlace,
-    onBegin: () => void,
-  ): Promise<ProviderCallResult> {
-    const { envelope, answer, lease } = run;
+  async function ask(call: TargetCall, place: CallPlace, onBegin: () => void): Promise<ProviderCallResult> {
+    const { run, route, writer } = call;
+    const { answer, lease } = run;
     const { target, provider } = route;
-    const asked = { provider: provider.name, model: target.model };
-    const promptTokens = estimatePrompt(messages);
-    const call: Ask = {
-      messages,
-      cost: target.cost,
-      promptTokens,
-      maxTokens,
-      heard: { units: 0, pieces: 0 },
-      said: undefined,
-      durationMs: 0,
-      isRefused: false,
-    };
-    answer.asks.push(call);
-    Object.assign(answer, { text: '', asked: messages, promptTokens, ...asked });
-    if (writer === undefined) answer.unsent = [];
+    const opened = openAsk(call);
+    const { promptTokens } = opened;
     const calledAt = clock.now();
     let shown = { bytes: 0, pieces: 0 };
     const gate = openReleaseGate(lease, (text) => {
@@ -155,161 +281,51 @@ export function createCallTarget(deps: CallTargetDeps) {
       if (writer === undefined) answer.unsent.push(text);
       else writer.write(text);
     });
-    const input: ProviderCallInput = {
-      envelope,
-      target,
-      provider,
-      messages,
-      maxTokens,
-      stream: isStreamed,
-      seat,
-      joinsText: isCovered,
-      outer: lease.signal,
-      // A complete answer that comes in one piece has its first token with its last, and a slow one keeps its time.
-      firstTokenMs: isWatched ? firstTokenLimit(provider.firstTokenTimeoutMs, promptTokens) : provider.timeoutMs,
-      betweenTokensMs,
-      openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
-      readLater: writer?.readLater,
-      onHeard(event) {
-        if (event.kind === 'end') {
-          call.said = event.usage;
-          return;
-        }
-        call.heard.units += event.text.length;
-        call.heard.pieces += 1;
-      },
-      onText: gate.push,
-    };
-    const generateText = () => runProviderCall(adapters[provider.kind], input);
+    const input = { ...inputOf(call, place, opened, deps), onText: gate.push };
     try {
+      const asked = { provider: provider.name, model: target.model };
+      const generateText = () => runProviderCall(adapters[provider.kind], input);
       const result = await traceProviderCall(answer.trace, asked, clock.now, generateText);
       await gate.end();
       return result;
     } catch (error) {
-      call.isRefused = error instanceof ProviderError && error.fault !== 'silent' && call.heard.pieces === 0;
+      opened.isRefused = error instanceof ProviderError && error.fault !== 'silent' && opened.heard.pieces === 0;
       throw error;
     } finally {
       gate.close();
       const endedAt = clock.now();
-      call.durationMs = endedAt - calledAt;
-      if (call.durationMs > deps.slowAnswerMs) slowAt.set(nameOf(route), endedAt);
+      opened.durationMs = endedAt - calledAt;
+      places.noteDuration(route, opened.durationMs, endedAt);
     }
   }
 
-  /** What is charged and counted: the provider's count if it is plausible, or else our own. */
-  async function usageOf(run: Routed, { provider, target }: Route, { messages }: Prompt, said?: ReportedUsage) {
-    const { requestId, request } = run.envelope;
-    const { text } = run.answer;
-    const believed = said && believedUsage(said, messages, text, request.maxTokens);
-    if (said !== undefined && believed === undefined) {
-      log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
-        requestId,
-        provider: provider.name,
-        model: target.model,
-        promptTokens: said.promptTokens,
-        completionTokens: said.completionTokens,
-      });
-    }
-    return believed ?? estimateUsage(messages, text, request.maxTokens);
-  }
-
-  /** How the provider is asked. */
-  function streaming(run: Routed, route: Route, { messages, isCovered }: Prompt): Omit<CallPlace, 'seat'> {
-    // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
-    // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
-    // token's time limit.
-    const isWatched = run.envelope.stream || !isCovered || hasOtherTarget(breakers, run, route);
-    if (isWatched) return { isWatched, isStreamed: true };
-    // If the caller of a complete answer leaves, the request may be cancelled, and the text so far is billed. A target
-    // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
-    const isSlow = clock.now() - (slowAt.get(nameOf(route)) ?? -Infinity) < SLOW_REMEMBERED_MS;
-    const mayBeLeft = isSlow && run.ref.facts?.terms.alone === 'cancel';
-    return { isWatched, isStreamed: mayBeLeft || capacities.seeksCeiling(route, estimatePrompt(messages)) };
-  }
-
-  /** Waits for a place at the target. */
-  async function enter(run: Routed, route: Route, prompt: Prompt, hasRoomBeside: () => boolean): Promise<CallPlace> {
-    const { lease, job, envelope } = run;
-    job?.placed();
-    const how = streaming(run, route, prompt);
-    const seat = await capacities.enter(route, {
-      promptTokens: estimatePrompt(prompt.messages),
-      maxTokens: prompt.maxTokens,
-      isStreamed: how.isStreamed,
-      isBatch: queueOf(envelope.endpoint) === 'batch',
-      signal: lease.signal,
-      hasRoomBeside,
-    });
-    return { ...how, seat };
-  }
-
-  /** Makes one call in its place, which is free again afterwards. */
-  async function askInPlace(
-    run: Routed,
-    route: Route,
-    prompt: Prompt,
-    writer: ChunkWriter | undefined,
-    place: CallPlace,
-    onBegin: () => void,
-  ): Promise<ProviderCallResult> {
-    try {
-      const result = await ask(run, route, prompt, writer, place, onBegin);
-      const { usage } = result;
-      place.seat.leave({ kind: 'served', tokens: usage && usage.promptTokens + usage.completionTokens });
-      return result;
-    } catch (error) {
-      if (!(error instanceof ProviderError) || !isFull(error) || !capacities.isServing(route)) {
-        place.seat.leave({ kind: 'failed' });
-        throw error;
-      }
-      const { status = 429, retryAfterMs } = error;
-      place.seat.leave({ kind: 'full', retryAfterMs });
-      throw new ProviderError('full', error.message, { status, retryAfterMs, cause: error });
-    }
-  }
-
-  return async (
-    run: Routed,
-    route: Route,
-    prompt: Prompt,
-    writer: ChunkWriter | undefined,
-    hasRoomBeside: () => boolean,
-  ): Promise<Outcome> => {
+  return async (call: TargetCall, hasRoomBeside: () => boolean): Promise<Outcome> => {
+    const { run, route } = call;
     const { provider, target } = route;
+    const asked = { provider: provider.name, model: target.model };
     // A breaker that lets no call through says so at once.
-    let place = breakers.isPassable(provider) ? await enter(run, route, prompt, hasRoomBeside) : undefined;
-    const call = async (onBegin: () => void) => {
-      place ??= await enter(run, route, prompt, hasRoomBeside);
-      const taken = place;
+    let place = breakers.isPassable(provider) ? await places.enter(call, hasRoomBeside) : undefined;
+    const callInPlace = async (onBegin: () => void) => {
+      const taken = place ?? (await places.enter(call, hasRoomBeside));
       place = undefined;
-      return askInPlace(run, route, prompt, writer, taken, onBegin);
+      return places.use(route, taken, () => ask(call, taken, onBegin));
     };
-    const result = await breakers.guard(provider, call).catch((error: unknown) => {
+    const result = await breakers.guard(provider, callInPlace).catch((error: unknown) => {
       // The breaker has opened meanwhile.
       place?.seat.leave({ kind: 'failed' });
-      if (error instanceof ProviderError)
-        events.emit('provider.called', { provider: provider.name, model: target.model }, error.fault);
+      if (error instanceof ProviderError) events.emit('provider.called', asked, error.fault);
       // Here only the moderation window throws a ServiceError, when its backend gave no verdict.
       if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });
-    events.emit('provider.called', { provider: provider.name, model: target.model }, 'ok');
-    if (result.unknownReason !== undefined)
-      events.emit('provider.odd_end', { provider: provider.name, model: target.model }, result.unknownReason);
+    events.emit('provider.called', asked, 'ok');
+    if (result.unknownReason !== undefined) events.emit('provider.odd_end', asked, result.unknownReason);
     if (result.flagged !== undefined) {
       noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
       events.emit('moderation.flagged', run, 'output', result.flagged.categories);
     }
-    const usage = await usageOf(run, route, prompt, result.usage);
-    if (writer === undefined && run.envelope.request.jsonMode) {
-      const text = withoutFence(run.answer.text);
-      // The caller, replays, batches and the entity's history get what the pieces of the answer say.
-      if (text !== run.answer.text) Object.assign(run.answer, { text, unsent: [text] });
-    }
-    if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text)) {
-      run.answer.rejected = 'not_json';
-      throw new NotJsonError(usage);
-    }
-    return { finishReason: result.finishReason, usage };
+    const outcome = { finishReason: result.finishReason, usage: await usageOf(call, result.usage, log) };
+    if (run.envelope.request.jsonMode) assertJson(call, outcome);
+    return outcome;
   };
 }

@@ -49,7 +49,7 @@ export interface CapacitiesDeps extends Pick<OwnShareDeps, 'store' | 'workerId' 
   log: Logger;
 }
 
-interface SeatRequest extends SeatCall {
+interface WaitTerms {
   isBatch: boolean;
   /** Ends the wait; its reason is thrown. */
   signal: AbortSignal;
@@ -64,13 +64,13 @@ interface SeatRequest extends SeatCall {
  */
 export type Capacities = ReturnType<typeof createCapacities>;
 
-interface Waiter {
+interface Waiter extends Omit<WaitTerms, 'signal'> {
   shares: readonly OwnShare[];
-  isBatch: boolean;
-  hasRoomBeside: () => boolean;
   seat(): void;
   leave(): void;
 }
+
+interface SharesDeps extends Omit<CapacitiesDeps, 'breakers'>, Pick<OwnShareDeps, 'unplaced' | 'onChange'> {}
 
 /** How long a request may wait for the first answer of Redis about a provider. */
 const FIRST_REPORT_MS = 1_000;
@@ -92,16 +92,10 @@ function joined(seats: readonly Seat[]): Seat {
   };
 }
 
-export function createCapacities(deps: CapacitiesDeps) {
-  const { routing, breakers, events, log } = deps;
+/** This worker's shares: of each target, and of each provider that has a ceiling as a whole. */
+function createShares({ routing, events, log, ...deps }: SharesDeps) {
   const shares = new Map<string, OwnShare>();
-  const waiters: Waiter[] = [];
-  /** By queue: tiers of which requests may wait in line. */
-  const inLine = new Map<object, Set<Tier>>();
-  let unplaced = 0;
   let isAway = false;
-  let changes: PromiseWithResolvers<void> | undefined;
-  let isServingWaiters = false;
 
   function shareOf(of: CapacityOf, ceiling: OwnShareDeps['ceiling']): OwnShare {
     const name = of.model === undefined ? of.provider : `${of.provider} ${of.model}`;
@@ -111,8 +105,6 @@ export function createCapacities(deps: CapacitiesDeps) {
       ...deps,
       of,
       ceiling,
-      unplaced: () => unplaced,
-      onChange,
       onReport(capacity) {
         isAway = false;
         events.emit('capacity.seen', of, capacity, ceiling());
@@ -136,7 +128,7 @@ export function createCapacities(deps: CapacitiesDeps) {
     return providerCeiling(provider) === undefined ? undefined : UNLIMITED;
   }
 
-  function sharesOf({ target, provider: { name, maxInFlight } }: Route): OwnShare[] {
+  function ofRoute({ target, provider: { name, maxInFlight } }: Route): OwnShare[] {
     const { model } = target;
     const own = shareOf({ provider: name, model }, () => targetCeiling(name, model));
     return maxInFlight === undefined
@@ -144,8 +136,41 @@ export function createCapacities(deps: CapacitiesDeps) {
       : [shareOf({ provider: name, model: undefined }, () => providerCeiling(name)), own];
   }
 
-  const freeOf = (route: Route) => Math.min(...sharesOf(route).map((share) => share.free()));
+  const freeAt = (route: Route) => Math.min(...ofRoute(route).map((share) => share.free()));
+  return {
+    ofRoute,
+    ofRoutes: (routes: readonly Route[]): OwnShare[] => routes.flatMap(ofRoute),
+    /** Free places at one target. */
+    freeAt,
 
+    /** Free places at the targets; a place at a provider counts once, however many of its models are targets. */
+    freeAtAll(routes: readonly Route[]): number {
+      const byProvider = new Map<string, number>();
+      for (const route of routes) {
+        const { name, maxInFlight } = route.provider;
+        const [whole] = maxInFlight === undefined ? [] : ofRoute(route);
+        const sum = (byProvider.get(name) ?? 0) + freeAt(route);
+        byProvider.set(name, whole === undefined ? sum : Math.min(sum, whole.free()));
+      }
+      return [...byProvider.values()].reduce((sum, places) => sum + places, 0);
+    },
+
+    /** Waits for Redis's first answer about those of which there is none yet. */
+    async known(all: readonly OwnShare[]): Promise<void> {
+      const unknown = all.filter((share) => !share.isKnown());
+      if (unknown.length === 0) return;
+      await inTime(Promise.all(unknown.map((share) => share.renew())), FIRST_REPORT_MS).catch(() => undefined);
+    },
+
+    async stop(): Promise<void> {
+      await Promise.all(Array.from(shares.values(), (share) => share.stop()));
+    },
+  };
+}
+type Shares = ReturnType<typeof createShares>;
+
+/** The targets that a tier's next request would be sent to: a lower priority is for faults, not for what is full. */
+function createNextRoutes({ routing, breakers }: Pick<CapacitiesDeps, 'routing' | 'breakers'>) {
   /** Every take asks for them, and the table changes seldom. */
   const tables = new WeakMap<RoutingTable, Record<Tier, Route[]>>();
 
@@ -163,52 +188,25 @@ export function createCapacities(deps: CapacitiesDeps) {
     return made[tier];
   }
 
-  /** The targets that the tier's next request would be sent to: a lower priority is for faults, not for what is full. */
-  function nextRoutes(tier: Tier): Route[] {
+  return (tier: Tier): Route[] => {
     const routes = routesOf(tier).filter(({ provider }) => breakers.isPassable(provider));
     if (routes.length < 2) return routes;
     const first = Math.min(...routes.map(({ target }) => target.priority));
     const group = routes.filter(({ target }) => target.priority === first);
     const weighted = group.filter(({ target }) => target.weight > 0);
     return weighted.length > 0 ? weighted : group;
-  }
+  };
+}
 
-  function waitingAt(routes: readonly Route[]): number {
-    if (waiters.length === 0) return 0;
-    const at = new Set(routes.flatMap(sharesOf));
-    return waiters.filter((waiter) => waiter.shares.some((share) => at.has(share))).length;
-  }
+/** Calls that wait in this worker for a place at their target, interactive ones first. */
+function createWaiters() {
+  const waiters: Waiter[] = [];
+  let isServing = false;
 
-  /**
-   * How many requests of the tier may be taken. `expected`: those taken before that may still ask for a place there.
-   * Infinity: none of its targets can be called, so they fail at once.
-   */
-  function freeFor(routes: readonly Route[], expected: number): number {
-    const [only] = routes;
-    if (only === undefined) return Infinity;
-    if (routes.length === 1) return Math.max(0, freeOf(only) - waitingAt(routes) - expected);
-    // A place at a provider counts once, however many of its models are targets.
-    const byProvider = new Map<string, number>();
-    for (const route of routes) {
-      const { name, maxInFlight } = route.provider;
-      const [whole] = maxInFlight === undefined ? [] : sharesOf(route);
-      const sum = (byProvider.get(name) ?? 0) + freeOf(route);
-      byProvider.set(name, whole === undefined ? sum : Math.min(sum, whole.free()));
-    }
-    const free = [...byProvider.values()].reduce((sum, places) => sum + places, 0);
-    return Math.max(0, free - waitingAt(routes) - expected);
-  }
-
-  async function known(all: readonly OwnShare[]): Promise<void> {
-    const unknown = all.filter((share) => !share.isKnown());
-    if (unknown.length === 0) return;
-    await inTime(Promise.all(unknown.map((share) => share.renew())), FIRST_REPORT_MS).catch(() => undefined);
-  }
-
-  /** Gives free places to those who wait here, interactive requests first. */
-  function serveWaiters(): void {
-    if (isServingWaiters) return;
-    isServingWaiters = true;
+  /** Gives free places to those who wait. */
+  function serve(): void {
+    if (isServing || waiters.length === 0) return;
+    isServing = true;
     for (const isBatch of [false, true]) {
       for (const waiter of waiters.filter((one) => one.isBatch === isBatch)) {
         const isFull = waiter.shares.some((share) => share.free() === 0);
@@ -218,95 +216,45 @@ export function createCapacities(deps: CapacitiesDeps) {
         else waiter.seat();
       }
     }
-    isServingWaiters = false;
-  }
-
-  function onChange(): void {
-    if (waiters.length > 0) serveWaiters();
-    changes?.resolve();
-    changes = undefined;
-  }
-
-  function placed(count: number): void {
-    unplaced -= count;
-    onChange();
-  }
-
-  const mayWait = (tier: Tier) => [...inLine.values()].some((tiers) => tiers.has(tier));
-  function roomOf(queue: QueueName): QueueRoom {
-    const isBatch = queue === 'batch';
-    const waiting = new Set<Tier>();
-    if (!isBatch) inLine.set(waiting, waiting);
-    return {
-      async look(most) {
-        const tiers = TIERS.map((tier) => ({ tier, routes: nextRoutes(tier) }));
-        await known(tiers.flatMap(({ routes }) => routes.flatMap(sharesOf)));
-        const busy = tiers.filter(({ routes }) => routes.flatMap(sharesOf).some((share) => share.isBusy()));
-        let free = most;
-        const closed: Tier[] = [];
-        const limiting: Tier[] = [];
-        for (const { tier, routes } of tiers) {
-          // An idle tier, whose ceiling nothing has raised, must not make the others' requests come in small numbers.
-          const isIdle = busy.length > 0 && busy.every((one) => one.tier !== tier);
-          const places = isBatch && mayWait(tier) ? 0 : freeFor(routes, isIdle ? 0 : unplaced);
-          if (places > 0) {
-            if (places < most && !isIdle) limiting.push(tier);
-            free = Math.min(free, places);
-            continue;
-          }
-          closed.push(tier);
-          for (const share of routes.flatMap(sharesOf)) share.want();
-        }
-        if (!isBatch) for (const tier of closed) waiting.add(tier);
-        return { most: closed.length === tiers.length ? 0 : free, limiting, closed };
-      },
-      took(count, { most, limiting, closed }) {
-        unplaced += count;
-        const mayBeMore = count === most;
-        if (mayBeMore) for (const share of limiting.flatMap(nextRoutes).flatMap(sharesOf)) share.want();
-        if (isBatch) return;
-        for (const tier of TIERS.filter((one) => !closed.includes(one))) {
-          if (mayBeMore) waiting.add(tier);
-          // Batches may have what is left.
-          else if (waiting.delete(tier)) onChange();
-        }
-      },
-      placed,
-      changed: () => (changes ??= Promise.withResolvers()).promise,
-    };
+    isServing = false;
   }
 
   return {
-    /** What one queue may take. */
-    roomOf,
+    serve,
+    isEmpty: (): boolean => waiters.length === 0,
 
-    /** Takes a place at the target, as soon as there is one. Throws a `full` fault once another target has one sooner. */
-    async enter(route: Route, { isBatch, signal, hasRoomBeside, ...call }: SeatRequest): Promise<Seat> {
-      const own = sharesOf(route);
-      if (own.some((share) => !share.isKnown())) await known(own);
-      signal.throwIfAborted();
-      const seat = () => joined(own.map((share) => share.take(call)));
-      if (waiters.length === 0 && own.every((share) => share.free() > 0)) return seat();
-      const full = () =>
-        new ProviderError('full', `${route.provider.name} has no free place, and another target has one`);
-      if (hasRoomBeside()) throw full();
-      for (const share of own) share.want();
+    /** How many wait for a place of one of the shares. */
+    countAt(shares: readonly OwnShare[]): number {
+      if (waiters.length === 0) return 0;
+      const at = new Set(shares);
+      return waiters.filter((waiter) => waiter.shares.some((share) => at.has(share))).length;
+    },
+
+    /** Waits for a place; `take` takes it at once. Rejects with what `full` makes once another target has one sooner. */
+    wait(
+      shares: readonly OwnShare[],
+      { isBatch, signal, hasRoomBeside }: WaitTerms,
+      take: () => Seat,
+      full: () => ProviderError,
+    ): Promise<Seat> {
+      const want = () => {
+        for (const share of shares) share.want();
+      };
+      want();
       return new Promise((resolve, reject) => {
-        const hunger = setInterval(() => {
-          for (const share of own) share.want();
-        }, FIRST_REPORT_MS / 2);
+        const hunger = setInterval(want, FIRST_REPORT_MS / 2);
         hunger.unref();
         function end(): void {
           clearInterval(hunger);
           signal.removeEventListener('abort', stop);
         }
         const waiter: Waiter = {
-          shares: own,
+          shares,
           isBatch,
           hasRoomBeside,
           seat() {
             end();
-            resolve(seat());
+            resolve(take());
           },
           leave() {
             end();
@@ -320,17 +268,117 @@ export function createCapacities(deps: CapacitiesDeps) {
         }
         signal.addEventListener('abort', stop, { once: true });
         waiters.push(waiter);
-        serveWaiters();
+        serve();
       });
     },
+  };
+}
 
-    hasPlace: (route: Route): boolean => freeOf(route) > 0,
-    isServing: (route: Route): boolean => sharesOf(route).some((share) => share.isServing()),
-    seeksCeiling: (route: Route, promptTokens: number): boolean =>
-      sharesOf(route).at(-1)?.seeksCeiling(promptTokens) === true,
+interface RoomsDeps {
+  shares: Shares;
+  nextRoutes: (tier: Tier) => Route[];
+  waiters: ReturnType<typeof createWaiters>;
+  unplaced: { count: number };
+  onChange: () => void;
+  changed: () => Promise<void>;
+}
 
-    async stop(): Promise<void> {
-      await Promise.all(Array.from(shares.values(), (share) => share.stop()));
+/** What each queue may take. */
+function createRooms({ shares, nextRoutes, waiters, unplaced, onChange, changed }: RoomsDeps) {
+  /** By queue: tiers of which requests may wait in line. */
+  const inLine = new Map<object, Set<Tier>>();
+  const mayWait = (tier: Tier) => [...inLine.values()].some((tiers) => tiers.has(tier));
+
+  /**
+   * How many requests of the tier may be taken. `expected`: those taken before that may still ask for a place there.
+   * Infinity: none of its targets can be called, so they fail at once.
+   */
+  function freeFor(routes: readonly Route[], expected: number): number {
+    if (routes.length === 0) return Infinity;
+    return Math.max(0, shares.freeAtAll(routes) - waiters.countAt(shares.ofRoutes(routes)) - expected);
+  }
+
+  return (queue: QueueName): QueueRoom => {
+    const isBatch = queue === 'batch';
+    const waiting = new Set<Tier>();
+    if (!isBatch) inLine.set(waiting, waiting);
+    return {
+      async look(most) {
+        const tiers = TIERS.map((tier) => ({ tier, routes: nextRoutes(tier) }));
+        await shares.known(tiers.flatMap(({ routes }) => shares.ofRoutes(routes)));
+        const busy = tiers.filter(({ routes }) => shares.ofRoutes(routes).some((share) => share.isBusy()));
+        let free = most;
+        const closed: Tier[] = [];
+        const limiting: Tier[] = [];
+        for (const { tier, routes } of tiers) {
+          // An idle tier, whose ceiling nothing has raised, must not make the others' requests come in small numbers.
+          const isIdle = busy.length > 0 && busy.every((one) => one.tier !== tier);
+          const places = isBatch && mayWait(tier) ? 0 : freeFor(routes, isIdle ? 0 : unplaced.count);
+          if (places > 0) {
+            if (places < most && !isIdle) limiting.push(tier);
+            free = Math.min(free, places);
+            continue;
+          }
+          closed.push(tier);
+          for (const share of shares.ofRoutes(routes)) share.want();
+        }
+        if (!isBatch) for (const tier of closed) waiting.add(tier);
+        return { most: closed.length === tiers.length ? 0 : free, limiting, closed };
+      },
+      took(count, { most, limiting, closed }) {
+        unplaced.count += count;
+        const mayBeMore = count === most;
+        if (mayBeMore) for (const share of shares.ofRoutes(limiting.flatMap(nextRoutes))) share.want();
+        if (isBatch) return;
+        for (const tier of TIERS.filter((one) => !closed.includes(one))) {
+          if (mayBeMore) waiting.add(tier);
+          // Batches may have what is left.
+          else if (waiting.delete(tier)) onChange();
+        }
+      },
+      placed(count) {
+        unplaced.count -= count;
+        onChange();
+      },
+      changed,
+    };
+  };
+}
+
+export function createCapacities(deps: CapacitiesDeps) {
+  let changes: PromiseWithResolvers<void> | undefined;
+  function onChange(): void {
+    waiters.serve();
+    changes?.resolve();
+    changes = undefined;
+  }
+
+  const waiters = createWaiters();
+  const unplaced = { count: 0 };
+  const shares = createShares({ ...deps, unplaced: () => unplaced.count, onChange });
+  const changed = () => (changes ??= Promise.withResolvers()).promise;
+
+  return {
+    /** What one queue may take. */
+    roomOf: createRooms({ shares, nextRoutes: createNextRoutes(deps), waiters, unplaced, onChange, changed }),
+
+    /** Takes a place at the target, as soon as there is one. Throws a `full` fault once another target has one sooner. */
+    async enter(route: Route, { isBatch, signal, hasRoomBeside, ...call }: SeatCall & WaitTerms): Promise<Seat> {
+      const own = shares.ofRoute(route);
+      if (own.some((share) => !share.isKnown())) await shares.known(own);
+      signal.throwIfAborted();
+      const take = () => joined(own.map((share) => share.take(call)));
+      if (waiters.isEmpty() && own.every((share) => share.free() > 0)) return take();
+      const full = () =>
+        new ProviderError('full', `${route.provider.name} has no free place, and another target has one`);
+      if (hasRoomBeside()) throw full();
+      return waiters.wait(own, { isBatch, signal, hasRoomBeside }, take, full);
     },
+
+    hasPlace: (route: Route): boolean => shares.freeAt(route) > 0,
+    isServing: (route: Route): boolean => shares.ofRoute(route).some((share) => share.isServing()),
+    seeksCeiling: (route: Route, promptTokens: number): boolean =>
+      shares.ofRoute(route).at(-1)?.seeksCeiling(promptTokens) === true,
+    stop: (): Promise<void> => shares.stop(),
   };
 }

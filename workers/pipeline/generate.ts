@@ -142,7 +142,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
     let asksLeft = 1;
-    return withRetries(() => callTarget(run, route, prompt, writer, () => hasRoomBeside(deps, run, route)), {
+    return withRetries(() => callTarget({ run, route, prompt, writer }, () => hasRoomBeside(deps, run, route)), {
       retries: callsLeft + asksLeft + FULL_MAX,
       signal: lease.signal,
       mayRetry: (error) => {
