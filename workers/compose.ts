@@ -45,6 +45,7 @@ import { logWorker, measureWorker } from './observers/worker-metrics.ts';
 import { traceQueue } from './observers/worker-tracing.ts';
 import { openPipeline } from './open-pipeline.ts';
 import { createBreakers } from './pipeline/breakers.ts';
+import type { Breakers } from './pipeline/breakers.ts';
 import { createCapacities } from './pipeline/capacities.ts';
 import { REPLAYED_MS } from './pipeline/claim.ts';
 import { createOpenQueueWorkers } from './queue/open-queue-workers.ts';
@@ -185,6 +186,26 @@ async function startSupervisor(deps: ShardSupervisorDeps, closer: Closer): Promi
   return supervisor;
 }
 
+/** The places at providers, and the path to MongoDB without which this worker leads nothing. */
+function openCapacitiesAndPath(
+  connections: WorkerConnections,
+  { breakers, telemetry, workerId }: { breakers: Breakers; telemetry: WorkerEventBus; workerId: string },
+) {
+  const { redis, keyspace, mongo, closer, log } = connections;
+  const capacities = createCapacities({
+    ...connections,
+    store: createCapacityStore(redis, keyspace),
+    breakers,
+    workerId,
+    events: telemetry,
+  });
+  closer.defer('capacities', () => capacities.stop());
+  const pingMongo = () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected'));
+  const path = watchMongoPath({ ping: pingMongo, redis, keyspace, workerId, random: Math.random, log });
+  closer.defer('path to MongoDB', path.stop);
+  return { capacities, pingMongo, path };
+}
+
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(
   config: Config,
@@ -208,17 +229,7 @@ export async function composeWorker(
     tracing,
   );
   const breakers = await openBreakers(connections, telemetry, workerId);
-  const capacities = createCapacities({
-    ...connections,
-    store: createCapacityStore(redis, keyspace),
-    breakers,
-    workerId,
-    events: telemetry,
-  });
-  closer.defer('capacities', () => capacities.stop());
-  const pingMongo = () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected'));
-  const path = watchMongoPath({ ping: pingMongo, redis, keyspace, workerId, random: Math.random, log });
-  closer.defer('path to MongoDB', path.stop);
+  const { capacities, pingMongo, path } = openCapacitiesAndPath(connections, { breakers, telemetry, workerId });
   const leases = createLeaderLease(redis, keyspace, workerId, path.mayLead);
   const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, capacities, leases, pseudonyms };
   const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });

@@ -65,32 +65,33 @@ export async function createBreakers(deps: CreateBreakersDeps): Promise<Breakers
     circuitOf(provider).adopt(breaker);
   }
 
-  function circuitOf(provider: string): Circuit {
-    let circuit = circuits.get(provider);
-    if (circuit === undefined) {
-      circuit = createCircuit({
-        provider,
-        classify: classifyFailure,
-        now,
-        newHolder: () => `${workerId}:${(probes += 1)}`,
-        events,
-        async change(next) {
-          // If Redis makes the change after this worker has decided alone, the change must not happen twice.
-          let isLate = false;
-          const once = (current: Breaker, time: number) => (isLate ? current : next(current, time));
-          try {
-            const { breaker } = await changes.make(() => store.change(provider, once));
-            versions.set(provider, breaker.version);
-            return breaker;
-          } catch (error) {
-            isLate = true;
-            noteAlone(error);
-            throw error;
-          }
-        },
-      });
-      circuits.set(provider, circuit);
+  async function change(provider: string, next: (current: Breaker, time: number) => Breaker): Promise<Breaker> {
+    // If Redis makes the change after this worker has decided alone, the change must not happen twice.
+    let isLate = false;
+    const once = (current: Breaker, time: number) => (isLate ? current : next(current, time));
+    try {
+      const { breaker } = await changes.make(() => store.change(provider, once));
+      versions.set(provider, breaker.version);
+      return breaker;
+    } catch (error) {
+      isLate = true;
+      noteAlone(error);
+      throw error;
     }
+  }
+
+  function circuitOf(provider: string): Circuit {
+    const known = circuits.get(provider);
+    if (known !== undefined) return known;
+    const circuit = createCircuit({
+      provider,
+      classify: classifyFailure,
+      now,
+      newHolder: () => `${workerId}:${(probes += 1)}`,
+      events,
+      change: (next) => change(provider, next),
+    });
+    circuits.set(provider, circuit);
     return circuit;
   }
 

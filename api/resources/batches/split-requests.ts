@@ -79,6 +79,33 @@ function createNames() {
   };
 }
 
+/** Where in the body the splitter is. */
+interface Position {
+  expected: Expected;
+  /** The name of the value that comes. */
+  field: string;
+}
+
+/** A byte outside of every value: a blank, a mark, or the first byte of a token, which is left to the scanner. */
+function step(at: Position, byte: number, offset: number): Token | undefined {
+  if (isBlank(byte) || (at.expected === 'object' && BYTE_ORDER_MARK[offset] === byte)) return undefined;
+  const mark = String.fromCharCode(byte);
+  const next = MARKS[at.expected][mark];
+  if (next !== undefined) {
+    at.expected = next;
+    return undefined;
+  }
+  if (at.expected === 'object') throw refuse('The request body must be a JSON object with `requests`.');
+  if (at.expected === 'value' && at.field === 'requests') {
+    if (mark !== '[') throw refuse('`requests` must be an array.', 'requests');
+    at.expected = 'first item';
+    return undefined;
+  }
+  const begun = BEGINNINGS[at.expected];
+  if (begun === undefined) throw notJson(offset);
+  return begun;
+}
+
 /**
  * Splits the array of an inline body into its items and leaves parsing them to the caller: parsed at once, a body of 50
  * MiB would stop the process for half a second, or for many seconds if it is built to do so (docs/decisions/0016-batches.md).
@@ -91,50 +118,29 @@ export function createRequestSplitter(): Splitter {
     value: createPartialText(METADATA_BYTES_MAX),
   };
   const names = createNames();
-  let expected: Expected = 'object';
+  const at: Position = { expected: 'object', field: '' };
   let token: Token | undefined;
-  let field = '';
   let items = 0;
   let metadata: Buffer | undefined;
   /** Bytes before the current part. */
   let before = 0;
-
-  /** A byte outside of every value: a blank, a mark, or the first byte of a token, which is left to the scanner. */
-  function step(byte: number, offset: number): Token | undefined {
-    if (isBlank(byte) || (expected === 'object' && BYTE_ORDER_MARK[offset] === byte)) return undefined;
-    const mark = String.fromCharCode(byte);
-    const next = MARKS[expected][mark];
-    if (next !== undefined) {
-      expected = next;
-      return undefined;
-    }
-    if (expected === 'object') throw refuse('The request body must be a JSON object with `requests`.');
-    if (expected === 'value' && field === 'requests') {
-      if (mark !== '[') throw refuse('`requests` must be an array.', 'requests');
-      expected = 'first item';
-      return undefined;
-    }
-    const begun = BEGINNINGS[expected];
-    if (begun === undefined) throw notJson(offset);
-    return begun;
-  }
 
   function* finish(ended: Token, offset: number): Iterable<Piece> {
     const json = texts[ended].take();
     if (ended === 'item') {
       const name = `requests[${items}]`;
       items += 1;
-      expected = 'item comma';
+      at.expected = 'item comma';
       yield { place: { name: `\`${name}\``, param: name }, json };
     } else if (ended === 'name') {
       const name = names.add(json);
       if (name === undefined) throw notJson(offset);
-      field = name;
-      expected = 'colon';
+      at.field = name;
+      at.expected = 'colon';
     } else {
       if (json === undefined) throw refuse('`metadata` is too large.', 'metadata');
       metadata = json;
-      expected = 'comma';
+      at.expected = 'comma';
     }
   }
 
@@ -144,7 +150,7 @@ export function createRequestSplitter(): Splitter {
     *push(part) {
       let index = 0;
       while (index < part.length) {
-        token ??= step(part[index] ?? 0, before + index);
+        token ??= step(at, part[index] ?? 0, before + index);
         if (token === undefined) {
           index += 1;
           continue;
@@ -161,8 +167,8 @@ export function createRequestSplitter(): Splitter {
     },
 
     end() {
-      if (expected === 'object') throw refuse('The request body is empty; send a JSON object with `requests`.');
-      if (expected !== 'nothing') throw notJson(before);
+      if (at.expected === 'object') throw refuse('The request body is empty; send a JSON object with `requests`.');
+      if (at.expected !== 'nothing') throw notJson(before);
       if (!names.has('requests')) throw refuse('`requests` is required.', 'requests');
       return [];
     },

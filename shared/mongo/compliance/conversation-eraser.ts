@@ -63,15 +63,24 @@ function withoutContent(
   };
 }
 
+/** What is left of a closed tenant but money and its audit log: keys, webhooks with their secrets, its name and settings. */
+async function eraseAccount(connection: Connection, tenantId: string): Promise<void> {
+  await Promise.all([
+    keyModel(connection).deleteMany({ tenantId }),
+    webhookModel(connection).deleteMany({ tenantId }),
+    tenantModel(connection).updateOne(
+      { _id: tenantId },
+      { $set: { name: 'Closed' }, $unset: { subject: 1, grade: 1, moderation: 1 } },
+    ),
+  ]);
+}
+
 export function createConversationEraser(connection: Connection) {
   const entities = entityModel(connection);
   const room = createEntityRoom(connection);
   const answers = answerModel(connection);
   const intents = requestIntentModel(connection);
   const batchLines = batchLineModel(connection);
-  const tenants = tenantModel(connection);
-  const keys = keyModel(connection);
-  const webhooks = webhookModel(connection);
 
   /** What the filter asks for is gone from a line afterwards. */
   async function eraseLines(filter: LineFilter, names: Pseudonyms): Promise<number> {
@@ -87,14 +96,7 @@ export function createConversationEraser(connection: Connection) {
   }
 
   return {
-    /** What is left of a closed tenant but money and its audit log: keys, webhooks with their secrets, its name and settings. */
-    async account(tenantId: string): Promise<void> {
-      await Promise.all([keys.deleteMany({ tenantId }), webhooks.deleteMany({ tenantId })]);
-      await tenants.updateOne(
-        { _id: tenantId },
-        { $set: { name: 'Closed' }, $unset: { subject: 1, grade: 1, moderation: 1 } },
-      );
-    },
+    account: (tenantId: string): Promise<void> => eraseAccount(connection, tenantId),
 
     /** Entities with their history, and tombstones, which name the entity as well. */
     async entities(subject: ComplianceSubject): Promise<DeletionReport> {

@@ -67,7 +67,7 @@ type Kind = keyof typeof SAMPLES;
 /** What no file has: secrets and hashes, whose the row is, and what only the service's own work needs. */
 const OWN = ['tenantId', 'mode'];
 const KEPT_BACK: Record<Kind, string[]> = {
-  tenants: ['shard', 'move', 'keysIssued', 'webhooksMade'],
+  tenants: ['shard', 'move', 'closedAt', 'keysIssued', 'webhooksMade'],
   accounts: ['version', 'lastTopUp', 'lastEntryAt'],
   keys: ['hash', 'rotatedUnder', 'revision'],
   batches: ['shard', 'bytes', 'startedUnder', 'openShard', 'reopened', 'removeAt'],
@@ -82,9 +82,9 @@ const KEPT_BACK: Record<Kind, string[]> = {
   batchLines: ['_id', 'retry', 'removeAt'],
   idempotency: ['_id', 'firstOwner', 'fingerprint', 'expiresAt'],
   webhookEvents: ['expiresAt'],
-  // Which provider served it is the operator's.
-  ledger: ['provider', 'model'],
-  usage: ['_id', 'width', 'scope', 'expiresAt'],
+  // Which provider served it, and what that cost, is the operator's.
+  ledger: ['provider', 'model', 'spend'],
+  usage: ['_id', 'width', 'scope', 'expiresAt', 'provider', 'model', 'currency', 'spendNano'],
   audit: [],
   complianceJobs: ['claim', 'claimedUntil', 'sole', 'turn', 'untold', 'archiveGone'],
 };
