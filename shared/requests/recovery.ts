@@ -42,8 +42,8 @@ import { createRequestPresence } from './rollback.ts';
 import type { RequestPresence } from './rollback.ts';
 
 type RecoveryOutcome =
-  /** Redis has the request, and it has not ended. */
-  | { kind: 'open' }
+  /** Redis has the request, and it has not ended. `waitMs`: it gets into line only then, unless its worker lives. */
+  | { kind: 'open'; waitMs?: number }
   /** It has ended, in this call or before. */
   | { kind: 'ended' }
   /** It cannot be accepted again now. */
@@ -57,6 +57,7 @@ export interface RecoverRequestDeps {
   admit: ReturnType<typeof createAdmission>;
   line: Pick<LineStore, 'enqueue'>;
   replays: Pick<ReplayStore, 'requeue'>;
+  intents: Pick<RequestIntents, 'postpone'>;
   /** Voids a request that must not run. */
   admissions: Pick<AdmissionStore, 'void'>;
   /** `store` passes the erasure gate. */
@@ -72,6 +73,11 @@ export interface RecoverRequestDeps {
 const FINAL: ReadonlySet<Refusal> = new Set(['revoked', 'suspended', 'credits', 'budget']);
 /** The fence of a request that ran before Redis lost it: its deliveries are unknown, and later ones have higher fences. */
 export const FENCE_UNKNOWN = 2;
+/**
+ * A worker that runs a request tells Redis of it every 3 s, and so takes it back where Redis had lost it. Until then it is
+ * admitted without a job: no other worker can start it a second time.
+ */
+const ALIVE_MS = 4_000;
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
 
@@ -118,7 +124,7 @@ function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
     idempotency: kept?.idempotency,
     onDisconnect: 'finish',
     answerStorage: {},
-    // `enqueue` follows once the record has the time of its first acceptance.
+    // `enqueue` follows in a later round, unless its worker lives.
     isEnqueuedAtOnce: false,
   } as const;
 }
@@ -140,7 +146,7 @@ async function isKnown(
  * request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
-  const { presence, admit, admissions, line, replays, answers, gate, principals, clock, log } = deps;
+  const { presence, admit, admissions, line, replays, intents, answers, gate, principals, clock, log } = deps;
 
   /** Stores the end as a stored answer, where readers find it. */
   async function end(envelope: RequestEnvelope, last: Terminal) {
@@ -149,17 +155,23 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
   }
 
+  /**
+   * A deletion that ran while this process was suspended did not know a request that Redis had lost; one that sets its mark
+   * later finds what has been written by then.
+   */
+  async function voidIfErased(shard: number, envelope: RequestEnvelope): Promise<boolean> {
+    const { requestId, tenantId, keyId, acceptedAt, request } = envelope;
+    if (!(await gate.isErased(envelope, request.entityId, seqAt(acceptedAt)))) return false;
+    await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
+    return true;
+  }
+
   async function enqueue(
     { shard, replays: replayed }: RequestIntent,
     envelope: RequestEnvelope,
   ): Promise<RecoveryOutcome> {
-    const { requestId, tenantId, keyId, endpoint, acceptedAt, request } = envelope;
-    // A deletion that ran while this process was suspended did not know a request that Redis had lost; one that sets its
-    // mark later finds what has been written by then.
-    if (await gate.isErased(envelope, request.entityId, seqAt(acceptedAt))) {
-      await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
-      return { kind: 'ended' };
-    }
+    const { requestId, tenantId, endpoint, acceptedAt } = envelope;
+    if (await voidIfErased(shard, envelope)) return { kind: 'ended' };
     // The worker in which it failed may still be alive.
     if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
     else {
@@ -176,9 +188,15 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     envelope: RequestEnvelope,
     principal: Principal,
   ): Promise<RecoveryOutcome> {
+    const { requestId, replays: replayed } = intent;
+    // Before anybody can find it without its body.
+    await intents.postpone([requestId], clock.now() + ALIVE_MS);
     const outcome = await admit(toAdmissionAgain(envelope, principal));
-    // The envelope keeps time and settings of the first acceptance.
-    if (outcome.kind === 'admitted') return enqueue({ ...intent, shard: principal.shard }, envelope);
+    if (outcome.kind === 'admitted') {
+      // The envelope keeps the settings of the first acceptance; `requeue` sets the time, too.
+      if (replayed === 0) await presence.setAcceptedAt(principal.shard, requestId, envelope.acceptedAt);
+      return (await voidIfErased(principal.shard, envelope)) ? { kind: 'ended' } : { kind: 'open', waitMs: ALIVE_MS };
+    }
     if (outcome.kind === 'joined') {
       // Its Idempotency-Key belongs to a later request by now.
       await end(envelope, LOST);
@@ -204,7 +222,10 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       // A record without a body was admitted again, so only an end after that counts.
       const since = found === 'bodiless' ? (envelope.replayedAt ?? 0) : 0;
       if (await isKnown(deps, intent, since)) return { kind: 'ended' };
-      if (found === 'bodiless') return await enqueue(intent, envelope);
+      if (found === 'bodiless') {
+        const isDue = (intent.lookAt ?? 0) <= clock.now();
+        return isDue ? await enqueue(intent, envelope) : { kind: 'open' };
+      }
       const principal = await principals.findByKey(tenantId, envelope.keyId);
       if (principal !== undefined) return await admitAgain(intent, envelope, principal);
       await end(envelope, LOST);
@@ -309,10 +330,11 @@ export function openRecovery(deps: OpenRecoveryDeps) {
   const gate = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms: deps.pseudonyms });
   const repository = createAnswerRepository(mongo);
   const answers = { ...repository, ...gateAnswers(repository, gate) };
+  const intents = createRequestIntents(mongo);
   const conclude = createConcludeIntent({
     answers,
     clock,
-    intents: createRequestIntents(mongo),
+    intents,
     failed: createFailedIntents(mongo),
     cache: createAnswerCache(redis, keyspace),
   });
@@ -320,6 +342,7 @@ export function openRecovery(deps: OpenRecoveryDeps) {
     presence,
     admit,
     replays,
+    intents,
     clock,
     log,
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),

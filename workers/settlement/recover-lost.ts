@@ -49,8 +49,7 @@ function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
       const recovery = await recover(intent);
       if (recovery.kind === 'ended') await conclude(intent);
       else {
-        const waitMs = recovery.kind === 'later' ? recovery.waitMs : LOOK_AGAIN_MS;
-        await intents.postpone([requestId], clock.now() + waitMs);
+        await intents.postpone([requestId], clock.now() + (recovery.waitMs ?? LOOK_AGAIN_MS));
       }
     } catch (error) {
       log.error('A request that Redis has lost could not be brought back; a later round tries again.', {

@@ -67,6 +67,8 @@ export interface RequestIntent {
   envelopeJson: string;
   /** How often it has been run again after it had failed. */
   replays: number;
+  /** When recover-lost.ts looks after it. */
+  lookAt?: number | undefined;
 }
 
 export interface DueIntent {
@@ -85,8 +87,8 @@ export type RequestIntents = ReturnType<typeof createRequestIntents>;
 /** An intent expires with the answer of its request; MongoDB deletes what has expired up to a minute late. */
 function toIntent(row: RequestIntentRow | null, now: number): RequestIntent | undefined {
   if (row === null || row.expiresAt.getTime() <= now) return undefined;
-  const { _id: requestId, tenantId, shard, envelopeJson, replays = 0 } = row;
-  return { requestId, tenantId, shard, envelopeJson, replays };
+  const { _id: requestId, tenantId, shard, envelopeJson, replays = 0, lookAt } = row;
+  return { requestId, tenantId, shard, envelopeJson, replays, lookAt };
 }
 
 /** Intents of requests that have not failed: to look a failed one up, or to repeat its key, must not run it again. */

@@ -8,6 +8,7 @@ import { createPseudonyms } from '../../../shared/domain/pseudonyms.ts';
 import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
 import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
 import { createAnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
+import { createRequestIntents } from '../../../shared/mongo/requests/request-intents.ts';
 import { createLineStore } from '../../../shared/requests/body-store.ts';
 import { createReplayStore } from '../../../shared/requests/replay-store.ts';
 import { createRequestPresence } from '../../../shared/requests/rollback.ts';
@@ -57,6 +58,7 @@ function recoverAfter(meanwhile: () => Promise<void>, keyStillExists: boolean) {
     admissions,
     line: createLineStore(redis, keyspace, REQUEST_TIMEOUT_MS),
     replays: createReplayStore(redis, keyspace, { requestTimeoutMs: REQUEST_TIMEOUT_MS, limit: unlimited }),
+    intents: createRequestIntents(mongo),
     answers: { ...answers, ...gateAnswers(answers, gate) },
     gate,
     ledger: createLedgerRepository(mongo),
@@ -84,8 +86,8 @@ async function deleteEntity(): Promise<void> {
 const stateOf = () => lab.redis.hmget(lab.keys.record(lost.requestId), 'state', 'metadata');
 const answerOf = () => createAnswerRepository(mongo).find({ ...lost.principal }, lost.requestId, Date.now());
 
-it('a lost request goes back into line', async () => {
-  expect(await recoverAfter(() => Promise.resolve(), true)).toEqual({ kind: 'open' });
+it('a lost request is accepted again, and gets into line once its worker would have spoken', async () => {
+  expect(await recoverAfter(() => Promise.resolve(), true)).toEqual({ kind: 'open', waitMs: 4_000 });
 
   expect(await stateOf()).toEqual(['accepted', null]);
 });

@@ -8,6 +8,7 @@ import { seqAt } from '../../../shared/domain/request-times.ts';
 import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
 import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
 import { createAnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
+import { createRequestIntents } from '../../../shared/mongo/requests/request-intents.ts';
 import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
 import { createReplayLog } from '../../../shared/redis/redis-return.ts';
 import type { ReplayLog } from '../../../shared/redis/redis-return.ts';
@@ -218,6 +219,7 @@ it('puts it there, too, if whoever admitted it again has died before it was in l
     admit: () => Promise.reject(new Error('It is admitted')),
     line: createLineStore(redis, keyspace, REQUEST_TIMEOUT_MS),
     replays: createReplayStore(redis, keyspace, settings),
+    intents: createRequestIntents(mongo),
     admissions: lab.admissions,
     answers: createAnswerRepository(mongo),
     gate: createErasureGate({
