@@ -1,8 +1,6 @@
 import type { Response } from 'express';
 
-import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
-import type { Principal } from '../../shared/domain/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
@@ -29,49 +27,8 @@ import type { AnswerHead } from '../relay/sse.ts';
 import type { ParsedChatBody } from './chat-body.ts';
 import type { IntentKeeper, Recall } from './durable-requests.ts';
 
-export interface JoinDeps {
-  hub: Pick<RelayHub, 'channelOf'>;
-  records: Pick<RecordStore, 'attach'>;
-  recall: Pick<Recall, 'byId'>;
-  intentKeeper: Pick<IntentKeeper, 'waitUntilStored'>;
-}
-
 export function noLongerKept(): ServiceError {
   return new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
-}
-
-/**
- * Joins a call to the request that an earlier call with its Idempotency-Key, or an earlier try of it, made. Throws
- * `idempotency_mismatch` for a different body, and `gone` if the answer under the key is no longer kept. Undefined: Redis no
- * longer knows the request, or what a try would need of it.
- */
-function createJoin({ hub, records, recall, intentKeeper }: JoinDeps) {
-  return async (
-    { requestId, fingerprint }: AdmissionOutcome & { kind: 'joined' },
-    request: ChatRequest,
-    principal: Principal,
-    { idempotencyKey, async = false }: { idempotencyKey?: string | undefined; async?: boolean },
-  ): Promise<RequestRecord | undefined> => {
-    if (fingerprint === FORGOTTEN) throw noLongerKept();
-    if (!isOfRequest(fingerprint, request)) {
-      throw new ServiceError(
-        'idempotency_mismatch',
-        'This Idempotency-Key was used with another body; send a new key with a new request.',
-      );
-    }
-    const attach = () => records.attach(principal, requestId, hub.channelOf(principal.shard));
-    let record = await attach();
-    if (record === undefined && (await recall.byId(principal, requestId))) record = await attach();
-    if (record === undefined) return undefined;
-    if (record.isGone) {
-      if (idempotencyKey === undefined) return undefined;
-      throw noLongerKept();
-    }
-    // The earlier call may still be refused.
-    if (async && record.state !== 'done')
-      await intentKeeper.waitUntilStored(principal, record.requestId, async () => (await attach())?.state === 'done');
-    return record;
-  };
 }
 
 /** docs/spec.md#chat-request. */
@@ -96,9 +53,9 @@ export interface AdmissionEvents {
 
 export interface AcceptDeps {
   admit: ReturnType<typeof createAdmission>;
-  enqueuer: Pick<Enqueuer, 'enqueue' | 'takeBack'>;
+  enqueuer: Enqueuer;
   hub: RelayHub;
-  records: Pick<RecordStore, 'attach' | 'detach'>;
+  records: RecordStore;
   recall: Recall;
   intentKeeper: IntentKeeper;
   retention: RetentionSettings;
@@ -158,21 +115,26 @@ interface Prepared {
   asked: AdmissionCall;
   /** The caller may ask for the answer later. */
   callerMayReturn: boolean;
+  /** MongoDB keeps the request until it has ended (see retention.ts). */
   hasIntent: boolean;
 }
 
-/**
- * Whether and how MongoDB keeps the request until it has ended (see retention.ts): an asynchronous caller gets 202 only
- * once the request is stored; for other callers it is stored in the background.
- */
-type Intent = 'none' | 'awaited' | 'background';
-
-function intentOf(hasIntent: boolean, async: boolean): Intent {
-  if (!hasIntent) return 'none';
-  return async ? 'awaited' : 'background';
+/** A call that admission has decided on, with the relay that was opened for it. */
+interface Decided<R> extends Prepared {
+  call: Call<R>;
+  relay: R;
 }
 
-export type Accept = ReturnType<typeof createAccept>;
+/** Undefined: try again, because the tenant has moved (the call's context has its new shard), or see `joinEarlier`. */
+type Answer<R> = Promise<Accepted<R> | undefined>;
+
+type Handlers = {
+  [Kind in AdmissionOutcome['kind']]: <R extends Relay>(
+    deps: AcceptDeps,
+    decided: Decided<R>,
+    outcome: AdmissionOutcome<Kind>,
+  ) => Answer<R>;
+};
 
 function prepare({ hub, retention }: AcceptDeps, { res, route, body, notFound }: Call<unknown>): Prepared {
   const { endpoint, stream, async = false, idempotencyKey, tries } = route;
@@ -207,29 +169,24 @@ function prepare({ hub, retention }: AcceptDeps, { res, route, body, notFound }:
   return { asked, callerMayReturn, hasIntent };
 }
 
-/** Stores the intent of an admitted request, if it has one, and enqueues the request. */
+/**
+ * Stores the intent of an admitted request, if it has one, and enqueues the request. An asynchronous caller gets 202 only
+ * once the request is stored; for other callers it is stored in the background.
+ */
 async function storeAndEnqueue(
   { enqueuer, intentKeeper }: AcceptDeps,
-  { envelope, isQueued }: AdmissionOutcome & { kind: 'admitted' },
-  principal: Principal,
-  relay: Relay,
-  intent: Intent,
+  { asked: { principal }, hasIntent, call }: Decided<Relay>,
+  { envelope, isQueued }: AdmissionOutcome<'admitted'>,
 ): Promise<void> {
-  const { requestId } = envelope;
-  try {
-    if (intent === 'awaited') {
-      await intentKeeper.storeBeforeAnswer(principal.shard, envelope).catch((error: unknown) => {
-        // The job does not exist, so no worker has begun.
-        enqueuer.takeBack(requestId, principal, false, envelope);
-        throw error;
-      });
-    } else if (intent === 'background') intentKeeper.storeInBackground(principal.shard, envelope);
-    if (!isQueued) await enqueuer.enqueue(envelope, principal);
-  } catch (error) {
-    // The intent stays: another call may have joined, and recovery drops it where Redis has taken the request back.
-    relay.close();
-    throw error;
-  }
+  const { shard } = principal;
+  if (hasIntent && call.route.async === true) {
+    await intentKeeper.storeBeforeAnswer(shard, envelope).catch((error: unknown) => {
+      // The job does not exist, so no worker has begun.
+      enqueuer.takeBack(envelope.requestId, principal, false, envelope);
+      throw error;
+    });
+  } else if (hasIntent) intentKeeper.storeInBackground(shard, envelope);
+  if (!isQueued) await enqueuer.enqueue(envelope, principal);
 }
 
 /** Arranges what happens once the readers of an accepted request are gone, or Redis has lost it. */
@@ -246,66 +203,129 @@ function watchReaders(
   }
 }
 
+/** Brings an admitted request into the queue. */
+async function begin<R extends Relay>(
+  deps: AcceptDeps,
+  decided: Decided<R>,
+  outcome: AdmissionOutcome<'admitted'>,
+): Answer<R> {
+  const { hub, records } = deps;
+  const { asked, call, relay } = decided;
+  const { shard } = asked.principal;
+  // The client may have left before the request existed, too early to detach it.
+  if (call.res.closed && call.route.async !== true)
+    await records.detach(shard, asked.requestId, hub.channelOf(shard)).catch(() => undefined);
+  watchReaders(deps, decided);
+  await storeAndEnqueue(deps, decided, outcome).catch((error: unknown) => {
+    // The intent stays: another call may have joined, and recovery drops it where Redis has taken the request back.
+    relay.close();
+    throw error;
+  });
+  return { head: headOf(outcome.envelope), relay, replayed: false };
+}
+
 /**
- * Brings a valid chat body into the queue, for every chat route: opens the relay, then admits the request. The relay
- * opens before the job exists, so that it misses no event. A call that repeats an Idempotency-Key joins the first
- * call's request, whether that is running or has ended, and whether its answer is complete or streamed. So does a try of
- * a call whose client lost an earlier one.
+ * Finds the request that an earlier call with this Idempotency-Key, or an earlier try of this call, made. Throws
+ * `idempotency_mismatch` for a different body, and `gone` if the answer under the key is no longer kept. Undefined: Redis no
+ * longer knows the request, or what a try would need of it.
+ */
+async function findEarlier(
+  { hub, records, recall, intentKeeper }: AcceptDeps,
+  { asked: { principal, request }, call: { route } }: Decided<Relay>,
+  { requestId, fingerprint }: AdmissionOutcome<'joined'>,
+): Promise<RequestRecord | undefined> {
+  if (fingerprint === FORGOTTEN) throw noLongerKept();
+  if (!isOfRequest(fingerprint, request)) {
+    throw new ServiceError(
+      'idempotency_mismatch',
+      'This Idempotency-Key was used with another body; send a new key with a new request.',
+    );
+  }
+  const attach = () => records.attach(principal, requestId, hub.channelOf(principal.shard));
+  let record = await attach();
+  if (record === undefined && (await recall.byId(principal, requestId))) record = await attach();
+  if (record === undefined) return undefined;
+  if (record.isGone) {
+    if (route.idempotencyKey === undefined) return undefined;
+    throw noLongerKept();
+  }
+  // The earlier call may still be refused.
+  if (route.async === true && record.state !== 'done')
+    await intentKeeper.waitUntilStored(principal, record.requestId, async () => (await attach())?.state === 'done');
+  return record;
+}
+
+/** Undefined: the request that admission named has been voided meanwhile, and its key with it; try again. */
+async function joinEarlier<R extends Relay>(
+  deps: AcceptDeps,
+  decided: Decided<R>,
+  outcome: AdmissionOutcome<'joined'>,
+): Answer<R> {
+  const { asked, call, relay: unused } = decided;
+  const { principal } = asked;
+  unused.abandon();
+  const record = await findEarlier(deps, decided, outcome);
+  if (record === undefined) {
+    // The key names this request a second time, so it was not voided: it has ended, and its answer is gone.
+    if (call.notFound === outcome.requestId) throw noLongerKept();
+    call.notFound = outcome.requestId;
+    return undefined;
+  }
+  const relay = call.openRelay(principal.shard, record.requestId, true);
+  if (keepsNothing(principal)) deps.hub.wipeAtEnd(record.requestId);
+  return { head: answerHead(record), relay, replayed: true };
+}
+
+/** Throws the refusal, unless the tenant has moved. */
+function refuse<R extends Relay>(
+  { follow }: AcceptDeps,
+  { asked: { principal, endpoint }, call, relay }: Decided<R>,
+  { figures, verdict }: AdmissionOutcome<'refused'>,
+): Answer<R> {
+  relay.abandon();
+  if (follow(call.res, figures) !== undefined) return Promise.resolve(undefined);
+  throw toRefusal({ ...figures, verdict }, principal, endpoint);
+}
+
+const HANDLERS: Handlers = { admitted: begin, joined: joinEarlier, refused: refuse };
+
+function handle<R extends Relay, Kind extends AdmissionOutcome['kind']>(
+  deps: AcceptDeps,
+  decided: Decided<R>,
+  outcome: AdmissionOutcome<Kind>,
+): Answer<R> {
+  const handler: Handlers[Kind] = HANDLERS[outcome.kind];
+  return handler(deps, decided, outcome);
+}
+
+/** Asks admission on the shard where the tenant is, with the relay open. */
+async function acceptOnShard<R extends Relay>(deps: AcceptDeps, call: Call<R>): Answer<R> {
+  const { admit, hub, recall, events } = deps;
+  const prepared = prepare(deps, call);
+  const { requestId, principal, idempotency } = prepared.asked;
+  const { shard } = principal;
+  if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
+  if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
+  // A worker may begin before the result of the admission arrives.
+  const relay = call.openRelay(shard, requestId, false);
+  const outcome = await admit(prepared.asked).catch((error: unknown) => {
+    relay.abandon();
+    throw error;
+  });
+  setKeyHeaders(call.res, principal, outcome.figures);
+  events.emit('admission.decided', outcome.figures.verdict);
+  return handle(deps, { ...prepared, call, relay }, outcome);
+}
+
+export type Accept = ReturnType<typeof createAccept>;
+
+/**
+ * Brings a valid chat body into the queue, for every chat route: opens the relay, admits the request, and does what the
+ * verdict asks for. The relay opens before the job exists, so that it misses no event. A call that repeats an
+ * Idempotency-Key joins the first call's request, whether that is running or has ended, and whether its answer is
+ * complete or streamed. So does a try of a call whose client lost an earlier one.
  */
 export function createAccept(deps: AcceptDeps) {
-  const { admit, hub, records, recall, follow, events } = deps;
-  const joinRequest = createJoin(deps);
-
-  /** Undefined: the request that admission named has been voided meanwhile, and its key with it; try again. */
-  async function joinEarlier<R extends Relay>(
-    call: Call<R>,
-    joined: AdmissionOutcome & { kind: 'joined' },
-    principal: Principal,
-  ): Promise<Accepted<R> | undefined> {
-    const { route, body, openRelay, notFound } = call;
-    const record = await joinRequest(joined, body.request, principal, route);
-    if (record === undefined) {
-      // The key names this request a second time, so it was not voided: it has ended, and its answer is gone.
-      if (notFound === joined.requestId) throw noLongerKept();
-      call.notFound = joined.requestId;
-      return undefined;
-    }
-    const relay = openRelay(principal.shard, record.requestId, true);
-    if (keepsNothing(principal)) hub.wipeAtEnd(record.requestId);
-    return { head: answerHead(record), relay, replayed: true };
-  }
-
-  /**
-   * Undefined: try again, because the tenant has moved (the call's context has its new shard), or see `joinEarlier`.
-   */
-  async function acceptOnShard<R extends Relay>(call: Call<R>): Promise<Accepted<R> | undefined> {
-    const { res, openRelay } = call;
-    const { endpoint, async = false } = call.route;
-    const prepared = prepare(deps, call);
-    const { requestId, principal, idempotency } = prepared.asked;
-    const { shard } = principal;
-    if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
-    if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
-    // A worker may begin before the result of the admission arrives.
-    const relay = openRelay(shard, requestId, false);
-    const admitted = await admit(prepared.asked).catch((error: unknown) => {
-      relay.abandon();
-      throw error;
-    });
-    setKeyHeaders(res, principal, admitted.figures);
-    events.emit('admission.decided', admitted.figures.verdict);
-    if (admitted.kind !== 'admitted') relay.abandon();
-    if (follow(res, admitted.figures) !== undefined) return undefined;
-    if (admitted.kind === 'refused')
-      throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
-    if (admitted.kind === 'joined') return joinEarlier(call, admitted, principal);
-    // The client may have left before the request existed, too early to detach it.
-    if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
-    watchReaders(deps, prepared);
-    await storeAndEnqueue(deps, admitted, principal, relay, intentOf(prepared.hasIntent, async));
-    return { head: headOf(admitted.envelope), relay, replayed: false };
-  }
-
   return async <R extends Relay>(
     res: Response,
     route: AcceptRoute,
@@ -318,7 +338,7 @@ export function createAccept(deps: AcceptDeps) {
     claimCount(res);
     const call = { res, route, body, openRelay, notFound: undefined };
     for (;;) {
-      const accepted = await acceptOnShard(call);
+      const accepted = await acceptOnShard(deps, call);
       if (accepted !== undefined) return accepted;
     }
   };

@@ -71,12 +71,17 @@ export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof Admi
   traceparent?: string | undefined;
 }
 
-/** The decision, with the figures for the rate-limit headers. Unless `isQueued`, the caller puts the envelope into line. */
-export type AdmissionOutcome = { figures: Admission } & (
-  | { kind: 'admitted'; envelope: RequestEnvelope; isQueued: boolean }
-  | { kind: 'joined'; requestId: string; fingerprint: string }
-  | { kind: 'refused'; verdict: Refusal }
-);
+interface Outcomes {
+  /** Unless `isQueued`, the caller puts the envelope into line. */
+  admitted: { envelope: RequestEnvelope; isQueued: boolean };
+  joined: { requestId: string; fingerprint: string };
+  refused: { verdict: Refusal };
+}
+
+/** The decision, with the figures for the rate-limit headers. */
+export type AdmissionOutcome<Kind extends keyof Outcomes = keyof Outcomes> = {
+  [K in Kind]: { kind: K; figures: Admission } & Outcomes[K];
+}[Kind];
 
 /** A larger body is sent after the admission, so that a flood of refused requests does not carry bodies along. */
 const BODY_TOKENS_MAX = 16_384;

@@ -65,7 +65,7 @@ describe('a call that repeats an Idempotency-Key', () => {
       ...{ clock: systemClock, log: createRecordingLog() },
     });
     return createAccept({
-      ...{ admit, hub, enqueuer: { enqueue: nobody, takeBack: () => undefined } },
+      ...{ admit, hub, enqueuer: { enqueue: nobody, takeBack: () => undefined, idle: nobody } },
       records: createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS }),
       recall: { byId: () => Promise.resolve(false), byName: () => Promise.resolve() },
       intentKeeper: {
