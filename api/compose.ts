@@ -6,7 +6,7 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import type { EventBus } from '../shared/lifecycle/event-bus.ts';
 import { createReadiness, createServing } from '../shared/lifecycle/readiness.ts';
-import type { Readiness, Serving } from '../shared/lifecycle/readiness.ts';
+import type { Serving } from '../shared/lifecycle/readiness.ts';
 import { logBreakerChange } from '../shared/logging/logger.ts';
 import type { Logger } from '../shared/logging/logger.ts';
 import { createIngressMetrics } from '../shared/metrics/ingress-series.ts';
@@ -36,7 +36,6 @@ import type { AddressGuard } from './limits/address-guard.ts';
 import { createCountLookup, createCountRequest, createRefusalCounter } from './limits/count-requests.ts';
 import { createEarlyRefusal } from './limits/early-refusal.ts';
 import { createFollowMove } from './limits/follow-move.ts';
-import type { FollowMove } from './limits/follow-move.ts';
 import { createLastUsed, createPrincipalCache } from './limits/principal-cache.ts';
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
@@ -139,8 +138,12 @@ async function openSales(
 }
 
 /** The relay, and what is measured; the metrics count the relay's readers. */
-async function openRelayAndMetrics(connections: Connections, stores: Stores, readiness: Readiness) {
-  const { config, clock, log, memory } = connections;
+async function openRelayAndMetrics(connections: Connections, stores: Stores) {
+  const { config, clock, log, memory, redis, mongo } = connections;
+  const readiness = createReadiness({
+    redis: () => redis.ping(),
+    mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
+  });
   const { chat: chatQueues, background: backgroundQueues } = openBoardQueues({ ...connections, ...stores });
   await chatQueues();
   const metrics = createIngressMetrics({
@@ -152,22 +155,38 @@ async function openRelayAndMetrics(connections: Connections, stores: Stores, rea
   });
   const telemetry = createIngressEvents(metrics, log);
   const hub = openRelay({ ...connections, ...stores, events: telemetry });
-  return { hub, metrics, telemetry, chatQueues, backgroundQueues };
+  return { readiness, hub, metrics, telemetry, chatQueues, backgroundQueues };
 }
 
-/** What counts a key's requests, and refuses those over its limits. */
-function openCounters(
-  { clock, redis, keyspace }: Connections,
-  { admissionStore }: Stores,
-  guard: AddressGuard,
-  follow: FollowMove,
-) {
+/** Knows callers by their keys, follows tenants that move, counts requests, and refuses those over a key's limits. */
+async function openAccess(connections: Connections, stores: Stores) {
+  const { clock, log, redis, keyspace } = connections;
+  const { admissionStore } = stores;
+  const guard = createAddressGuard(clock);
+  const { authenticate, principals } = await openAuthentication(connections, guard);
+  const moveTenant = openMoveTenant(connections, { ...stores, clock, log });
+  const follow = createFollowMove({ principals, recover: moveTenant.recover, log });
   const early = createEarlyRefusal(admissionStore, createAnswerCache(redis, keyspace), clock);
-  return {
+  const guards = {
+    authenticate,
     countRefusal: createRefusalCounter(admissionStore, guard, follow, early.note),
     refuseEarly: early.refuse,
     countLookup: createCountLookup(admissionStore, follow),
     countRequest: createCountRequest(admissionStore, follow),
+  };
+  return { guards, follow, moveTenant };
+}
+
+/** Settings and stores of the administration only. */
+function openAdministration({ config, redis, keyspace }: Connections, events: EventBus<IngressEvents>) {
+  return {
+    adminTokens: adminTokensOf(config.admin),
+    metricsAccess: config.metrics,
+    providerRules: config.providers,
+    isTargetCostRequired: config.providers.requireCost,
+    breakers: createBreakerStore(redis, keyspace, events),
+    capacities: createCapacityStore(redis, keyspace),
+    queueHistory: createQueueHistory(redis),
   };
 }
 
@@ -180,28 +199,20 @@ export async function composeIngress(
 ): Promise<Ingress> {
   const tracing = await openTracing(config, 'api', closer, log);
   const connections = await openConnections(config, options.namespace, log, closer);
-  const { clock, keyspace, redis, mongo } = connections;
+  const { clock } = connections;
   const stores = openStores(connections);
 
-  const guard = createAddressGuard(clock);
-  const { authenticate, principals } = await openAuthentication(connections, guard);
-  const moveTenant = openMoveTenant(connections, { ...stores, clock, log });
-  const follow = createFollowMove({ principals, recover: moveTenant.recover, log });
+  const { guards, follow, moveTenant } = await openAccess(connections, stores);
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
   const compliance = openCompliance(connections);
 
-  const readiness = createReadiness({
-    redis: () => redis.ping(),
-    mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
-  });
-  const { hub, metrics, telemetry, ...queues } = await openRelayAndMetrics(connections, stores, readiness);
+  const { readiness, hub, metrics, telemetry, ...queues } = await openRelayAndMetrics(connections, stores);
   const writeAuditLog = createWriteAuditLog({ audit: stores.audit, clock, log });
   const events = createTenantEvents([writeAuditLog, webhooks.publish], log);
 
-  const { pseudonyms } = compliance;
   const { recovery, ...admission } = await openAdmission(connections, stores, {
     hub,
-    pseudonyms,
+    pseudonyms: compliance.pseudonyms,
     follow,
     events: telemetry,
   });
@@ -212,6 +223,7 @@ export async function composeIngress(
   const common = {
     ...stores,
     refusals: openRefusalWatch(metrics, connections),
+    http: config.http,
     keyPrefix: config.process.keyPrefix,
     events,
     compliance,
@@ -224,9 +236,7 @@ export async function composeIngress(
     ...common,
     ...admission,
     ...sales,
-    ...openCounters(connections, stores, guard, follow),
-    http: config.http,
-    authenticate,
+    ...guards,
     webhooks: webhooks.parts,
     hub,
     serving,
@@ -238,18 +248,11 @@ export async function composeIngress(
 
   const adminApp = createAdminApp({
     ...common,
-    replayFailed: openReplay({ ...connections, ...stores, recovery, pseudonyms, metrics }),
-    http: config.http,
-    adminTokens: adminTokensOf(config.admin),
-    metricsAccess: config.metrics,
-    providerRules: config.providers,
-    isTargetCostRequired: config.providers.requireCost,
+    replayFailed: openReplay({ ...connections, ...stores, recovery, ...compliance, metrics }),
+    ...openAdministration(connections, telemetry),
     moveTenant,
-    breakers: createBreakerStore(redis, keyspace, telemetry),
-    capacities: createCapacityStore(redis, keyspace),
     queues: queues.chatQueues,
     backgroundQueues: queues.backgroundQueues,
-    queueHistory: createQueueHistory(redis),
     metrics: metrics.page,
     deepHealth: async () => ({
       ...(await readiness.details()),

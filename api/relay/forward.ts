@@ -123,26 +123,99 @@ function failureBeforeCommit(entry: StreamEntry, res: Response): ServiceError | 
 }
 
 /**
+ * Writes entries as events. Those that come before `begin` wait in memory. `onFailed`: the request failed before the
+ * status line; `onEnded`: all is written.
+ */
+function createEventWriter(
+  res: Response,
+  writer: ReturnType<typeof createPacedWriter>,
+  { requestId, fromSeq = 1, form }: ForwardOptions,
+  { onFailed, onEnded }: { onFailed: (error: ServiceError) => void; onEnded: () => void },
+) {
+  const early: StreamEntry[] = [];
+  let sse: ReturnType<typeof createSseWriter> | undefined;
+  /** Sequence number of the next event. */
+  let nextSeq = fromSeq;
+  let isCut = false;
+
+  function write(entry: StreamEntry): void {
+    if (isCut) return;
+    if (sse === undefined) {
+      early.push(entry);
+      return;
+    }
+    const failure = failureBeforeCommit(entry, res);
+    if (failure !== undefined) {
+      onFailed(failure);
+      return;
+    }
+    commit(res);
+    nextSeq = entry.lastSeq + 1;
+    const text = sse.events(entry, fromSeq);
+    if (entry.terminal === undefined) {
+      writer.write(text);
+      return;
+    }
+    writer.end(text);
+    onEnded();
+  }
+
+  return {
+    write,
+    hasText: () => nextSeq > fromSeq,
+    begin(head: AnswerHead): void {
+      sse = createSseWriter(head, form);
+      early.splice(0).forEach(write);
+    },
+    /** The time limit is over, and no worker is left to end the request. */
+    endOverdue(): void {
+      if (res.headersSent) write({ lastSeq: nextSeq, deltas: [], terminal: timedOut() });
+      else onFailed(outOfTime());
+    },
+    /**
+     * Says where the answer goes on and ends the connection amid it, so that nobody takes the part for the whole. The
+     * comment is the last line: text behind it would come twice to whoever goes on from there.
+     */
+    cut(): void {
+      if (!res.headersSent) {
+        onFailed(restarts(requestId));
+        return;
+      }
+      isCut = true;
+      res.write(sseLastWord(requestId, nextSeq - 1));
+      res.socket?.destroySoon();
+      onEnded();
+    },
+  };
+}
+
+/** Calls `expire` at the time limit. Before that, a slow client may read what is there. */
+function startDeadline(
+  writer: ReturnType<typeof createPacedWriter>,
+  { limitMs, drainMs }: { limitMs: number; drainMs: number },
+  expire: () => void,
+): () => void {
+  let timer = setTimeout(check, limitMs);
+  function check(): void {
+    if (writer.wasBlocked()) timer = setTimeout(check, drainMs);
+    else expire();
+  }
+  return () => {
+    clearTimeout(timer);
+  };
+}
+
+/**
  * Forwards a request's stream as SSE. Open it before the request is admitted, so that it misses no event; ping times
- * count from then. Entries that arrive before `forward` is called wait in memory.
+ * count from then.
  */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions) {
-  const { shard, requestId, existing, fromSeq = 1, timeoutMs, form, stopping } = options;
+  const { shard, requestId, existing, fromSeq = 1, timeoutMs, stopping } = options;
   const { drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
   /** Settles `forward`: rejects on a failure before the status line, resolves when stream or connection ends. */
   const done = Promise.withResolvers<undefined>();
   done.promise.catch(ignore);
-  /** Entries that arrived before `forward` was called and set `write`. */
-  const early: StreamEntry[] = [];
-  let write: ((entry: StreamEntry) => void) | undefined;
-  /** Sequence number of the next event. */
-  let nextSeq = fromSeq;
 
-  const onAny = (entry: StreamEntry) => {
-    if (write === undefined) early.push(entry);
-    else write(entry);
-  };
-  const reader: Reader = hub.open(shard, requestId, onAny, { existing, fromSeq, isAwaited: existing !== true });
   const writer = createPacedWriter(res, drainMs, {
     onBlocked: () => {
       reader.pause();
@@ -151,72 +224,27 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
       reader.resume();
     },
   });
-  const pings = startPings(
-    options,
-    () => nextSeq > fromSeq,
-    (comment) => {
-      commit(res);
-      if (!writer.isBlocked()) writer.write(comment);
+  const events = createEventWriter(res, writer, options, {
+    onFailed(error) {
+      stopTimers();
+      done.reject(error);
     },
-  );
-  let deadline = setTimeout(expire, timeoutMs + marginMs);
-
-  /**
-   * The time limit is over, and no worker is left to end the request, so the relay ends the stream. Before that, a slow
-   * client may read what is there.
-   */
-  function expire(): void {
-    if (writer.wasBlocked()) deadline = setTimeout(expire, drainMs);
-    else if (res.headersSent) write?.({ lastSeq: nextSeq, deltas: [], terminal: timedOut() });
-    else fail(outOfTime());
-  }
-
-  function entryWriter(head: AnswerHead): (entry: StreamEntry) => void {
-    const sse = createSseWriter(head, form);
-    return (entry) => {
-      const failure = failureBeforeCommit(entry, res);
-      if (failure !== undefined) {
-        fail(failure);
-        return;
-      }
-      commit(res);
-      nextSeq = entry.lastSeq + 1;
-      const text = sse.events(entry, fromSeq);
-      if (entry.terminal === undefined) {
-        writer.write(text);
-        return;
-      }
-      writer.end(text);
+    onEnded: () => {
       done.resolve(undefined);
-    };
-  }
-
-  const endWait = stopping === undefined ? ignore : onAbort(stopping, cut);
-
-  /**
-   * Says where the answer goes on and ends the connection amid it, so that nobody takes the part for the whole. The
-   * comment is the last line: text behind it would come twice to whoever goes on from there.
-   */
-  function cut(): void {
-    if (!res.headersSent) {
-      fail(restarts(requestId));
-      return;
-    }
-    write = ignore;
-    stopTimers();
-    res.write(sseLastWord(requestId, nextSeq - 1));
-    res.socket?.destroySoon();
-  }
+    },
+  });
+  const reader: Reader = hub.open(shard, requestId, events.write, { existing, fromSeq, isAwaited: existing !== true });
+  const pings = startPings(options, events.hasText, (comment) => {
+    commit(res);
+    if (!writer.isBlocked()) writer.write(comment);
+  });
+  const endDeadline = startDeadline(writer, { limitMs: timeoutMs + marginMs, drainMs }, events.endOverdue);
+  const endWait = stopping === undefined ? ignore : onAbort(stopping, events.cut);
 
   function stopTimers(): void {
     endWait();
+    endDeadline();
     pings.stop();
-    clearTimeout(deadline);
-  }
-
-  function fail(error: ServiceError): void {
-    stopTimers();
-    done.reject(error);
   }
 
   function close(): void {
@@ -242,14 +270,11 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     },
     /**
      * To be called once the request is admitted. Writes the stream until it ends, the client leaves or `close` is called.
-     * Throws only before the status line is sent: the first event or the first ping commits to 200
-     * (docs/spec.md#stream).
+     * Throws only before the status line, which the first event or ping sends (docs/spec.md#stream).
      */
     async forward(head: AnswerHead): Promise<void> {
       reader.confirm();
-      write = entryWriter(head);
-      early.forEach(write);
-      early.length = 0;
+      events.begin(head);
       pings.begin();
       try {
         await done.promise;

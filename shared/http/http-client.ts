@@ -48,16 +48,15 @@ function optionsOf({ endpoint, headers, body }: HttpCall): Dispatcher.DispatchOp
   return { origin, path, method: 'POST', headers: { ...shared, ...headers }, body };
 }
 
-/**
- * Resolves with the status at the end of the body. undici's callbacks only note what came; `handOver` passes on all that
- * one read of the socket brought, in one microtask. Lets go of the call at its end: undici's own request, which knows
- * this handler, lives on until V8's next full collection (docs/benchmarks/performance-log.md).
- */
-function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  let call: HttpCall | undefined = sentCall;
-  let sent: Dispatcher.DispatchController | undefined;
-  let stopped: Error | undefined;
+interface AnswerEvents {
+  onOver: (status: number, error: Error | undefined) => void;
+  /** A callback of the call's threw. */
+  onThrown: (error: Error) => void;
+}
+
+/** Gathers an answer, and hands over all that one read of the socket brought, in one microtask. */
+function createHandOver(answered: HttpCall, { onOver, onThrown }: AnswerEvents) {
+  let call: HttpCall | undefined = answered;
   /** The head, until it is handed over. */
   let head: HttpHead | undefined;
   let status = 0;
@@ -66,26 +65,7 @@ function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): 
   let parts: Buffer[] = [];
   let over: { error?: Error } | undefined;
   let isScheduled = false;
-  let socket: PacedSocket | undefined;
 
-  function end(): void {
-    // The connection may serve another call.
-    socket?.pace(undefined);
-    call?.signal.removeEventListener('abort', onAbort);
-    call = head = take = socket = undefined;
-    parts = [];
-  }
-  function close(reason: Error): void {
-    if (call === undefined) return;
-    stopped = reason;
-    end();
-    reject(reason);
-    sent?.abort(reason);
-  }
-  function onAbort(): void {
-    // The reasons of aborts are errors here, and so is what is thrown.
-    if (call !== undefined) close(call.signal.reason as Error);
-  }
   function handOver(): void {
     isScheduled = false;
     try {
@@ -98,17 +78,75 @@ function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): 
         take(whole);
       }
     } catch (error) {
-      close(error as Error);
+      onThrown(error as Error);
     }
-    if (call === undefined || over === undefined) return;
-    end();
-    if (over.error === undefined) resolve(status);
-    else reject(new NetworkError(over.error));
+    if (call !== undefined && over !== undefined) onOver(status, over.error);
   }
+
   function handOverSoon(): void {
     if (isScheduled) return;
     isScheduled = true;
     queueMicrotask(handOver);
+  }
+
+  return {
+    head(received: HttpHead): void {
+      status = received.status;
+      head = received;
+      handOverSoon();
+    },
+    part(part: Buffer): void {
+      parts.push(part);
+      handOverSoon();
+    },
+    end(error?: Error): void {
+      over = error === undefined ? {} : { error };
+      handOverSoon();
+    },
+    letGo(): void {
+      call = head = take = undefined;
+      parts = [];
+    },
+  };
+}
+
+/**
+ * Resolves with the status at the end of the body. undici's callbacks only note what came. Lets go of the call at its
+ * end: undici's own request, which knows this handler, lives on until V8's next full collection
+ * (docs/benchmarks/performance-log.md).
+ */
+function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  let call: HttpCall | undefined = sentCall;
+  let sent: Dispatcher.DispatchController | undefined;
+  let stopped: Error | undefined;
+  let socket: PacedSocket | undefined;
+  const answer = createHandOver(sentCall, {
+    onOver(status, error) {
+      end();
+      if (error === undefined) resolve(status);
+      else reject(new NetworkError(error));
+    },
+    onThrown: close,
+  });
+
+  function end(): void {
+    // The connection may serve another call.
+    socket?.pace(undefined);
+    call?.signal.removeEventListener('abort', onAbort);
+    call = socket = undefined;
+    answer.letGo();
+  }
+  function close(reason: Error): void {
+    if (call === undefined) return;
+    stopped = reason;
+    end();
+    reject(reason);
+    sent?.abort(reason);
+  }
+  function onAbort(): void {
+    // The reasons of aborts are errors here, and so is what is thrown.
+    if (call !== undefined) close(call.signal.reason as Error);
   }
 
   if (sentCall.signal.aborted) {
@@ -122,20 +160,17 @@ function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): 
       // The call was stopped while it waited for its connection.
       if (stopped !== undefined) controller.abort(stopped);
     },
-    onResponseStart(_controller, statusCode, received) {
+    onResponseStart(_controller, status, received) {
       // Early hints and the like come before the answer.
-      if (statusCode < 200) return;
-      status = statusCode;
+      if (status < 200) return;
       const header = (name: string) => {
         const value = received[name];
         return typeof value === 'string' ? value : undefined;
       };
-      head = { status, header, close };
-      handOverSoon();
+      answer.head({ status, header, close });
     },
     onResponseData(_controller, part) {
-      parts.push(part);
-      handOverSoon();
+      answer.part(part);
       if (call?.readLater === undefined) return;
       // The socket is known only while its data is handed over.
       socket ??= sockets.current();
@@ -143,8 +178,7 @@ function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): 
     },
     onResponseEnd() {
       sockets.current()?.rest();
-      over = {};
-      handOverSoon();
+      answer.end();
     },
     onResponseError(_controller, error) {
       if (call !== undefined && sockets.current()?.isStale() === true) {
@@ -152,8 +186,7 @@ function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): 
         opener.dispatch(optionsOf(call), handler);
         return;
       }
-      over = { error };
-      handOverSoon();
+      answer.end(error);
     },
   };
   agent.dispatch(optionsOf(sentCall), handler);

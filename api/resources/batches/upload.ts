@@ -121,6 +121,9 @@ function refuse({ shard, _id: batchId }: BatchRow, { batchQueue }: UploadDeps) {
   return inTime(batchQueue.decide(shard, batchId, 'refused'));
 }
 
+/** Of a batch that must not run. `unsure`: MongoDB did not confirm whether it has started. */
+type Stored = 'unstarted' | 'unsure';
+
 /**
  * Removes what is stored. Resolves after the first attempt; if that fails, others follow in the background, because
  * the store that failed the upload usually fails this as well for a while.
@@ -128,14 +131,15 @@ function refuse({ shard, _id: batchId }: BatchRow, { batchQueue }: UploadDeps) {
 async function removeBatch(
   batch: BatchRow,
   deps: UploadDeps,
-  isUnsure: boolean,
+  stored: Stored,
   pauseMs = TAKE_BACK_AGAIN_MS,
 ): Promise<void> {
   const { _id: batchId, tenantId } = batch;
   const { batches, log } = deps;
   try {
     const isRunning =
-      isUnsure && ((await refuse(batch, deps)) === 'running' || !(await batches.failUnstarted(tenantId, batchId)));
+      stored === 'unsure' &&
+      ((await refuse(batch, deps)) === 'running' || !(await batches.failUnstarted(tenantId, batchId)));
     if (isRunning) {
       const about = { tenantId, batchId };
       log.error('A batch runs although its caller was told that it does not: both stores were away.', about);
@@ -146,7 +150,33 @@ async function removeBatch(
     log.warn('A refused batch could not be removed; that is tried again.', { tenantId, error });
     if (pauseMs > TAKE_BACK_PAUSE_MAX_MS) return;
     // If this process ends first, the unstarted batch is removed together with those of dead ingresses.
-    setTimeout(() => void removeBatch(batch, deps, isUnsure, pauseMs * 2), pauseMs).unref();
+    setTimeout(() => void removeBatch(batch, deps, stored, pauseMs * 2), pauseMs).unref();
+  }
+}
+
+type Arrived = Parameters<BatchRepository['start']>[2];
+
+/** MongoDB's answer to the start of a batch. */
+type StartAnswer =
+  | { is: 'started'; row: BatchRow }
+  /** The same run has started another batch. */
+  | { is: 'repeated'; row: BatchRow }
+  /** The batch took too long to arrive, and the dispatcher has given it up. */
+  | { is: 'given up' }
+  /** MongoDB did not answer: the batch may have started. */
+  | { is: 'unsure'; error: unknown };
+
+async function startStored(
+  { _id, tenantId }: BatchRow,
+  { batches }: UploadDeps,
+  arrived: Arrived,
+): Promise<StartAnswer> {
+  try {
+    const row = await batches.start(tenantId, _id, arrived);
+    if (row === undefined) return { is: 'given up' };
+    return { is: row._id === _id ? 'started' : 'repeated', row };
+  } catch (error) {
+    return { is: 'unsure', error };
   }
 }
 
@@ -156,20 +186,34 @@ async function removeBatch(
  * written counts for the tenant's minute, also where it is taken back.
  */
 export function openUpload(principal: Principal, deps: UploadDeps) {
-  const { batches, clock } = deps;
-  const batch = newBatch(principal, clock.now());
-  const { _id: batchId, tenantId } = batch;
+  const batch = newBatch(principal, deps.clock.now());
+  /** `starting`: only `start` decides whether the batch runs. */
   let state: 'arriving' | 'starting' | 'over' = 'arriving';
-  /** MongoDB did not confirm whether the batch has started. */
-  let isUnsure = false;
   let total = 0;
   let failed = 0;
   let totalBytes = 0;
   const lines = createLineGroups(batch, deps);
 
-  async function takeBack(): Promise<void> {
+  async function takeBack(stored: Stored): Promise<void> {
     state = 'over';
-    if (lines.isStored()) await removeBatch(batch, deps, isUnsure);
+    if (lines.isStored()) await removeBatch(batch, deps, stored);
+  }
+
+  /** Decides on an answer of MongoDB's, or on its absence. */
+  async function decide(answer: StartAnswer, arrived: Arrived): Promise<BatchRow> {
+    if (answer.is === 'started') return answer.row;
+    if (answer.is === 'unsure') {
+      // Under an Idempotency-Key the batch may run, and a repeat is answered with it; without one, a caller that gets 503
+      // would send another batch.
+      if (arrived.startedUnder !== undefined) throw answer.error;
+      if ((await refuse(batch, deps).catch(() => undefined)) === 'running')
+        return { ...batch, ...arrived, status: 'in_progress' };
+      void takeBack('unsure');
+      throw answer.error;
+    }
+    await takeBack('unstarted');
+    if (answer.is === 'repeated') return answer.row;
+    throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
   }
 
   return {
@@ -198,7 +242,7 @@ export function openUpload(principal: Principal, deps: UploadDeps) {
       try {
         await lines.store();
       } catch (error) {
-        void takeBack();
+        void takeBack('unstarted');
         throw error;
       }
       const arrived = {
@@ -208,29 +252,13 @@ export function openUpload(principal: Principal, deps: UploadDeps) {
         ...(metadataJson === undefined ? {} : { metadataJson }),
         ...(startedUnder === undefined ? {} : { startedUnder }),
       };
-      let row: BatchRow | undefined;
-      try {
-        row = await batches.start(tenantId, batchId, arrived);
-      } catch (error) {
-        // The batch may have started nevertheless. Under an Idempotency-Key it then runs, and a repeat is answered with
-        // it; without one, a caller that gets 503 would send another batch.
-        if (startedUnder !== undefined) throw error;
-        isUnsure = true;
-        if ((await refuse(batch, deps).catch(() => undefined)) === 'running')
-          return { ...batch, ...arrived, status: 'in_progress' };
-        void takeBack();
-        throw error;
-      }
-      if (row?._id === batchId) return row;
-      await takeBack();
-      if (row !== undefined) return row;
-      throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
+      return decide(await startStored(batch, deps, arrived), arrived);
     },
 
     /** Bytes of the lines that are in memory. */
     heldBytes: lines.heldBytes,
 
     /** Removes what is stored, unless `start` was called. Never rejects; safe to repeat. */
-    discard: (): Promise<void> => (state === 'arriving' ? takeBack() : Promise.resolve()),
+    discard: (): Promise<void> => (state === 'arriving' ? takeBack('unstarted') : Promise.resolve()),
   };
 }
