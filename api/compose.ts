@@ -155,7 +155,12 @@ async function openRelayAndMetrics(connections: Connections, stores: Stores) {
   });
   const telemetry = createIngressEvents(metrics, log);
   const hub = openRelay({ ...connections, ...stores, events: telemetry });
-  return { readiness, hub, metrics, telemetry, chatQueues, backgroundQueues };
+  const deepHealth = async () => ({
+    ...(await readiness.details()),
+    open_relays: hub.size(),
+    shards: await stores.shardDirectory.list().catch(() => null),
+  });
+  return { deepHealth, hub, metrics, telemetry, chatQueues, backgroundQueues };
 }
 
 /** Knows callers by their keys, follows tenants that move, counts requests, and refuses those over a key's limits. */
@@ -206,7 +211,7 @@ export async function composeIngress(
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
   const compliance = openCompliance(connections);
 
-  const { readiness, hub, metrics, telemetry, ...queues } = await openRelayAndMetrics(connections, stores);
+  const { deepHealth, hub, metrics, telemetry, ...queues } = await openRelayAndMetrics(connections, stores);
   const writeAuditLog = createWriteAuditLog({ audit: stores.audit, clock, log });
   const events = createTenantEvents([writeAuditLog, webhooks.publish], log);
 
@@ -254,11 +259,7 @@ export async function composeIngress(
     queues: queues.chatQueues,
     backgroundQueues: queues.backgroundQueues,
     metrics: metrics.page,
-    deepHealth: async () => ({
-      ...(await readiness.details()),
-      open_relays: hub.size(),
-      shards: await stores.shardDirectory.list().catch(() => null),
-    }),
+    deepHealth,
   });
   if (options.serving === undefined) serving.waitFor({});
   return {
