@@ -113,27 +113,15 @@ const byName = (manifests: Manifest[]) =>
   });
 });
 
-it('the job of an upgrade sets the image of the workers and ends when all of them run it', async () => {
-  const answers = [
-    { metadata: { generation: 2 }, spec: { replicas: 2 }, status: { observedGeneration: 1, replicas: 2 } },
-    {
-      metadata: { generation: 2 },
-      spec: { replicas: 2 },
-      status: { observedGeneration: 2, replicas: 3, updatedReplicas: 2, availableReplicas: 3 },
-    },
-    {
-      metadata: { generation: 2 },
-      spec: { replicas: 2 },
-      status: { observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2 },
-    },
-  ];
+/** What the job of an upgrade calls, and says at last, while the API answers with these states of the Deployment. */
+async function runJob(states: object[]): Promise<{ calls: string[]; stdout: string }> {
   const calls: string[] = [];
   const server = createServer((req, res) => {
     let body = '';
     req.on('data', (part: Buffer) => (body += part.toString()));
     req.on('end', () => {
       calls.push(`${req.method} ${req.url} ${req.headers.authorization} ${body}`);
-      res.end(JSON.stringify(answers[calls.length - 1]));
+      res.end(JSON.stringify(states[calls.length - 1]));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -143,13 +131,34 @@ it('the job of an upgrade sets the image of the workers and ends when all of the
     ...{ API: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, ACCOUNT: account, PAUSE_MS: '1' },
     ...{ NAMESPACE: 'parley', DEPLOYMENT: 'parley-worker', IMAGE: 'parley:2' },
   };
-  const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, CHART, 'files/workers-first.mjs')], {
-    env,
-  });
+  const job = join(ROOT, CHART, 'files/workers-first.mjs');
+  const { stdout } = await promisify(execFile)(process.execPath, [job], { env });
   server.close();
+  return { calls, stdout };
+}
 
-  const path = '/apis/apps/v1/namespaces/parley/deployments/parley-worker Bearer secret';
+const stateOf = (image: string, generation: number, status: object) => ({
+  metadata: { generation: 2 },
+  spec: { replicas: 2, template: { spec: { containers: [{ name: 'worker', image }] } } },
+  status: { observedGeneration: generation, replicas: 2, ...status },
+});
+const PATH = '/apis/apps/v1/namespaces/parley/deployments/parley-worker Bearer secret';
+
+it('the job of an upgrade sets the image of the workers and ends when all of them run it', async () => {
+  const { calls, stdout } = await runJob([
+    stateOf('parley:1', 1, {}),
+    stateOf('parley:2', 1, {}),
+    stateOf('parley:2', 2, { replicas: 3, updatedReplicas: 2, availableReplicas: 3 }),
+    stateOf('parley:2', 2, { updatedReplicas: 2, availableReplicas: 2 }),
+  ]);
+
   const patch = '{"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"parley:2"}]}}}}';
-  expect(calls).toEqual([`PATCH ${path} ${patch}`, `GET ${path} `, `GET ${path} `]);
-  expect(stdout).toContain('All workers run parley:2.');
+  expect(calls).toEqual([`GET ${PATH} `, `PATCH ${PATH} ${patch}`, `GET ${PATH} `, `GET ${PATH} `]);
+  expect(stdout).toContain('The workers run parley:2.');
+});
+
+it('the job of an upgrade waits for nobody where the image stays, as where new settings repair workers', async () => {
+  const { calls } = await runJob([stateOf('parley:2', 2, { updatedReplicas: 2, availableReplicas: 0 })]);
+
+  expect(calls).toEqual([`GET ${PATH} `]);
 });

@@ -21,13 +21,19 @@ const isDone = ({ metadata, spec, status }) =>
   status.replicas === status.updatedReplicas &&
   (status.availableReplicas ?? 0) >= status.updatedReplicas;
 
-let deployment = await call('PATCH', {
-  spec: { template: { spec: { containers: [{ name: 'worker', image: IMAGE }] } } },
-});
-while (!isDone(deployment)) {
+let deployment = await call('GET');
+// An upgrade that only changes settings, perhaps to repair workers that do not start, waits for nobody.
+const isChange = deployment.spec.template.spec.containers.some(
+  ({ name, image }) => name === 'worker' && image !== IMAGE,
+);
+if (isChange)
+  deployment = await call('PATCH', {
+    spec: { template: { spec: { containers: [{ name: 'worker', image: IMAGE }] } } },
+  });
+while (isChange && !isDone(deployment)) {
   const { replicas, updatedReplicas = 0 } = deployment.status;
   console.log(`${updatedReplicas} of ${replicas} workers run ${IMAGE}`);
   await pause(Number(process.env.PAUSE_MS ?? 3_000));
   deployment = await call('GET');
 }
-console.log(`All workers run ${IMAGE}.`);
+console.log(`The workers run ${IMAGE}.`);
