@@ -32,6 +32,7 @@ afterEach(async () => {
     provider.reset();
   }
   await service.resetBreakers();
+  await untilAllClosed();
 });
 afterAll(async () => {
   expect(service.log.errors()).toEqual([]);
@@ -58,11 +59,19 @@ async function breakerOf(provider: string): Promise<BreakerResource> {
   return found;
 }
 
-/** Resolves once both workers have heard that it is open. */
+/** Resolves once both workers have heard that it is open, or that none is. */
 async function untilOpen(provider: string): Promise<void> {
   const line = new RegExp(`^parley_breaker_state\\{.*provider="${provider}".*\\} 2$`, 'm');
   for (const worker of workers) {
     await waitFor(async () => (line.test(await worker.metrics()) ? true : undefined), `${provider} to be open`);
+  }
+}
+async function untilAllClosed(): Promise<void> {
+  for (const worker of workers) {
+    await waitFor(
+      async () => (/^parley_breaker_state\{.*\} [12]$/m.test(await worker.metrics()) ? undefined : true),
+      'every breaker to be closed',
+    );
   }
 }
 
