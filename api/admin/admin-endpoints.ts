@@ -7,7 +7,7 @@ import type { CredentialsDeps } from './credentials-endpoints.ts';
 import { creditsEndpoints } from './credits-endpoints.ts';
 import type { CreditsDeps } from './credits-endpoints.ts';
 import { tenantKeysEndpoints } from './tenant-keys-endpoints.ts';
-import type { TenantKeysDeps } from './tenant-keys-endpoints.ts';
+import type { KeysDeps } from '../resources/keys/keys-endpoints.ts';
 import { packagesEndpoints } from './packages-endpoints.ts';
 import type { PackagesDeps } from './packages-endpoints.ts';
 import { providersEndpoints } from './providers/providers-endpoints.ts';
@@ -48,7 +48,7 @@ export const ADMIN_ENDPOINTS = {
 /** What the handlers need, all together. */
 export type AdminEndpointDeps = TenantsDeps &
   TenantComplianceDeps &
-  TenantKeysDeps &
+  KeysDeps &
   CreditsDeps &
   PackagesDeps &
   AdminUsageDeps &

@@ -1,31 +1,13 @@
-import { toListPage } from '../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { KeyRow } from '../../shared/mongo/tenants/key-repository.ts';
 import { createKey } from '../../shared/mongo/tenants/key-repository.ts';
-import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../contract/endpoint.ts';
-import { CLOSED } from './tenants/tenants-endpoints.ts';
-import { findTenant, revokeAtOnce } from '../resources/keys/key-changes.ts';
-import type { ChangeKeyDeps } from '../resources/keys/key-changes.ts';
+import { created, defineAdminEndpoint, json, jsonBody } from '../contract/endpoint.ts';
+import { findTenant } from '../resources/keys/key-changes.ts';
 import { newKeySchema, toKeySettings } from '../resources/keys/key-settings.ts';
-import {
-  apiKeyListSchema,
-  apiKeySchema,
-  apiKeyWithValueSchema,
-  deletedApiKeySchema,
-  KEY_EXAMPLE,
-  KEY_WITH_VALUE_EXAMPLE,
-  revokedKey,
-  toKeyResource,
-} from '../resources/keys/keys-resource.ts';
-
-export interface TenantKeysDeps extends ChangeKeyDeps {
-  keyPrefix: string;
-}
-
-function foundKey(key: KeyRow | undefined): KeyRow {
-  if (key === undefined) throw new ServiceError('not_found', 'This tenant has no API key with this id.');
-  return key;
-}
+import { keysEndpoints } from '../resources/keys/keys-endpoints.ts';
+import type { KeysDeps } from '../resources/keys/keys-endpoints.ts';
+import { apiKeyWithValueSchema, KEY_WITH_VALUE_EXAMPLE, toKeyResource } from '../resources/keys/keys-resource.ts';
+import { onBehalf } from './tenants/tenant-compliance-endpoints.ts';
+import { CLOSED } from './tenants/tenants-endpoints.ts';
 
 const createTenantKey = defineAdminEndpoint({
   method: 'POST',
@@ -43,7 +25,7 @@ const createTenantKey = defineAdminEndpoint({
       answer: KEY_WITH_VALUE_EXAMPLE,
     },
   },
-  async handle({ params, body, actorIn }, deps: TenantKeysDeps) {
+  async handle({ params, body, actorIn }, deps: KeysDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
     if (tenant.closedAt !== undefined) throw new ServiceError('conflict', CLOSED);
     const now = deps.clock.now();
@@ -54,52 +36,14 @@ const createTenantKey = defineAdminEndpoint({
   },
 });
 
-const listTenantKeys = defineAdminEndpoint({
-  method: 'GET',
-  path: '/tenants/:tenantId/keys',
-  tag: 'Keys',
-  summary: 'List API keys of a tenant',
-  query: listQuery,
-  answers: { 200: json('A page of keys.', apiKeyListSchema) },
-  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(KEY_EXAMPLE) } },
-  async handle({ params, query }, deps: TenantKeysDeps) {
-    const tenant = await findTenant(deps.tenants, params.tenantId);
-    const rows = await deps.keys.list({ tenantId: tenant._id, mode: 'any' }, query);
-    const now = deps.clock.now();
-    return ok(toListPage(rows, query.limit, (row) => toKeyResource(row, tenant, now)));
-  },
-});
-
-const getTenantKey = defineAdminEndpoint({
-  method: 'GET',
-  path: '/tenants/:tenantId/keys/:keyId',
-  tag: 'Keys',
-  summary: 'Retrieve an API key of a tenant',
-  answers: { 200: json('The key.', apiKeySchema) },
-  examples: { one: { status: 200, answer: KEY_EXAMPLE } },
-  async handle({ params }, deps: TenantKeysDeps) {
-    const tenant = await findTenant(deps.tenants, params.tenantId);
-    const key = foundKey(await deps.keys.find({ tenantId: tenant._id, mode: 'any' }, params.keyId));
-    return ok(toKeyResource(key, tenant, deps.clock.now()));
-  },
-});
-
-const revokeTenantKey = defineAdminEndpoint({
-  method: 'DELETE',
-  path: '/tenants/:tenantId/keys/:keyId',
-  tag: 'Keys',
-  summary: 'Revoke an API key of a tenant',
-  description: 'The key stops working everywhere within a second. A revoked key stays in the list.',
-  answers: { 200: json('The key is revoked.', deletedApiKeySchema) },
-  examples: { one: { status: 200, answer: revokedKey(KEY_EXAMPLE.id) } },
-  async handle({ params, actorIn }, deps: TenantKeysDeps) {
-    const tenant = await findTenant(deps.tenants, params.tenantId);
-    const key = foundKey(await deps.keys.find({ tenantId: tenant._id, mode: 'any' }, params.keyId));
-    await revokeAtOnce(deps, { tenantId: tenant._id, shard: tenant.shard }, key);
-    await deps.events.emit(actorIn(tenant._id), 'key.revoked', key._id, { mode: key.mode });
-    return ok(revokedKey(key._id));
-  },
-});
-
 /** The API keys of any tenant (docs/spec.md#administration). */
-export const tenantKeysEndpoints = { listTenantKeys, createTenantKey, getTenantKey, revokeTenantKey };
+export const tenantKeysEndpoints = {
+  listTenantKeys: onBehalf(keysEndpoints.listKeys, {
+    summary: 'List API keys of a tenant',
+    tag: 'Keys',
+    description: '',
+  }),
+  createTenantKey,
+  getTenantKey: onBehalf(keysEndpoints.getKey, { summary: 'Retrieve an API key of a tenant', tag: 'Keys' }),
+  revokeTenantKey: onBehalf(keysEndpoints.revokeKey, { summary: 'Revoke an API key of a tenant', tag: 'Keys' }),
+};

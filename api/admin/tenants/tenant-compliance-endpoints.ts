@@ -16,33 +16,45 @@ import type { TenantsDeps } from './tenants-endpoints.ts';
 
 export interface TenantComplianceDeps extends ComplianceDeps, TenantsDeps {}
 
-const PUBLIC_PATH = '/platform/v1/compliance';
+/** The document's words for an endpoint on behalf; absent: as for the tenant's own. */
+interface BehalfWords {
+  summary: string;
+  tag?: 'Tenants' | 'Keys';
+  /** '': none. */
+  description?: string | undefined;
+}
 
 /**
  * A tenant's own endpoint as the administration has it below `/tenants/{id}`, whatever the tenant's status: with the reach
  * of a live key, and the administrator as the one who did it.
  */
-function onBehalf(endpoint: Endpoint<ComplianceDeps>, summary: string): AdminEndpoint<TenantComplianceDeps> {
-  const { path, handle, method, description, query, body, answers, errors, examples } = endpoint;
+export function onBehalf<Deps>(
+  endpoint: Endpoint<Deps>,
+  { summary, tag = 'Tenants', description = endpoint.description }: BehalfWords,
+): AdminEndpoint<Deps & { tenants: TenantsDeps['tenants'] }> {
+  const { path, handle, method, query, body, answers, errors, examples } = endpoint;
   return {
     method,
     answers,
     examples,
-    ...(description === undefined ? {} : { description }),
+    ...(description === undefined || description === '' ? {} : { description }),
     ...(query === undefined ? {} : { query }),
     ...(body === undefined ? {} : { body }),
     ...(errors === undefined ? {} : { errors }),
-    path: path.replace(/^\/compliance/, '/tenants/:tenantId'),
-    tag: 'Tenants',
+    path: `/tenants/:tenantId${path.replace(/^\/compliance/, '')}`,
+    tag,
     summary,
     isRemembered: method === 'POST',
     async handle({ actorIn, ...call }, deps) {
-      const { _id: tenantId } = await findTenant(deps.tenants, readParam(call.req, 'tenantId'));
-      // Exports and deletions read nothing else of a key.
-      const principal = { tenantId, mode: 'live' } as Principal;
+      const { _id: tenantId, shard } = await findTenant(deps.tenants, readParam(call.req, 'tenantId'));
+      // These endpoints read nothing else of a key.
+      const principal = { tenantId, shard, mode: 'live' } as Principal;
       const answer = await handle({ ...call, principal, actor: actorIn(tenantId) }, deps);
       if (answer.status === 'sent' || answer.location === undefined) return answer;
-      return { ...answer, location: answer.location.replace(PUBLIC_PATH, `/admin/v1/tenants/${tenantId}`) };
+      return {
+        ...answer,
+        location: answer.location.replace('/platform/v1/compliance', `/admin/v1/tenants/${tenantId}`),
+      };
     },
   };
 }
@@ -90,11 +102,11 @@ const closeTenant = defineAdminEndpoint({
 /** Exports, deletions and closing of any tenant (docs/spec.md#administration). */
 export const tenantComplianceEndpoints = {
   closeTenant,
-  listTenantExports: onBehalf(exportsEndpoints.listExports, 'List exports of a tenant'),
-  createTenantExport: onBehalf(exportsEndpoints.createExport, "Export a tenant's data"),
-  getTenantExport: onBehalf(exportsEndpoints.getExport, 'Retrieve an export of a tenant'),
-  downloadTenantExport: onBehalf(exportsEndpoints.downloadExport, 'Download an export of a tenant'),
-  listTenantDeletions: onBehalf(deletionsEndpoints.listDeletions, 'List deletions of a tenant'),
-  createTenantDeletion: onBehalf(deletionsEndpoints.createDeletion, "Delete a tenant's data"),
-  getTenantDeletion: onBehalf(deletionsEndpoints.getDeletion, 'Retrieve a deletion of a tenant'),
+  listTenantExports: onBehalf(exportsEndpoints.listExports, { summary: 'List exports of a tenant' }),
+  createTenantExport: onBehalf(exportsEndpoints.createExport, { summary: "Export a tenant's data" }),
+  getTenantExport: onBehalf(exportsEndpoints.getExport, { summary: 'Retrieve an export of a tenant' }),
+  downloadTenantExport: onBehalf(exportsEndpoints.downloadExport, { summary: 'Download an export of a tenant' }),
+  listTenantDeletions: onBehalf(deletionsEndpoints.listDeletions, { summary: 'List deletions of a tenant' }),
+  createTenantDeletion: onBehalf(deletionsEndpoints.createDeletion, { summary: "Delete a tenant's data" }),
+  getTenantDeletion: onBehalf(deletionsEndpoints.getDeletion, { summary: 'Retrieve a deletion of a tenant' }),
 };
