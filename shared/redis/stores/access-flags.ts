@@ -14,26 +14,12 @@ const BLOCKED = '1';
 const CHANGED = 'changed';
 
 /** Makes revoked keys and suspended tenants count at once: admission looks at these flags. */
-export interface AccessFlags {
-  /** `flag` is a key's (flagOf), or a tenant's id; safe to repeat. */
-  block(shard: number, flag: string): Promise<void>;
-  /** Lets nobody in any more who was let in under this flag of a key: the ingress looks the key up again. Safe to repeat. */
-  outdate(shard: number, flag: string): Promise<void>;
-  /**
-   * Blocks a flag, lets `change` revoke it in MongoDB, and announces it: a process that dies in between leaves a key that is
-   * refused. If the flag cannot be set the change is made anyway, and the call rejects.
-   */
-  blockAround<Result>(shard: number, flag: string, change: () => Promise<Result>): Promise<Result>;
-  unblock(shard: number, id: string): Promise<void>;
-  /** Which of some flags are blocked on a shard. */
-  blocked(shard: number, flags: readonly string[]): Promise<string[]>;
-  /** Announces to every ingress that what it has cached of `id` is out of date. */
-  announce(id: string): Promise<void>;
-}
+export type AccessFlags = ReturnType<typeof createAccessFlags>;
 
-export function createAccessFlags(client: RedisClient, keyspace: Keyspace): AccessFlags {
+export function createAccessFlags(client: RedisClient, keyspace: Keyspace) {
   const setFlag = defineScript(client, 'block');
 
+  /** Announces to every ingress that what it has cached of `id` is out of date. */
   async function announce(id: string): Promise<void> {
     await client.publish(ACCESS_CHANNEL, id);
   }
@@ -45,6 +31,7 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace): Acce
   const ownerOf = (flag: string) => flag.replace(/:.*/, '');
   const announceOwner = (flag: string) => announce(ownerOf(flag));
 
+  /** `flag` is a key's (flagOf), or a tenant's id; safe to repeat. */
   async function block(shard: number, flag: string): Promise<void> {
     await Promise.all([...new Set([flag, ownerOf(flag)])].map((name) => set(shard, name, FLAG_SECONDS, BLOCKED)));
     await announceOwner(flag);
@@ -53,21 +40,27 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace): Acce
   return {
     announce,
     block,
-    async outdate(shard, flag) {
+    /** Lets nobody in any more who was let in under this flag of a key: the ingress looks the key up again. Safe to repeat. */
+    async outdate(shard: number, flag: string): Promise<void> {
       await set(shard, flag, FLAG_SECONDS, CHANGED);
     },
-    async blocked(shard, flags) {
+    /** Which of some flags are blocked on a shard. */
+    async blocked(shard: number, flags: readonly string[]): Promise<string[]> {
       const found = await Promise.all(flags.map((flag) => client.get(keyspace.shard(shard).blocked(flag))));
       return flags.filter((_, index) => found[index] === BLOCKED);
     },
-    async blockAround(shard, flag, change) {
+    /**
+     * Blocks a flag, lets `change` revoke it in MongoDB, and announces it: a process that dies in between leaves a key that is
+     * refused. If the flag cannot be set the change is made anyway, and the call rejects.
+     */
+    async blockAround<Result>(shard: number, flag: string, change: () => Promise<Result>): Promise<Result> {
       const [flagged] = await Promise.allSettled([block(shard, flag)]);
       const result = await change();
       if (flagged.status === 'rejected') throw flagged.reason;
       await announceOwner(flag);
       return result;
     },
-    async unblock(shard, flag) {
+    async unblock(shard: number, flag: string): Promise<void> {
       await set(shard, flag, 0, BLOCKED);
       await announce(flag);
     },
