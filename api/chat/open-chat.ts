@@ -3,6 +3,7 @@ import { createEnqueuer } from '../../shared/requests/enqueue.ts';
 import { STORED_ANSWER_MS } from '../../shared/contracts/request-envelope.ts';
 import type { Pseudonyms } from '../../shared/domain/pseudonyms.ts';
 import { createLedgerRepository } from '../../shared/mongo/accounts/ledger-repository.ts';
+import { createRequestIntents } from '../../shared/mongo/requests/request-intents.ts';
 import { createRoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../../shared/mongo/routing/routing-repository.ts';
 import { createLineStore } from '../../shared/requests/body-store.ts';
@@ -25,7 +26,7 @@ interface AdmissionParts {
 /** With Redis away a caller is told 503 within 2 s (docs/spec.md#stores-away), of which its admission took some. */
 const TELL_MS = 1_800;
 
-/** How long an ingress that ends still tries to take back what it has answered 503 for. */
+/** How long an ingress that ends waits until what it has answered 503 for is taken back, or known to the workers. */
 const TAKE_BACK_MS = 5_000;
 
 /** Opens the path of a chat request into the queue, or to the answer of an earlier call. */
@@ -53,6 +54,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     store: admissionStore,
     isFull: memory.isFull,
   });
+  const intents = createRequestIntents(mongo);
   const enqueuer = createEnqueuer({
     clock,
     log,
@@ -61,6 +63,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     giveUpAfterMs: requestTimeoutMs,
     tellWithinMs: TELL_MS,
     replayLog,
+    handOver: (requestId, principal) => intents.keepTakenBack(requestId, principal, clock.now()),
     refund: createRefund({
       accounts,
       accountStore,

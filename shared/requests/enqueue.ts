@@ -23,6 +23,8 @@ export interface EnqueuerDeps {
   tellWithinMs?: number;
   /** Absent: what was taken back may run if Redis comes back without that. */
   replayLog?: Pick<ReplayLog, 'note'>;
+  /** Makes a request that is to be taken back known beside Redis, as this process may end first. */
+  handOver?: (requestId: string, principal: Principal) => Promise<void>;
   /** For a request that was charged although its caller was told 503. */
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
@@ -89,7 +91,7 @@ async function putInLineForOthers(
 }
 
 export function createEnqueuer(deps: EnqueuerDeps) {
-  const { line, store, clock, log, giveUpAfterMs, tellWithinMs, refund } = deps;
+  const { line, store, clock, log, giveUpAfterMs, tellWithinMs, handOver, refund } = deps;
 
   const takingBack = new Set<Promise<void>>();
 
@@ -108,8 +110,13 @@ export function createEnqueuer(deps: EnqueuerDeps) {
       if (state === 'joined' && envelope !== undefined) await putInLineForOthers(deps, envelope, principal);
       if (state === 'gone') await refund?.(requestId, principal);
     });
-    takingBack.add(taken);
-    void taken.finally(() => takingBack.delete(taken));
+    const known = inTime(taken)
+      .catch(() => handOver?.(requestId, principal))
+      .catch((error: unknown) => {
+        log.warn('Only this process knows that a request is to be taken back.', { requestId, error });
+      });
+    takingBack.add(known);
+    void known.finally(() => takingBack.delete(known));
   }
 
   /** The state in which the record was found, before anybody is told. Undefined: whoever waits is told all the same. */
@@ -160,7 +167,7 @@ export function createEnqueuer(deps: EnqueuerDeps) {
      */
     takeBack,
 
-    /** Waits for what is being taken back: no other process knows of it. */
+    /** Waits until what is being taken back is, or is known beside this process. */
     async idle(): Promise<void> {
       await Promise.all(takingBack);
     },

@@ -1,3 +1,4 @@
+import { LOST } from '../../shared/contracts/events.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { createAnswerRepository } from '../../shared/mongo/requests/answer-repository.ts';
@@ -5,6 +6,7 @@ import type { AnswerRepository } from '../../shared/mongo/requests/answer-reposi
 import { createRequestIntents } from '../../shared/mongo/requests/request-intents.ts';
 import type { DueIntent, RequestIntents } from '../../shared/mongo/requests/request-intents.ts';
 import { unlimited } from '../../shared/redis/time-limits.ts';
+import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
 import { openRecovery } from '../../shared/requests/recovery.ts';
 import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest } from '../../shared/requests/recovery.ts';
 import type { RequestPresence } from '../../shared/requests/rollback.ts';
@@ -22,7 +24,8 @@ export interface RecoverLost {
 }
 
 interface RecoverLostDeps {
-  intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget'>;
+  intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget' | 'forgetTakenBack'>;
+  admissions: Pick<AdmissionStore, 'disown'>;
   answers: Pick<AnswerRepository, 'among'>;
   presence: RequestPresence;
   recover: RecoverRequest;
@@ -40,7 +43,7 @@ const LOOK_AGAIN_MS = 10_000;
 
 /** Brings back requests that Redis has lost, and concludes the intents of those that have ended. */
 function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
-  const { intents, answers, presence, recover, conclude, clock, log } = deps;
+  const { intents, admissions, answers, presence, recover, conclude, clock, log } = deps;
 
   async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
     try {
@@ -71,8 +74,14 @@ function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
 
   /** Looks after one batch of due requests. Returns how many there were. */
   async function lookAfter(shard: number): Promise<number> {
-    const due = await intents.due(shard, clock.now(), BATCH);
-    if (due.length === 0) return 0;
+    const rows = await intents.due(shard, clock.now(), BATCH);
+    for (const { requestId, tenantId, takenBackKeyId: keyId } of rows) {
+      if (keyId === undefined) continue;
+      await admissions.disown(requestId, { shard, tenantId, keyId }, LOST);
+      await intents.forgetTakenBack(requestId);
+    }
+    const due = rows.filter(({ takenBackKeyId }) => takenBackKeyId === undefined);
+    if (due.length === 0) return rows.length;
     const ids = due.map(({ requestId }) => requestId);
     const found = await presence.look(shard, ids);
     const ended = due.filter((_, index) => found[index] === 'ended');
@@ -84,7 +93,7 @@ function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
     );
     for (const [index, one] of due.entries())
       if (found[index] !== 'open' && !over.has(one.requestId)) await recoverOne(one);
-    return due.length;
+    return rows.length;
   }
 
   async function lookAfterAll(shard: number): Promise<void> {
@@ -110,5 +119,5 @@ export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): RecoverL
   const { mongo, clock, log } = deps;
   const { recover, conclude, presence } = openRecovery({ ...deps, limit: unlimited });
   const [intents, answers] = [createRequestIntents(mongo), createAnswerRepository(mongo)];
-  return createRecoverLost({ recover, conclude, presence, intents, answers, clock, log });
+  return createRecoverLost({ recover, conclude, presence, intents, answers, clock, log, admissions: deps.store });
 }

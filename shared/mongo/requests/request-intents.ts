@@ -4,6 +4,7 @@ import type { Connection } from 'mongoose';
 import type { RequestEnvelope } from '../../contracts/jobs.ts';
 import { STORED_ANSWER_MS } from '../../contracts/request-envelope.ts';
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
+import type { Principal } from '../../domain/principal.ts';
 import type { OutageCode } from '../../domain/request-times.ts';
 import { collection, count, inSpace, insertOnce, number, options, required, spaceFields, text } from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
@@ -26,6 +27,8 @@ export interface RequestIntentRow extends RowOfSpace {
   replays?: number;
   /** Redis alone keeps its answer. */
   isRedisOnly?: boolean;
+  /** Of a row of its own, with an id of its own: its caller got 503, and Redis has not said that it is taken back. */
+  takenBackKeyId?: string;
   /** When MongoDB deletes it. */
   expiresAt: Date;
 }
@@ -45,6 +48,7 @@ const intentSchema = new Schema<RequestIntentRow>(
     failedCode: text,
     replays: number,
     isRedisOnly: Boolean,
+    takenBackKeyId: text,
     expiresAt: { type: Date, required: true },
   },
   options,
@@ -76,7 +80,12 @@ export interface DueIntent {
   tenantId: string;
   /** MongoDB gets no answer of the request. */
   isRedisOnly: boolean;
+  /** The request is to be taken back, which its ingress may not have lived to do. */
+  takenBackKeyId?: string | undefined;
 }
+
+/** A request that is to be taken back may have an intent, too. */
+const TAKEN_BACK = 'taken-back:';
 
 /**
  * Requests that were accepted asynchronously or under an Idempotency-Key, from acceptance to their end. Those that fail
@@ -125,6 +134,24 @@ export function createRequestIntents(connection: Connection) {
       await insertOnce(intents.insertMany([row], { lean: true }));
     },
 
+    /** Stores that a request is to be taken back. Safe to repeat. */
+    async keepTakenBack(requestId: string, { shard, keyId, ...space }: Principal, now: number): Promise<void> {
+      const row = {
+        _id: TAKEN_BACK + requestId,
+        ...spaceFields(space),
+        shard,
+        envelopeJson: '{}',
+        acceptedAt: now,
+        lookAt: now,
+        expiresAt: new Date(now + STORED_ANSWER_MS),
+        takenBackKeyId: keyId,
+      };
+      await insertOnce(intents.insertMany([row], { lean: true }));
+    },
+    forgetTakenBack: async (requestId: string): Promise<void> => {
+      await intents.deleteOne({ _id: TAKEN_BACK + requestId });
+    },
+
     /** The intent of a request that has not failed. Undefined: there is none, or its time is over. */
     find: async (space: SearchedSpace, requestId: string, now: number): Promise<RequestIntent | undefined> =>
       toIntent(await intents.findOne({ ...inSpace(space), _id: requestId, ...OPEN }).lean(), now),
@@ -140,9 +167,14 @@ export function createRequestIntents(connection: Connection) {
 
     /** Requests of a shard that recover-lost.ts has to look after, the longest due first, at most `limit`. */
     async due(shard: number, now: number, limit: number): Promise<DueIntent[]> {
-      const due = intents.find({ shard, lookAt: { $lte: now } }, { tenantId: 1, isRedisOnly: 1 });
+      const due = intents.find({ shard, lookAt: { $lte: now } }, { tenantId: 1, isRedisOnly: 1, takenBackKeyId: 1 });
       const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
-      return rows.map(({ _id: requestId, tenantId, isRedisOnly = false }) => ({ requestId, tenantId, isRedisOnly }));
+      return rows.map(({ _id, tenantId, isRedisOnly = false, takenBackKeyId }) => ({
+        requestId: takenBackKeyId === undefined ? _id : _id.slice(TAKEN_BACK.length),
+        tenantId,
+        isRedisOnly,
+        takenBackKeyId,
+      }));
     },
 
     /** Makes requests due again at `lookAt`, except those that have failed meanwhile. Safe to repeat. */

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { chatOf, postChat, waitFor } from '../../support/chat.ts';
+import { startService } from '../../support/service.ts';
+import { redisUrl, uniqueName } from '../../support/stores.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
+import { useService } from '../../support/use-service.ts';
+
+/** The worker's rounds see it within seconds; a busy machine takes longer. */
+const STOPPED_WITHIN_MS = 20_000;
+
+/** docs/spec.md#unanswered-admissions. */
+describe('an ingress that ends before Redis has heard that a call was answered 503', () => {
+  const namespace = uniqueName('ends');
+  let path: TcpProxy;
+  beforeAll(async () => {
+    path = await openTcpProxy(redisUrl());
+  });
+  const service = useService({ namespace });
+  afterAll(() => path.close());
+
+  it('leaves to the workers what is to be stopped, and nobody pays for it', async () => {
+    const { tenantId, key } = await service.startTenant();
+    const charges = () => service.models.ledger.countDocuments({ tenantId, type: 'usage' });
+    const ingress = await startService({ namespace, isSetUp: true, workers: 0, env: { REDIS_URL: path.url } });
+    try {
+      ingress.redis.on('error', () => undefined);
+      // From then on Redis knows the script.
+      expect((await postChat(ingress.app, key, chatOf('Known'))).status).toBe(200);
+      await waitFor(async () => ((await charges()) === 1 ? true : undefined), 'the charge');
+      service.provider.reset();
+      // Longer than the test: it does not end by itself.
+      service.provider.change({ chunks: 600, chunk_ms: 100, tokens: 600 });
+      void path.cutNextReply('Untold').then(() => {
+        path.set('refuse');
+      });
+
+      expect((await postChat(ingress.app, key, chatOf('Untold'))).status).toBe(503);
+    } finally {
+      await ingress.close();
+    }
+    const called = () => (service.provider.stats().calls > 0 ? true : undefined);
+    await waitFor(called, 'the call of the provider');
+    await waitFor(() => (service.provider.stats().in_flight === 0 ? true : undefined), 'its end', STOPPED_WITHIN_MS);
+
+    const { held, pend } = await service.redis.hgetall(service.keyspace.shard(0).account(tenantId));
+    expect([held ?? '0', pend ?? '0']).toEqual(['0', '0']);
+    expect(await charges()).toBe(1);
+  }, 60_000);
+});
