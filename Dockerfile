@@ -28,7 +28,7 @@ LABEL org.opencontainers.image.title=parley \
   org.opencontainers.image.revision=$REVISION
 # Nothing is installed from here on, so no package manager of Node.js is there to be used.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn* /usr/local/bin/yarn*
-ENV NODE_ENV=production
+ENV NODE_ENV=production REVISION=$REVISION
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=packages /app/node_modules ./node_modules

@@ -3,6 +3,7 @@ import express, { Router } from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express';
 
 import type { IngressMetrics } from '../shared/metrics/ingress-series.ts';
+import { BUILD } from '../shared/config/load-config.ts';
 import type { Config } from '../shared/config/settings.ts';
 import type { Tracing } from '../shared/tracing/tracing.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';
@@ -106,7 +107,7 @@ function createHealthRoute(serving: Serving): Router {
   router
     .route('/health/live')
     .get((_req, res) => {
-      res.json({ status: 'ok' });
+      res.json({ status: 'ok', ...BUILD });
     })
     .all(methodNotAllowed('GET'));
   router

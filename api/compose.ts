@@ -5,6 +5,7 @@ import { adminTokensOf } from '../shared/config/secret-settings.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import type { EventBus } from '../shared/lifecycle/event-bus.ts';
+import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness, createServing } from '../shared/lifecycle/readiness.ts';
 import type { Serving } from '../shared/lifecycle/readiness.ts';
 import { logBreakerChange } from '../shared/logging/logger.ts';
@@ -17,6 +18,7 @@ import { listenForAccessChanges } from '../shared/redis/stores/access-flags.ts';
 import { createBreakerStore } from '../shared/redis/stores/breaker-store.ts';
 import type { BreakerEvents } from '../shared/redis/stores/breaker-store.ts';
 import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
+import { createProcessRegistry, register, untilWorkersKnow } from '../shared/redis/stores/process-registry.ts';
 import { createQueueHistory } from '../shared/redis/stores/queue-history.ts';
 import { createAnswerCache } from '../shared/requests/answers.ts';
 import { openTracing } from '../shared/tracing/open-tracing.ts';
@@ -42,7 +44,7 @@ import type { Connections, Stores } from './open-stores.ts';
 import { createPaymentRoute, openPayment } from './payments/open-payment.ts';
 import { countWaiting } from './relay/collect.ts';
 import type { RelayTimes } from './relay/forward.ts';
-import type { RelayEvents } from './relay/hub.ts';
+import type { RelayEvents, RelayHub } from './relay/hub.ts';
 import { openRelay } from './relay/open-relay.ts';
 import { createReaderPlaces } from './relay/reader-places.ts';
 import { createWriteAuditLog } from './resources/audit-log-endpoints.ts';
@@ -78,6 +80,9 @@ export interface Ingress {
   metrics: MetricsPage;
   /** Tells everybody whose answer is still open where it goes on; complete requests by a 503, streams by a comment. */
   stopWaiting: () => void;
+  /** Says to load balancers and in the registry that this ingress stops. */
+  stopServing: () => void;
+  untilWorkersKnow: () => Promise<void>;
 }
 
 export interface IngressComposeOptions {
@@ -195,6 +200,28 @@ function openAdministration({ config, redis, keyspace }: Connections, events: Ev
   };
 }
 
+/** How this ingress begins and ends, as load balancers, callers and the other processes hear of it. */
+function openLife({ redis, keyspace, closer, log }: Connections, serving: Serving, hub: RelayHub) {
+  const stopping = new AbortController();
+  const processes = createProcessRegistry(redis, keyspace);
+  const state = () => ({ running: hub.size(), draining: serving.isStopping() });
+  const beat = register(processes, { id: newId('ing'), kind: 'ingress' }, { state, closer, log });
+  const ends = {
+    stopServing: () => {
+      serving.stop();
+      beat();
+    },
+    untilWorkersKnow: () => untilWorkersKnow(processes, serving, log),
+    stopWaiting: () => {
+      const count = countWaiting(stopping.signal);
+      if (count > 0)
+        log.warn('The grace is over: answers are cut, and each caller is told where his goes on.', { count });
+      stopping.abort();
+    },
+  };
+  return { processes, stopping: stopping.signal, ends };
+}
+
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(
   config: Config,
@@ -203,7 +230,10 @@ export async function composeIngress(
   options: IngressComposeOptions = {},
 ): Promise<Ingress> {
   const tracing = await openTracing(config, 'api', closer, log);
-  const connections = await openConnections(config, options.namespace, log, closer);
+  const { serving = createServing() } = options;
+  const connections = await openConnections(config, options.namespace, log, closer, () => {
+    serving.waitFor({ redis: 'no answer' });
+  });
   const { clock } = connections;
   const stores = openStores(connections);
 
@@ -222,8 +252,7 @@ export async function composeIngress(
     events: telemetry,
   });
   const sales = await openSales(connections, stores, { ...webhooks, ...metrics, stripeApiUrl: options.stripeApiUrl });
-  const stopping = new AbortController();
-  const { serving = createServing() } = options;
+  const { processes, stopping, ends } = openLife(connections, serving, hub);
 
   const common = {
     ...stores,
@@ -248,7 +277,7 @@ export async function composeIngress(
     metrics,
     tracing,
     requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
-    stopping: stopping.signal,
+    stopping,
   });
 
   const adminApp = createAdminApp({
@@ -256,6 +285,7 @@ export async function composeIngress(
     replayFailed: openReplay({ ...connections, ...stores, recovery, ...compliance, metrics }),
     ...openAdministration(connections, telemetry),
     moveTenant,
+    processes,
     queues: queues.chatQueues,
     backgroundQueues: queues.backgroundQueues,
     metrics: metrics.page,
@@ -267,11 +297,6 @@ export async function composeIngress(
     adminApp,
     readiness: serving,
     metrics: metrics.page,
-    stopWaiting: () => {
-      const count = countWaiting(stopping.signal);
-      if (count > 0)
-        log.warn('The grace is over: answers are cut, and each caller is told where his goes on.', { count });
-      stopping.abort();
-    },
+    ...ends,
   };
 }

@@ -27,26 +27,34 @@ await runProcess({
     const { host, port, adminHost, adminPort, metricsPort, maxConnections, keepAliveSeconds, drainSeconds } =
       config.http;
     const wholeMs = config.limits.shutdownGraceSeconds * 1000;
-    const serving = createServing();
-    const running: { ingress?: Ingress } = {};
+    const running: { ingress?: Ingress; stop?: Promise<() => Promise<void>> } = {};
+    const serving = createServing(() => {
+      openPort().catch(() => undefined);
+    });
     const starting: RequestListener = createStartingApp({ serving, log });
     const listening = { host, keepAliveMs: keepAliveSeconds * 1000, tls: config.tls };
-    // Before the stores: a probe of life passes while the start waits for them, and a port in use is told at once.
-    const stop = await open(
-      (req, res) => {
-        (running.ingress?.app ?? starting)(req, res);
-      },
-      {
-        ...listening,
-        port,
-        setting: 'PORT',
-        maxConnections,
-        drainMs: drainSeconds * 1000,
-        graceMs: Math.max(wholeMs - CLOSING_MS, wholeMs / 2),
-        onGraceOver: () => running.ingress?.stopWaiting(),
-      },
-      closer,
-    );
+    /**
+     * At the end of the start, because a proxy that asks nobody for health sends requests as soon as the port is open. A
+     * start that has to wait opens it at once: a probe of life has to pass.
+     */
+    function openPort(): Promise<() => Promise<void>> {
+      running.stop ??= open(
+        (req, res) => {
+          (running.ingress?.app ?? starting)(req, res);
+        },
+        {
+          ...listening,
+          port,
+          setting: 'PORT',
+          maxConnections,
+          drainMs: drainSeconds * 1000,
+          graceMs: Math.max(wholeMs - CLOSING_MS, wholeMs / 2),
+          onGraceOver: () => running.ingress?.stopWaiting(),
+        },
+        closer,
+      );
+      return running.stop;
+    }
     const at = { port: metricsPort, host, setting: 'METRICS_PORT' };
     await openHealthServer(at, config.metrics, closer, () => running.ingress);
     const ingress = await composeIngress(config, log, closer, { serving });
@@ -62,13 +70,15 @@ await runProcess({
       },
       closer,
     );
+    await ingress.untilWorkersKnow();
     running.ingress = ingress;
     serving.waitFor({});
+    const stop = await openPort();
     // Closed first: answers that are open need the stores.
     closer.defer(
       'PORT',
       () => {
-        serving.waitFor({ process: 'it is stopping' });
+        ingress.stopServing();
         return stop();
       },
       { limitMs: Infinity },

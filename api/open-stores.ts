@@ -83,9 +83,10 @@ export async function openConnections(
   namespace: string | undefined,
   log: Logger,
   closer: Closer,
+  onAway?: () => void,
 ): Promise<Connections> {
   const keyspace = createKeyspace(namespace);
-  const { redis, subscriber } = await openRedis(config.redis.url, 'producer', { keyspace, log, closer });
+  const { redis, subscriber } = await openRedis(config.redis.url, 'producer', { keyspace, log, closer, onAway });
   const memory = watchMemory(redis, log);
   closer.defer('memory watch', () => {
     memory.stop();

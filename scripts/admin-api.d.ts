@@ -486,6 +486,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/processes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List processes
+         * @description Those that have been heard of within ten seconds.
+         */
+        get: operations["listProcesses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/requests/replay": {
         parameters: {
             query?: never;
@@ -1570,6 +1590,37 @@ export interface components {
             drain_rate_per_second: number;
             /** @description An operator has paused it: requests are accepted and wait. */
             paused: boolean;
+        };
+        ProcessList: {
+            /** @constant */
+            object: "list";
+            data: components["schemas"]["Process"][];
+            /** @description Whether there are items behind the last one. */
+            has_more: boolean;
+            /** @description Null where the page is empty. */
+            first_id: string | null;
+            /** @description `after` of the next page. */
+            last_id: string | null;
+        };
+        Process: {
+            /** @description Of this run of the process. */
+            id: string;
+            /** @constant */
+            object: "process";
+            /** @enum {string} */
+            kind: "ingress" | "worker";
+            version: string;
+            /** @description `REVISION`, which the image sets. */
+            commit: string;
+            /** @description An ingress waits for workers that know at least its own. */
+            protocol: number;
+            host: string;
+            pid: number;
+            uptime_seconds: number;
+            /** @description Requests that a worker runs, or answers that an ingress relays. */
+            running: number;
+            /** @description It was told to stop and takes nothing more. */
+            draining: boolean;
         };
         NewRequestReplay: {
             /** @description Only what failed then or later, in Unix seconds. */
@@ -3289,6 +3340,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QueueList"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    listProcesses: {
+        parameters: {
+            query?: {
+                /** @description How many items a page may have. */
+                limit?: number;
+                /** @description The id of the last item of the page before: `last_id`. */
+                after?: string;
+                /** @description By time of creation: `desc` is newest first. */
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of processes. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProcessList"];
                 };
             };
             400: components["responses"]["400.invalid_request"];

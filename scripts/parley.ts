@@ -3,12 +3,13 @@
  * `parley`: the administration from a terminal (docs/guide/administration.md#the-command-line). It calls the administration's
  * API and nothing else, so it works wherever that port is reached, and in every container of the image.
  */
-import { readFileSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 import createClient from 'openapi-fetch';
 
+import { BUILD } from '../shared/config/load-config.ts';
 import type { paths } from './admin-api.d.ts';
 
 type Client = ReturnType<typeof createClient<paths>>;
@@ -250,6 +251,14 @@ export function createParley({ env, print }: Shell): Command {
     });
 
   program
+    .command('processes')
+    .description('who runs, in which version')
+    .action(async () => {
+      const answer = await answerOf(client().GET('/processes', { params: { query: { limit: 100 } } }));
+      showList(answer, ['kind', 'version', 'commit', 'host', 'pid', 'uptime_seconds', 'running', 'draining']);
+    });
+
+  program
     .command('queues')
     .description('what waits, and how fast it is done')
     .action(async () => {
@@ -295,10 +304,7 @@ function sentenceOf(error: unknown, url: string): string | undefined {
 }
 
 async function main(): Promise<void> {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
-  const program = createParley({ env: process.env, print: console.log }).version(version);
+  const program = createParley({ env: process.env, print: console.log }).version(BUILD.version);
   try {
     await program.parseAsync();
   } catch (error) {

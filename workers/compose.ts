@@ -28,6 +28,7 @@ import { openRedisReturn } from '../shared/redis/redis-return.ts';
 import { createAccountStore } from '../shared/redis/stores/account-store.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/redis/stores/breaker-store.ts';
 import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
+import { createProcessRegistry, register } from '../shared/redis/stores/process-registry.ts';
 import { createLeaderLease } from '../shared/redis/stores/leader-lease.ts';
 import { createAdmissionStore } from '../shared/requests/admission-store.ts';
 import { createCancelChannel } from '../shared/requests/channels.ts';
@@ -258,6 +259,15 @@ export async function composeWorker(
   });
   startCompliance({ ...common, ...requestParts, queues, erasures, events });
 
+  const taking: { supervisor?: ShardSupervisor; draining: boolean } = { draining: false };
+  const beat = register(
+    createProcessRegistry(redis, keyspace),
+    { id: workerId, kind: 'worker' },
+    {
+      ...connections,
+      state: () => ({ running: taking.supervisor?.running() ?? 0, draining: taking.draining }),
+    },
+  );
   const supervisor = await startSupervisor(
     {
       ...settlement,
@@ -283,6 +293,12 @@ export async function composeWorker(
     },
     closer,
   );
+
+  taking.supervisor = supervisor;
+  closer.defer('draining', () => {
+    taking.draining = true;
+    beat();
+  });
 
   const readiness = createReadiness({
     redis: () => redis.ping(),

@@ -38,6 +38,8 @@ export interface ShardSupervisor {
   start(): Promise<void>;
   /** Rejects when a shard's worker has taken nothing for too long. */
   assertWorking(): Promise<void>;
+  /** How many requests run, of all shards. */
+  running(): number;
   /** Takes no more requests. Resolves when the last one has ended, whether Redis is reachable or not. */
   drain(): Promise<void>;
   /** Settles what is left and gives up all tasks. Needs Redis. */
@@ -179,6 +181,9 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
       }
       return Promise.resolve();
     },
+
+    running: () =>
+      [...shards.values()].flatMap(({ workers }) => workers).reduce((sum, each) => sum + each.running(), 0),
 
     async drain() {
       await directoryWatch?.stop();

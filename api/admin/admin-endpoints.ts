@@ -10,6 +10,8 @@ import { tenantKeysEndpoints } from './tenant-keys-endpoints.ts';
 import type { KeysDeps } from '../resources/keys/keys-endpoints.ts';
 import { packagesEndpoints } from './packages-endpoints.ts';
 import type { PackagesDeps } from './packages-endpoints.ts';
+import { processesEndpoints } from './processes-endpoints.ts';
+import type { ProcessesDeps } from './processes-endpoints.ts';
 import { providersEndpoints } from './providers/providers-endpoints.ts';
 import type { ProvidersDeps } from './providers/providers-endpoints.ts';
 import { queuesEndpoints } from './queues/queues-endpoints.ts';
@@ -39,6 +41,7 @@ export const ADMIN_ENDPOINTS = {
   ...tiersEndpoints,
   ...breakersEndpoints,
   ...queuesEndpoints,
+  ...processesEndpoints,
   ...requestsEndpoints,
   ...settlementEndpoints,
   ...adminAuditEndpoints,
@@ -56,6 +59,7 @@ export type AdminEndpointDeps = TenantsDeps &
   TiersDeps &
   BreakersDeps &
   QueuesDeps &
+  ProcessesDeps &
   RequestsDeps &
   SettlementDeps &
   AdminAuditLogDeps &

@@ -24,6 +24,7 @@ export function createAdminDocument(): OpenApiDocument {
       Packages: 'The price list.',
       Routing: 'Providers, tiers and circuit breakers.',
       Queues: 'What waits and runs.',
+      Processes: 'Who runs, in which version.',
       Requests: 'What failed in an outage.',
       Settlement: 'What is finished and not booked yet.',
       'Audit log': 'Who changed what.',

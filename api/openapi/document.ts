@@ -1,3 +1,4 @@
+import { BUILD } from '../../shared/config/load-config.ts';
 import type { Operation } from '../contract/endpoint.ts';
 import { errorSchema, namedSchemasIn } from '../contract/json-schema.ts';
 import { REQUEST_HEADERS } from '../contract/headers.ts';
@@ -91,7 +92,7 @@ export function describeApi<Each extends Operation>(api: Api<Each>): OpenApiDocu
   keepReferred([paths, webhooks], all, components);
   return {
     openapi: '3.1.0',
-    info: { title, version: '1.0.0', summary, description, license: { name: 'MIT', identifier: 'MIT' } },
+    info: { title, version: BUILD.version, summary, description, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: server }],
     tags: Object.entries(tags).map(([name, about]) => ({ name, description: about })),
     paths,

@@ -33,8 +33,8 @@ const KEYLESS: Readonly<Record<string, KeylessOperation>> = {
     answers: {
       200: {
         description: 'The process is running.',
-        schema: object({ status: constant('ok') }),
-        example: { status: 'ok' },
+        schema: object({ status: constant('ok'), version: text(), commit: text() }),
+        example: { status: 'ok', version: '0.1.0', commit: '801118b4' },
       },
     },
   },

@@ -1,5 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+
 import { settings, settingsSchema } from './settings.ts';
 import type { Config, Setting } from './settings.ts';
+
+const UNKNOWN = 'unknown';
 
 /** Which process asks: a worker needs no admin token, an ingress no worker port. */
 export type ProcessKind = 'api' | 'worker';
@@ -86,3 +91,13 @@ function redisUrlOf(redis: Config['redis']): string {
 
 /** The environment of this process; the only place that reads it. */
 export const environment: Record<string, string | undefined> = process.env;
+
+function readVersion(): string {
+  const file = findPackageJSON('..', import.meta.url);
+  if (file === undefined) return UNKNOWN;
+  // The package's own file, also above `dist`.
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+/** The version of this process and the commit that it was built from, as metrics, health, log and registry tell it. */
+export const BUILD = { version: readVersion(), commit: environment['REVISION'] ?? UNKNOWN } as const;

@@ -113,6 +113,9 @@ export const settings = {
     keyPrefix: preset('KEY_PREFIX', 'ingress', keyPrefix, 'svc').means(
       'First part of the API keys; keys with another prefix are refused. A lower-case letter, then 1 to 15 letters or digits',
     ),
+    revision: preset('REVISION', 'both', Joi.string().max(64), 'unknown').means(
+      'The commit of this build, for logs, metrics and `/health/live`; the image sets it',
+    ),
     allowTestSettings: preset('ALLOW_TEST_SETTINGS', 'both', Joi.boolean(), false).means(
       'Lets `WEBHOOK_ALLOW_PRIVATE=true` and `PAYMENTS=test` apply with `NODE_ENV=production`: for experiments that serve nobody',
     ),
@@ -138,7 +141,7 @@ export const settings = {
       'Connections open on `PORT` at a time; a further one takes the place of the one idle for longest, or is closed. The process needs as many file descriptors (`ulimit -n`)',
     ),
     keepAliveSeconds: preset('KEEP_ALIVE_SECONDS', 'ingress', integer(1, 3_600), 620).means(
-      'How long an idle connection is kept: longer than the load balancer keeps it (AWS and nginx 60 s, Google 600 s), else callers see scattered 502s',
+      'How long an idle connection is kept: longer than [the load balancer](proxies.md) keeps it (AWS and nginx 60 s, Google 600 s), else callers see scattered 502s',
     ),
     drainSeconds: preset(
       'DRAIN_SECONDS',
@@ -147,7 +150,7 @@ export const settings = {
       ({ NODE_ENV }) => (NODE_ENV === 'production' ? 5 : 0),
       '5 with `NODE_ENV=production`, else 0',
     ).means(
-      'How long an ingress that is told to stop still accepts connections, with `/health/ready` 503 and `Connection: close`, before `SHUTDOWN_GRACE_SECONDS` begins: longer than a proxy takes to notice',
+      'How long an ingress that is told to stop still accepts connections, with `/health/ready` 503 and `Connection: close`, before `SHUTDOWN_GRACE_SECONDS` begins: longer than [a proxy](proxies.md) takes to notice',
     ),
     requireHttps: preset(
       'REQUIRE_HTTPS',

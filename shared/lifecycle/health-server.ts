@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
+import { BUILD } from '../config/load-config.ts';
 import { mayReadMetrics } from '../metrics/registry.ts';
 import type { MetricsAccess } from '../metrics/registry.ts';
 import type { Closer } from './closer.ts';
@@ -45,7 +46,7 @@ export function createHealthServer(
       res.setHeader('Allow', METHODS.join(', '));
       send(res, 405, WRONG_METHOD);
     } else if (req.url === '/health/live') {
-      send(res, 200, '{"status":"ok"}');
+      send(res, 200, JSON.stringify({ status: 'ok', ...BUILD }));
     } else if (req.url === '/metrics' && !mayReadMetrics(req, access)) {
       res.setHeader('WWW-Authenticate', 'Bearer');
       send(res, 401, NO_TOKEN);

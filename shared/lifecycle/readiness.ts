@@ -12,18 +12,26 @@ export type Serving = ReturnType<typeof createServing>;
 /**
  * A store that is away is away for every ingress: if each stopped being ready, callers would get a proxy's page in place
  * of a typed 503, and known keys and open streams would lose what still works. So an ingress is ready from the end of
- * its start to the beginning of its stop.
+ * its start to the beginning of its stop. `onWait` is called when the start has to wait for something.
  */
-export function createServing() {
+export function createServing(onWait: () => void = () => undefined) {
   let checks: Record<string, string> = { process: 'it is starting' };
+  let isStopping = false;
   const check = (): Promise<ReadyState> => Promise.resolve({ ready: Object.keys(checks).length === 0, checks });
   return {
     check,
     details: check,
     /** `reasons`: what keeps the process from serving, by name; none: it serves. */
     waitFor(reasons: Record<string, string>): void {
+      if (isStopping) return;
       checks = reasons;
+      if (Object.keys(reasons).length > 0) onWait();
     },
+    stop(): void {
+      checks = { process: 'it is stopping' };
+      isStopping = true;
+    },
+    isStopping: (): boolean => isStopping,
   };
 }
 

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 
-import { ConfigError, loadConfig } from '../config/load-config.ts';
+import { BUILD, ConfigError, loadConfig } from '../config/load-config.ts';
 import type { ProcessKind } from '../config/load-config.ts';
 import type { Config } from '../config/settings.ts';
 import { createLogger } from '../logging/logger.ts';
@@ -76,6 +76,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
     return;
   }
   const log = createLogger(options.name, config.process.logLevel);
+  log.info('Parley starts.', BUILD);
   const closer = createCloser((step, error) => {
     log.warn(`Closing ${step} failed.`, { error });
   });

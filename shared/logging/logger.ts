@@ -24,6 +24,8 @@ export interface LogFields {
   tier?: string;
   shard?: number;
   code?: string;
+  version?: string;
+  commit?: string;
   status?: number;
   /** The number of a request's delivery. */
   fence?: number;

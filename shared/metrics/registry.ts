@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
 
+import { BUILD } from '../config/load-config.ts';
 import { bearerTokenOf, isSameSecret } from '../domain/api-key.ts';
 
 /** From 5 ms to 10 minutes, the longest request. */
@@ -35,6 +36,12 @@ function ofNode(): Registry {
 export function createRegistry(processName: string): Registry {
   const registry = Registry.merge([ofNode()]);
   registry.setDefaultLabels({ process: processName });
+  new Gauge({
+    name: 'parley_build_info',
+    help: 'Always 1: version, commit and kind of this process.',
+    labelNames: ['version', 'commit', 'kind'],
+    registers: [registry],
+  }).set({ ...BUILD, kind: processName }, 1);
   return registry;
 }
 

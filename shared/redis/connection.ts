@@ -130,8 +130,20 @@ function lookNowAndThen(cluster: Cluster): void {
   });
 }
 
+interface OpenRedisDeps {
+  keyspace: Keyspace;
+  log: Logger;
+  closer: Closer;
+  /** Called when the start waits for a Redis that is away. */
+  onAway?: (() => void) | undefined;
+}
+
 /** A Redis that is away is waited for, and that is said once; any other fault rejects with one sentence. */
-async function connectPatiently(url: string, role: ConnectionRole, log: Logger): Promise<RedisClient> {
+async function connectPatiently(
+  url: string,
+  role: ConnectionRole,
+  { log, onAway }: Pick<OpenRedisDeps, 'log' | 'onAway'>,
+): Promise<RedisClient> {
   for (let isSaid = false; ; isSaid = true) {
     const client = createRedis(url, role);
     try {
@@ -139,7 +151,10 @@ async function connectPatiently(url: string, role: ConnectionRole, log: Logger):
       return client;
     } catch (error) {
       if (!(error instanceof RedisTimeoutError)) throw error;
-      if (!isSaid) log.warn(`${error.message} The start waits for it.`);
+      if (!isSaid) {
+        log.warn(`${error.message} The start waits for it.`);
+        onAway?.();
+      }
       await pause(RECONNECT_MAX_MS);
     }
   }
@@ -152,16 +167,17 @@ async function connectPatiently(url: string, role: ConnectionRole, log: Logger):
 export async function openRedis(
   url: string,
   role: Exclude<ConnectionRole, 'subscriber'>,
-  { keyspace, log, closer }: { keyspace: Keyspace; log: Logger; closer: Closer },
+  deps: OpenRedisDeps,
 ): Promise<{ redis: RedisClient; subscriber: RedisClient }> {
-  const redis = await connectPatiently(url, role, log);
+  const { keyspace, log, closer } = deps;
+  const redis = await connectPatiently(url, role, deps);
   closer.defer('redis', () =>
     redis.quit().catch(() => {
       redis.disconnect();
     }),
   );
   for (const advice of await assertSuitable(redis, keyspace)) log.warn(advice);
-  const subscriber = await connectPatiently(url, 'subscriber', log);
+  const subscriber = await connectPatiently(url, 'subscriber', deps);
   closer.defer('subscriber', () => {
     subscriber.disconnect();
   });

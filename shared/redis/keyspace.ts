@@ -42,6 +42,8 @@ export function createKeyspace(namespace = 'chat') {
     capacities: providerKeys(`{${namespace}-capacities}`),
     /** The worker that reached MongoDB last. */
     mongoReached: `{${namespace}-workers}:mongo`,
+    /** Who runs. */
+    processes: processKeys(`{${namespace}-processes}`),
     /** Who is kept out of the administration, which belongs to no tenant either. */
     administration: administrationKeys(`{${namespace}-admin}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */
@@ -127,6 +129,10 @@ function administrationKeys(tag: string) {
     /** Present once a session has been ended before its time. */
     endedSession: (session: string) => `${tag}:ended:${session}`,
   };
+}
+
+function processKeys(tag: string) {
+  return { ids: `${tag}:ids`, entry: (id: string) => `${tag}:p:${id}` };
 }
 
 function providerKeys(tag: string) {

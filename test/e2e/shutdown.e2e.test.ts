@@ -2,14 +2,33 @@ import { Agent, request } from 'node:http';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { freePort } from '../../scripts/embedded/ports.ts';
+import { BUILD } from '../../shared/config/load-config.ts';
+import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
+import { createKeyspace } from '../../shared/redis/keyspace.ts';
+import { createProcessRegistry, PROTOCOL } from '../../shared/redis/stores/process-registry.ts';
 import { chatOf, parseSse, waitFor } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { Fleet, WorkerProcess } from '../support/fleet.ts';
 import { openLiveStream, post } from '../support/live-stream.ts';
 import type { LiveStream } from '../support/live-stream.ts';
+import { spawnProcess } from '../support/processes.ts';
 import type { TestProcess } from '../support/processes.ts';
 
 const CREDITS = 1_000_000;
+
+const { version } = BUILD;
+const OLD_WORKER = {
+  kind: 'worker',
+  version: '0.0.9',
+  commit: 'old',
+  protocol: PROTOCOL - 1,
+  host: 'elsewhere',
+  pid: 1,
+  uptimeSeconds: 1,
+  running: 0,
+  draining: false,
+} as const;
 
 describe('a process that is told to stop', () => {
   let fleet: Fleet;
@@ -141,14 +160,48 @@ describe('a process that is told to stop', () => {
       const answer = await fetch(`${api.url}/health/ready`);
       return answer.status === 503 ? answer : undefined;
     }, 'readiness to end');
+    const listed = await waitFor(async () => {
+      const { data } = (await fleet.admin('GET', '/processes')) as { data: Record<string, unknown>[] };
+      return data.some(({ pid, draining }) => pid === api.pid && draining === true) ? data : undefined;
+    }, 'the list of processes to say that it drains');
     const answer = await post(api.url, tenant.liveKey, '/chat', chatOf('Hi'));
     const { code, tookMs } = await ending;
 
+    expect(listed).toContainEqual(
+      expect.objectContaining({ kind: 'worker', version, pid: worker.pid, draining: false, protocol: PROTOCOL }),
+    );
+    const after = (await fleet.admin('GET', '/processes')) as { data: { pid: number }[] };
+    expect(after.data.map(({ pid }) => pid)).not.toContain(api.pid);
     expect(await notReady.json()).toEqual({ status: 'unavailable', checks: { process: 'it is stopping' } });
     expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
     expect(code).toBe(0);
     expect(tookMs).toBeGreaterThan(4_000);
     await expect(fetch(`${api.url}/health/live`)).rejects.toThrow();
+  }, 60_000);
+
+  it('an ingress that starts beside older workers: is alive, waits for their end, and says so', async () => {
+    const redis = createRedis(fleet.redis.url, 'producer');
+    await connectRedis(redis);
+    const registry = createProcessRegistry(redis, createKeyspace());
+    const beating = setInterval(() => void registry.beat({ ...OLD_WORKER, id: 'wrk_old' }), 1_000);
+    await registry.beat({ ...OLD_WORKER, id: 'wrk_old' });
+    const ports = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
+    const api = spawnProcess('api/main.ts', { ...fleet.settings, ...ports });
+    const at = (path: string) => fetch(`http://127.0.0.1:${ports.PORT}${path}`).catch(() => undefined);
+
+    const waits = await waitFor(() => at('/health/ready'), 'the ingress to open its port', 30_000);
+    const live = await at('/health/live');
+    clearInterval(beating);
+    await registry.remove('wrk_old');
+    await waitFor(async () => ((await at('/health/ready'))?.ok === true ? true : undefined), 'readiness', 30_000);
+
+    const reason = `1 of 2 workers do not know protocol ${PROTOCOL}; replace the workers first`;
+    expect([waits.status, await waits.json()]).toEqual([503, { status: 'unavailable', checks: { workers: reason } }]);
+    expect(await live?.json()).toEqual({ status: 'ok', version, commit: 'unknown' });
+    expect(api.stdout().split('\n')[0]).toContain(`"version":"${version}"`);
+    expect(api.stdout().split(reason)).toHaveLength(2);
+    expect(await end(api)).toMatchObject({ code: 0 });
+    redis.disconnect();
   }, 60_000);
 
   it('an ingress whose grace is over: answers who still waits for a complete answer, which goes on', async () => {

@@ -39,6 +39,7 @@ import { createLastDrift, createAccountStore } from '../../shared/redis/stores/a
 import { createOutbox } from '../../shared/requests/outbox.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { createKeyspace } from '../../shared/redis/keyspace.ts';
+import { createProcessRegistry } from '../../shared/redis/stores/process-registry.ts';
 import { createQueueHistory } from '../../shared/redis/stores/queue-history.ts';
 import { createQueueStatistics } from '../../shared/requests/queue-store.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
@@ -139,6 +140,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     keyPrefix: 'svc',
     idempotency: createIdempotencyRepository(mongo),
     // Replays need workers: test/api/admin/admin-replay.test.ts.
+    processes: createProcessRegistry(redis, keyspace),
     replayFailed: () => Promise.resolve({ matched: 0, requests: [], next: undefined }),
     isTargetCostRequired: false,
     compliance: {

@@ -58,6 +58,8 @@ export interface InferenceWorker {
    * are full.
    */
   quietMs(): number;
+  /** How many requests it runs. */
+  running(): number;
   /** Milliseconds since this worker ran a request; 0 while one runs. */
   idleMs(): number;
   /** Average duration of its latest requests, or of the running ones so far, whichever is longer. */
@@ -196,6 +198,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       if (places > before && meter.running() >= before) void lookAgain(worker);
     },
     quietMs: () => (backend.hasNoRoom() ? 0 : meter.quietMs(worker.concurrency)),
+    running: meter.running,
     idleMs: meter.idleMs,
     meanMs: meter.meanMs,
     async drain() {

@@ -22,6 +22,7 @@ beforeEach(async () => {
       {
         concurrency: 1,
         quietMs: () => (shard === QUIET ? 60_000 : 0),
+        running: () => 0,
         idleMs: () => 0,
         meanMs: () => 0,
         drain: nothing,
