@@ -38,6 +38,7 @@ import {
 } from './e29-provider-capacity.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { leaderCutOff, leaderUnheard, onePathToRedis, startsAtReturn } from './e40-one-path.ts';
+import { behindHaproxy, behindNginx, restartsBehindHaproxy, restartsBehindNginx } from './e50-behind-a-proxy.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
 import { batchWorkersKilled } from './r4-batch-workers-killed.ts';
@@ -86,6 +87,10 @@ export const EXPERIMENTS: readonly Experiment[] = [
   leaderCutOff,
   leaderUnheard,
   ...onePathToRedis,
+  behindNginx,
+  behindHaproxy,
+  restartsBehindNginx,
+  restartsBehindHaproxy,
   fourSlotsSet,
   fourSlotsFound,
   manyAtOnce,

@@ -66,7 +66,7 @@ export async function openLabProcesses(options: LabProcessesOptions): Promise<La
   }
 
   async function startIngress(own: Record<string, string> = {}, root?: string): Promise<Ingress> {
-    const [port, adminPort] = [await freePort(), await freePort()];
+    const [port, adminPort] = [own['PORT'] ?? (await freePort()), await freePort()];
     started.ingress += 1;
     const url = `http://127.0.0.1:${port}`;
     const settings = { PORT: String(port), ADMIN_PORT: String(adminPort), ...own };
