@@ -21,8 +21,8 @@ const LIMITS = {
   'product files': { limit: 458, goal: 440 },
   'product folders': { limit: 66, goal: 68 },
   'folders of one file': { limit: 2, goal: 2 },
-  'product lines': { limit: 58_000, goal: 48_000 },
-  'code lines (no blanks, comments, imports)': { limit: 41_300, goal: 34_500 },
+  'product lines': { limit: 58_300, goal: 48_000 },
+  'code lines (no blanks, comments, imports)': { limit: 41_500, goal: 34_500 },
   'functions over 80 lines': { limit: 16, goal: 10 },
   'functions over 50 lines': { limit: 136, goal: 70 },
   'files under 40 lines with one importer': { limit: 1, goal: 0 },
@@ -31,10 +31,10 @@ const LIMITS = {
   'uses of Pick': { limit: 352, goal: 150 },
   'comments that begin with What, Who, Nothing, Nobody, As': { limit: 285, goal: 40 },
   decisions: { limit: 25, goal: 25 },
-  'words of Markdown': { limit: 52_400, goal: 45_000 },
+  'words of Markdown': { limit: 52_500, goal: 45_000 },
   'words of the README': { limit: 900, goal: 900 },
   'lines of scripts': { limit: 9_500, goal: 8_000 },
-  'lines of tests': { limit: 75_000, goal: 60_000 },
+  'lines of tests': { limit: 75_100, goal: 60_000 },
   'npm packages (without those of one platform)': { limit: 710, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;

@@ -5,7 +5,7 @@ import { boolean, constant, integer, named, object, oneOf, pageSchema, text } fr
 import type { FieldsOf } from '../contract/json-schema.ts';
 
 export interface ProcessesDeps {
-  processes: Pick<ProcessRegistry, 'list'>;
+  processes: ProcessRegistry;
 }
 
 const fields = {

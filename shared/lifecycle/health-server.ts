@@ -9,7 +9,7 @@ import type { Readiness } from './readiness.ts';
 import { listen } from './run-process.ts';
 
 export interface HealthServerDeps {
-  readiness: Pick<Readiness, 'details'>;
+  readiness: { details: Readiness['details'] };
   metrics: { contentType: string; render(): Promise<string> };
 }
 

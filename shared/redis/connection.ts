@@ -142,7 +142,7 @@ interface OpenRedisDeps {
 async function connectPatiently(
   url: string,
   role: ConnectionRole,
-  { log, onAway }: Pick<OpenRedisDeps, 'log' | 'onAway'>,
+  { log, onAway }: OpenRedisDeps,
 ): Promise<RedisClient> {
   for (let isSaid = false; ; isSaid = true) {
     const client = createRedis(url, role);

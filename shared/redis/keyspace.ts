@@ -42,7 +42,7 @@ export function createKeyspace(namespace = 'chat') {
     capacities: providerKeys(`{${namespace}-capacities}`),
     /** The worker that reached MongoDB last. */
     mongoReached: `{${namespace}-workers}:mongo`,
-    /** Who runs. */
+    /** The processes that run. */
     processes: processKeys(`{${namespace}-processes}`),
     /** Who is kept out of the administration, which belongs to no tenant either. */
     administration: administrationKeys(`{${namespace}-admin}`),

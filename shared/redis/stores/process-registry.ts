@@ -38,7 +38,7 @@ export interface ProcessEntry {
 
 export type ProcessRegistry = ReturnType<typeof createProcessRegistry>;
 
-export function createProcessRegistry(client: RedisClient, { processes }: Pick<Keyspace, 'processes'>) {
+export function createProcessRegistry(client: RedisClient, { processes }: Keyspace) {
   return {
     async list(): Promise<ProcessEntry[]> {
       const ids = await client.smembers(processes.ids);

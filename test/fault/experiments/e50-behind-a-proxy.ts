@@ -15,7 +15,7 @@ const SILENT_MS = 35_000;
 const BODY_BYTES = 15 * 1024 * 1024;
 const FROZEN_MS = 15_000;
 const CLIENTS = 20;
-/** As long as the page and the setting's default say. */
+/** The default, for which the page's settings are made. */
 const DRAIN_SECONDS = 5;
 
 const settings = { REQUIRE_HTTPS: 'false', TRUST_PROXY: 'loopback', DRAIN_SECONDS: String(DRAIN_SECONDS) };
