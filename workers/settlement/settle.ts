@@ -2,8 +2,8 @@
  * The door of settlement: moves charges from Redis into the ledger, each exactly once.
  *
  * - `finish` puts a settlement record into the shard's outbox. The worker that leads the shard, by a lease of 5 s,
- *   reads up to 300 and books them in one transaction: entries, balances and usage. An entry's id is made of the
- *   request's, so MongoDB refuses a second one; the transaction is then repeated without it (book-records.ts).
+ *   reads up to 300 and books them in one transaction: entries, balances and usage. It leaves out what the
+ *   ledger knows, and an entry's id is made of the request's, so MongoDB refuses a second one (book-records.ts).
  * - The new books go to Redis, and the records are acknowledged. One whose charge is pending again, because Redis lost
  *   that book, stays and is booked once more.
  * - Every step may be repeated: two leaders at once, a record delivered twice, a death between two steps change

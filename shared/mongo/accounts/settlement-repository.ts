@@ -2,7 +2,6 @@ import type { ClientSession, Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { monthOf } from '../../domain/pricing.ts';
-import { isDuplicateKey } from '../connection.ts';
 import { isBadDocument, isMongoAway } from '../faults.ts';
 import { toBook, accountModel, moveAccount } from './account-repository.ts';
 import type { Book, AccountMove } from './account-repository.ts';
@@ -105,15 +104,12 @@ export function createSettlementRepository(connection: Connection) {
     return books;
   }
 
-  /** Nearly all records come once. Only if the ledger's unique id refuses one are known records looked for. */
-  async function bookOnce(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>> {
-    try {
-      return await connection.transaction((session) => bookFresh(records, session, now));
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-      return connection.transaction(async (session) => bookFresh(await withoutKnown(records, session), session, now));
-    }
-  }
+  /**
+   * Begins with a read. What a worker without a path to MongoDB has sent and given up may arrive when the path is back: a write
+   * would lock the accounts of its batch, and so the settlement of its shard, until MongoDB ends the transaction after a minute.
+   */
+  const bookOnce = (records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>> =>
+    connection.transaction(async (session) => bookFresh(await withoutKnown(records, session), session, now));
 
   return {
     /**
