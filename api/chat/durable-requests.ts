@@ -19,7 +19,7 @@ import { openRecovery } from '../../shared/requests/recovery.ts';
 import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest, Recovery } from '../../shared/requests/recovery.ts';
 
 interface IntentKeeperDeps {
-  intents: Pick<RequestIntents, 'keep' | 'find'>;
+  intents: RequestIntents;
   conclude: ConcludeIntent;
   clock: Clock;
   log: Logger;
@@ -97,9 +97,9 @@ function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps)
 export type Recall = ReturnType<typeof createRecall>;
 
 interface RecallDeps {
-  answers: Pick<AnswerRepository, 'find' | 'findNamed'>;
-  cache: Pick<AnswerCache, 'isNamed' | 'restore'>;
-  intents: Pick<RequestIntents, 'find' | 'findNamed'>;
+  answers: AnswerRepository;
+  cache: AnswerCache;
+  intents: RequestIntents;
   recover: RecoverRequest;
   retentionMs: number;
   clock: Clock;

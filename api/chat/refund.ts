@@ -10,10 +10,10 @@ import type { AccountStore } from '../../shared/redis/stores/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface RefundDeps {
-  ledger: Pick<LedgerRepository, 'chargeOf'>;
-  accounts: Pick<AccountRepository, 'book'>;
-  accountStore: Pick<AccountStore, 'publishBook'>;
-  tenants: Pick<TenantRepository, 'find'>;
+  ledger: LedgerRepository;
+  accounts: AccountRepository;
+  accountStore: AccountStore;
+  tenants: TenantRepository;
   clock: Clock;
   log: Logger;
   giveUpAfterMs: number;

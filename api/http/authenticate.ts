@@ -20,7 +20,7 @@ import type { Guard, Step } from './request-context.ts';
 
 export interface AuthenticateDeps {
   principals: PrincipalCache;
-  guard: Pick<AddressGuard, 'lookUp'>;
+  guard: AddressGuard;
   keyPrefix: string;
   clock: Clock;
   /** Called with every accepted key, for `last_used_at`. */

@@ -34,7 +34,7 @@ const NOT_FOUND_MIN = 30;
 export interface RefusalWatchDeps {
   count: (plane: Plane, code: ErrorCode) => void;
   countNotFound: (plane: Plane) => void;
-  log: Pick<Logger, 'warn'>;
+  log: Logger;
 }
 
 function addTo(all: Map<string, Refused>, plane: Plane, code: ErrorCode, from: string): void {
@@ -82,7 +82,7 @@ const REFUSALS_TOLD_MS = 60_000;
 
 /** Counts refused callers at once, and logs them once a minute. */
 export function openRefusalWatch(
-  { refusals, notFound }: Pick<IngressMetrics, 'refusals' | 'notFound'>,
+  { refusals, notFound }: IngressMetrics,
   { closer, log }: { closer: Closer; log: Logger },
 ) {
   const watch = createRefusalWatch({

@@ -85,7 +85,7 @@ function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Gua
 }
 
 /** Counts a request that looks up, resumes or cancels another: it has its own limit and costs nothing of the rpm. */
-export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>, follow: FollowMove): Guard {
+export function createCountLookup(store: AdmissionStore, follow: FollowMove): Guard {
   return createCounter(store.countLookup, follow, ({ retryAfterMs, verdict }) => {
     const limit =
       verdict === 'tenant_calls'
@@ -105,10 +105,7 @@ export interface EndpointLimit extends OwnLimit {
 }
 
 /** Counts any other request that is not a chat request, against the key's rpm and the endpoint's own limit. */
-export function createCountRequest(
-  store: Pick<AdmissionStore, 'count'>,
-  follow: FollowMove,
-): (own?: EndpointLimit) => Guard {
+export function createCountRequest(store: AdmissionStore, follow: FollowMove): (own?: EndpointLimit) => Guard {
   return (own) =>
     createCounter(
       (requestId, principal) =>
@@ -136,8 +133,8 @@ const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key',
  * stands and the headers name only the limits.
  */
 export function createRefusalCounter(
-  store: Pick<AdmissionStore, 'count' | 'countAddress'>,
-  guard: Pick<AddressGuard, 'heldOf' | 'hold'>,
+  store: AdmissionStore,
+  guard: AddressGuard,
   follow: FollowMove,
   note: (error: ServiceError, res: Response) => void,
 ) {

@@ -18,7 +18,7 @@ import type { PrincipalCache } from './principal-cache.ts';
 export type FollowMove = (res: Response, figures: Pick<Admission, 'verdict' | 'movedTo'>) => Principal | undefined;
 
 export interface FollowMoveDeps {
-  principals: Pick<PrincipalCache, 'relocate' | 'invalidate'>;
+  principals: PrincipalCache;
   /** Completes a move whose process has died, and corrects the suspension. Costs little while that process lives. */
   recover: (tenantId: string) => Promise<void>;
   log: Logger;

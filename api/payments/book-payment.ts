@@ -17,11 +17,11 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WatchAccount, EventSink } from '../../shared/webhooks/publish.ts';
 
 export interface BookPaymentDeps {
-  purchases: Pick<PurchaseRepository, 'find'>;
+  purchases: PurchaseRepository;
   paymentBookings: PaymentBookings;
-  tenants: Pick<TenantRepository, 'find'>;
+  tenants: TenantRepository;
   accountStore: AccountStore;
-  events: Pick<EventSink, 'publish'>;
+  events: EventSink;
   watchAccount: WatchAccount;
   countMismatch: (reason: PaymentMismatch) => void;
   clock: Clock;

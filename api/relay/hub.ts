@@ -32,7 +32,7 @@ import type { OpenReader, ReaderGroup } from './readers.ts';
 
 interface RenewReadersDeps {
   groups: ReadonlyMap<string, ReaderGroup>;
-  channel: Pick<ChunkChannel, 'nameOf'>;
+  channel: ChunkChannel;
   records: Pick<RecordStore, 'renewReader'>;
   readRest: CatchUp['readRest'];
   lose: HandOn['lose'];

@@ -151,7 +151,7 @@ export function newCapacity(): Capacity {
 }
 
 /** When the first token of a call is late; Infinity: nothing is known of prompts of its size. */
-export function lateAfterMs({ usualMs }: Pick<Capacity, 'usualMs'>, size: number): number {
+export function lateAfterMs({ usualMs }: Capacity, size: number): number {
   const usual = usualMs[size] ?? null;
   return usual === null ? Infinity : usual * LATE_TIMES + LATE_MORE_MS;
 }
@@ -164,7 +164,7 @@ export function sumOf(
 }
 
 /** Whether the provider serves calls: it is then not broken, whatever else it refuses. */
-export function isServing({ servedAt, shares }: Pick<Capacity, 'servedAt' | 'shares'>, now: number): boolean {
+export function isServing({ servedAt, shares }: Capacity, now: number): boolean {
   if (servedAt !== null && now - servedAt < SERVING_MS) return true;
   // A call that has its first token is being answered.
   return sumOf(shares, 'inFlight') > sumOf(shares, 'pending');

@@ -78,7 +78,7 @@ function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWh
 
 /** Says ends again to a Redis that has lost them. */
 export interface EndReplays {
-  replayLog: Pick<ReplayLog, 'note'>;
+  replayLog: ReplayLog;
   /** Erases a request that was put back, with its end or before it, if its entity or tenant has been deleted meanwhile. */
   eraseDeleted: (ref: DeliveryRef) => Promise<void>;
   log: Logger;

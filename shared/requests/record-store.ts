@@ -92,7 +92,7 @@ export interface RecordStoreSettings {
   /** How long an ended request is kept. */
   retentionMs: number;
   /** Absent: what was cancelled may run if Redis comes back without that. */
-  replayLog?: Pick<ReplayLog, 'note'>;
+  replayLog?: ReplayLog;
 }
 
 /** Finds a request's place in line. Undefined: it does not wait. */

@@ -55,15 +55,15 @@ export interface RecoverRequestDeps {
   presence: RequestPresence;
   /** Its `takeBack` does nothing: an admission without an answer is tried again, and never voided. */
   admit: ReturnType<typeof createAdmission>;
-  line: Pick<LineStore, 'enqueue'>;
-  replays: Pick<ReplayStore, 'requeue'>;
-  intents: Pick<RequestIntents, 'postpone'>;
+  line: LineStore;
+  replays: ReplayStore;
+  intents: RequestIntents;
   /** Voids a request that must not run. */
-  admissions: Pick<AdmissionStore, 'void'>;
+  admissions: AdmissionStore;
   /** `store` passes the erasure gate. */
-  answers: Pick<AnswerRepository, 'find' | 'store'>;
-  gate: Pick<ErasureGate, 'isErased'>;
-  ledger: Pick<LedgerRepository, 'settledAt'>;
+  answers: AnswerRepository;
+  gate: ErasureGate;
+  ledger: LedgerRepository;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   clock: Clock;
   log: Logger;
@@ -238,11 +238,11 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
 }
 
 interface ConcludeIntentDeps {
-  intents: Pick<RequestIntents, 'forgetRun'>;
-  failed: Pick<FailedIntents, 'keepFailed'>;
+  intents: RequestIntents;
+  failed: FailedIntents;
   /** `store` passes the erasure gate. */
-  answers: Pick<AnswerRepository, 'find' | 'store'>;
-  cache: Pick<AnswerCache, 'read'>;
+  answers: AnswerRepository;
+  cache: AnswerCache;
   clock: Clock;
 }
 

@@ -58,8 +58,8 @@ export type WebhookEvent = {
 export type EventSink = ReturnType<typeof createEventSink>;
 
 export interface EventSinkDeps {
-  subscriptions: Pick<Subscriptions, 'of'>;
-  deliveries: Pick<WebhookDeliveryRepository, 'insert'>;
+  subscriptions: Subscriptions;
+  deliveries: WebhookDeliveryRepository;
   queue: Pick<WebhookQueue, 'add'>;
   log: Logger;
 }
@@ -173,7 +173,7 @@ export type WatchAccount = (tenantId: string, now: number) => Promise<WebhookEve
 /** How long a cause counts as published: longer than the credits of one grant or purchase may be low. */
 const REMEMBERED_MS = 400 * 24 * 3_600_000;
 
-function createWatchAccount(deps: { events: Pick<EventSink, 'wants'>; accounts: AccountStates }): WatchAccount {
+function createWatchAccount(deps: { events: EventSink; accounts: AccountStates }): WatchAccount {
   return async (tenantId, now) => {
     if (!(await deps.events.wants({ tenantId, mode: 'live' }, ACCOUNT_EVENT_TYPES))) return [];
     const state = await deps.accounts.read(tenantId);

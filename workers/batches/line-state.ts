@@ -40,7 +40,7 @@ export function nextRetry(
 
 interface FailedTriesDeps {
   admissions: AdmissionStore;
-  replayLog: Pick<ReplayLog, 'note'>;
+  replayLog: ReplayLog;
 }
 
 type TriedBatch = Pick<BatchRow, '_id' | 'shard' | 'tenantId' | 'keyId'>;

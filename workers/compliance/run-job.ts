@@ -45,7 +45,7 @@ export interface RunJobDeps {
   jobs: ComplianceWorkRepository;
   queue: ComplianceQueue;
   kinds: Record<ComplianceJobRow['kind'], RunKind>;
-  events: Pick<EventSink, 'publish'>;
+  events: EventSink;
   clock: Clock;
   /** Aborts when the worker stops. */
   stopping: AbortSignal;

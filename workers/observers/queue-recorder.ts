@@ -27,7 +27,7 @@ export interface QueueRecorder {
 /** A job is counted in the minute in which it is written. */
 const FLUSH_MS = 5_000;
 
-function createQueueRecorder(history: Pick<QueueHistory, 'add'>, clock: Clock): QueueRecorder {
+function createQueueRecorder(history: QueueHistory, clock: Clock): QueueRecorder {
   let counted = new Map<string, { place: HistoryKey; tally: JobTally }>();
 
   return {
@@ -52,12 +52,7 @@ function createQueueRecorder(history: Pick<QueueHistory, 'add'>, clock: Clock): 
 }
 
 /** Counts requests as the pipeline ends them, not jobs, of which some are canaries. */
-function recordRequests(
-  events: WorkerEventBus,
-  recorder: Pick<QueueRecorder, 'count'>,
-  keyspace: Keyspace,
-  clock: Clock,
-): void {
+function recordRequests(events: WorkerEventBus, recorder: QueueRecorder, keyspace: Keyspace, clock: Clock): void {
   const claimedAt = new WeakMap<object, number>();
   events.on('request.claimed', ({ envelope }) => {
     claimedAt.set(envelope, clock.now());

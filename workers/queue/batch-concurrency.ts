@@ -4,8 +4,8 @@ import type { InferenceWorker } from './inference.ts';
 
 /** A shard's batch queue, and the queue that it yields to. */
 interface YieldingQueues {
-  batch: Pick<InferenceWorker, 'concurrency' | 'meanMs' | 'idleMs'>;
-  interactive: Pick<InferenceWorker, 'idleMs'>;
+  batch: InferenceWorker;
+  interactive: InferenceWorker;
 }
 
 export interface BatchConcurrencyOptions {

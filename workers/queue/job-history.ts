@@ -72,7 +72,7 @@ export function createJobHistory(completedKept: number) {
  * Counts the jobs that a worker ends. The queues of chat requests are counted by requests instead
  * (workers/observers/queue-recorder.ts).
  */
-export function recordJobs(worker: Worker, { count }: Pick<QueueRecorder, 'count'>): void {
+export function recordJobs(worker: Worker, { count }: QueueRecorder): void {
   const place = { prefix: worker.opts.prefix ?? 'bull', queue: worker.name };
   const record = ({ timestamp, processedOn = timestamp, finishedOn = processedOn }: Job, hasFailed: boolean) => {
     count(place, {

@@ -156,8 +156,8 @@ const TAKE_MAX = 8;
 const LEFT_MS = 500;
 
 interface TakenJobsDeps {
-  jobs: Pick<JobStore, 'take' | 'giveBack' | 'mark'>;
-  room: Pick<QueueRoom, 'look' | 'took' | 'placed'>;
+  jobs: JobStore;
+  room: QueueRoom;
   lockMs: number;
   onError: (error: unknown) => void;
 }

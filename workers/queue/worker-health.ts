@@ -9,7 +9,7 @@ import type { MongoPath } from '../mongo-path.ts';
 export const CANARY = 'canary';
 
 export interface CanaryDeps {
-  queue: Pick<Queue<ChatJob>, 'add' | 'isPaused'>;
+  queue: Queue<ChatJob>;
   workerId: string;
   everyMs: number;
   /** The queue is paused by an operator: nothing passes, and nobody is stuck. */

@@ -44,11 +44,11 @@ export function createLookBacks(clock: Clock) {
 }
 
 export interface BookRecordsDeps {
-  outbox: Pick<Outbox, 'acknowledge' | 'deadLetter'>;
+  outbox: Outbox;
   ledger: SettlementRepository;
   accounts: AccountStore;
   tenants: Pick<TenantRepository, 'elsewhere'>;
-  lookBacks: Pick<LookBacks, 'postpone' | 'noteBooked'>;
+  lookBacks: LookBacks;
   clock: Clock;
   /** Publishes booked records. Called before they are acknowledged, so a record may be published twice. */
   publishBooked: (records: readonly SettlementRecord[]) => Promise<void>;
@@ -182,8 +182,8 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
 }
 
 export interface LoadBookDeps {
-  accounts: Pick<AccountRepository, 'read'>;
-  accountStore: Pick<AccountStore, 'publishBook'>;
+  accounts: AccountRepository;
+  accountStore: AccountStore;
   log: Logger;
 }
 

@@ -199,7 +199,7 @@ export interface ReconcileHourlyDeps {
   reconciler: Reconciler;
   leases: LeaderLease;
   /** Dead letters get another try with every turn. */
-  outbox: Pick<Outbox, 'requeue'>;
+  outbox: Outbox;
   drift: LastDrift;
   events: Emitter<ReconcileEvents>;
   log: Logger;

@@ -22,8 +22,8 @@ import type { RecoverLost } from './recover-lost.ts';
 
 export interface SweepDeps {
   inflight: Inflight;
-  admissions: Pick<AdmissionStore, 'void'>;
-  requests: Pick<RequestStore, 'finish'>;
+  admissions: AdmissionStore;
+  requests: RequestStore;
   leases: LeaderLease;
   /** Runs or ends the request; how does not matter here. */
   runPipeline: (delivery: Delivery) => Promise<unknown>;

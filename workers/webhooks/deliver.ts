@@ -53,17 +53,17 @@ export function isGivenUp({ failingSince, failures }: FailingReceiver, now: numb
 }
 
 export interface DeliverDeps {
-  webhooks: Pick<WebhookRepository, 'find' | 'change' | 'disable'>;
-  deliveries: Pick<WebhookDeliveryRepository, 'claim' | 'recordAttempt' | 'findEvent' | 'failPending'>;
+  webhooks: WebhookRepository;
+  deliveries: WebhookDeliveryRepository;
   client: WebhookClient;
-  cipher: Pick<CredentialCipher, 'decrypt'>;
-  events: Pick<EventSink, 'tryPublish'>;
+  cipher: CredentialCipher;
+  events: EventSink;
   /** Announces to every process that a tenant's webhooks have changed. */
   announce: (tenantId: string) => Promise<void>;
   /** At least 0 and below 1. */
   random: () => number;
   clock: Clock;
-  telemetry: Emitter<Pick<WorkerEvents, 'webhook.attempted'>>;
+  telemetry: Emitter<WorkerEvents>;
   log: Logger;
 }
 

@@ -15,7 +15,7 @@ interface BoardQueuesDeps {
   redis: RedisClient;
   keyspace: Keyspace;
   closer: Pick<Closer, 'defer'>;
-  shardDirectory: Pick<ShardDirectory, 'list'>;
+  shardDirectory: ShardDirectory;
   clock: Clock;
   log: Logger;
 }

@@ -25,9 +25,9 @@ export interface OpenReplayDeps {
   redis: RedisClient;
   keyspace: Keyspace;
   recovery: Recovery;
-  records: Pick<RecordStore, 'cancel'>;
-  pseudonyms: Pick<Pseudonyms, 'of'>;
-  metrics: Pick<IngressMetrics, 'replays'>;
+  records: RecordStore;
+  pseudonyms: Pseudonyms;
+  metrics: IngressMetrics;
   clock: Clock;
   log: Logger;
 }

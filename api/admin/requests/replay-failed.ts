@@ -37,10 +37,10 @@ export interface ReplayReport {
 export type ReplayFailed = (call: ReplayCall) => Promise<ReplayReport>;
 
 export interface ReplayFailedDeps {
-  failed: Pick<FailedIntents, 'list' | 'count' | 'open'>;
-  presence: Pick<RequestPresence, 'look'>;
+  failed: FailedIntents;
+  presence: RequestPresence;
   conclude: ConcludeIntent;
-  lines: Pick<FailedLines, 'list' | 'count'>;
+  lines: FailedLines;
   replay: ReplayRequest;
   replayLine: ReplayLine;
   /** Counts outcomes: `replayed`, or the reason why not. */

@@ -27,15 +27,15 @@ const REASON_OF: Partial<Record<Refusal, SkipReason>> = {
 };
 
 export interface ReplayRequestDeps {
-  failed: Pick<FailedIntents, 'take' | 'giveBack'>;
+  failed: FailedIntents;
   /** Its `takeBack` does nothing, because the sweep takes care of an admission without an answer. */
   admit: ReturnType<typeof createAdmission>;
   replays: ReplayStore;
   checks: ReplayChecks;
-  answers: Pick<AnswerRepository, 'remove'>;
-  cache: Pick<AnswerCache, 'read' | 'restore'>;
-  principals: Pick<PrincipalRepository, 'findByKey'>;
-  records: Pick<RecordStore, 'cancel'>;
+  answers: AnswerRepository;
+  cache: AnswerCache;
+  principals: PrincipalRepository;
+  records: RecordStore;
   clock: Clock;
   log: Logger;
 }

@@ -36,11 +36,11 @@ export const skip = (reason: SkipReason, retryAfterMs = 0): ReplayOutcome => ({
 });
 
 export interface ReplayChecksDeps {
-  answers: Pick<AnswerRepository, 'findNamed'>;
-  ledger: Pick<LedgerRepository, 'settledAt'>;
-  entities: Pick<EntityRepository, 'forgottenSeq'>;
-  erasures: Pick<ErasureRepository, 'latest'>;
-  pseudonyms: Pick<Pseudonyms, 'of'>;
+  answers: AnswerRepository;
+  ledger: LedgerRepository;
+  entities: EntityRepository;
+  erasures: ErasureRepository;
+  pseudonyms: Pseudonyms;
   clock: Clock;
 }
 
@@ -89,8 +89,8 @@ export function createReplayChecks(deps: ReplayChecksDeps) {
 }
 
 export interface ReplayLineDeps {
-  lines: Pick<FailedLines, 'keyOf' | 'reopen'>;
-  principals: Pick<PrincipalRepository, 'findByKey'>;
+  lines: FailedLines;
+  principals: PrincipalRepository;
   clock: Clock;
 }
 

@@ -8,8 +8,8 @@ import type { AcceptanceClock } from '../../../shared/requests/record-store.ts';
 import type { TenantState } from '../../../shared/requests/tenant-move.ts';
 
 export interface MoveChecksDeps {
-  state: Pick<TenantState, 'openWork'>;
-  moves: Pick<TenantMoves, 'openTasks'>;
+  state: TenantState;
+  moves: TenantMoves;
   acceptanceClock: AcceptanceClock;
 }
 

@@ -13,13 +13,13 @@ import type { MoveChecks } from './move-checks.ts';
 
 export interface MoveStepsDeps extends ApplyStatusDeps {
   checks: MoveChecks;
-  moves: Pick<TenantMoves, 'renew' | 'arrive' | 'takeAlong' | 'end'>;
+  moves: TenantMoves;
   marks: MoveMarks;
-  state: Pick<TenantState, 'copy' | 'clear'>;
-  keys: Pick<KeyRepository, 'ids' | 'flags'>;
-  accounts: Pick<AccountRepository, 'read'>;
-  accountStore: Pick<AccountStore, 'publishBook'>;
-  accessFlags: Pick<AccessFlags, 'block' | 'unblock' | 'blocked' | 'announce'>;
+  state: TenantState;
+  keys: KeyRepository;
+  accounts: AccountRepository;
+  accountStore: AccountStore;
+  accessFlags: AccessFlags;
   clock: Clock;
   log: Logger;
 }
@@ -109,8 +109,8 @@ export function createMoveSteps(deps: MoveStepsDeps) {
 }
 
 export interface ApplyStatusDeps {
-  tenants: Pick<TenantRepository, 'find'>;
-  accessFlags: Pick<AccessFlags, 'block' | 'unblock'>;
+  tenants: TenantRepository;
+  accessFlags: AccessFlags;
 }
 
 /**

@@ -16,9 +16,9 @@ import type { StripePayment } from './stripe-payment.ts';
 import type { StripeNotice } from './events.ts';
 
 export interface StripeWebhookDeps {
-  stripe: Pick<StripePayment, 'readCallback' | 'checkoutOf'>;
+  stripe: StripePayment;
   bookPayment: BookPayment;
-  paymentBookings: Pick<PaymentBookings, 'changeStatus'>;
+  paymentBookings: PaymentBookings;
   clock: Clock;
 }
 

@@ -3,7 +3,7 @@ import type { RequestHandler, Response } from 'express';
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError, toRetrySeconds } from '../../../shared/errors/service-error.ts';
-import type { BatchRepository, BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
+import type { BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf, keepsNothing } from '../../limits/request-terms.ts';
 import { createBodyBudget } from '../../http/body/body-limits.ts';
 import type { BodyDeps } from '../../http/json-body.ts';
@@ -14,7 +14,6 @@ import type { UploadDeps } from './upload.ts';
 import { putNewest } from '../../../shared/domain/bounded-map.ts';
 
 export interface ReceiveBatchDeps extends UploadDeps {
-  batches: UploadDeps['batches'] & Pick<BatchRepository, 'countOpen' | 'stored'>;
   bodies: Pick<BodyDeps, 'budget' | 'large'>;
 }
 

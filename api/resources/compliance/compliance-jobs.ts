@@ -30,7 +30,7 @@ type ComplianceParts = ReturnType<typeof openCompliance>;
 export interface ComplianceDeps {
   compliance: ComplianceParts;
   events: TenantEvents;
-  readerPlaces: Pick<ReaderPlaces, 'enterDownload'>;
+  readerPlaces: ReaderPlaces;
   relayTimes: RelayTimes;
   clock: Clock;
 }

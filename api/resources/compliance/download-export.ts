@@ -42,7 +42,7 @@ async function sendArchive(
   res: Response,
   job: ComplianceJobRow,
   archive: ExportArchive,
-  { archives, drainMs }: { archives: Pick<ExportArchiveRepository, 'read'>; drainMs: number },
+  { archives, drainMs }: { archives: ExportArchiveRepository; drainMs: number },
 ): Promise<void> {
   const name = archiveNameOf(job, archive);
   const first = await archives.read(name, 0);

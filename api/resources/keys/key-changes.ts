@@ -22,14 +22,14 @@ import { KEY_WITH_VALUE_EXAMPLE, apiKeyWithValueSchema, toKeyResource } from './
 
 export interface ChangeKeyDeps {
   keys: KeyRepository;
-  tenants: Pick<TenantRepository, 'find'>;
+  tenants: TenantRepository;
   accessFlags: AccessFlags;
   events: TenantEvents;
   clock: Clock;
 }
 
 /** Throws `not_found`. */
-export async function findTenant(tenants: Pick<TenantRepository, 'find'>, tenantId: string): Promise<TenantRow> {
+export async function findTenant(tenants: TenantRepository, tenantId: string): Promise<TenantRow> {
   return found(await tenants.find(tenantId), 'tenantId');
 }
 

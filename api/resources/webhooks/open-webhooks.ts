@@ -8,7 +8,7 @@ import type { CredentialCipher } from '../../../shared/mongo/credentials.ts';
 import { openPublishing } from '../../../shared/webhooks/publish.ts';
 
 interface PublishTenantEventsDeps {
-  events: Pick<EventSink, 'tryPublish'>;
+  events: EventSink;
   watchAccount: WatchAccount;
   clock: Clock;
   log: Logger;

@@ -84,15 +84,15 @@ export function assertReceiverUrl(text: string, allowPrivate: boolean): void {
 interface WebhookParts {
   repository: WebhookRepository;
   deliveries: WebhookDeliveryRepository;
-  queue: Pick<WebhookQueue, 'add'>;
-  events: Pick<EventSink, 'ping'>;
+  queue: WebhookQueue;
+  events: EventSink;
   cipher: CredentialCipher;
   allowPrivate: boolean;
 }
 
 export interface WebhooksDeps {
   webhooks: WebhookParts;
-  accessFlags: Pick<AccessFlags, 'announce'>;
+  accessFlags: AccessFlags;
   events: TenantEvents;
   clock: Clock;
 }

@@ -111,7 +111,7 @@ async function rollUpsBetween(
   session: ClientSession,
 ): Promise<RollUpGroup[]> {
   const groups = await usageRollUps
-    .aggregate<UsageCounts & { _id: Pick<RollUpGroup, 'width' | 'scope'> }>([
+    .aggregate<UsageCounts & { _id: RollUpGroup }>([
       { $match: { tenantId, width: { $in: [...WIDTHS] }, scope: { $in: [...SCOPES] }, startMs } },
       {
         $group: {
@@ -140,9 +140,7 @@ export function createLedgerSums(connection: Connection) {
     ): Promise<LedgerGroup[]> {
       const createdAt = { $gt: afterMs, ...(throughMs === undefined ? {} : { $lte: throughMs }) };
       const groups = await ledger
-        .aggregate<
-          UsageCounts & { _id: Pick<LedgerGroup, 'type' | 'mode'> & { dayMs?: number | null }; amountMicro: number }
-        >([
+        .aggregate<UsageCounts & { _id: LedgerGroup & { dayMs?: number | null }; amountMicro: number }>([
           { $match: { tenantId, createdAt } },
           {
             $group: {

@@ -97,7 +97,7 @@ const NAMES_DATABASE = /^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?\s]/;
  * Makes collections and indexes, on a connection of its own that may wait for them. Safe to repeat and to run in
  * several processes at once. Rejects with one sentence when MongoDB cannot be reached or has no transactions.
  */
-export async function prepareDatabase(uri: string, log: Pick<Logger, 'warn'>): Promise<void> {
+export async function prepareDatabase(uri: string, log: Logger): Promise<void> {
   if (!NAMES_DATABASE.test(uri))
     log.warn('MONGODB_URI names no database, so all data is in `test`; name one (mongodb://HOST:PORT/DATABASE).');
   const connection = await connectMongo(uri, { callTimeoutMs: INDEX_BUILD_MS });

@@ -285,7 +285,7 @@ export function createEntityRepository(connection: Connection, most = ENTITIES_M
     },
 
     /** False: unknown. */
-    async removeHistory(space: Space, entityId: string, { seq }: Pick<Moment, 'seq'>): Promise<boolean> {
+    async removeHistory(space: Space, entityId: string, { seq }: Moment): Promise<boolean> {
       const { matchedCount } = await entities.updateOne(
         { ...inSpace(space), entityId, ...NOT_DELETED },
         { $set: { messages: [] }, $max: { forgottenSeq: seq } },

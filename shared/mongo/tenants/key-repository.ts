@@ -202,7 +202,7 @@ export interface KeySettings {
 
 /** Makes a key for a tenant. `value` is the key itself: it is stored nowhere, so this is the only time it can be shown. */
 export async function createKey(
-  { keys, keyPrefix }: { keys: Pick<KeyRepository, 'insert'>; keyPrefix: string },
+  { keys, keyPrefix }: { keys: KeyRepository; keyPrefix: string },
   tenantId: string,
   settings: KeySettings,
   now: number,

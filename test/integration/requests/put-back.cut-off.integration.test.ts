@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
+import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
-import { watchReturn } from '../../../shared/redis/redis-return.ts';
+import { createReplayLog, watchReturn } from '../../../shared/redis/redis-return.ts';
 import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { createEraseDeleted } from '../../../workers/compliance/erase-requests.ts';
@@ -30,10 +31,11 @@ it('a running request that is put back behind a deletion is erased at its end', 
   const space = { tenantId: principal.tenantId, mode: 'live' } as const;
   await erasures.mark(space, ENTITY_HASH, { seq: ref.facts.seq + 1, now: Date.now() });
   const eraseDeleted = createEraseDeleted({ erasures, eraser: createRequestEraser(lab.redis, lab.keyspace) });
-  const replayLog = { note: () => undefined };
+  const log = createRecordingLog();
+  const replayLog = createReplayLog({ hasReconnectedRecently: () => false, clock: systemClock, log });
   const requests = createRequestStore(lab.redis, lab.keyspace, {
     ...LAB_SETTINGS,
-    replays: { replayLog, eraseDeleted, log: createRecordingLog() },
+    replays: { replayLog, eraseDeleted, log },
   });
   expect(await lab.requests.renew(running, needs(10))).toMatchObject({ outcome: 'ok' });
 

@@ -54,11 +54,7 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
  * Notes the kind of a character, unless it takes two units. A letter has the same kind with and without an accent,
  * because both have one class.
  */
-export function learnUnit(
-  { unitKinds }: Pick<Lexicon, 'unitKinds'>,
-  codePoint: number,
-  character: CharacterClass,
-): void {
+export function learnUnit({ unitKinds }: Lexicon, codePoint: number, character: CharacterClass): void {
   // Half a character is a gap on its own, but may be a letter together with its other half.
   const isHalf = codePoint >= 0xd800 && codePoint < 0xe000;
   if (codePoint >= UNITS || isHalf || unitKinds[codePoint] !== UNKNOWN) return;

@@ -32,10 +32,7 @@ const HELD_MAX = 63;
  * proportional to its own length plus that of the held tail. A phrase longer than 64 units is still flagged, but its
  * beginning may have been released already.
  */
-export function createPhraseWindow(
-  moderator: Pick<LocalModerator, 'openScanner'>,
-  policy: ModerationPolicy = DEFAULT_MODERATION_POLICY,
-) {
+export function createPhraseWindow(moderator: LocalModerator, policy: ModerationPolicy = DEFAULT_MODERATION_POLICY) {
   let held = '';
   /** Position of the first held unit in the answer. */
   let heldStart = 0;
@@ -99,7 +96,7 @@ function splitsCharacter(text: string, index: number): boolean {
 
 /** The window of the word lists: it decides at once, and holds back only what may be the beginning of a phrase. */
 export function openLocalWindow(
-  moderator: Pick<LocalModerator, 'openScanner'>,
+  moderator: LocalModerator,
   policy: ModerationPolicy | undefined,
   { release, stop }: WindowListener,
 ): OutputWindow {
