@@ -15,7 +15,7 @@ import { createCredentialRotation } from '../shared/mongo/administration/rotate-
 import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
 import { createBatchRepository } from '../shared/mongo/batches/batch-repository.ts';
 import { prepareDatabase } from '../shared/mongo/administration/catalogue.ts';
-import { connectMongo } from '../shared/mongo/connection.ts';
+import { connectMongo, watchMongo } from '../shared/mongo/connection.ts';
 import type { MongoConnection } from '../shared/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/mongo/credentials.ts';
 import type { CredentialCipher } from '../shared/mongo/credentials.ts';
@@ -101,6 +101,7 @@ export async function openConnections(
   await prepareDatabase(config.mongodb.uri, log);
   const cipher = createCredentialCipher(config.credentials.key, config.credentials.otherKeys);
   const mongo = await connect('mongo', MONGO_CALL_MS);
+  watchMongo(mongo, { log, closer });
   return {
     config,
     clock: systemClock,

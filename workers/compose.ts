@@ -14,7 +14,7 @@ import { createAccountRepository } from '../shared/mongo/accounts/account-reposi
 import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
 import { prepareDatabase } from '../shared/mongo/administration/catalogue.ts';
 import type { ErasureRepository } from '../shared/mongo/compliance/erasure-repository.ts';
-import { connectMongo } from '../shared/mongo/connection.ts';
+import { connectMongo, watchMongo } from '../shared/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/mongo/credentials.ts';
 import { createRoutingCache } from '../shared/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/mongo/routing/routing-repository.ts';
@@ -75,6 +75,7 @@ async function openConnections(config: Config, namespace: string | undefined, lo
   await prepareDatabase(config.mongodb.uri, log);
   const mongo = await connectMongo(config.mongodb.uri);
   closer.defer('mongo', () => mongo.close());
+  watchMongo(mongo, { log, closer });
 
   const cipher = createCredentialCipher(config.credentials.key, config.credentials.otherKeys);
   const pseudonymKey = await readPseudonymKey(mongo, cipher, config.credentials.key);

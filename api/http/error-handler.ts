@@ -66,7 +66,11 @@ function patternOf(req: Request): string {
 function toServiceError(error: unknown, req: Request, res: Response, log: Logger): ServiceError {
   if (error instanceof ServiceError) return error;
   if (isBadPath(error)) return new ServiceError('invalid_request', 'The path has a malformed percent escape.');
-  log.error('A request failed unexpectedly.', { requestId: contextOf(res).requestId, path: patternOf(req), error });
+  log.error('A request failed unexpectedly.', {
+    requestId: contextOf(res).requestId,
+    path: patternOf(req),
+    bug: error,
+  });
   return unexpectedError();
 }
 
@@ -117,10 +121,12 @@ export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): Erro
     setBindingLimit(res, error);
     // RFC 9110 section 11.6.1.
     if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
+    // Without a cause it is the end of a request, which its worker has logged, or a limit, which has its metric.
     if (status === 503)
-      log.warn('A request was answered 503.', {
+      log[error.cause === undefined ? 'debug' : 'warn']('A request was answered 503.', {
         requestId: contextOf(res).requestId,
         code: error.code,
+        status,
         error: error.cause,
       });
     // The handler may have set the type of the answer that it could not give.

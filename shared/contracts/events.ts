@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../errors/codes.ts';
 import { toErrorDetail } from '../errors/error-body.ts';
 import type { ErrorDetail } from '../errors/error-body.ts';
 import { unexpectedError } from '../errors/service-error.ts';
@@ -25,7 +26,17 @@ export interface ModerationTrace {
 export interface RequestTrace {
   moderatedAt?: number;
   moderation?: ModerationTrace;
+  /** Why it failed, if no provider's failure is the cause. */
+  reason?: 'no_provider_routed' | 'worker_died';
   attempts: AttemptTrace[];
+}
+
+/** Why a request failed, for operators: its code, and what failed last, with the number of the provider call. */
+export function failureOf(code: ErrorCode, { reason, attempts }: RequestTrace): string {
+  const index = attempts.findLastIndex(({ outcome }) => outcome !== 'ok');
+  const failed = attempts[index];
+  if (failed === undefined || reason !== undefined) return reason === undefined ? code : `${code}: ${reason}`;
+  return `${code}: ${failed.provider} ${failed.model} ${failed.outcome}, attempt ${index + 1}`;
 }
 
 /** docs/spec.md#chat-completion. */

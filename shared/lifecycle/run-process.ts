@@ -106,7 +106,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
   process.on('unhandledRejection', (error) => {
-    log.error('A promise was rejected and nobody listened.', { error });
+    log.error('A promise was rejected and nobody listened.', { bug: error });
   });
 
   try {

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Writable } from 'node:stream';
 
 import winston from 'winston';
@@ -34,6 +35,14 @@ export interface LogFields {
   /** How many calls of one target have failed. */
   calls?: number;
   durationMs?: number;
+  /** From acceptance until a worker began, and until the first text; milliseconds. */
+  waitMs?: number;
+  firstTokenMs?: number;
+  endpoint?: string;
+  /** Provider calls, and targets that were skipped. */
+  attempts?: number;
+  /** Charged. */
+  credits?: number;
   promptTokens?: number;
   completionTokens?: number;
   finishReason?: string;
@@ -52,7 +61,11 @@ export interface LogFields {
   /** Differences that reconciliation found, by name. */
   drift?: Readonly<Record<string, number>>;
   signal?: string;
+  /** Calls of callers that were answered 503 while a store was away. */
+  refused?: number;
   error?: unknown;
+  /** An error that nobody expected: its stack is written at every level, because nothing else leads to the fault. */
+  bug?: unknown;
 }
 
 export type Logger = ReturnType<typeof createLogger>;
@@ -60,12 +73,91 @@ export type Logger = ReturnType<typeof createLogger>;
 /** MongoDB's word for a violated unique index names the values, and among them may be an entity. */
 const DUPLICATE_KEY = /dup key: .*/g;
 
-/** Name, message and stack of an error and its causes; nothing else of it, since libraries attach whole requests. */
-export function describeError(error: unknown, depth = 0): string {
+/**
+ * Name and message of an error and its causes, with their stacks or without; nothing else of it, since libraries attach
+ * whole requests.
+ */
+export function describeError(error: unknown, withStack: boolean, depth = 0): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : typeof error;
-  const cause = error.cause === undefined || depth > 3 ? '' : `\ncaused by ${describeError(error.cause, depth + 1)}`;
-  return (error.stack ?? `${error.name}: ${error.message}`).replaceAll(DUPLICATE_KEY, 'dup key') + cause;
+  const hasCause = error.cause !== undefined && depth <= 3;
+  const cause = hasCause ? `\ncaused by ${describeError(error.cause, withStack, depth + 1)}` : '';
+  const own = withStack && error.stack !== undefined ? error.stack : `${error.name}: ${error.message}`;
+  return own.replaceAll(DUPLICATE_KEY, 'dup key') + cause;
 }
+
+/** A store whose loss is one line of the log, and its return another. */
+export interface WatchedStore {
+  name: string;
+  /** Whether a call failed because the store is away or cannot serve. */
+  isFault: (error: unknown) => boolean;
+  ping: () => Promise<unknown>;
+}
+
+/** A store that is away is asked so often whether it is back; milliseconds. */
+const LOOK_MS = 1_000;
+
+interface Outage {
+  since: number;
+  lastFaultAt: number;
+  lines: number;
+  refused: number;
+}
+
+/** Whether a store's fault is this error, or behind it. */
+function isBehind(error: unknown, isFault: WatchedStore['isFault']): boolean {
+  for (let each = error, depth = 0; each instanceof Error && depth <= 3; each = each.cause, depth += 1)
+    if (isFault(each)) return true;
+  return false;
+}
+
+/**
+ * Counts the warnings that an outage of a store causes. The store is back once it answers and no call of the last second
+ * has failed: one that answers and takes no writes is away as well.
+ */
+function createOutageCount({ name, isFault, ping }: WatchedStore, log: Record<'error' | 'info', WriteLine>) {
+  let outage: Outage | undefined;
+  let isAsking = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function look(): Promise<void> {
+    if (isAsking) return;
+    isAsking = true;
+    const answers = await ping().then(
+      () => true,
+      () => false,
+    );
+    isAsking = false;
+    if (!answers || outage === undefined || performance.now() - outage.lastFaultAt < LOOK_MS) return;
+    const { since, lines: count, refused } = outage;
+    stop();
+    log.info(`${name} answers again.`, { durationMs: Math.round(performance.now() - since), count, refused });
+  }
+
+  function stop(): void {
+    clearInterval(timer);
+    outage = undefined;
+  }
+
+  return {
+    stop,
+    /** Whether the line of a fault is counted instead of written; the first one begins the outage. */
+    counts({ error, status }: LogFields): boolean {
+      if (!isBehind(error, isFault)) return false;
+      const now = performance.now();
+      if (outage === undefined) {
+        outage = { since: now, lastFaultAt: now, lines: 0, refused: 0 };
+        timer = setInterval(() => void look(), LOOK_MS).unref();
+        log.error(`${name} does not answer.`, { error });
+      }
+      outage.lastFaultAt = now;
+      outage.lines += 1;
+      if (status === 503) outage.refused += 1;
+      return true;
+    },
+  };
+}
+
+type WriteLine = (message: string, fields?: LogFields) => void;
 
 /** A process at work writes a line for each request, and each write is a system call that waits. */
 const GATHER_MS = 20;
@@ -97,7 +189,8 @@ const toStdout = (lines: string) => process.stdout.write(lines);
 
 /**
  * One JSON object a line. Warnings and errors are written at once, with all that came before; other lines within 20 ms,
- * and when the process ends. Only a process that is killed loses those.
+ * and when the process ends. Only a process that is killed loses those. Stacks are written at the level `debug`, and so are
+ * warnings about a store that is away.
  */
 export function createLogger(processName: string, level: string, write: (lines: string) => void = toStdout) {
   const { stream, flush } = gatherLines(write);
@@ -105,15 +198,35 @@ export function createLogger(processName: string, level: string, write: (lines: 
   const logger = winston.createLogger({
     level,
     format: winston.format.printf((info) => JSON.stringify({ timestamp: new Date().toISOString(), ...info })),
-    defaultMeta: { process: processName },
+    defaultMeta: { process: processName, instance: `${hostname()}/${process.pid}` },
     transports: [new winston.transports.Stream({ stream, eol: '\n' })],
   });
+  const withStack = level === 'debug';
   const logAt =
-    (at: 'error' | 'warn' | 'info' | 'debug') =>
-    (message: string, fields: LogFields = {}) => {
-      const { error, ...rest } = fields;
-      logger.log({ level: at, message, ...rest, ...(error === undefined ? {} : { error: describeError(error) }) });
+    (at: 'error' | 'warn' | 'info' | 'debug'): WriteLine =>
+    (message, fields = {}) => {
+      const { error, bug, ...rest } = fields;
+      const said = bug === undefined ? error : bug;
+      const text = said === undefined ? {} : { error: describeError(said, withStack || bug !== undefined) };
+      logger.log({ level: at, message, ...rest, ...text });
       if (at === 'error' || at === 'warn') flush();
     };
-  return { error: logAt('error'), warn: logAt('warn'), info: logAt('info'), debug: logAt('debug') };
+  const log = { error: logAt('error'), warn: logAt('warn'), info: logAt('info'), debug: logAt('debug') };
+  const outages = new Set<ReturnType<typeof createOutageCount>>();
+  return {
+    ...log,
+    warn: ((message, fields = {}) => {
+      const isCounted = fields.error !== undefined && [...outages].some((outage) => outage.counts(fields));
+      log[isCounted ? 'debug' : 'warn'](message, fields);
+    }) as WriteLine,
+    /** From then on, warnings that a store causes by being away are counted. Returns what ends that. */
+    watchStore(store: WatchedStore): () => void {
+      const outage = createOutageCount(store, log);
+      outages.add(outage);
+      return () => {
+        outage.stop();
+        outages.delete(outage);
+      };
+    },
+  };
 }

@@ -1,7 +1,9 @@
 import mongoose from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import { mongoStartFault } from './faults.ts';
+import type { Closer } from '../lifecycle/closer.ts';
+import type { Logger } from '../logging/logger.ts';
+import { isMongoAway, mongoStartFault } from './faults.ts';
 
 /** What every repository is made of. */
 export type MongoConnection = Connection;
@@ -46,6 +48,16 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
     await connection.close().catch(() => undefined);
     throw new Error(mongoStartFault(cause), { cause });
   }
+}
+
+/** A broken connection to anything else has the same codes as one to MongoDB, but none of these names. */
+const isAway = (error: unknown) =>
+  error instanceof Error && /^(Mongo|PoolCleared)/.test(error.name) && isMongoAway(error);
+
+/** Makes the log count what an outage of MongoDB causes. */
+export function watchMongo(mongo: Connection, { log, closer }: { log: Logger; closer: Closer }): void {
+  const ping = () => mongo.db?.admin().ping() ?? Promise.reject(new Error('MongoDB is not connected'));
+  closer.defer('watch of MongoDB', log.watchStore({ name: 'MongoDB', isFault: isAway, ping }));
 }
 
 /** The code that MongoDB gives an error, if it is one of its own. */

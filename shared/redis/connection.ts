@@ -18,7 +18,14 @@ import type { RedisOptions } from 'ioredis';
 import type { Closer } from '../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Keyspace } from './keyspace.ts';
-import { RedisTimeoutError, mayReturn, reasonOf, redisStartFault, rememberRejections } from './redis-faults.ts';
+import {
+  RedisTimeoutError,
+  isRedisFault,
+  mayReturn,
+  reasonOf,
+  redisStartFault,
+  rememberRejections,
+} from './redis-faults.ts';
 import { parseRedisUrl } from './redis-target.ts';
 import type { Group, SentinelAccess, TlsFiles } from './redis-target.ts';
 import { assertSuitable } from './server-check.ts';
@@ -53,7 +60,7 @@ export function corkTurns(client: Redis): Redis {
   client.duplicate = (override) => {
     const copy = duplicate(override);
     corkTurns(copy);
-    return copy;
+    return rememberRejections(copy);
   };
   return client;
 }
@@ -189,6 +196,7 @@ export async function openRedis(
   closer.defer('subscriber ping', () => {
     clearInterval(timer);
   });
+  closer.defer('watch of Redis', log.watchStore({ name: 'Redis', isFault: isRedisFault, ping: () => redis.ping() }));
   for (const client of [redis, subscriber]) {
     client.on('error', (error: Error) => {
       log.warn('Redis reported an error.', { error });

@@ -8,8 +8,12 @@ export class RedisTimeoutError extends Error {
 /** What calls were rejected with; a client's own words for it change with its versions. */
 const rejections = new WeakSet<object>();
 
-/** Remembers what the client rejects calls with, pipelines and BullMQ's included, so that `isRedisFault` knows it. */
+/**
+ * Remembers what the client rejects calls with, pipelines and BullMQ's included, and what its connections report, so that
+ * `isRedisFault` knows it.
+ */
 export function rememberRejections<Client extends Redis | Cluster>(client: Client): Client {
+  client.on('error', (error: Error) => rejections.add(error));
   const send = client.sendCommand.bind(client);
   client.sendCommand = (command: Command, ...rest: unknown[]) => {
     command.promise.catch((error: unknown) => {

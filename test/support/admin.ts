@@ -96,7 +96,7 @@ function createErrorLog(): { log: Logger; errors: string[] } {
     const cause = fields?.error;
     errors.push(cause instanceof Error ? `${message} ${cause.stack ?? cause.message}` : message);
   };
-  return { log: { error, warn: quiet, info: quiet, debug: quiet }, errors };
+  return { log: { error, warn: quiet, info: quiet, debug: quiet, watchStore: () => quiet }, errors };
 }
 
 /**

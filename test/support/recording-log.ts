@@ -25,6 +25,7 @@ export function createRecordingLog(): RecordingLog {
     warn: record('warn'),
     info: record('info'),
     debug: record('debug'),
+    watchStore: () => () => undefined,
     errors: () =>
       lines
         .filter((line) => line.level === 'error')

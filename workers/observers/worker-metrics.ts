@@ -1,8 +1,11 @@
+import { failureOf } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import { CEILING_MAX, sumOf } from '../../shared/domain/capacity.ts';
 import type { BreakerState } from '../../shared/domain/breaker.ts';
+import { ERRORS } from '../../shared/errors/codes.ts';
+import { toCredits } from '../../shared/domain/pricing.ts';
 import { logBreakerChange } from '../../shared/logging/logger.ts';
-import type { Logger } from '../../shared/logging/logger.ts';
+import type { LogFields, Logger } from '../../shared/logging/logger.ts';
 import type { WorkerMetrics } from '../../shared/metrics/worker-series.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { isDrifting } from '../settlement/reconcile.ts';
@@ -83,22 +86,36 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
 
 /** Writes the log lines for a worker's events, including one for each request that ends. */
 export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): void {
-  events.on('request.finished', ({ envelope, answer }, { finishReason, usage, error }) => {
-    const { tier, requestId, tenantId, keyId, acceptedAt } = envelope;
-    log.info('A request ended.', {
-      requestId,
-      tenantId,
-      keyId,
-      tier,
-      provider: answer.provider,
-      model: answer.model,
-      promptTokens: usage.promptTokens,
-      completionTokens: usage.completionTokens,
-      durationMs: Math.max(0, clock.now() - acceptedAt),
-      finishReason,
-      ...(error === undefined ? {} : { code: error.code }),
-    });
-  });
+  events.on(
+    'request.finished',
+    ({ envelope, answer, claimedAt }, { finishReason, usage, error, cause, costMicro = 0 }) => {
+      const { tier, requestId, tenantId, keyId, endpoint } = envelope;
+      const since = envelope.replayedAt ?? envelope.acceptedAt;
+      const untilMs = (at: number) => Math.max(0, Math.round(at - since));
+      const fields: LogFields = {
+        requestId,
+        tenantId,
+        keyId,
+        endpoint,
+        tier,
+        provider: answer.provider,
+        model: answer.model,
+        promptTokens: usage.promptTokens,
+        completionTokens: usage.completionTokens,
+        credits: toCredits(costMicro),
+        attempts: answer.trace.attempts.length,
+        waitMs: untilMs(claimedAt),
+        ...(answer.firstTextAt === undefined ? {} : { firstTokenMs: untilMs(answer.firstTextAt) }),
+        durationMs: untilMs(clock.now()),
+        finishReason,
+      };
+      if (error === undefined) log.info('A request ended.', fields);
+      else {
+        const failed = { ...fields, code: error.code, reason: failureOf(error.code, answer.trace), error: cause };
+        log[ERRORS[error.code].status < 500 ? 'info' : 'warn']('A request failed.', failed);
+      }
+    },
+  );
   events.on('moderation.flagged', ({ envelope }, side, categories) => {
     const { requestId, tenantId } = envelope;
     const message = side === 'input' ? 'A request was refused by moderation.' : 'An answer was cut off by moderation.';

@@ -272,6 +272,7 @@ export function createCallTarget(deps: CallTargetDeps) {
     let shown = { bytes: 0, pieces: 0 };
     const gate = openReleaseGate(lease, (text) => {
       if (answer.text === '') {
+        answer.firstTextAt = clock.now();
         events.emit('answer.first_text', run);
         onBegin();
       }

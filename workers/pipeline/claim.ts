@@ -132,12 +132,17 @@ export function createClaim(deps: ClaimDeps) {
     const { requestId, tenantId, fence, job } = delivery;
     const made = job?.claim;
     if (made === undefined && !(await mayClaim(deps, delivery))) {
-      log.info('A delivery was dropped: the worker that has the request lives.', { requestId, fence });
+      log.debug('A job was handed out again and let go: the worker that has its request lives.', { requestId, fence });
       return undefined;
     }
     const claimed = await requests.claim(delivery, made);
     if (claimed.kind === 'drop') {
-      log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, fence });
+      const reason = claimed.reason.replace(/^drop /, '');
+      log.debug('A job was handed out again and let go: its request has an owner or an end.', {
+        requestId,
+        fence,
+        reason,
+      });
       return undefined;
     }
     if (claimed.kind === 'unreadable') {

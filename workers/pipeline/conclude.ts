@@ -61,6 +61,7 @@ async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
 function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError {
   // docs/spec.md#workers.
   if (error instanceof Interrupted) {
+    run.answer.trace.reason = 'worker_died';
     return new ServiceError(
       'model_unavailable',
       'The answer was interrupted and cannot be continued; send the request again.',
@@ -68,11 +69,9 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
     );
   }
   if (error instanceof ServiceError) {
-    if (error.cause !== undefined)
-      log.warn('A request failed.', { requestId: run.ref.requestId, code: error.code, error: error.cause });
     return error;
   }
-  log.error('A request failed unexpectedly.', { requestId: run.ref.requestId, error });
+  log.error('A request failed unexpectedly.', { requestId: run.ref.requestId, bug: error });
   return unexpectedError();
 }
 
@@ -110,6 +109,6 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
     if (stopped === 'cancelled') return { finishReason: 'cancelled', usage };
     if (stopped === 'exhausted' && text !== '') return { finishReason: 'length', usage };
     const failure = (stop === undefined ? undefined : stopError(stop, run)) ?? toServiceError(error, run, log);
-    return { finishReason: 'error', usage, error: toErrorDetail(failure) };
+    return { finishReason: 'error', usage, error: toErrorDetail(failure), cause: failure.cause };
   };
 }

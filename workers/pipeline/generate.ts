@@ -119,7 +119,7 @@ function noteFailure(
     traceSkipped(run.answer.trace, { provider: provider.name, model: target.model }, 'breaker_open', clock.now());
   // One without a status was not called: it has no free place.
   if (error instanceof ProviderError && (error.fault !== 'full' || error.status !== undefined))
-    log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: provider.name, error });
+    log.debug('A provider failed.', { requestId: run.envelope.requestId, provider: provider.name, error });
   return addFailure(failures, error, route);
 }
 
@@ -157,7 +157,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       // A provider that is full is called again when there is a place for the call, until the request's time is over.
       askedWaitMs: (error) => (error instanceof ProviderError && error.fault !== 'full' ? error.retryAfterMs : 0),
       onRetry: (error, number) => {
-        log.info('A provider call is tried again.', {
+        log.debug('A provider call is tried again.', {
           requestId: envelope.requestId,
           provider: route.provider.name,
           calls: number,
@@ -219,7 +219,8 @@ export function createSelectRoute({ routing, random, log }: SelectRouteDeps): St
       return provider === undefined ? [] : [{ target, provider }];
     });
     if (targets.length > 0) return Promise.resolve({ ...run, targets });
-    log.warn('No provider is routed for the tier; an administrator sets it with PUT /admin/v1/tiers/{tier}.', {
+    run.answer.trace.reason = 'no_provider_routed';
+    log.debug('No provider is routed for the tier; an administrator sets it with PUT /admin/v1/tiers/{tier}.', {
       requestId,
       tier,
     });

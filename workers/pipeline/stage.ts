@@ -149,6 +149,8 @@ export interface AnswerSoFar {
   provider: string;
   model: string;
   trace: RequestTrace;
+  /** When the first text was released; milliseconds since the epoch. */
+  firstTextAt?: number;
   /** The turn was written to its entity, or may have been. */
   isTurnSaved?: boolean;
 }
@@ -181,6 +183,10 @@ export interface Outcome {
   finishReason: FinishReason;
   usage: Usage;
   error?: ErrorDetail;
+  /** What is behind the error, for operators. */
+  cause?: unknown;
+  /** The charge; set when the request is finished. */
+  costMicro?: number;
   /** Tokens that a provider was asked for and nobody pays for. */
   unbilled?: {
     tokens: Partial<Record<UnbilledReason, number>>;

@@ -178,7 +178,11 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     log.error('A job failed; the sweep looks after its request.', { shard, error, ...requestId });
   });
   worker.on('error', (error) => {
-    log.warn('The queue reported an error.', { shard, error });
+    // BullMQ says so of each job, and `lockRenewalFailed` of all of them.
+    log[error.message.startsWith('could not renew lock') ? 'debug' : 'warn']('The queue reported an error.', {
+      shard,
+      error,
+    });
   });
   restWhenUnable(worker, deps.path);
   // Another worker may have the job, or Redis was unavailable for longer than a lock lasts. The lease decides.

@@ -1,7 +1,7 @@
 import type { Job, Worker } from 'bullmq';
 
+import { failureOf } from '../../shared/contracts/events.ts';
 import type { ChatJob, JobFacts } from '../../shared/contracts/jobs.ts';
-import type { ErrorCode } from '../../shared/errors/codes.ts';
 import type { QueueRecorder } from '../observers/queue-recorder.ts';
 import type { Claimed, Ended, Outcome } from '../pipeline/stage.ts';
 
@@ -9,8 +9,8 @@ import type { Claimed, Ended, Outcome } from '../pipeline/stage.ts';
 export class RequestFailed extends Error {
   override readonly name = 'RequestFailed';
 
-  constructor(code: ErrorCode) {
-    super(code);
+  constructor(reason: string) {
+    super(reason);
     // BullMQ would store the stack, which says nothing about the request.
     this.stack = '';
   }
@@ -59,7 +59,7 @@ export function createJobHistory(completedKept: number) {
       if (error !== undefined) {
         // If this fails the job still has its error code.
         await job.updateData(factsOf(job, ended, tookMs)).catch(() => undefined);
-        throw new RequestFailed(error.code);
+        throw new RequestFailed(failureOf(error.code, ended.run.answer.trace));
       }
       // BullMQ reads these options when it ends the job; the stored ones would remove it.
       job.opts = { ...job.opts, removeOnComplete: { count: completedKept, age: KEPT_SECONDS } };

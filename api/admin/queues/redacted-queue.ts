@@ -58,9 +58,14 @@ export function keepName(name: unknown): string {
   return typeof name === 'string' && /^[a-z][a-z-]{0,31}$/.test(name) ? name : REDACTED;
 }
 
-/** Error messages can quote what was being read, so only words from a closed list are shown. */
+/** As `failureOf` writes it behind the code: words of our own, and the names of providers and models. */
+const FAILURE = /^[a-z_]+$|^[\w.:/@?=&+-]{0,128} [\w.:/@?=&+-]{0,128} [a-z0-9_]+, attempt \d+$/;
+
+/** Error messages can quote what was being read, so only what is made of known words is shown. */
 export function keepReason(reason: string): string {
-  return isErrorCode(reason) || BULLMQ_REASON.test(reason) ? reason : `${REDACTED} (the log has it, by the job's id)`;
+  const [code = '', failure] = reason.split(/: (.*)/s);
+  const isFailure = isErrorCode(code) && (failure === undefined || FAILURE.test(failure));
+  return isFailure || BULLMQ_REASON.test(reason) ? reason : `${REDACTED} (the log has it, by the job's id)`;
 }
 
 interface ReadJob {

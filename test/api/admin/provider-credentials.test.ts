@@ -38,7 +38,7 @@ const FAILURES: [string, (server: ScriptedServer) => void][] = [
 /** Every line as the logger writes it. */
 function logOf({ log }: TestService): string {
   return log.lines
-    .map(({ message, fields: { error, ...fields } }) => `${message} ${inspect(fields)} ${describeError(error)}`)
+    .map(({ message, fields: { error, ...fields } }) => `${message} ${inspect(fields)} ${describeError(error, true)}`)
     .join('\n');
 }
 

@@ -38,7 +38,23 @@ describe('jobs of requests that have ended', () => {
       return found?.finishedOn === undefined ? undefined : found;
     }, 'the failed job');
 
-    expect(job.failedReason).toBe(errorOf(response)['code']);
+    expect(errorOf(response)['code']).toBe('model_unavailable');
+    expect(job.failedReason).toMatch(/^model_unavailable: simulated sim\S* status_5\d\d, attempt \d$/);
+    const ended = service.log.lines.filter(
+      ({ fields }) => fields.requestId === id && fields.finishReason !== undefined,
+    );
+    expect(ended).toMatchObject([
+      {
+        level: 'warn',
+        message: 'A request failed.',
+        fields: { reason: job.failedReason, endpoint: 'chat', credits: 0 },
+      },
+    ]);
+    const [{ fields }] = ended as [(typeof ended)[number]];
+    expect(fields.attempts).toBeGreaterThan(0);
+    expect(fields.waitMs).toBeGreaterThanOrEqual(0);
+    const loud = service.log.lines.filter((line) => line.fields.requestId === id && line.level !== 'debug');
+    expect(loud.map(({ message }) => message)).toEqual(['A request failed.']);
     expect(job.data).toMatchObject({ tenantId, tier: 'mobius', endpoint: 'chat', errorCode: 'model_unavailable' });
     expect(JSON.stringify(await service.redis.hgetall(service.keyspace.shard(0).job('interactive', id)))).not.toContain(
       'pupil',

@@ -40,6 +40,11 @@ describe('the board', () => {
 
   it("keeps reasons of a closed list: the service's codes and BullMQ's own", () => {
     expect(keepReason('model_unavailable')).toBe('model_unavailable');
+    expect(keepReason('model_unavailable: worker_died')).toBe('model_unavailable: worker_died');
+    const failed = 'model_unavailable: openai gpt-5-mini status_500, attempt 3';
+    expect(keepReason(failed)).toBe(failed);
+    expect(keepReason('model_unavailable: Hello Anna, attempt 3')).not.toContain('Anna');
+    expect(keepReason(`${failed}\nHello`)).not.toContain('Hello');
     expect(keepReason('job stalled more than allowable limit')).toBe('job stalled more than allowable limit');
     expect(keepReason('Unexpected token H in "Hello"')).not.toContain('Hello');
     expect(keepReason('constructor')).toContain('[redacted]');
