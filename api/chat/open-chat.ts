@@ -26,7 +26,7 @@ interface AdmissionParts {
 /** With Redis away a caller is told 503 within 2 s (docs/spec.md#stores-away), of which its admission took some. */
 const TELL_MS = 1_800;
 
-/** How long an ingress that ends waits until what it has answered 503 for is taken back, or known to the workers. */
+/** An ingress that ends waits so long until requests that it answered 503 are taken back, or known to the workers. */
 const TAKE_BACK_MS = 5_000;
 
 /** Opens the path of a chat request into the queue, or to the answer of an earlier call. */

@@ -14,7 +14,7 @@ export type ProxyMode = 'pass' | 'reset' | 'refuse' | 'silent';
 /** Stands between the service and a server, breaks the path between them, and counts what is asked. */
 export type TcpProxy = Awaited<ReturnType<typeof openTcpProxy>>;
 
-/** What MongoDB says instead of doing a command. */
+/** MongoDB says so instead of doing a command. */
 interface CommandError {
   code: number;
   codeName: string;
@@ -108,7 +108,7 @@ function errorAnswer(message: Buffer, { code, codeName }: CommandError): Buffer 
   return answer;
 }
 
-/** What the tests have said of calls and replies, and what was seen. */
+/** A test's wishes for calls and replies, and what was seen of them. */
 interface Rules {
   failCommand: FailCommand | undefined;
   cutReply: CutReply | undefined;
@@ -190,7 +190,7 @@ export async function openTcpProxy(serverUrl: string, query: Record<string, stri
     else if (mode === 'silent') waiting.add(client);
     else pass(client);
   });
-  // Nobody else gets the port while the proxy refuses.
+  // A port that stays reserved while the proxy refuses.
   const port = await freePort();
   const listen = () => server.listen(port, '127.0.0.1');
   await new Promise((resolve) => listen().once('listening', resolve));

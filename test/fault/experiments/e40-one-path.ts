@@ -19,7 +19,7 @@ const CLIENTS = 6;
 const OUTBOX_MAX = 50;
 /** docs/spec.md#stores-away: with Redis away, 503 within 2 s. */
 const REFUSE_WITHIN_MS = 2_000;
-/** What a worker had taken when its path broke waits for its lease and for the sweep. */
+/** Requests that a worker had taken when its path broke wait for its lease and for the sweep. */
 const TAKEN_OVER_WITHIN_MS = 15_000;
 const SHORT = 'sim?first_token_ms=100&chunks=8&chunk_ms=50';
 const STREAMS = 20;
@@ -174,7 +174,7 @@ function oneLosesRedis(name: string, role: Role, how: ProxyMode, said: string): 
       }
 
       const meanwhile = clients.all.filter((sent) => sent.last().sentAt > awayAt && sent.last().sentAt < backAt);
-      // What a worker had under way ends as if it had died.
+      // Requests that a worker had under way end as if it had died.
       const later = clients.all.filter((sent) => sent.last().sentAt > awayAt);
       const slowestMs = Math.max(0, ...later.map(tookMs));
       const others = streams.filter((sent) => !ofCut.includes(sent));
