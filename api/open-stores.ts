@@ -124,8 +124,8 @@ export async function openConnections(
 function withRecent(store: AccountStore, replayLog: ReplayLog): AccountStore {
   return {
     ...store,
-    publishBook: (shard, tenantId, book) =>
-      replayLog.perform(() => store.publishBook(shard, tenantId, book), { shard, tenantId }),
+    publishBalance: (shard, tenantId, book) =>
+      replayLog.perform(() => store.publishBalance(shard, tenantId, book), { shard, tenantId }),
   };
 }
 

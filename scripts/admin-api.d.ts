@@ -1573,7 +1573,7 @@ export interface components {
             /** @constant */
             object: "queue";
             /** @enum {string} */
-            lane: "interactive" | "batch";
+            queue: "interactive" | "batch";
             shard: number;
             waiting: number;
             /** @description The ten tenants with most requests in line; from a sample where more than 2,000 wait. */

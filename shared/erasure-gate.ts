@@ -103,7 +103,7 @@ export function gateConversations(conversations: ConversationRepository, gate: E
       await conversations.saveTurn(space, entityId, turn, options);
       // A deletion sets its mark before it deletes. Where it did both between the look above and the write, the write
       // has brought the entity back.
-      if (await gate.isErased(space, entityId, turn.seq)) await conversations.takeBack(space, entityId, turn, options);
+      if (await gate.isErased(space, entityId, turn.seq)) await conversations.voidLater(space, entityId, turn, options);
     },
   };
 }

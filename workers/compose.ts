@@ -164,7 +164,7 @@ function openRequests(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
     hasReconnectedRecently: redisReturn.hasReconnectedRecently,
     lastAwayMs,
-    loadBook: createLoadBook({ accounts: createAccountRepository(mongo), accountStore, log }),
+    loadBalance: createLoadBook({ accounts: createAccountRepository(mongo), accountStore, log }),
     replays: { replayLog: redisReturn.replayLog, eraseDeleted: createEraseDeleted({ erasures, eraser }), log },
   });
   const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });

@@ -60,7 +60,7 @@ async function bookCredits(
       // Read after the booking: if the tenant is being moved, the book must reach the shard on which the tenant ends
       // up.
       const tenant = await findTenant(deps.tenants, tenantId);
-      await deps.accountStore.publishBook(tenant.shard, tenantId, book);
+      await deps.accountStore.publishBalance(tenant.shard, tenantId, book);
     } catch (error) {
       deps.log.error('Credits are booked but Redis does not know them yet; npm run reconcile repairs it.', {
         tenantId,

@@ -6,7 +6,7 @@ import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
 import type { AdmissionCall, AdmissionOutcome, createAdmission } from '../../shared/requests/admission.ts';
 import type { Enqueuer } from '../../shared/requests/enqueue.ts';
-import { FORGOTTEN } from '../../shared/requests/record-store.ts';
+import { ERASED_FINGERPRINT } from '../../shared/requests/record-store.ts';
 import type { RecordStore, RequestRecord } from '../../shared/requests/record-store.ts';
 import { toRefusal } from '../../shared/requests/refusals.ts';
 import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
@@ -25,7 +25,7 @@ import type { RelayHub } from '../relay/hub.ts';
 import { answerHead } from '../relay/sse.ts';
 import type { AnswerHead } from '../relay/sse.ts';
 import type { ParsedChatBody } from './chat-body.ts';
-import type { IntentKeeper, Recall } from './durable-requests.ts';
+import type { IntentStore, Recall } from './durable-requests.ts';
 
 export function noLongerKept(): ServiceError {
   return new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
@@ -57,7 +57,7 @@ export interface AcceptDeps {
   hub: RelayHub;
   records: RecordStore;
   recall: Recall;
-  intentKeeper: IntentKeeper;
+  intentKeeper: IntentStore;
   retention: RetentionSettings;
   follow: FollowMove;
   events: Emitter<AdmissionEvents>;
@@ -182,7 +182,7 @@ async function storeAndEnqueue(
   if (hasIntent && call.route.async === true) {
     await intentKeeper.storeBeforeAnswer(shard, envelope).catch((error: unknown) => {
       // The job does not exist, so no worker has begun.
-      enqueuer.takeBack(envelope.requestId, principal, false, envelope);
+      enqueuer.voidLater(envelope.requestId, principal, false, envelope);
       throw error;
     });
   } else if (hasIntent) intentKeeper.storeInBackground(shard, envelope);
@@ -194,11 +194,11 @@ function watchReaders(
   { hub, enqueuer }: AcceptDeps,
   { asked: { requestId, principal, answerStorage }, callerMayReturn }: Prepared,
 ): void {
-  if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
+  if (keepsNothing(principal)) hub.deleteWhenRead(requestId);
   // This answer cannot be asked for later, so a worker must not put the request back and charge for it.
   if (!callerMayReturn && answerStorage === undefined) {
-    hub.whenLost(requestId, () => {
-      enqueuer.takeBack(requestId, principal);
+    hub.onLost(requestId, () => {
+      enqueuer.voidLater(requestId, principal);
     });
   }
 }
@@ -234,7 +234,7 @@ async function findEarlier(
   { asked: { principal, request }, call: { route } }: Decided<Relay>,
   { requestId, fingerprint }: AdmissionOutcome<'joined'>,
 ): Promise<RequestRecord | undefined> {
-  if (fingerprint === FORGOTTEN) throw noLongerKept();
+  if (fingerprint === ERASED_FINGERPRINT) throw noLongerKept();
   if (!isOfRequest(fingerprint, request)) {
     throw new ServiceError(
       'idempotency_mismatch',
@@ -272,7 +272,7 @@ async function joinEarlier<R extends Relay>(
     return undefined;
   }
   const relay = call.openRelay(principal.shard, record.requestId, true);
-  if (keepsNothing(principal)) deps.hub.wipeAtEnd(record.requestId);
+  if (keepsNothing(principal)) deps.hub.deleteWhenRead(record.requestId);
   return { head: answerHead(record), relay, replayed: true };
 }
 

@@ -9,7 +9,7 @@ import type { RecordStore, RequestRecord } from '../../shared/requests/record-st
 import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { idempotencyKeyOf } from '../limits/request-terms.ts';
-import type { IntentKeeper, Recall } from './durable-requests.ts';
+import type { IntentStore, Recall } from './durable-requests.ts';
 import { defineEndpoint, SENT, json } from '../contract/endpoint.ts';
 import type { Sent } from '../contract/endpoint.ts';
 import { dropUnread } from '../relay/paced-writer.ts';
@@ -23,7 +23,7 @@ export interface ChatRequestsDeps {
   streams: StreamReader;
   ledger: Pick<LedgerRepository, 'settledAt'>;
   recall: Pick<Recall, 'byId'>;
-  intentKeeper: Pick<IntentKeeper, 'conclude'>;
+  intentKeeper: Pick<IntentStore, 'conclude'>;
   clock: Clock;
   relayTimes: RelayTimes;
 }

@@ -26,7 +26,7 @@ interface IntentKeeperDeps {
 }
 
 /** Keeps accepted requests in MongoDB until they end, in case Redis comes back without its last second. */
-export type IntentKeeper = ReturnType<typeof createIntentKeeper>;
+export type IntentStore = ReturnType<typeof createIntentKeeper>;
 
 /** The other call may take this long to store it. */
 const OTHER_MS = 1_500;
@@ -171,7 +171,7 @@ interface OpenRecallDeps extends Omit<OpenRecoveryDeps, 'limit'> {
 }
 
 /** Composes the parts that keep requests in MongoDB, and those that bring them back. */
-export function openRecall(deps: OpenRecallDeps): { recall: Recall; intentKeeper: IntentKeeper; recovery: Recovery } {
+export function openRecall(deps: OpenRecallDeps): { recall: Recall; intentKeeper: IntentStore; recovery: Recovery } {
   const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
   const intents = createRequestIntents(mongo);
   const recovery = openRecovery({ ...deps, limit: inTime });

@@ -81,7 +81,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     accountStore,
     routing,
     isFull: memory.isFull,
-    takeBack: enqueuer.takeBack,
+    voidLater: enqueuer.voidLater,
     pseudonyms,
     clock,
     log,

@@ -45,7 +45,7 @@ export function createRefund({ ledger, accounts, accountStore, tenants, clock, l
     const { book } = await accounts.book(entry);
     // Read after the booking: if the tenant is being moved, the book must reach the shard on which the tenant ends up.
     const tenant = await tenants.find(tenantId);
-    await accountStore.publishBook(tenant?.shard ?? shard, tenantId, book);
+    await accountStore.publishBalance(tenant?.shard ?? shard, tenantId, book);
     log.warn('A request that was refused had ended; its charge was given back.', { requestId, tenantId });
     return true;
   }

@@ -177,7 +177,7 @@ async function read(
     ...relayTimes,
   };
   const forwarder = openForwarder(hub, res, options);
-  if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
+  if (keepsNothing(principal)) hub.deleteWhenRead(requestId);
   await forwarder.forward(answerHead(record));
 }
 

@@ -16,9 +16,9 @@ import { putNewest } from '../../shared/domain/bounded-map.ts';
 const COSTLY_BYTES = 256 * 1024;
 /** Refusals are remembered no longer: limits may be raised meanwhile, and tokens given back. */
 const HELD_MS_MAX = 10_000;
-const HELD_MAX = 10_000;
+const REMEMBERED_MAX = 10_000;
 /** A body below this part of the refused one may fit. */
-const ALIKE = 0.9;
+const SIMILAR_SIZE_RATIO = 0.9;
 
 /** The last 429 of a key on a chat path. */
 interface HeldRefusal {
@@ -107,7 +107,7 @@ export function createEarlyRefusal(
       return isLonger ? again(last) : toRefusal({ ...found, verdict: 'rpm' }, principalOf(res), 'chat');
     }
     if (last?.costlyBytes === undefined || !isCostly(req)) return undefined;
-    if (sentBytesOf(req) < last.costlyBytes * ALIKE) return undefined;
+    if (sentBytesOf(req) < last.costlyBytes * SIMILAR_SIZE_RATIO) return undefined;
     return again(last);
   }
 
@@ -154,7 +154,7 @@ export function createEarlyRefusal(
         until: now + Math.min(HELD_MS_MAX, waitMs),
         retryAt: now + waitMs,
       };
-      putNewest(held, name, refusal, HELD_MAX);
+      putNewest(held, name, refusal, REMEMBERED_MAX);
     },
   };
 }

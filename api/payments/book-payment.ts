@@ -38,11 +38,11 @@ export type BookPayment = ReturnType<typeof createBookPayment>;
 export function createBookPayment(deps: BookPaymentDeps) {
   const { purchases, paymentBookings, tenants, accountStore, events, watchAccount, countMismatch, clock, log } = deps;
 
-  async function publishBook({ tenantId }: PurchaseRow, book: Book): Promise<void> {
+  async function publishBalance({ tenantId }: PurchaseRow, book: Book): Promise<void> {
     try {
       const tenant = await tenants.find(tenantId);
       if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);
-      await accountStore.publishBook(tenant.shard, tenantId, book);
+      await accountStore.publishBalance(tenant.shard, tenantId, book);
     } catch (cause) {
       throw new ServiceError('model_unavailable', 'This is booked but does not count yet; send it again.', {
         cause,
@@ -73,7 +73,7 @@ export function createBookPayment(deps: BookPaymentDeps) {
       }
       const booked = await purchases.find({ checkoutId });
       if (booked === undefined) return;
-      await publishBook(booked.purchase, booked.book);
+      await publishBalance(booked.purchase, booked.book);
       await publishPurchased(booked.purchase);
     },
 
@@ -89,7 +89,7 @@ export function createBookPayment(deps: BookPaymentDeps) {
       if (outcome !== 'booked') return outcome;
       const booked = await purchases.find(reference);
       if (booked === undefined) return outcome;
-      await publishBook(booked.purchase, booked.book);
+      await publishBalance(booked.purchase, booked.book);
       await events.publish(await watchAccount(booked.purchase.tenantId, now));
       return outcome;
     },

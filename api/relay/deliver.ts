@@ -12,7 +12,7 @@ export type HandOn = ReturnType<typeof createHandOn>;
  * delivery ran the request again. An error with which a later delivery ends an interrupted answer still belongs to the
  * reader's.
  */
-function isOfAnotherAnswer({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
+function isFromOtherWriter({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
   if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;
   const isInterruption = entry.terminal?.finishReason === 'error' && entry.deltas.length === 0;
   return !isInterruption || firstSeqOf(entry) !== nextSeq;
@@ -30,7 +30,7 @@ export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now:
 
   function deliver(reader: OpenReader, entry: StreamEntry): void {
     if (!isListening(reader) || reader.ended) return;
-    if (isOfAnotherAnswer(reader, entry)) {
+    if (isFromOtherWriter(reader, entry)) {
       log.warn('Redis has come back with another answer than the one that was begun; the client is told.', {
         requestId: reader.requestId,
       });
@@ -54,12 +54,12 @@ export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now:
     try {
       reader.onEntry(entry);
     } catch (error) {
-      breakOff(reader, firstSeqOf(entry), error);
+      failReader(reader, firstSeqOf(entry), error);
     }
     if (reader.ended) onEnded(reader);
   }
 
-  function breakOff(reader: OpenReader, lastSeq: number, error: unknown): void {
+  function failReader(reader: OpenReader, lastSeq: number, error: unknown): void {
     const { requestId, onEntry } = reader;
     log.error('An answer cannot be handed on; the client is told.', { requestId, error });
     reader.ended = true;
@@ -74,7 +74,7 @@ export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now:
     /** Hands an entry to a reader that takes entries now, without the events that the reader already has. */
     deliver /** Ends a reader whose request Redis has lost. */,
     lose /** Ends a reader that this service cannot continue to serve. */,
-    breakOff,
+    failReader,
   };
 }
 
@@ -107,7 +107,7 @@ export function createCatchUp(deps: {
   log: Logger;
 }) {
   const { groups, streams, handOn, onGap, now, log } = deps;
-  const { deliver, breakOff } = handOn;
+  const { deliver, failReader } = handOn;
 
   /** Reads what readers of a request have not seen: one read at a time, for all of them. False: it has not read all. */
   async function fill(group: ReaderGroup): Promise<boolean> {
@@ -121,7 +121,7 @@ export function createCatchUp(deps: {
       // Malformed entries stay malformed; after any other error the next poll tries again.
       if (!(error instanceof SyntaxError))
         log.debug('A stream could not be read.', { requestId: group.requestId, error });
-      else for (const reader of [...group.readers].filter(isOpen)) breakOff(reader, reader.nextSeq, error);
+      else for (const reader of [...group.readers].filter(isOpen)) failReader(reader, reader.nextSeq, error);
       return false;
     } finally {
       group.isFilling = false;

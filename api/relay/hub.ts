@@ -98,12 +98,12 @@ export interface RelayHub {
   /** Calls `onEntry` entry by entry, with each event once and in order, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
   /** Deletes Redis's copy of an answer once every reader here has reached its end. Call it while a reader is open. */
-  wipeAtEnd(requestId: string): void;
+  deleteWhenRead(requestId: string): void;
   /**
    * Calls back once, when all readers here have been told that Redis no longer knows their request. Call it while a
    * reader is open.
    */
-  whenLost(requestId: string, act: () => void): void;
+  onLost(requestId: string, act: () => void): void;
   /** The number of requests with open readers. */
   size(): number;
   close(): void;
@@ -246,11 +246,11 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
     channelOf: (shard) => channel.nameOf(shard),
     hasShard: (shard) => channel.isSubscribed(shard),
     ensureShard: (shard) => channel.subscribe(shard),
-    wipeAtEnd(requestId) {
+    deleteWhenRead(requestId) {
       const group = groups.get(requestId);
       if (group !== undefined) group.isWipedAtEnd = true;
     },
-    whenLost(requestId, act) {
+    onLost(requestId, act) {
       const group = groups.get(requestId);
       if (group !== undefined) group.onLost = act;
     },

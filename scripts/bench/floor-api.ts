@@ -10,13 +10,13 @@ import express from 'express';
 import type { Request } from 'express';
 import { Redis } from 'ioredis';
 
-import { corkTurns } from '../../shared/redis/connection.ts';
+import { corkPerTick } from '../../shared/redis/connection.ts';
 import type { FloorJob, FloorMessage } from './floor-worker.ts';
 
 const MODEL = 'mobius';
 
 const redisUrl = process.env['REDIS_URL'] ?? '';
-const redis = corkTurns(new Redis(redisUrl, { maxRetriesPerRequest: null }));
+const redis = corkPerTick(new Redis(redisUrl, { maxRetriesPerRequest: null }));
 const queue = new Queue<FloorJob>('floor', { connection: redis });
 const subscriber = new Redis(redisUrl);
 const channel = `answers:${randomBytes(12).toString('hex')}`;

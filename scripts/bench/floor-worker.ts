@@ -4,7 +4,7 @@ import { createParser } from 'eventsource-parser';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 
-import { corkTurns } from '../../shared/redis/connection.ts';
+import { corkPerTick } from '../../shared/redis/connection.ts';
 
 /** A message to the floor's ingress, as JSON. */
 export interface FloorMessage {
@@ -31,7 +31,7 @@ const CONCURRENCY = Number(process.env['WORKER_CONCURRENCY'] ?? 512);
 const redisUrl = process.env['REDIS_URL'] ?? '';
 const url = `${process.env['PROVIDER_URL'] ?? ''}/v1/chat/completions`;
 const model = process.env['PROVIDER_MODEL'] ?? '';
-const redis = corkTurns(new Redis(redisUrl, { maxRetriesPerRequest: null }));
+const redis = corkPerTick(new Redis(redisUrl, { maxRetriesPerRequest: null }));
 
 /** The parts of a chat completion, or of one chunk of it, that the floor passes on. */
 interface Completion {

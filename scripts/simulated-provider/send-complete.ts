@@ -10,7 +10,7 @@ export function sendComplete(reply: Reply): void {
   const { res, answer, settings, failure, book } = reply;
   const schedule = createSchedule(settings);
   const send = (): void => {
-    if (breaksOff(failure)) breakOff(reply, schedule);
+    if (breaksOff(failure)) failReader(reply, schedule);
     else finish(reply);
   };
   res.on('close', () => {
@@ -28,7 +28,7 @@ function finish(reply: Reply): void {
 }
 
 /** Nothing is booked as sent: no caller can use half a JSON body. */
-function breakOff(reply: Reply, schedule: Schedule): void {
+function failReader(reply: Reply, schedule: Schedule): void {
   const { res, head, answer, failure, settings, book } = reply;
   const { failAfter } = settings;
   if (failAfter < 0 || (failAfter === 0 && (failure === 'reset' || failure === 'stall'))) {

@@ -32,7 +32,7 @@ export function sendStream(reply: Reply, includeUsage: boolean): void {
       book.end('completed');
       res.end(DONE_EVENT);
     };
-    if (breaksOff(failure)) breakOff(reply, schedule, finish);
+    if (breaksOff(failure)) failReader(reply, schedule, finish);
     else finish();
   });
 }
@@ -73,7 +73,7 @@ function sendTexts(
   sendDue();
 }
 
-function breakOff({ res, failure, book }: Reply, schedule: Schedule, finish: () => void): void {
+function failReader({ res, failure, book }: Reply, schedule: Schedule, finish: () => void): void {
   if (failure === 'stall') return;
   // The book is closed before the caller sees anything, so `finish` can no longer change it.
   book.end('failed');

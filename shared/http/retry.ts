@@ -8,7 +8,7 @@ export interface RetryPolicy {
   /** Whether another try may follow. Asked once for each failure, except the last. */
   mayRetry: (error: Error) => boolean;
   /** A wait that the server asked for, in addition to the back-off; milliseconds. */
-  askedWaitMs: (error: Error) => number;
+  retryAfterMs: (error: Error) => number;
   onRetry?: (error: Error, attempt: number) => void;
   signal: AbortSignal;
 }
@@ -28,7 +28,7 @@ export function withRetries<T>(attempt: (number: number) => Promise<T>, policy: 
     shouldRetry: async ({ error, attemptNumber }) => {
       if (!policy.mayRetry(error)) return false;
       policy.onRetry?.(error, attemptNumber);
-      const wait = policy.askedWaitMs(error);
+      const wait = policy.retryAfterMs(error);
       // Where the signal ends the wait, p-retry rejects with the signal's own reason.
       if (wait > 0) await pause(wait, undefined, { signal: policy.signal }).catch(() => undefined);
       return true;

@@ -70,7 +70,7 @@ export function createIngressMetrics(gauges: IngressGauges) {
         registers,
       }),
       'verdict',
-      ['lane'],
+      ['queue'],
     ),
     breakerChanges: countBreakerChanges(registers),
     relayGapsFilled: new Counter({

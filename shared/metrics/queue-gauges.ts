@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 
 /** What `/admin/v1/queues` says of a queue. */
 export interface QueueFigures {
-  lane: string;
+  queue: string;
   shard: number;
   waiting: number;
   active: number;
@@ -60,7 +60,7 @@ export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }
       async collect() {
         this.reset();
         for (const each of (await figures()) ?? [])
-          this.set({ queue: each.lane, shard: String(each.shard) }, value(each));
+          this.set({ queue: each.queue, shard: String(each.shard) }, value(each));
       },
     });
   gauge('parley_queue_waiting', 'Requests that wait for a worker.', ({ waiting }) => waiting);

@@ -36,7 +36,7 @@ import { assertSuitable } from './server-check.ts';
  * every defined script onto a pipeline each turn, and lets commands wait for the answers of the turn before
  * (docs/benchmarks/performance-log.md).
  */
-export function corkTurns(client: Redis): Redis {
+export function corkPerTick(client: Redis): Redis {
   const send = client.sendCommand.bind(client);
   const duplicate = client.duplicate.bind(client);
   /** The socket that is corked in this turn; a reconnect brings another one. */
@@ -121,7 +121,7 @@ function createCluster(nodes: { host: string; port: number }[], role: Connection
     role === 'producer'
       ? new Cluster(nodes, settings)
       : new PatientCluster(nodes, { ...settings, maxRedirections: Infinity });
-  cluster.on('+node', corkTurns);
+  cluster.on('+node', corkPerTick);
   lookNowAndThen(cluster);
   return cluster;
 }
@@ -274,13 +274,13 @@ function createClient(url: string, role: ConnectionRole): RedisClient {
   const options = optionsFor(role);
   const tls = readTls(target.files);
   if (target.kind === 'single')
-    return corkTurns(new Redis(target.url, target.url.startsWith('rediss:') ? { ...options, tls } : options));
+    return corkPerTick(new Redis(target.url, target.url.startsWith('rediss:') ? { ...options, tls } : options));
   const auth = {
     ...(target.username === undefined ? {} : { username: target.username }),
     ...(target.password === undefined ? {} : { password: target.password }),
   };
   const common = { ...options, ...auth, ...(target.isEncrypted ? { tls } : {}) };
-  if (target.kind === 'sentinel') return corkTurns(new Redis({ ...common, ...sentinelOptions(target, role, tls) }));
+  if (target.kind === 'sentinel') return corkPerTick(new Redis({ ...common, ...sentinelOptions(target, role, tls) }));
   return createCluster(target.nodes, role, common);
 }
 

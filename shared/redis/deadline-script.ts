@@ -2,7 +2,7 @@ import type { Script, ScriptReply } from './scripts.ts';
 import { CALL_MS, inTime } from './time-limits.ts';
 
 /** Reserved for the reply's way back: it would come too late for what Redis does after that. */
-const WAY_BACK_MS = 100;
+const REPLY_MARGIN_MS = 100;
 
 /**
  * What replies have shown of the clocks of the shards' servers: how far each is ahead of this process's monotonic clock
@@ -42,15 +42,19 @@ export type TimelyScript = (shard: number, ...call: Parameters<Script>) => Promi
  * which its caller waits, by the server's clock ('' while that is unknown). Clocks may differ: if the server's clock was
  * set or another server took over, the refusal contains its time, and the call is sent again.
  */
-export function timely(script: Script, read: (reply: ScriptReply) => TimedReply, clocks: ShardClocks): TimelyScript {
+export function withDeadline(
+  script: Script,
+  read: (reply: ScriptReply) => TimedReply,
+  clocks: ShardClocks,
+): TimelyScript {
   async function send(until: number, [shard, keys, args]: Parameters<TimelyScript>): Promise<ScriptReply> {
     const sentAt = performance.now();
-    const reply = await script(keys, [...args, clocks.at(shard, until - WAY_BACK_MS) ?? '']);
+    const reply = await script(keys, [...args, clocks.at(shard, until - REPLY_MARGIN_MS) ?? '']);
     const { isLate, now } = read(reply);
     const receivedAt = performance.now();
     clocks.learn(shard, now, sentAt, receivedAt);
     if (!isLate) return reply;
-    if (receivedAt >= until - WAY_BACK_MS) throw new Error('The call reached Redis too late');
+    if (receivedAt >= until - REPLY_MARGIN_MS) throw new Error('The call reached Redis too late');
     return send(until, [shard, keys, args]);
   }
 

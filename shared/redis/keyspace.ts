@@ -96,7 +96,7 @@ function shardKeys(tag: string) {
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
     /**
      * Ids of a tenant's ended requests, each with a space behind it, by the time at which what they left is gone: a number
-     * that rises (keep-nothing.lua).
+     * that rises (zero-retention.lua).
      */
     left: (tenantId: string, until: number | string) => `${tag}:left:${tenantId}:${until}`,
     inflight: `${tag}:inflight`,
@@ -110,12 +110,12 @@ function shardKeys(tag: string) {
     /** What the last reconciliation left wrong, by part. */
     drift: `${tag}:drift`,
     /** How fast the queue drains, and what callers of a full queue were told. */
-    queueStatistics: (queue: string) => `${tag}:lane:${queue}`,
+    queueStatistics: (queue: string) => `${tag}:throughput:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,
     /** Present once a batch is being ended: none of its lines is admitted any more. */
     closedBatch: (batchId: string) => `${tag}:closed:${batchId}`,
     /** Whether a batch runs or was refused, where its ingress may not know whether it has started. */
-    batchFate: (batchId: string) => `${tag}:fate:${batchId}`,
+    batchState: (batchId: string) => `${tag}:fate:${batchId}`,
     /** Channel: ids of cancelled requests, for the workers that run them. */
     cancelled: `${tag}:cancelled`,
     channel: (ingressId: string) => `${tag}:in:${ingressId}`,

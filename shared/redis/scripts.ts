@@ -46,7 +46,7 @@ function source(name: string): string {
 const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'requeue', 'restore-answer', 'bring-key']);
 
 /** Scripts that only read: a server that refuses writes runs them, too. */
-const READING = new Set(['of-tenant', 'place', 'read-account', 'read-states']);
+const READING = new Set(['scan-records', 'place', 'read-account', 'read-states']);
 
 /** The first line of a script, which tells Redis whether to run it when memory is used up, or writes are refused. */
 function firstLine(name: string): string {

@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis } from 'ioredis';
 import type { Cluster } from 'ioredis';
 
-import { BLOCKED_MS, corkTurns } from './connection.ts';
+import { BLOCKED_MS, corkPerTick } from './connection.ts';
 import type { NodeOptions, RedisClient } from './connection.ts';
 import { inTime } from './time-limits.ts';
 
@@ -104,7 +104,7 @@ function createSlotClient(cluster: Cluster, tag: string): Redis {
     }
   }
 
-  return corkTurns(
+  return corkPerTick(
     new Redis({
       ...options,
       lazyConnect: false,

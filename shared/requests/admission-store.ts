@@ -9,7 +9,7 @@ import {
 import { flagOf } from '../domain/principal.ts';
 import type { Principal } from '../domain/principal.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { createShardClocks, timely } from '../redis/deadline-script.ts';
+import { createShardClocks, withDeadline } from '../redis/deadline-script.ts';
 import type { ShardClocks, TimedReply } from '../redis/deadline-script.ts';
 import { acceptedKeys } from '../redis/keyspace.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
@@ -24,8 +24,8 @@ import { TOMBSTONE_MS } from './record-store.ts';
  * What admission decided. `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call
  * with the same Idempotency-Key made the request. `changed`: the key allows less than when it was looked up. `moved`: the
  * tenant is on another shard; `moving`: on its way there.
- * `tenant_calls`: all keys of the tenant together make too many calls beside chat. `lane`: the queue is full;
- * `lane_share`: this tenant's part of it is. Any other verdict names what refused the request.
+ * `tenant_calls`: all keys of the tenant together make too many calls beside chat. `queue`: the queue is full;
+ * `queue_share`: this tenant's part of it is. Any other verdict names what refused the request.
  */
 export type Verdict =
   | 'admitted'
@@ -44,8 +44,8 @@ export type Verdict =
   | 'credits_in_flight'
   | 'budget'
   | 'budget_in_flight'
-  | 'lane'
-  | 'lane_share'
+  | 'queue'
+  | 'queue_share'
   | 'tenant_calls'
   | 'tenant_rpm'
   | 'tenant_tpm'
@@ -192,16 +192,16 @@ function createCount(client: RedisClient, keyspace: Keyspace) {
 
 /** Voids accepted requests; see void.lua. */
 function createVoid(client: RedisClient, keyspace: Keyspace) {
-  const takeBack = defineScript(client, 'void', [
+  const voidLater = defineScript(client, 'void', [
     'window',
     'account',
     'token-window',
-    'line',
+    'fair-queue',
     'emit',
     'forget',
     'drop',
-    'keep-nothing',
-    'put-back',
+    'zero-retention',
+    'restore-request',
   ]);
 
   return async function voidAs(
@@ -212,7 +212,7 @@ function createVoid(client: RedisClient, keyspace: Keyspace) {
     const { isDisowned = false, isRefused = false, isForGood = false } = is;
     const { cancelled } = keyspace.shard(owner.shard);
     const entry = last === undefined ? '' : encodeEntry([], last);
-    const state = await takeBack(
+    const state = await voidLater(
       [...acceptedKeys(keyspace, requestId, owner), cancelled],
       [requestId, TOMBSTONE_MS, entry, isDisowned ? 1 : 0, isRefused ? 1 : 0, isForGood ? 1 : 0, owner.tenantId],
     );
@@ -225,14 +225,14 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
     'window',
     'account',
     'token-window',
-    'line',
-    'pace',
+    'fair-queue',
+    'throughput',
     'readers',
-    'keep-nothing',
+    'zero-retention',
     'retries',
   ]);
   const clocks = settings.clocks ?? createShardClocks();
-  const admit = timely(admitNow, readTime, clocks);
+  const admit = withDeadline(admitNow, readTime, clocks);
   const countIn = createCount(client, keyspace);
   const voidAs = createVoid(client, keyspace);
   const takeAddress = defineTimedScript(client, 'count-address', ['window']);
@@ -256,14 +256,18 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
       voidAs(requestId, owner, last === undefined ? {} : { last }),
     /** As `void`, but the caller gets an error unless a worker has the request: once voided, nobody may put it back. What another
      * call has joined stays. */
-    voidForGood: (requestId: string, owner: RequestOwner, last: Terminal): Promise<string> =>
+    voidPermanently: (requestId: string, owner: RequestOwner, last: Terminal): Promise<string> =>
       voidAs(requestId, owner, { last, isForGood: true }),
     /**
      * As `void`, for a request whose caller got 503: a worker that already has it stops, and nobody pays. `isRefused`: no
      * admission is under way, so a missing record needs no tombstone.
      */
-    disown: (requestId: string, owner: RequestOwner, last: Terminal, isRefused: boolean = false): Promise<string> =>
-      voidAs(requestId, owner, { last, isDisowned: true, isRefused }),
+    voidRefused: (
+      requestId: string,
+      owner: RequestOwner,
+      last: Terminal,
+      isRefused: boolean = false,
+    ): Promise<string> => voidAs(requestId, owner, { last, isDisowned: true, isRefused }),
 
     /** Counts a request that is not a chat request. `take: false` checks without counting. */
     count: (requestId: string, principal: Principal, takeOne: boolean, besides?: SecondWindow): Promise<Admission> =>

@@ -49,7 +49,7 @@ export interface AdmissionDeps {
   /** Whether Redis has no room for new requests. */
   isFull: () => boolean;
   /** Voids the admission in the background. `isRefused`: there is probably nothing to void. */
-  takeBack: (requestId: string, principal: Principal, isRefused: boolean) => void;
+  voidLater: (requestId: string, principal: Principal, isRefused: boolean) => void;
   pseudonyms: Pick<Pseudonyms, 'of'>;
   clock: Clock;
   log: Logger;
@@ -154,13 +154,13 @@ function noRoom(cause?: unknown): ServiceError {
  * a store does not answer.
  */
 export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
-  const { store, accounts, accountStore, routing, isFull, takeBack, pseudonyms, clock, log } = deps;
+  const { store, accounts, accountStore, routing, isFull, voidLater, pseudonyms, clock, log } = deps;
 
-  async function loadBook({ tenantId, shard }: Principal): Promise<void> {
+  async function loadBalance({ tenantId, shard }: Principal): Promise<void> {
     try {
       const book = await accounts.read(tenantId);
       if (book === undefined) throw new Error(`Tenant ${tenantId} has no account`);
-      await accountStore.publishBook(shard, tenantId, book);
+      await accountStore.publishBalance(shard, tenantId, book);
     } catch (cause) {
       throw new ServiceError('model_unavailable', 'The account cannot be read at the moment; try again shortly.', {
         cause,
@@ -192,7 +192,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
       // Only the reply is known to be lost, so an admission that may exist is voided in the background. A full Redis
       // refuses the whole script, but the call may be a repetition, after an admission whose reply was lost.
       const isRefused = isOutOfMemory(cause);
-      takeBack(requestId, principal, isRefused);
+      voidLater(requestId, principal, isRefused);
       if (isRefused) throw noRoom(cause);
       log.warn('An admission got no answer from Redis.', { requestId, error: cause });
       throw admissionUnanswered(cause);
@@ -208,7 +208,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     if (isQueued) terms.body = JSON.stringify(envelope);
     let admission = await tryOnce(call, terms);
     if (admission.verdict === 'load') {
-      await loadBook(call.principal);
+      await loadBalance(call.principal);
       admission = await tryOnce(call, terms);
     }
     const { verdict, joined } = admission;

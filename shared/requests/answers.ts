@@ -59,7 +59,7 @@ const FIELDS = [
   'status',
   'tier',
   'metadata',
-  'sent',
+  'lastSeq',
   'acceptedAt',
   'startedAt',
   'firstTokenAt',
@@ -94,7 +94,7 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace) {
       const { tenant: tenantId = '', state } = fields;
       if (state !== 'done') return undefined;
       const entries = await entriesOf(shard, requestId);
-      if (entries.at(-1)?.lastSeq !== Number(fields['sent'])) return undefined;
+      if (entries.at(-1)?.lastSeq !== Number(fields['lastSeq'])) return undefined;
       return { requestId, tenantId, fields, entries };
     },
 

@@ -13,7 +13,7 @@ export function bodyLifeMs(requestTimeoutMs: number): number {
 }
 
 /** The line in which the requests of a queue wait for a worker (docs/decisions/0004-fair-queueing.md). */
-export type LineStore = ReturnType<typeof createLineStore>;
+export type QueueOrderStore = ReturnType<typeof createLineStore>;
 
 interface LineRequest {
   requestId: string;
@@ -22,7 +22,7 @@ interface LineRequest {
 }
 
 export function createLineStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number) {
-  const add = defineScript(client, 'enqueue', ['window', 'line']);
+  const add = defineScript(client, 'enqueue', ['window', 'fair-queue']);
   return {
     /**
      * Puts a request into line that was admitted without its body. Returns the state in which it was found; only `accepted`

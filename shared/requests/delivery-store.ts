@@ -7,7 +7,7 @@ import type { ScriptReply } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { createCommonAppend } from './append-batch.ts';
 import { queueOfRecord, readEnvelope, toClaimed, toHeld } from './delivery.ts';
-import type { Claim, ClaimedRequest, DeliveryRef, MadeClaim, Needed, Renewal, WriteOutcome } from './delivery.ts';
+import type { Claim, ClaimedRequest, DeliveryRef, PreparedClaim, Needed, Renewal, WriteOutcome } from './delivery.ts';
 import { createFinishRequest } from './finish-request.ts';
 import type { EndReplays } from './finish-request.ts';
 import { createRepairs, toPutBackRunning } from './rollback.ts';
@@ -43,11 +43,18 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: nu
     { shard, fence, owner }: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
     requestId: string,
   ) {
-    const values = await client.hmget(keyspace.shard(shard).record(requestId), 'tenant', 'key', 'lane', 'life', 'keep');
-    const [tenantId = '', keyId = '', lane, life] = values.map((value) => value ?? '');
+    const values = await client.hmget(
+      keyspace.shard(shard).record(requestId),
+      'tenant',
+      'key',
+      'queue',
+      'ttlMs',
+      'retentionMs',
+    );
+    const [tenantId = '', keyId = '', queue, life] = values.map((value) => value ?? '');
     const keep = values[4];
     return {
-      ref: { shard, requestId, tenantId, keyId, queue: queueOfRecord(lane), fence, owner },
+      ref: { shard, requestId, tenantId, keyId, queue: queueOfRecord(queue), fence, owner },
       retentionMs: Number(keep ?? life),
     };
   }
@@ -56,7 +63,7 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: nu
     /** Repeats a claim under its name, without the body, which Redis may have lost. Resolves with the reply of claim.lua. */
     again: (claimant: Claimant, owner: string): Promise<ScriptReply> => send(claimant, owner, 'known'),
     /** `made`: the claim that came with the job, so Redis is not asked. */
-    async claim(claimant: Claimant, made?: MadeClaim): Promise<Claim> {
+    async claim(claimant: Claimant, made?: PreparedClaim): Promise<Claim> {
       const { shard, requestId, fence } = claimant;
       const owner = made?.owner ?? randomBase62(12);
       const reply = made?.reply ?? (await send(claimant, owner));
@@ -88,7 +95,7 @@ export interface RequestStoreSettings {
   /** For how long the shard's Redis was away before it came back a moment ago; milliseconds. */
   lastAwayMs?: (shard: number) => number;
   /** Brings a tenant's book to a Redis that has lost it; never rejects. Without it what runs goes on until the book is there. */
-  loadBook?: (shard: number, tenantId: string) => Promise<void>;
+  loadBalance?: (shard: number, tenantId: string) => Promise<void>;
   replays?: EndReplays;
 }
 
@@ -98,20 +105,20 @@ export interface RequestStoreSettings {
  */
 const READERS_BACK_MS = 20_000;
 
-/** What put-back-running.lua returns where Redis lacks the tenant's book, too. */
+/** What restore-running.lua returns where Redis lacks the tenant's book, too. */
 const BOOKLESS = 2;
 
 /** Puts a running request back that Redis has lost. False: it may have ended. */
 function createRestore(client: RedisClient, keyspace: Keyspace, settings: RequestStoreSettings) {
-  const { leaseMs, lastAwayMs = () => 0, loadBook } = settings;
-  const restore = defineScript(client, 'put-back-running', ['window', 'account', 'token-window', 'put-back']);
+  const { leaseMs, lastAwayMs = () => 0, loadBalance } = settings;
+  const restore = defineScript(client, 'restore-running', ['window', 'account', 'token-window', 'restore-request']);
   return async (ref: DeliveryRef): Promise<boolean> => {
     const { facts, envelope } = ref;
     if (facts === undefined || envelope === undefined) return false;
     const known = { facts, envelope, leaseMs, awayMs: lastAwayMs(ref.shard) };
     const reply = await restore(...toPutBackRunning(keyspace, ref, known));
-    if (reply === BOOKLESS && facts.mode === 'live') await loadBook?.(ref.shard, ref.tenantId);
-    if (reply !== 0) ref.wasPutBack = true;
+    if (reply === BOOKLESS && facts.mode === 'live') await loadBalance?.(ref.shard, ref.tenantId);
+    if (reply !== 0) ref.wasRestored = true;
     return reply !== 0;
   };
 }

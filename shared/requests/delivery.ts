@@ -41,17 +41,17 @@ export interface Held {
 }
 
 /** `drop`: another delivery has it, or it has ended. */
-export type Claim = ClaimedRequest | Unreadable | { kind: 'drop'; reason: string };
+export type Claim = ClaimedRequest | UnreadableRequest | { kind: 'drop'; reason: string };
 
 /** A claim that was made while its job was taken. */
-export interface MadeClaim {
+export interface PreparedClaim {
   owner: string;
   /** As claiming.lua returns it. */
   reply: ScriptReply[];
 }
 
 /** This delivery owns the request but cannot read its body, so it can only end it. */
-export interface Unreadable {
+export interface UnreadableRequest {
   kind: 'unreadable';
   ref: DeliveryRef;
   sent: number;
@@ -65,7 +65,7 @@ export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: '
 
 export type FinalStatus = 'completed' | 'failed' | 'cancelled';
 
-export interface Ending {
+export interface FinishInput {
   status: FinalStatus;
   /** Text that has not been appended yet. */
   deltas: readonly string[];
@@ -86,18 +86,18 @@ export interface Ending {
   /** An event for webhooks, besides the booking. */
   notice?: FinishedNotice;
   /** The end stood before, and `deltas` are all of the text: a request of which Redis has lost everything is put back. */
-  putsBack?: true;
+  restores?: true;
   /** Called when nobody pays for this end, as its caller was told that it failed; again when it is repeated. */
-  whenUnheard?: () => void;
+  whenUnbilled?: () => void;
   /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
   jobLock?: string;
 }
 
-/** `limit`: tokens of the month, or of a test key's day; `alone`: what happens without readers; `keep`: its own retention. */
-type RecordTerms = Readonly<Record<'limit' | 'alone' | 'keep', string>>;
+/** `limit`: tokens of the month, or of a test key's day; `onDisconnect`: what happens without readers; `retentionMs`: its own retention. */
+type RecordTerms = Readonly<Record<'limit' | 'onDisconnect' | 'retentionMs', string>>;
 
 /** What Redis knows of a request that runs, besides its text. Times are milliseconds since the epoch, by Redis's clock. */
-export interface RecordFacts {
+export interface RecordSnapshot {
   tier: Tier;
   mode: KeyMode;
   endpoint: ChatRoute;
@@ -125,11 +125,11 @@ export interface DeliveryRef {
   /** The claim to which its writes belong. Absent: any with this fence. */
   owner?: string;
   /** For a Redis that loses all of the request. Absent where an earlier delivery has sent text, which is not known here. */
-  facts?: RecordFacts;
+  facts?: RecordSnapshot;
   /** The same, while it runs. */
   envelope?: RequestEnvelope | undefined;
   /** Set once the running request was put back: a deletion that came between did not know it. */
-  wasPutBack?: boolean;
+  wasRestored?: boolean;
 }
 
 /** What a running request asks to hold, as totals. What it holds is never reduced. */
@@ -144,9 +144,9 @@ export interface Needed {
   overrun: Held;
 }
 
-/** The queue of a record. Its field `lane` is written for batches only. */
-export function queueOfRecord(lane: string | null | undefined): QueueName {
-  return lane === 'batch' ? 'batch' : 'interactive';
+/** The queue of a record. Its field `queue` is written for batches only. */
+export function queueOfRecord(queue: string | null | undefined): QueueName {
+  return queue === 'batch' ? 'batch' : 'interactive';
 }
 
 /** From a script's reply, which has -1 if a bound does not apply. */
@@ -185,8 +185,8 @@ export function toClaimed(
     rates = '',
     promptTokens,
     limit = '',
-    alone = '',
-    keep = '',
+    onDisconnect = '',
+    retentionMs = '',
   ] = reply;
   return {
     kind: 'run',
@@ -199,7 +199,7 @@ export function toClaimed(
     held: toHeld(micro, tokens),
     rates: toRates(rates),
     promptTokens: Number(promptTokens),
-    terms: { limit, alone, keep },
+    terms: { limit, onDisconnect, retentionMs },
     now: Number(now),
   };
 }

@@ -8,13 +8,13 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { AdmissionStore } from './admission-store.ts';
 import type { ReplayLog } from '../redis/redis-return.ts';
-import type { LineStore } from './body-store.ts';
+import type { QueueOrderStore } from './body-store.ts';
 import { inTime } from '../redis/time-limits.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueuerDeps {
-  line: Pick<LineStore, 'enqueue'>;
-  store: Pick<AdmissionStore, 'voidForGood' | 'disown'>;
+  line: Pick<QueueOrderStore, 'enqueue'>;
+  store: Pick<AdmissionStore, 'voidPermanently' | 'voidRefused'>;
   clock: Clock;
   log: Logger;
   /** After this long an admission is left to the sweep. */
@@ -50,7 +50,7 @@ function noteTaken(
   replayLog?.note(
     async () => {
       // It came back, ended and was charged: nobody can read its answer, or knows of it.
-      if ((await store.disown(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
+      if ((await store.voidRefused(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
     },
     { shard, requestId, tenantId },
   );
@@ -102,9 +102,9 @@ export function createEnqueuer(deps: EnqueuerDeps) {
     return state;
   }
 
-  function takeBack(requestId: string, principal: Principal, isRefused = false, envelope?: RequestEnvelope): void {
+  function voidLater(requestId: string, principal: Principal, isRefused = false, envelope?: RequestEnvelope): void {
     // LOST is for whoever reads the request's stream by its id.
-    const taking = untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId);
+    const taking = untilConfirmed(() => store.voidRefused(requestId, principal, LOST, isRefused), requestId);
     const taken = taking.then(async (state) => {
       if (!isRefused) noteTaken(deps, state, requestId, principal);
       if (state === 'joined' && envelope !== undefined) await putInLineForOthers(deps, envelope, principal);
@@ -126,19 +126,19 @@ export function createEnqueuer(deps: EnqueuerDeps) {
     principal: Principal,
   ): Promise<string | undefined> {
     const { requestId } = envelope;
-    const write = () => store.voidForGood(requestId, principal, LOST);
+    const write = () => store.voidPermanently(requestId, principal, LOST);
     if (tellWithinMs === undefined) return untilConfirmed(write, requestId);
     const trying = inTime(tryUntil(clock, tellAt, write), Math.max(0, tellAt - clock.now()));
     const state = await trying.catch(() => undefined);
     // From then on its caller is told, so a worker that has it stops.
-    if (state === undefined) takeBack(requestId, principal, false, envelope);
+    if (state === undefined) voidLater(requestId, principal, false, envelope);
     return state;
   }
 
   return {
     /**
      * Puts a request into line that was admitted without its body. Throws `model_unavailable` once the admission has been taken
-     * back, or where a caller waits and Redis does not say so in time: then it is taken back as by `takeBack`.
+     * back, or where a caller waits and Redis does not say so in time: then it is taken back as by `voidLater`.
      */
     async enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void> {
       const { requestId } = envelope;
@@ -165,7 +165,7 @@ export function createEnqueuer(deps: EnqueuerDeps) {
      * so no tombstone is needed against what could still be under way. `envelope`: a request without its body, which is put
      * into line instead where another call has joined it.
      */
-    takeBack,
+    voidLater,
 
     /** Waits until what is being taken back is, or is known beside this process. */
     async idle(): Promise<void> {

@@ -5,12 +5,12 @@ import type { Keyspace } from '../redis/keyspace.ts';
 import type { ReplayLog } from '../redis/redis-return.ts';
 import { defineScript, textsOf } from '../redis/scripts.ts';
 import type { Script, ScriptReply } from '../redis/scripts.ts';
-import type { DeliveryRef, Ending, RecordFacts } from './delivery.ts';
+import type { DeliveryRef, FinishInput, RecordSnapshot } from './delivery.ts';
 import { toPutBack } from './rollback.ts';
 import type { WriteWhole } from './rollback.ts';
 
 /** What finish.lua returns if the request has ended: one of these, or `charged` and micro-credits. */
-const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
+const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unbilled']);
 const CHARGED = 'charged ';
 
 /** Nobody has the request: its record is lost, or nothing but a tombstone. */
@@ -20,42 +20,52 @@ const isNowhere = (outcome: ScriptReply) => outcome === 'missing' || outcome ===
 const UNBOUNDED_MICRO = Number.MAX_SAFE_INTEGER;
 
 /** Whether Redis may have let go of a request by itself: then a missing record does not mean that its end was lost. */
-function isLetGo({ startedAt }: RecordFacts, { settlement, retentionMs }: Ending): boolean {
+function isLetGo({ startedAt }: RecordSnapshot, { settlement, retentionMs }: FinishInput): boolean {
   return retentionMs > 0 && (settlement?.finishedAt ?? startedAt) + retentionMs <= Date.now();
 }
 
-const PARTS = ['window', 'account', 'token-window', 'line', 'pace', 'emit', 'forget', 'keep-nothing', 'put-back'];
+const PARTS = [
+  'window',
+  'account',
+  'token-window',
+  'fair-queue',
+  'throughput',
+  'emit',
+  'forget',
+  'zero-retention',
+  'restore-request',
+];
 
 /** The calls of finish.lua, and what it said of each end. */
 function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWhole) {
   const script = defineScript(client, 'finish', PARTS);
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
-  const unheard = new WeakSet<Ending>();
+  const unbilled = new WeakSet<FinishInput>();
   /** Micro-credits of ends that cost more than the account had. */
-  const charged = new WeakMap<Ending, number>();
+  const charged = new WeakMap<FinishInput, number>();
 
   /** Whether an end stands, by what finish.lua says. */
-  function hasEnded(outcome: ScriptReply, ending: Ending): boolean {
-    if (outcome === 'unheard') {
-      unheard.add(ending);
-      ending.whenUnheard?.();
+  function hasEnded(outcome: ScriptReply, ending: FinishInput): boolean {
+    if (outcome === 'unbilled') {
+      unbilled.add(ending);
+      ending.whenUnbilled?.();
     }
     if (typeof outcome !== 'string' || !outcome.startsWith(CHARGED)) return ENDED.has(outcome);
     charged.set(ending, Number(outcome.slice(CHARGED.length)));
     return true;
   }
 
-  /** An end as it stood: nobody pays for what is unheard, and a charge was never more than the account could pay. */
-  function asItStood(ending: Ending): Ending {
+  /** An end as it stood: nobody pays for what is unbilled, and a charge was never more than the account could pay. */
+  function asItStood(ending: FinishInput): FinishInput {
     const { settlement, ...rest } = ending;
-    if (settlement === undefined || unheard.has(ending)) return { ...rest, costMicro: 0 };
+    if (settlement === undefined || unbilled.has(ending)) return { ...rest, costMicro: 0 };
     const costMicro = charged.get(ending);
     const charge = costMicro === undefined ? settlement : { ...settlement, costMicro, estimated: true };
     return { ...rest, settlement: charge, costMicro: charge.costMicro, overdraftMicro: UNBOUNDED_MICRO };
   }
 
   /** Ends a request, with the text that Redis has lost. Resolves with what finish.lua says. */
-  function end(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+  function end(ref: DeliveryRef, sentSeq: number, ending: FinishInput): Promise<ScriptReply> {
     const { earlier = [], deltas } = ending;
     const firstSeq = sentSeq - earlier.length;
     const write = (known = sentSeq) => {
@@ -67,10 +77,10 @@ function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWh
   }
 
   /** Repeats an end; if Redis has nothing of the request, with all that it had. */
-  function endAgain(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+  function endAgain(ref: DeliveryRef, sentSeq: number, ending: FinishInput): Promise<ScriptReply> {
     const { earlier = [], deltas } = ending;
     if (ref.facts === undefined || isLetGo(ref.facts, ending)) return end(ref, sentSeq, ending);
-    return end(ref, 0, { ...ending, earlier: [], deltas: [...earlier, ...deltas], putsBack: true });
+    return end(ref, 0, { ...ending, earlier: [], deltas: [...earlier, ...deltas], restores: true });
   }
 
   return { end, endAgain, hasEnded, asItStood };
@@ -105,7 +115,7 @@ export function createFinishRequest(
     });
   }
 
-  async function replay(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<void> {
+  async function replay(ref: DeliveryRef, sentSeq: number, ending: FinishInput): Promise<void> {
     if ((await store.replayFinish(ref, sentSeq, ending)) !== 'replayed') return;
     const { requestId, tenantId } = ref;
     replays?.log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
@@ -114,9 +124,9 @@ export function createFinishRequest(
 
   const store = {
     /** `sentSeq`: sequence number of the last event before this. False: this delivery no longer owns the request. */
-    async finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean> {
+    async finish(ref: DeliveryRef, sentSeq: number, ending: FinishInput): Promise<boolean> {
       if (!hasEnded(await end(ref, sentSeq, ending), ending)) return false;
-      if (ref.wasPutBack === true) eraseIfDeleted(ref);
+      if (ref.wasRestored === true) eraseIfDeleted(ref);
       const { shard, requestId, tenantId } = ref;
       // Without the body, which may be large, and which nobody needs any more. Even without a charge: otherwise the request
       // could run again although its caller was told that it failed.
@@ -133,12 +143,12 @@ export function createFinishRequest(
     async replayFinish(
       ref: DeliveryRef,
       sentSeq: number,
-      ending: Ending,
+      ending: FinishInput,
     ): Promise<'known' | 'replayed' | 'superseded'> {
       const { record, outbox } = keyspace.shard(ref.shard);
       const again = asItStood(ending);
       const charge = again.settlement;
-      const names = ['state', 'fence', 'untold', 'erased'] as const;
+      const names = ['state', 'fence', 'voidUnconfirmed', 'erased'] as const;
       const [state, fence, ...marks] = await client.hmget(record(ref.requestId), ...names);
       // An answer that was put back from MongoDB has no fence, and says nothing of its charge.
       if (state === 'done' && (fence !== null || charge === undefined)) return 'known';
@@ -189,7 +199,7 @@ function shortTextsOf(
     unpaidTokens = 0,
     overdraftMicro = 0,
     jobLock = '',
-  }: Ending,
+  }: FinishInput,
 ): (string | number)[] {
   const { promptTokens, completionTokens } = terminal.usage;
   const totalTokens = promptTokens + completionTokens;
@@ -212,12 +222,12 @@ function shortTextsOf(
 }
 
 /** Keys and arguments of finish.lua. `sentSeq`: sequence number of the last event before this end. */
-function toFinishCall(keyspace: Keyspace, ref: DeliveryRef, sentSeq: number, ending: Ending): Parameters<Script> {
-  const { deltas, terminal, settlement, notice, putsBack } = ending;
+function toFinishCall(keyspace: Keyspace, ref: DeliveryRef, sentSeq: number, ending: FinishInput): Parameters<Script> {
+  const { deltas, terminal, settlement, notice, restores } = ending;
   const lastSeq = sentSeq + deltas.length + eventsOf(terminal);
   const entry = encodeEntry(deltas, terminal);
   const head = ref.owner === undefined ? `${lastSeq}` : `${lastSeq} ${ref.owner}`;
-  const again = putsBack && ref.facts !== undefined ? toPutBack(keyspace, ref, ref.facts) : undefined;
+  const again = restores && ref.facts !== undefined ? toPutBack(keyspace, ref, ref.facts) : undefined;
   return [
     [...keysOf(keyspace, ref), ...(again?.names ?? [])],
     [

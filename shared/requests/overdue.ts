@@ -60,14 +60,14 @@ async function describe(
     'tenant',
     'key',
     'fence',
-    'sent',
+    'lastSeq',
     'deadline',
-    'lane',
-    'keep',
+    'queue',
+    'retentionMs',
     'base',
   );
-  const [state, tenantId, keyId, fence, sent, deadline, lane, keep, base] = values;
-  const queue = queueOfRecord(lane);
+  const [state, tenantId, keyId, fence, sent, deadline, queueName, keep, base] = values;
+  const queue = queueOfRecord(queueName);
   const [job, body] = await Promise.all([
     queues.queue(shard, queue).getJobState(requestId),
     client.exists(keys.body(requestId)),

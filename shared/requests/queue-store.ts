@@ -30,7 +30,11 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace) {
     },
     /** Requests a second; 0 when none has ended within the last minute. */
     async drainRatePerSecond(shard: number, queue: string, now: number): Promise<number> {
-      const [last, gapMs] = await client.hmget(keyspace.shard(shard).queueStatistics(queue), 'since:lane', 'gap:lane');
+      const [last, gapMs] = await client.hmget(
+        keyspace.shard(shard).queueStatistics(queue),
+        'since:queue',
+        'gap:queue',
+      );
       const gap = Number(gapMs ?? 0);
       if (gap <= 0 || now - Number(last ?? 0) > LATELY_MS) return 0;
       return Math.round((1_000 / gap) * 1_000) / 1_000;
@@ -64,7 +68,7 @@ export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
     },
     /** Says what becomes of a batch, unless that has been said: the first one decides. Returns what holds; safe to repeat. */
     async decide(shard: number, batchId: string, fate: BatchFate): Promise<BatchFate> {
-      const key = keyspace.shard(shard).batchFate(batchId);
+      const key = keyspace.shard(shard).batchState(batchId);
       const decided = await client.set(key, fate, 'PX', DECIDED_MS[fate], 'NX', 'GET');
       return decided === 'running' || decided === 'refused' ? decided : fate;
     },

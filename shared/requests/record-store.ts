@@ -11,8 +11,8 @@ import type { ReplayLog } from '../redis/redis-return.ts';
 import { defineScript, defineTimedScript } from '../redis/scripts.ts';
 import { inTime } from '../redis/time-limits.ts';
 
-/** Replaces the fingerprint of a body once nothing of the request is kept (keep-nothing.lua). */
-export const FORGOTTEN = '-';
+/** Replaces the fingerprint of a body once nothing of the request is kept (zero-retention.lua). */
+export const ERASED_FINGERPRINT = '-';
 
 type RequestState = 'accepted' | 'running' | 'done';
 
@@ -97,7 +97,7 @@ export interface RecordStoreSettings {
 
 /** Finds a request's place in line. Undefined: it does not wait. */
 function createPlace(client: RedisClient, keyspace: Keyspace) {
-  const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
+  const place = defineTimedScript(client, 'place', ['window', 'account', 'fair-queue']);
   return async (
     { shard, tenantId }: Pick<Principal, 'shard' | 'tenantId'>,
     requestId: string,
@@ -129,12 +129,12 @@ function createCancel(client: RedisClient, keyspace: Keyspace, { retentionMs, re
     'window',
     'account',
     'token-window',
-    'line',
+    'fair-queue',
     'emit',
     'forget',
     'drop',
-    'keep-nothing',
-    'mode',
+    'zero-retention',
+    'check-mode',
   ] as const;
   const cancel = defineTimedScript(client, 'cancel', parts);
 
@@ -164,8 +164,8 @@ function createCancel(client: RedisClient, keyspace: Keyspace, { retentionMs, re
 }
 
 export function createRecordStore(client: RedisClient, keyspace: Keyspace, settings: RecordStoreSettings) {
-  const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
-  const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
+  const attach = defineTimedScript(client, 'attach', ['window', 'check-mode', 'readers', 'zero-retention']);
+  const reader = defineTimedScript(client, 'renew-reader', ['window', 'readers', 'zero-retention']);
 
   function answerKeys(shard: number, requestId: string): string[] {
     const keys = keyspace.shard(shard);

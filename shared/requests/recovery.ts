@@ -33,7 +33,7 @@ import type { AdmissionDeps } from './admission.ts';
 import { createAnswerCache } from './answers.ts';
 import type { AnswerCache } from './answers.ts';
 import { createLineStore } from './body-store.ts';
-import type { LineStore } from './body-store.ts';
+import type { QueueOrderStore } from './body-store.ts';
 import { toRefusal } from './refusals.ts';
 import type { Refusal } from './refusals.ts';
 import { createReplayStore } from './replay-store.ts';
@@ -53,7 +53,7 @@ export type RecoverRequest = (intent: RequestIntent) => Promise<RecoveryOutcome>
 
 export interface RecoverRequestDeps {
   presence: RequestPresence;
-  /** Its `takeBack` does nothing: an admission without an answer is tried again, and never voided. */
+  /** Its `voidLater` does nothing: an admission without an answer is tried again, and never voided. */
   admit: ReturnType<typeof createAdmission>;
   line: LineStore;
   replays: ReplayStore;
@@ -325,7 +325,7 @@ export type Recovery = ReturnType<typeof openRecovery>;
 export function openRecovery(deps: OpenRecoveryDeps) {
   const { mongo, redis, keyspace, clock, log } = deps;
   const presence = createRequestPresence(redis, keyspace, deps.limit);
-  const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), takeBack: () => undefined });
+  const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), voidLater: () => undefined });
   const replays = createReplayStore(redis, keyspace, deps);
   const gate = createErasureGate({ erasures: createErasureRepository(mongo), pseudonyms: deps.pseudonyms });
   const repository = createAnswerRepository(mongo);

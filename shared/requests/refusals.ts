@@ -136,12 +136,12 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
     message: () => 'This account is being moved to another part of the service; try again as Retry-After says.',
     waits: true,
   },
-  lane: {
+  queue: {
     code: 'model_unavailable',
     message: () => 'The queue is full; try again as Retry-After says.',
     waits: true,
   },
-  lane_share: {
+  queue_share: {
     code: 'model_unavailable',
     message: () =>
       "This account's waiting requests fill half of the queue, which is all that one account may take; try again as Retry-After says.",

@@ -28,7 +28,7 @@ export function createReplayStore(
   { requestTimeoutMs, limit }: ReplayStoreSettings,
 ) {
   const reopen = defineScript(client, 'reopen');
-  const requeue = defineScript(client, 'requeue', ['window', 'account', 'token-window', 'line']);
+  const requeue = defineScript(client, 'requeue', ['window', 'account', 'token-window', 'fair-queue']);
   return {
     async reopen(
       shard: number,

@@ -10,7 +10,7 @@ import { defineScript, textsOf } from '../redis/scripts.ts';
 import type { Script, ScriptReply } from '../redis/scripts.ts';
 import type { TimeLimit } from '../redis/time-limits.ts';
 import { knownSeq } from './delivery.ts';
-import type { DeliveryRef, RecordFacts } from './delivery.ts';
+import type { DeliveryRef, RecordSnapshot } from './delivery.ts';
 import { BILLED } from './record-store.ts';
 
 export interface RepairDeps {
@@ -87,7 +87,7 @@ export function createRepairs({ claim, restore, hasReconnectedRecently }: Repair
 /** More than the clocks of two servers differ. */
 const SLACK_MS = 60_000;
 
-function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: DeliveryRef, facts: RecordFacts) {
+function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: DeliveryRef, facts: RecordSnapshot) {
   const { tier, mode, acceptedAt, startedAt, seq, deadline, metadataJson, rates, terms } = facts;
   const allowance = keyspace.shard(shard).testAllowance(tenantId, dayOf(acceptedAt));
   return {
@@ -102,14 +102,14 @@ function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: Deliver
     deadline,
     ...(rates === undefined ? {} : { rates: `${rates.promptMicro} ${rates.completionMicro}` }),
     ...Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== '')),
-    ...(queue === 'batch' ? { lane: queue } : {}),
+    ...(queue === 'batch' ? { queue: queue } : {}),
     ...(mode === 'test' ? { allowance } : {}),
     ...(metadataJson === undefined ? {} : { metadata: metadataJson }),
   };
 }
 
-/** The keys by which put-back.lua makes the request known again, and what the record should contain. */
-export function toPutBack(keyspace: Keyspace, ref: DeliveryRef, facts: RecordFacts) {
+/** The keys by which restore-request.lua makes the request known again, and what the record should contain. */
+export function toPutBack(keyspace: Keyspace, ref: DeliveryRef, facts: RecordSnapshot) {
   const { shard, requestId, tenantId, keyId } = ref;
   const { endpoint, idempotency, entityHash, acceptedAt } = facts;
   const keys = keyspace.shard(shard);
@@ -132,7 +132,7 @@ export function toPutBack(keyspace: Keyspace, ref: DeliveryRef, facts: RecordFac
   };
 }
 
-/** Keys and arguments of put-back-running.lua. */
+/** Keys and arguments of restore-running.lua. */
 export function toPutBackRunning(
   keyspace: Keyspace,
   ref: DeliveryRef,
@@ -141,7 +141,7 @@ export function toPutBackRunning(
     envelope,
     leaseMs,
     awayMs,
-  }: { facts: RecordFacts; envelope: RequestEnvelope; leaseMs: number; awayMs: number },
+  }: { facts: RecordSnapshot; envelope: RequestEnvelope; leaseMs: number; awayMs: number },
 ): Parameters<Script> {
   const { shard, requestId, tenantId, fence, owner = '', queue } = ref;
   const { retentionMs } = envelope;
@@ -162,7 +162,7 @@ export function toPutBackRunning(
       keys.ended(requestId),
     ],
     [
-      // Named for the reader; put-back-running.lua takes the values in this order.
+      // Named for the reader; restore-running.lua takes the values in this order.
       textsOf(
         Object.values({
           requestId,

@@ -40,7 +40,7 @@ const key = (name: string, more: Partial<StateKey> = {}): StateKey => ({
 type FindTenantKeys = (shard: number, owner: StateOwner) => AsyncGenerator<StateKey[]>;
 
 function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTenantKeys {
-  const ofTenant = defineScript(client, 'of-tenant');
+  const ofTenant = defineScript(client, 'scan-records');
   const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
 
   /** Whose each of some requests is: undefined for another tenant's, null where nobody knows. */
@@ -172,7 +172,7 @@ export class Overtaken extends Error {
 }
 
 export function createTenantState(client: RedisClient, keyspace: Keyspace) {
-  const bring = defineScript(client, 'bring-key');
+  const bring = defineScript(client, 'import-key');
   const clearKeys = defineScript(client, 'clear-keys');
   const keysOf = createFindTenantKeys(client, keyspace);
   const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
@@ -249,7 +249,7 @@ export function readMark(mark: string): number | undefined {
 export type MoveMarks = ReturnType<typeof createMoveMarks>;
 
 export function createMoveMarks(client: RedisClient, keyspace: Keyspace) {
-  const mark = defineScript(client, 'mark-move');
+  const mark = defineScript(client, 'set-move-marker');
 
   async function change(shard: number, tenantId: string, from: string, to: string, lifeMs: number): Promise<boolean> {
     return (await inTime(mark([keyspace.shard(shard).blocked(tenantId)], [from, to, lifeMs]))) === 1;

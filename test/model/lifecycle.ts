@@ -147,7 +147,7 @@ export function join(world: World): { world: World; promised: boolean } {
 }
 
 /** Takes an admission back; whoever reads hears of it. `isSwept`: nothing can run it. Returns the state that was found. */
-export function takeBack(
+export function voidLater(
   world: World,
   guards: Guards,
   isSwept = false,

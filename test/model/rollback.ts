@@ -62,7 +62,7 @@ export interface RollbackGuards {
   /** So does one that has just started, as the server tells since when it has its data. */
   asksServer: boolean;
   /** A worker puts back what Redis has lost altogether. */
-  putsBack: boolean;
+  restores: boolean;
   /** Whoever leads takes what Redis has lost from MongoDB, which has every request with a 202. */
   recovers: boolean;
   /** A reader ends with an error where another writer's text follows. */
@@ -77,7 +77,7 @@ export const ROLLBACK_GUARDS: RollbackGuards = {
   replaysEnds: true,
   waitsForOthers: true,
   asksServer: true,
-  putsBack: true,
+  restores: true,
   recovers: true,
   comparesWriters: true,
 };
@@ -118,7 +118,7 @@ function owns({ redis }: RollbackFleet, { name }: Worker, guards: RollbackGuards
 function mayWrite(fleet: RollbackFleet, worker: Worker, guards: RollbackGuards): boolean {
   const { state, fence } = fleet.redis;
   const isEarlier = state === 'running' && fence < worker.fence;
-  const isGone = (state === 'accepted' && guards.claimsAgain) || (state === 'missing' && guards.putsBack);
+  const isGone = (state === 'accepted' && guards.claimsAgain) || (state === 'missing' && guards.restores);
   if (isGone || (isEarlier && guards.claimsLater))
     fleet.redis = { ...fleet.redis, state: 'running', owner: worker.name, fence: worker.fence };
   return owns(fleet, worker, guards);

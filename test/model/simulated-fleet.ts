@@ -9,7 +9,7 @@ import {
   publish,
   renew,
   settle,
-  takeBack,
+  voidLater,
 } from './lifecycle.ts';
 import type { Book, Guards, World } from './lifecycle.ts';
 
@@ -70,7 +70,7 @@ export interface Fleet {
 
 export const ACTORS = [
   'enqueue',
-  'takeBack',
+  'voidLater',
   'join',
   'first',
   'second',
@@ -237,9 +237,9 @@ export function step(fleet: Fleet, actor: Actor, fault: Fault, guards: Guards): 
     case 'enqueue':
       stepEnqueue(fleet, fault);
       return;
-    case 'takeBack':
+    case 'voidLater':
       // An ingress whose enqueue got no answer takes its admission back.
-      fleet.world = takeBack(fleet.world, guards).world;
+      fleet.world = voidLater(fleet.world, guards).world;
       return;
     case 'join': {
       const { world, promised } = join(fleet.world);

@@ -18,7 +18,7 @@ import { moveUse } from './use-window.ts';
 const SHARD = 2;
 /** Micro-credits a token. */
 export const RATE = 1_000_000;
-/** Waiting jobs at which the lane is full. */
+/** Waiting jobs at which the queue is full. */
 export const LANE_LIMIT = 20;
 
 type Asked = Partial<Omit<AdmissionRequest, 'principal'>>;
@@ -126,7 +126,7 @@ export async function openAdmissionLab({
       admitWith: (limits, asked = {}) => admitAs({ ...principal, limits: { ...principal.limits, ...limits } }, asked),
       async publish(book) {
         version += 1;
-        await accounts.publishBook(SHARD, tenantId, { balanceMicro: 0, version, tokensByMonth: {}, ...book });
+        await accounts.publishBalance(SHARD, tenantId, { balanceMicro: 0, version, tokensByMonth: {}, ...book });
       },
       figures: () => accounts.read(SHARD, tenantId, monthOf(Date.now())),
       async pass(ms) {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import type { Express } from 'express';
 
-import { expectLate } from '../../api/http/server/connection-guards.ts';
+import { deferContinue } from '../../api/http/server/connection-guards.ts';
 
 /** More than the client keeps a connection that nobody uses, so that none is closed while a call goes out on it. */
 const KEEP_ALIVE_MS = 60_000;
@@ -20,7 +20,7 @@ export interface Listening {
 /** Serves an application on a free port of 127.0.0.1. */
 export async function listen(app: Express): Promise<Listening> {
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, app);
-  expectLate(server);
+  deferContinue(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   // An address of a pipe would be a string.
   const { port } = server.address() as AddressInfo;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
 
 import type { Principal } from '../../shared/domain/principal.ts';
-import type { DeliveryRef, Ending, RecordFacts } from '../../shared/requests/delivery.ts';
+import type { DeliveryRef, FinishInput, RecordSnapshot } from '../../shared/requests/delivery.ts';
 import { createStreamReader } from '../../shared/requests/answers.ts';
 import { lazily } from './lazily.ts';
 import type { Started } from './lazily.ts';
@@ -18,12 +18,12 @@ interface PutBackLab {
   running(
     principal: Principal,
     age?: number,
-  ): Promise<{ request: LabRequest; ref: DeliveryRef & { facts: RecordFacts } }>;
+  ): Promise<{ request: LabRequest; ref: DeliveryRef & { facts: RecordSnapshot } }>;
   /** A request that has ended, with what its worker keeps of its end. `sent`: text that went ahead. */
   ended(
     principal: Principal,
     sent?: readonly string[],
-    more?: Partial<Ending>,
+    more?: Partial<FinishInput>,
   ): Promise<{ request: LabRequest; ref: DeliveryRef; repeat: () => Promise<string> }>;
   /** Redis is as it was before the last `running` or `ended`: a power cut comes between two writes of its file. */
   rollBack(): Promise<void>;
@@ -51,7 +51,7 @@ async function openPutBackLab(): Promise<PutBackLab> {
     const request = await lab.admit({ principal, entityHash: ENTITY_HASH, idempotency: IDEMPOTENCY });
     const { owner, seq, remainingMs, terms, now: startedAt } = await lab.run(request, 1);
     const { tier, mode, endpoint, acceptedAt } = request.envelope;
-    const facts: RecordFacts = {
+    const facts: RecordSnapshot = {
       tier,
       mode,
       endpoint,

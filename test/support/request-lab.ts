@@ -16,7 +16,7 @@ import type { Keyspace, ShardKeys } from '../../shared/redis/keyspace.ts';
 import { createOutbox } from '../../shared/requests/outbox.ts';
 import type { Outbox } from '../../shared/requests/outbox.ts';
 import { createRequestStore } from '../../shared/requests/delivery-store.ts';
-import type { ClaimedRequest, DeliveryRef, Ending, Needed } from '../../shared/requests/delivery.ts';
+import type { ClaimedRequest, DeliveryRef, FinishInput, Needed } from '../../shared/requests/delivery.ts';
 import type { RequestStore } from '../../shared/requests/delivery-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
@@ -85,7 +85,11 @@ export interface RequestLab {
   close(): Promise<void>;
 }
 
-export function endingOf(request: LabRequest, text: string, tokens: { prompt: number; completion: number }): Ending {
+export function endingOf(
+  request: LabRequest,
+  text: string,
+  tokens: { prompt: number; completion: number },
+): FinishInput {
   const costMicro = request.principal.mode === 'test' ? 0 : (tokens.prompt + tokens.completion) * RATE;
   const usage = { promptTokens: tokens.prompt, completionTokens: tokens.completion };
   return {
@@ -105,7 +109,7 @@ export function needs(tokens: number, more: Partial<Needed> = {}): Needed {
 }
 
 /** An end without text: nothing is charged. */
-export const FAILED: Ending = {
+export const FAILED: FinishInput = {
   retentionMs: RETENTION_MS,
   status: 'failed',
   deltas: [],
@@ -206,7 +210,7 @@ export async function openRequestLab(): Promise<RequestLab> {
 
   async function tenant(balanceMicro = 1_000_000 * RATE, more: Partial<Principal> = {}): Promise<Principal> {
     const principal = principalOf(more);
-    await accounts.publishBook(SHARD, principal.tenantId, { balanceMicro, version: 1, tokensByMonth: {} });
+    await accounts.publishBalance(SHARD, principal.tenantId, { balanceMicro, version: 1, tokensByMonth: {} });
     return principal;
   }
 

@@ -15,7 +15,7 @@ import type { OpenBatch } from './open-batch.ts';
 
 export interface CloseBatchDeps {
   work: BatchWorkRepository;
-  admissions: Pick<AdmissionStore, 'void' | 'voidForGood' | 'disown'>;
+  admissions: Pick<AdmissionStore, 'void' | 'voidPermanently' | 'voidRefused'>;
   queue: Pick<BatchQueue, 'close'>;
   lines: Pick<ReadLines, 'more'>;
   events: Pick<EventSink, 'publish'>;
@@ -90,14 +90,14 @@ export function createCloseBatch(deps: CloseBatchDeps) {
     await keepLead();
     for (const [index, requestId] of mayRun ? takenOut : []) {
       // Until then whoever has the end of a line may put it back (void.lua).
-      if (isRun(await admissions.voidForGood(requestId, owner, LOST))) takenOut.delete(index);
+      if (isRun(await admissions.voidPermanently(requestId, owner, LOST))) takenOut.delete(index);
     }
     for (const [index, requestId] of takenOut) {
       batch.inFlight.delete(index);
       // If Redis later loses this void, it would run the line, whose result says that it did not run.
       const about = { shard, requestId, tenantId, batchId };
       replayLog.note(async () => {
-        if ((await admissions.disown(requestId, owner, LOST)) === 'done')
+        if ((await admissions.voidRefused(requestId, owner, LOST)) === 'done')
           log.error('A line has ended of which its result says that it did not run; it may be charged.', about);
       }, about);
     }

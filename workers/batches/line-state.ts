@@ -55,7 +55,7 @@ export type FailedTries = ReturnType<typeof createFailedTries>;
 export function createFailedTries({ admissions, replayLog }: FailedTriesDeps) {
   async function end({ shard, tenantId, keyId }: TriedBatch, requestId: string): Promise<void> {
     // A try of which Redis knows nothing cannot run, so it needs no tombstone.
-    await admissions.disown(requestId, { shard, tenantId, keyId }, LOST, true);
+    await admissions.voidRefused(requestId, { shard, tenantId, keyId }, LOST, true);
   }
 
   return {

@@ -39,7 +39,7 @@ export type LineSendResult =
 
 export interface SendLineDeps {
   admit: ReturnType<typeof createAdmission>;
-  enqueuer: Pick<Enqueuer, 'enqueue' | 'takeBack'>;
+  enqueuer: Pick<Enqueuer, 'enqueue' | 'voidLater'>;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
   /** The name under which this process holds the lease of the shard's batches. Redis admits only the leader's lines. */
   leaderId: string;
@@ -61,7 +61,7 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
   credits_in_flight: 'credits',
   budget_in_flight: 'budget',
   suspended: 'account',
-  lane: 'queue',
+  queue: 'queue',
   moved: 'queue',
   moving: 'queue',
 };
@@ -194,7 +194,7 @@ export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): Send
   const enqueuer = createEnqueuer({
     line: createLineStore(redis, keyspace, requestTimeoutMs),
     // No caller got an error for the line, so if a worker already has it, it runs on and is later found as sent.
-    store: { voidForGood: admissions.void, disown: admissions.void },
+    store: { voidPermanently: admissions.void, voidRefused: admissions.void },
     giveUpAfterMs: requestTimeoutMs,
     replayLog,
     clock,
@@ -204,9 +204,9 @@ export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): Send
     ...deps,
     store: admissions,
     accounts: createAccountRepository(mongo),
-    takeBack: (requestId, principal, isRefused) => {
+    voidLater: (requestId, principal, isRefused) => {
       // A line refused by a full Redis is sent again under the same id; if it was admitted before, it is found.
-      if (!isRefused) enqueuer.takeBack(requestId, principal);
+      if (!isRefused) enqueuer.voidLater(requestId, principal);
     },
   });
   return createSendLine({ admit, enqueuer, watch, leaderId: deps.workerId, log });

@@ -149,7 +149,7 @@ export function createOpenAiModerator(http: HttpClient, options: OpenAiModerator
         // A wait longer than the time limit would only delay the refusal.
         mayRetry: (error) =>
           error instanceof ProviderError && error.fault === 'transient' && error.retryAfterMs < timeoutMs,
-        askedWaitMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
+        retryAfterMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
         signal: controller.signal,
       });
     } finally {

@@ -21,7 +21,7 @@ import type { ProviderCallInput, ProviderCallResult } from './run-provider-call.
 import type { Seat } from './seats.ts';
 import {
   amountWith,
-  believedUsage,
+  plausibleUsage,
   estimatePrompt,
   estimateTokens,
   estimateUsage,
@@ -133,7 +133,7 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
     // If the caller of a complete answer leaves, the request may be cancelled, and the text so far is billed. A target
     // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
     const isSlow = clock.now() - (slowAt.get(nameOf(route)) ?? -Infinity) < SLOW_REMEMBERED_MS;
-    const mayBeLeft = isSlow && run.ref.facts?.terms.alone === 'cancel';
+    const mayBeLeft = isSlow && run.ref.facts?.terms.onDisconnect === 'cancel';
     return { isWatched, isStreamed: mayBeLeft || capacities.seeksCeiling(route, estimatePrompt(prompt.messages)) };
   }
 
@@ -230,7 +230,7 @@ function inputOf(
 async function usageOf({ run, route, prompt: { messages } }: TargetCall, said: ReportedUsage | undefined, log: Logger) {
   const { requestId, request } = run.envelope;
   const { text } = run.answer;
-  const believed = said && believedUsage(said, messages, text, request.maxTokens);
+  const believed = said && plausibleUsage(said, messages, text, request.maxTokens);
   if (said !== undefined && believed === undefined) {
     log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
       requestId,

@@ -10,10 +10,10 @@ import type { Logger } from '../../shared/logging/logger.ts';
 import type {
   ClaimedRequest,
   DeliveryRef,
-  Ending,
+  FinishInput,
   Held,
-  RecordFacts,
-  Unreadable,
+  RecordSnapshot,
+  UnreadableRequest,
 } from '../../shared/requests/delivery.ts';
 import type { RequestStore } from '../../shared/requests/delivery-store.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
@@ -62,13 +62,13 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: DeliveryRe
 }
 
 /** What Redis knows of a request, in case it loses it. */
-function factsOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): RecordFacts {
+function factsOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): RecordSnapshot {
   const { envelope, seq, now, remainingMs, rates, terms } = claimed;
   const { tenantId, tier, mode, endpoint, acceptedAt, request, kept } = envelope;
   const { entityId, metadataJson } = request;
   const idempotency = kept?.idempotency ?? envelope.idempotency;
   const deadline = now + remainingMs;
-  const facts: RecordFacts = { tier, mode, endpoint, acceptedAt, startedAt: now, seq, deadline, terms };
+  const facts: RecordSnapshot = { tier, mode, endpoint, acceptedAt, startedAt: now, seq, deadline, terms };
   if (rates !== undefined) facts.rates = rates;
   if (metadataJson !== undefined) facts.metadataJson = metadataJson;
   if (idempotency !== undefined) facts.idempotency = idempotency;
@@ -95,7 +95,7 @@ function refOf(claimed: ClaimedRequest, pseudonyms: ClaimDeps['pseudonyms']): De
 }
 
 /** A request whose body cannot be read cannot be priced either, so its hold is given back. */
-function endOf({ retentionMs }: Unreadable): Ending {
+function endOf({ retentionMs }: UnreadableRequest): FinishInput {
   return { status: 'failed', deltas: [], terminal: FAULT, costMicro: 0, retentionMs };
 }
 

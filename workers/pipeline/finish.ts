@@ -155,7 +155,7 @@ export function createFinish({ requests, conversations, clock, events, log }: Fi
       ...(settlement === undefined ? {} : { settlement }),
       ...(notice === undefined ? {} : { notice }),
       ...(jobLock === undefined ? {} : { jobLock }),
-      ...(deleteTurn === undefined ? {} : { whenUnheard: () => void deleteTurn() }),
+      ...(deleteTurn === undefined ? {} : { whenUnbilled: () => void deleteTurn() }),
       ...(unbilled === undefined
         ? {}
         : { unbilledTokens: sumOf(Object.values(unbilled.tokens)), unpaidTokens: unbilled.worked }),

@@ -141,13 +141,13 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const hasOther = hasOtherTarget(breakers, run, route);
     const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
-    let asksLeft = 1;
+    let jsonRetriesLeft = 1;
     return withRetries(() => callTarget({ run, route, prompt, writer }, () => hasRoomBeside(deps, run, route)), {
-      retries: callsLeft + asksLeft + FULL_MAX,
+      retries: callsLeft + jsonRetriesLeft + FULL_MAX,
       signal: lease.signal,
       mayRetry: (error) => {
         if (!isReplaceable(run, writer)) return false;
-        if (error instanceof NotJsonError) return asksLeft-- > 0;
+        if (error instanceof NotJsonError) return jsonRetriesLeft-- > 0;
         if (!(error instanceof ProviderError)) return false;
         if (error.fault === 'full') return !hasRoomBeside(deps, run, route);
         if (error.fault !== 'transient' && (error.fault !== 'silent' || hasOtherTarget(breakers, run, route)))
@@ -155,7 +155,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         return error.retryAfterMs <= askedWaitMaxMs && callsLeft-- > 0;
       },
       // A provider that is full is called again when there is a place for the call, until the request's time is over.
-      askedWaitMs: (error) => (error instanceof ProviderError && error.fault !== 'full' ? error.retryAfterMs : 0),
+      retryAfterMs: (error) => (error instanceof ProviderError && error.fault !== 'full' ? error.retryAfterMs : 0),
       onRetry: (error, number) => {
         log.debug('A provider call is tried again.', {
           requestId: envelope.requestId,

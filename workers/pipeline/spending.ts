@@ -224,7 +224,7 @@ const REASONING_TOKENS_MAX = 1_000_000;
  * and no answer is longer than was asked for, apart from what was reasoned unseen. An answer is charged at most
  * `maxTokens` all the same. Undefined: the count cannot be true (docs/decisions/0009-holds-and-ledger.md).
  */
-export function believedUsage(
+export function plausibleUsage(
   { promptTokens, completionTokens, reasoningTokens = 0 }: ReportedUsage,
   asked: readonly ChatMessage[],
   text: string,
@@ -245,7 +245,7 @@ const SILENT_TOKENS_PER_SECOND = 100;
 /** The tokens of a call: the provider's count if it is plausible, or else what was sent and heard. */
 export function askedUsage({ messages, promptTokens, maxTokens, heard, said, durationMs }: Ask): Usage {
   const { units, pieces } = heard;
-  const believed = said && believedUsage(said, messages, pieces > 0 ? 'text' : '', maxTokens);
+  const believed = said && plausibleUsage(said, messages, pieces > 0 ? 'text' : '', maxTokens);
   if (believed !== undefined) return believed;
   const unheard = Math.min(maxTokens, Math.floor((durationMs / 1000) * SILENT_TOKENS_PER_SECOND));
   const completionTokens = pieces > 0 ? Math.max(pieces, Math.ceil(units / BYTES_PER_TOKEN)) : unheard;

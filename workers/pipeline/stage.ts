@@ -6,7 +6,7 @@ import type { ReportedUsage } from '../providers/provider.ts';
 import type { ContextSource, ContextValue } from './context-instruction.ts';
 import type { PromptParts } from './fit-window.ts';
 import type { Provider, Rates, Target, TargetCost } from '../../shared/domain/routing.ts';
-import type { DeliveryRef, MadeClaim } from '../../shared/requests/delivery.ts';
+import type { DeliveryRef, PreparedClaim } from '../../shared/requests/delivery.ts';
 
 /** One step of the pipeline. Its input contains what the earlier stages added. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;
@@ -22,7 +22,7 @@ export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Ou
 /** The queue's job of a delivery. */
 interface DeliveredJob {
   /** The claim that was made with the job. Undefined: the request has yet to be claimed. */
-  claim: MadeClaim | undefined;
+  claim: PreparedClaim | undefined;
   /** The request has a place at its provider, or waits for one there: another one may be taken out of the queue. */
   placed(): void;
   /** The lock of the job, if the job ends with its request. Undefined: the job is kept for Bull Board. Call it once. */

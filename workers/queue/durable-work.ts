@@ -26,7 +26,7 @@ import { FLEET_SHARD } from '../../shared/redis/stores/leader-lease.ts';
 import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import type { QueueRecorder } from '../observers/queue-recorder.ts';
 import { recordJobs } from './job-history.ts';
-import { restWhenUnable } from './worker-health.ts';
+import { pauseWhenUnable } from './worker-health.ts';
 
 type WorkName = Exclude<JobQueueName, QueueName>;
 
@@ -95,7 +95,7 @@ function openWorker<Name extends WorkName>(
   worker.on('error', (error) => {
     log.warn(`The queue of ${what} reported an error.`, { error });
   });
-  restWhenUnable(worker);
+  pauseWhenUnable(worker);
   recordJobs(worker, recorder);
   worker.on('failed', (job, error) => {
     const tenant = job === undefined ? {} : { tenantId: job.data.tenantId };

@@ -15,7 +15,7 @@ import type { MongoPath } from '../mongo-path.ts';
 import type { QueueRoom } from '../pipeline/capacities.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 import type { Delivery } from '../pipeline/stage.ts';
-import { CANARY, startCanary, restWhenUnable, createWorkMeter } from './worker-health.ts';
+import { CANARY, startCanary, pauseWhenUnable, createWorkMeter } from './worker-health.ts';
 import { createJobHistory, RequestFailed } from './job-history.ts';
 
 export interface InferenceDeps {
@@ -88,7 +88,7 @@ async function untilIdle(running: () => number, signal: AbortSignal): Promise<vo
 }
 
 /** With all places taken, BullMQ looks for jobs only when one ends, perhaps in minutes, or when it is resumed. */
-async function lookAgain(worker: Worker): Promise<void> {
+async function resumePolling(worker: Worker): Promise<void> {
   if (worker.isPaused()) return;
   await worker.pause(true);
   // A failure is reported as an error of the worker.
@@ -184,7 +184,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       error,
     });
   });
-  restWhenUnable(worker, deps.path);
+  pauseWhenUnable(worker, deps.path);
   // Another worker may have the job, or Redis was unavailable for longer than a lock lasts. The lease decides.
   worker.on('lockRenewalFailed', (jobIds) => {
     for (const jobId of jobIds) onLockLost(jobId);
@@ -199,7 +199,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       const before = worker.concurrency;
       if (places === before) return;
       worker.concurrency = places;
-      if (places > before && meter.running() >= before) void lookAgain(worker);
+      if (places > before && meter.running() >= before) void resumePolling(worker);
     },
     quietMs: () => (backend.hasNoRoom() ? 0 : meter.quietMs(worker.concurrency)),
     running: meter.running,

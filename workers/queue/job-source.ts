@@ -29,7 +29,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { defineScript } from '../../shared/redis/scripts.ts';
 import type { ScriptReply } from '../../shared/redis/scripts.ts';
-import type { MadeClaim } from '../../shared/requests/delivery.ts';
+import type { PreparedClaim } from '../../shared/requests/delivery.ts';
 import type { QueueRoom } from '../pipeline/capacities.ts';
 
 /** A job that this worker has taken. */
@@ -40,7 +40,7 @@ export interface TakenJob {
   /** The value of the job's lock, which proves that this worker has it. */
   lock: string;
   /** The claim that was made with the job. Undefined: the request has yet to be claimed. */
-  claim: MadeClaim | undefined;
+  claim: PreparedClaim | undefined;
 }
 
 /** The jobs of one queue of a shard, for a worker that takes several at once. */
@@ -78,8 +78,8 @@ export function createJobStore(
   keyspace: Keyspace,
   { shard, queue, claims }: { shard: number; queue: QueueName; claims: ClaimSettings | undefined },
 ) {
-  const take = defineScript(client, 'take', ['window', 'account', 'line', 'claiming']);
-  const giveBack = defineScript(client, 'give-back');
+  const take = defineScript(client, 'take', ['window', 'account', 'fair-queue', 'claiming']);
+  const giveBack = defineScript(client, 'release-jobs');
   const keys = keyspace.shard(shard);
   const taking = [
     keys.waiting(queue),
@@ -277,7 +277,7 @@ export interface ChatBackend {
 /** A job that was handed to BullMQ's worker. */
 interface HandedJob {
   lock: string;
-  claim: MadeClaim | undefined;
+  claim: PreparedClaim | undefined;
   /** The request has a place at its provider, or waits for one there. */
   placed(): void;
   /** The job ended with its request, so BullMQ need not end it. */

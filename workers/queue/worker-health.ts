@@ -58,7 +58,7 @@ const NEVER_CUT_OFF = { isCutOff: () => false, onCutOff: () => undefined };
  * retry some hundred times per second and report each failure. So it does while this process is cut off from MongoDB, and
  * others take the jobs, but for one that BullMQ waits for at that moment. Running jobs continue meanwhile.
  */
-export function restWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff' | 'onCutOff'> = NEVER_CUT_OFF): void {
+export function pauseWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff' | 'onCutOff'> = NEVER_CUT_OFF): void {
   let timer: NodeJS.Timeout | undefined;
 
   function restOn(): void {

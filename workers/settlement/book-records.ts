@@ -85,7 +85,7 @@ async function publishElsewhere(
 ): Promise<void> {
   for (const { _id: tenantId, shard: own } of await tenants.elsewhere(shard, [...books.keys()])) {
     const account = books.get(tenantId);
-    if (account !== undefined) await accounts.publishBook(own, tenantId, account);
+    if (account !== undefined) await accounts.publishBalance(own, tenantId, account);
   }
 }
 
@@ -97,7 +97,7 @@ async function bookAll(deps: BookRecordsDeps, shard: number, entries: readonly R
   );
   for (const [tenantId, account] of books) {
     const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
-    await accounts.publishBook(shard, tenantId, account, settled).catch((cause: unknown) => {
+    await accounts.publishBalance(shard, tenantId, account, settled).catch((cause: unknown) => {
       // A damaged key of one tenant must not block the records of all others.
       throw isBadKey(cause) ? new RefusedError('Redis refused the book of a tenant', { cause }) : cause;
     });
@@ -197,7 +197,7 @@ export function createLoadBook({ accounts, accountStore, log }: LoadBookDeps) {
 
   async function load(shard: number, tenantId: string): Promise<void> {
     const book = await accounts.read(tenantId);
-    if (book !== undefined) await accountStore.publishBook(shard, tenantId, book);
+    if (book !== undefined) await accountStore.publishBalance(shard, tenantId, book);
   }
 
   return (shard: number, tenantId: string): Promise<void> => {

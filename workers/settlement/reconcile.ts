@@ -111,7 +111,7 @@ async function settlePending(deps: ReconcileDeps, shard: number, tenantId: strin
     lostRequests += lost.length;
     const settled = [...known, ...booked, ...(onDrift === 'repair' ? lost : [])];
     // Read now: some charges may have been booked since the comparison, and not yet published.
-    if (settled.length > 0) await accounts.publishBook(shard, tenantId, await books.book(tenantId), settled);
+    if (settled.length > 0) await accounts.publishBalance(shard, tenantId, await books.book(tenantId), settled);
   }
   return lostRequests;
 }
@@ -137,7 +137,7 @@ export function createReconciler(deps: ReconcileDeps) {
       book = await books.supersede(tenantId, Math.max(version ?? 0, book.version));
     }
     // An account that Redis has not loaded is loaded by its next admission.
-    if (version !== undefined) await accounts.publishBook(shard, tenantId, book);
+    if (version !== undefined) await accounts.publishBalance(shard, tenantId, book);
     drift.lostRequests = await settlePending(deps, shard, tenantId, onDrift);
     return drift;
   }

@@ -39,7 +39,7 @@ export interface QueuesDeps {
 const fields = {
   id: text('Shard and name.'),
   object: constant('queue'),
-  lane: oneOf(QUEUE_NAMES),
+  queue: oneOf(QUEUE_NAMES),
   shard: integer(undefined, 0),
   waiting: integer(undefined, 0),
   waiting_by_tenant: listOf(
@@ -66,7 +66,7 @@ async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now
   return {
     id: `${shard}:${queue.name}`,
     object: 'queue',
-    lane: queue.name,
+    queue: queue.name,
     shard,
     waiting: (counts['waiting'] ?? 0) + (counts['prioritized'] ?? 0),
     waiting_by_tenant: largest.map(({ tenantId, waiting }) => ({ tenant_id: tenantId, waiting })),
@@ -87,7 +87,7 @@ export async function readQueues({ queues, queueStatistics, clock }: QueuesDeps)
 const EXAMPLE = {
   id: `0:${QUEUE_NAMES[0]}`,
   object: 'queue',
-  lane: QUEUE_NAMES[0],
+  queue: QUEUE_NAMES[0],
   shard: 0,
   waiting: 12,
   waiting_by_tenant: [

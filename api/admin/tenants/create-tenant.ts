@@ -45,7 +45,7 @@ export async function createTenant(deps: CreateTenantDeps, tenant: NewTenant, no
       reason: 'Initial credits',
       now,
     });
-    await deps.accountStore.publishBook(shard, tenantId, book);
+    await deps.accountStore.publishBalance(shard, tenantId, book);
   }
   const row: TenantRow = {
     ...tenantSettingsOf(tenant.settings),

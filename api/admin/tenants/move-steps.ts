@@ -77,7 +77,7 @@ export function createMoveSteps(deps: MoveStepsDeps) {
       // copied here.
       for (const flag of await accessFlags.blocked(from, await keys.flags(tenantId))) await accessFlags.block(to, flag);
       const book = await accounts.read(tenantId);
-      if (book !== undefined) await accountStore.publishBook(to, tenantId, book);
+      if (book !== undefined) await accountStore.publishBalance(to, tenantId, book);
       const keepHold = holdOf(tenantId, move);
       // If another process has ended the move, the tenant may already be back.
       await keepHold('now');
@@ -97,7 +97,7 @@ export function createMoveSteps(deps: MoveStepsDeps) {
     /** Leaves the tenant on its old shard. False: it has already arrived, or another process is moving it. */
     async giveUp(tenantId: string, move: TenantMove): Promise<boolean> {
       const { from, to, token } = move;
-      // Ending the move comes first, because from then on the process that began it can do nothing more.
+      // FinishInput the move comes first, because from then on the process that began it can do nothing more.
       if (!(await moves.end(tenantId, move, from))) return false;
       await marks.take(from, tenantId, movingMark(token));
       await applyStatus(deps, await findTenant(tenants, tenantId));

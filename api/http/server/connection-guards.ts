@@ -165,7 +165,7 @@ const unasked = new WeakMap<IncomingMessage, ServerResponse>();
  * do not need it. Node would ask for the body at once. A client that is refused instead does not send it, and Node
  * closes the connection after that answer. Other expectations are ignored, because Node's own 417 has no error object.
  */
-export function expectLate(server: Server): void {
+export function deferContinue(server: Server): void {
   server.on('checkContinue', (req, res) => {
     unasked.set(req, res);
     req.once('resume', () => {

@@ -101,7 +101,11 @@ function bytesOf({ headers, rawHeaders, url = '' }: IncomingMessage): number {
  * waiting requests, or without room for them, is cut: nobody knows yet who sent the bodies, so no other limit counts
  * them.
  */
-export function oneAtATime(listener: RequestListener, answers: OpenAnswers, room: RoomRules = ROOM): RequestListener {
+export function serializePipelined(
+  listener: RequestListener,
+  answers: OpenAnswers,
+  room: RoomRules = ROOM,
+): RequestListener {
   /** The bytes that each waiting request takes. */
   const waiting = new Map<ServerResponse, number>();
   let allBytes = 0;

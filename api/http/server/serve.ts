@@ -19,8 +19,8 @@ import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import { listen } from '../../../shared/lifecycle/run-process.ts';
 import { PACE } from '../body/read-body.ts';
-import { closeUnread, dropSlowReaders, expectLate, refuseMalformed, refuseTunnels } from './connection-guards.ts';
-import { oneAtATime, registerAnswers } from './pipelining.ts';
+import { closeUnread, dropSlowReaders, deferContinue, refuseMalformed, refuseTunnels } from './connection-guards.ts';
+import { serializePipelined, registerAnswers } from './pipelining.ts';
 import type { OpenAnswers } from './pipelining.ts';
 
 interface StopOptions {
@@ -135,12 +135,12 @@ export async function open(app: RequestListener, options: ServeOptions, closer: 
   const { port, host, setting } = options;
   const server = create(options);
   const answers = registerAnswers(server);
-  server.on('request', oneAtATime(app, answers));
+  server.on('request', serializePipelined(app, answers));
   if (options.maxConnections !== undefined) limitConnections(server, answers, options.maxConnections);
   refuseMalformed(server, answers);
   refuseTunnels(server, answers);
   closeUnread(answers);
-  expectLate(server);
+  deferContinue(server);
   closer.defer('slow readers', dropSlowReaders(answers));
   await listen(server, port, host, setting);
   return () => stopServer(server, answers, options);

@@ -194,7 +194,7 @@ export function openUpload(principal: Principal, deps: UploadDeps) {
   let totalBytes = 0;
   const lines = createLineGroups(batch, deps);
 
-  async function takeBack(stored: Stored): Promise<void> {
+  async function voidLater(stored: Stored): Promise<void> {
     state = 'over';
     if (lines.isStored()) await removeBatch(batch, deps, stored);
   }
@@ -208,10 +208,10 @@ export function openUpload(principal: Principal, deps: UploadDeps) {
       if (arrived.startedUnder !== undefined) throw answer.error;
       if ((await refuse(batch, deps).catch(() => undefined)) === 'running')
         return { ...batch, ...arrived, status: 'in_progress' };
-      void takeBack('unsure');
+      void voidLater('unsure');
       throw answer.error;
     }
-    await takeBack('unstarted');
+    await voidLater('unstarted');
     if (answer.is === 'repeated') return answer.row;
     throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
   }
@@ -242,7 +242,7 @@ export function openUpload(principal: Principal, deps: UploadDeps) {
       try {
         await lines.store();
       } catch (error) {
-        void takeBack('unstarted');
+        void voidLater('unstarted');
         throw error;
       }
       const arrived = {
@@ -259,6 +259,6 @@ export function openUpload(principal: Principal, deps: UploadDeps) {
     heldBytes: lines.heldBytes,
 
     /** Removes what is stored, unless `start` was called. Never rejects; safe to repeat. */
-    discard: (): Promise<void> => (state === 'arriving' ? takeBack('unstarted') : Promise.resolve()),
+    discard: (): Promise<void> => (state === 'arriving' ? voidLater('unstarted') : Promise.resolve()),
   };
 }

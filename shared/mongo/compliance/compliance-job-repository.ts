@@ -45,7 +45,7 @@ export interface ComplianceJobRow extends RowOfSpace {
    * The job has completed, and its webhook event has yet to be published. The field keeps this name ("not yet told"), as the
    * rows of running systems have it.
    */
-  untold?: boolean;
+  unpublished?: boolean;
   /** Why it failed, for the tenant. */
   error?: string;
   /** Of a completed export. */
@@ -90,7 +90,7 @@ const jobSchema = new Schema<ComplianceJobRow>(
     sole: text,
     turn: text,
     completedAt: number,
-    untold: flag,
+    unpublished: flag,
     error: text,
     archive: { type: archive, required: false },
     archiveGone: flag,
@@ -103,7 +103,7 @@ const jobSchema = new Schema<ComplianceJobRow>(
   .index({ status: 1, claimedUntil: 1 })
   .index({ sole: 1 }, { unique: true, partialFilterExpression: { sole: { $exists: true } } })
   .index({ turn: 1 }, { unique: true, partialFilterExpression: { turn: { $exists: true } } })
-  .index({ untold: 1 }, { partialFilterExpression: { untold: true } });
+  .index({ unpublished: 1 }, { partialFilterExpression: { unpublished: true } });
 
 export const complianceJobModel = collection<ComplianceJobRow>('ComplianceJob', 'compliance_jobs', jobSchema);
 

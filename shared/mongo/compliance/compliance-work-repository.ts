@@ -86,7 +86,7 @@ function createJobClaims(jobs: Model<ComplianceJobRow>, claims: ReturnType<typeo
           { $group: { _id: { tenantId: '$tenantId', kind: '$kind' }, jobId: { $first: '$_id' } } },
           { $limit: limit },
         ]),
-        jobs.find({ untold: true }, names).limit(limit).lean(),
+        jobs.find({ unpublished: true }, names).limit(limit).lean(),
       ]);
       return [
         ...open.map(({ _id: { tenantId }, jobId }) => ({ tenantId, jobId })),
@@ -113,12 +113,15 @@ export function createComplianceWorkRepository(connection: Connection) {
       change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
 
     completeExport: (job: ClaimedRow, archive: ExportArchive, now: number): Promise<boolean> =>
-      change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true }, $unset: PLACE_AND_TURN }),
+      change(job, {
+        $set: { status: 'completed', completedAt: now, archive, unpublished: true },
+        $unset: PLACE_AND_TURN,
+      }),
 
     /** Removes the entity's id from the job: its pseudonym is all that stays. */
     completeDeletion: (job: ClaimedRow, reason: string | undefined, now: number): Promise<boolean> =>
       change(job, {
-        $set: { status: 'completed', completedAt: now, untold: true, ...(reason === undefined ? {} : { reason }) },
+        $set: { status: 'completed', completedAt: now, unpublished: true, ...(reason === undefined ? {} : { reason }) },
         $unset: { entityId: 1, ...PLACE_AND_TURN },
       }),
 
@@ -134,11 +137,11 @@ export function createComplianceWorkRepository(connection: Connection) {
 
     /** The job, if it has completed and its webhook event has not been published. */
     async findUnpublished({ tenantId, jobId }: ComplianceJob): Promise<ComplianceJobRow | undefined> {
-      return (await jobs.findOne({ _id: jobId, tenantId, untold: true }).lean()) ?? undefined;
+      return (await jobs.findOne({ _id: jobId, tenantId, unpublished: true }).lean()) ?? undefined;
     },
 
     async markPublished({ _id, tenantId }: ClaimedRow): Promise<void> {
-      await jobs.updateOne({ _id, tenantId }, { $unset: { untold: 1 } });
+      await jobs.updateOne({ _id, tenantId }, { $unset: { unpublished: 1 } });
     },
   };
 }

@@ -148,7 +148,7 @@ export function createConversationRepository(connection: Connection) {
       deleteTurn(entities, space, entityId, turn),
 
     /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */
-    async takeBack(space: Space, entityId: string, turn: Turn, { now }: SaveTurnOptions): Promise<void> {
+    async voidLater(space: Space, entityId: string, turn: Turn, { now }: SaveTurnOptions): Promise<void> {
       await deleteTurn(entities, space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
       const { deletedCount } = await entities.deleteOne({

@@ -28,11 +28,11 @@ export type AccountStore = ReturnType<typeof createAccountStore>;
 const SETTLED_AT_ONCE = 1_000;
 
 export function createAccountStore(client: RedisClient, keyspace: Keyspace, limit: TimeLimit = unlimited) {
-  const publish = defineScript(client, 'publish-book', ['window', 'account']);
+  const publish = defineScript(client, 'publish-balance', ['window', 'account']);
   const read = defineScript(client, 'read-account');
   return {
     /** A higher version replaces a lower one; charges of `settledIds` stop being pending. Safe to repeat. */
-    async publishBook(
+    async publishBalance(
       shard: number,
       tenantId: string,
       book: PublishedBook,

@@ -49,7 +49,7 @@ if ARGV[7] ~= '' and now > tonumber(ARGV[7]) then return { 'late', now } end
 local seq_text = int(seq)
 local now_text = string.sub(seq_text, 1, -4)
 local id, req = ARGV[1], cjson.decode(ARGV[2])
-local billed, lane, is_batch = req.isBilled, req.queue, req.queue == 'batch'
+local billed, queue, is_batch = req.isBilled, req.queue, req.queue == 'batch'
 local throttle_log, day_key = KEYS[req.at.throttle], KEYS[req.at.day]
 local allowance_key, named_key = KEYS[req.at.allowance], KEYS[req.at.named]
 local records = string.sub(KEYS[1], 1, -#id - 1)
@@ -76,14 +76,14 @@ local key_flag, tenant_flag, mean, known = unpack(named_key
   and redis.call('MGET', KEYS[5], KEYS[6], KEYS[9], named_key) or redis.call('MGET', KEYS[5], KEYS[6], KEYS[9]))
 local joined, retries = not req.attempt and known, req.attempt == 'again' and known
 
-local finish_name, owed_name, hold_name = 'f:' .. lane, 'o:' .. lane, 'ht:' .. req.month
+local finish_name, owed_name, hold_name = 'f:' .. queue, 'o:' .. queue, 'ht:' .. req.month
 local names = { 'w', finish_name, owed_name, 'open', 'weight', 'held', hold_name, 'unpaid' }
 if billed then
   names[9], names[10] = 'book', 'pend'
   if req.budget then names[11], names[12] = 'bt:' .. req.month, 'pt:' .. req.month end
 end
 -- A turn can follow another one only if requests are waiting.
-if first[1] then names[#names + 1] = 's:' .. lane end
+if first[1] then names[#names + 1] = 's:' .. queue end
 local account = redis.call('HMGET', KEYS[4], unpack(names))
 local use_entries, finish, owed, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
 local use = read_window(KEYS[4], use_entries, now)
@@ -164,7 +164,7 @@ local function check_request_limits()
   end
 end
 
--- A flag of the tenant other than 1 is the mark of its move to another shard (mark-move.lua): this shard admits nothing.
+-- A flag of the tenant other than 1 is the mark of its move to another shard (set-move-marker.lua): this shard admits nothing.
 local function check_flags()
   if key_flag then return reply(key_flag == '1' and 'revoked' or 'changed') end
   if not tenant_flag then return end
@@ -273,9 +273,9 @@ local function check_line()
     return reply_counted(name, retry_estimate_ms(hash, whose, now))
   end
   if not is_batch and open >= req.tenantShare and open - taken_of(KEYS[10], KEYS[11], open) >= req.tenantShare then
-    return reply_full('lane_share', KEYS[4], 'own')
+    return reply_full('queue_share', KEYS[4], 'own')
   end
-  if waiting >= req.queueLimit then return reply_full('lane', tag_of(KEYS[7]) .. 'lane:' .. lane, 'lane') end
+  if waiting >= req.queueLimit then return reply_full('queue', tag_of(KEYS[7]) .. 'throughput:' .. queue, 'queue') end
 end
 
 local refused = check_repetition() or check_leader() or check_flags() or check_joining() or check_windows()
@@ -312,10 +312,10 @@ if day then log_day(day) end
 -- The tenant's turn, its use and what it holds.
 local ends_at = number_of(finish)
 local ahead = first[2] and ends_at - first[2] or 0
-if ahead > NEAR_TURN and is_of_other_time(ends_at, ahead, now, lane, KEYS[10], KEYS[11], waiting) then ends_at = 0 end
+if ahead > NEAR_HEAD and is_ahead_of_clock(ends_at, ahead, now, queue, KEYS[10], KEYS[11], waiting) then ends_at = 0 end
 local start, is_first, follows = start_tag(first, ends_at, now)
 -- If nothing waits, there is nobody to be fair to, and what was owed is forgotten.
-local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(owed))
+local work = BASE_COST + estimate + (is_first and 0 or number_of(owed))
 local charged = math.max(1, work)
 local turn = decimal(start)
 count_now(use, is_batch and 0 or 1, estimate)
@@ -324,8 +324,8 @@ local still_owed = work == charged and '0' or int(work - charged)
 if still_owed ~= owed then put(account_fields, owed_name, still_owed) end
 -- A turn that does not follow the tenant's last one begins a new row: corrections count from its beginning.
 if not follows then
-  put(account_fields, 'c:' .. lane, now_text)
-  put(account_fields, 's:' .. lane, '0')
+  put(account_fields, 'c:' .. queue, now_text)
+  put(account_fields, 's:' .. queue, '0')
 end
 if number_of(known_weight) ~= req.weight then put(account_fields, 'weight', req.weight) end
 if billed then
@@ -345,11 +345,11 @@ local more = {}
 if req.budget then put(more, 'limit', int(req.budget)) end
 if allowance_key then put(more, 'allowance', allowance_key) end
 if ARGV[6] ~= '' then put(more, 'metadata', ARGV[6]) end
-if is_batch then put(more, 'lane', lane) end
+if is_batch then put(more, 'queue', queue) end
 -- The shift of the row is the last value read from the account.
 local shift = account[#names]
 if follows and number_of(shift) ~= 0 then put(more, 'shift', shift) end
-if req.retentionMs then put(more, 'keep', int(req.retentionMs)) end
+if req.retentionMs then put(more, 'retentionMs', int(req.retentionMs)) end
 -- If nothing waits, the turn follows from the time of acceptance.
 if not is_first then put(more, 'turn', turn) end
 if named_key and req.attempt then
@@ -361,10 +361,10 @@ elseif named_key then
   redis.call('SET', named_key, id .. ' ' .. req.fingerprint .. ' ' .. req.tenantId, 'PX', IDEMPOTENCY_MS)
 end
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', seq_text, 'tenant', req.tenantId, 'key', req.keyId,
-  'billed', billed and '1' or '0', 'hold', int(micro), 'holdTokens', int(reserve), 'month', req.month, 'sent', '0',
-  'deadline', int(now + req.deadlineMs), 'acceptedAt', now_text, 'channels', req.channel, 'life', req.recordMs,
+  'billed', billed and '1' or '0', 'hold', int(micro), 'holdTokens', int(reserve), 'month', req.month, 'lastSeq', '0',
+  'deadline', int(now + req.deadlineMs), 'acceptedAt', now_text, 'channels', req.channel, 'ttlMs', req.recordMs,
   'estimate', int(estimate), 'rates', req.rates,
-  'tier', req.tier, 'alone', req.onDisconnect, 'reader:' .. req.channel, int(now + READER_LEASE_MS), unpack(more))
+  'tier', req.tier, 'onDisconnect', req.onDisconnect, 'reader:' .. req.channel, int(now + READER_LEASE_MS), unpack(more))
 local entity_key = KEYS[req.at.entity]
 -- Scored with the time when nothing of the request is left any more; an answer that is kept for a day may stay that
 -- long.

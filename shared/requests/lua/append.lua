@@ -14,7 +14,7 @@ local messages = {}
 local function append(record, stream, texts, payload)
   local id, fence, last_seq, prompt, owner, follows = struct.unpack('ssssss', texts)
   local state, known_fence, channels, is_cancelled, sent_text, known_owner = unpack(
-    redis.call('HMGET', record, 'state', 'fence', 'channels', 'cancel', 'sent', 'owner'))
+    redis.call('HMGET', record, 'state', 'fence', 'channels', 'cancel', 'lastSeq', 'owner'))
   if state == 'accepted' then return 'accepted' end
   if state ~= 'running' then return state and 'superseded' or 'missing' end
   if known_fence ~= fence then return known_fence + 0 < fence + 0 and 'accepted' or 'superseded' end
@@ -26,10 +26,10 @@ local function append(record, stream, texts, payload)
   add_entry(stream, last_seq, payload, owner)
   if sent == 0 then
     -- The stream lives longer than any request may take.
-    redis.call('PEXPIRE', stream, redis.call('HGET', record, 'life'))
-    redis.call('HSET', record, 'sent', last_seq, 'firstTokenAt', int(now_ms()), 'prompt', prompt)
+    redis.call('PEXPIRE', stream, redis.call('HGET', record, 'ttlMs'))
+    redis.call('HSET', record, 'lastSeq', last_seq, 'firstTokenAt', int(now_ms()), 'prompt', prompt)
   else
-    redis.call('HSET', record, 'sent', last_seq)
+    redis.call('HSET', record, 'lastSeq', last_seq)
   end
   local message = message_of(id, head_of(last_seq, owner), payload)
   for channel in string.gmatch(channels or '', '[^,]+') do

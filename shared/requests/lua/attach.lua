@@ -2,7 +2,7 @@
 -- reader.
 -- KEYS 1 record, 2 stream, 3 whole answer; ARGV 1 tenant id, 2 channel ('': only looks), 3 reader lease in ms, 4 billed (1 live, 0 test)
 -- Returns nil for a request that is unknown, another tenant's or of the other mode.
-local values = redis.call('HMGET', KEYS[1], 'tenant', 'state', 'status', 'tier', 'metadata', 'sent', 'acceptedAt', 'startedAt',
+local values = redis.call('HMGET', KEYS[1], 'tenant', 'state', 'status', 'tier', 'metadata', 'lastSeq', 'acceptedAt', 'startedAt',
   'firstTokenAt', 'finishedAt', 'channels', 'gone', 'billed')
 if values[1] ~= ARGV[1] or values[2] == 'void' or not is_of_mode(values[13], ARGV[4]) then return nil end
 if ARGV[2] ~= '' and values[2] ~= 'done' then

@@ -4,5 +4,5 @@
 --      5 how names of accounts begin, 6 1 if the worker has the body: Redis may have lost it
 local call = { inflight = KEYS[3], accounts = ARGV[5], lease_ms = ARGV[3], now = now_ms(), has_body = ARGV[6] == '1', rows = {} }
 local claimed = claim_request(call, ARGV[1], KEYS[1], KEYS[2], ARGV[2], ARGV[4])
-for _, owed in pairs(call.rows) do write_owed(owed) end
+for _, owed in pairs(call.rows) do save_holds(owed) end
 return claimed

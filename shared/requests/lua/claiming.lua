@@ -9,7 +9,7 @@ end
 -- Claims a request for a delivery, or takes it over from one that died: the higher number (`delivery`, the fence) wins
 -- and shuts out all writes of the lower one. `owner` names this claim. `call` has what all claims of a script share:
 -- `inflight`, `accounts` (how names of accounts begin), `lease_ms`, `now`, `has_body` if the worker has the body already,
--- and `rows`, which owed_in fills and the script writes at its end.
+-- and `rows`, which holds_of fills and the script writes at its end.
 -- Returns 'drop' and why; 'no_body' and the state; or 'run', body, ms until the deadline, last event
 -- that was sent, cancel flag, place in the order of acceptance, now, micro-credits and tokens held (-1: not bounded),
 -- rates, prompt tokens, then what only a record has: bound on tokens, what a disconnect means, the tenant's retention
@@ -17,13 +17,13 @@ end
 local function claim_request(call, id, record, body_key, delivery, owner)
   local state, fence, deadline, cancel, seq, accepted_at, rates, hold_text, hold_tokens, month, billed, tenant, limit,
     alone, keep = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt',
-      'rates', 'hold', 'holdTokens', 'month', 'billed', 'tenant', 'limit', 'alone', 'keep'))
+      'rates', 'hold', 'holdTokens', 'month', 'billed', 'tenant', 'limit', 'onDisconnect', 'retentionMs'))
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
   fence = tonumber(fence)
   -- Absent before the first delivery, and again after a worker gave the request back; `cancel` may be set by then.
   local known_owner, started_at, prompt, sent
   if state == 'running' or fence > 0 then
-    known_owner, started_at, prompt, sent = unpack(redis.call('HMGET', record, 'owner', 'startedAt', 'prompt', 'sent'))
+    known_owner, started_at, prompt, sent = unpack(redis.call('HMGET', record, 'owner', 'startedAt', 'prompt', 'lastSeq'))
   end
   if fence >= tonumber(delivery) and known_owner ~= owner then return { 'drop', 'superseded' } end
   local body = redis.call('GET', body_key)
@@ -34,8 +34,8 @@ local function claim_request(call, id, record, body_key, delivery, owner)
   local micro, tokens, limit_tokens = number_of(hold_text), number_of(hold_tokens), tonumber(limit)
   local hold_micro, ahead = micro, most_of(rates)
   if is_billed then
-    local owed = owed_in(call.rows, call.accounts .. tenant, month)
-    hold_micro, tokens = more_held(owed, micro, tokens, limit_tokens, NOTHING, ahead, NOTHING)
+    local owed = holds_of(call.rows, call.accounts .. tenant, month)
+    hold_micro, tokens = raise_hold(owed, micro, tokens, limit_tokens, NOTHING, ahead, NOTHING)
   else
     tokens = more_allowed(redis.call('HGET', record, 'allowance'), tokens, limit_tokens, NOTHING, ahead, NOTHING)
   end

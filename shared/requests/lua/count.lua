@@ -16,7 +16,7 @@ local function reply(verdict, retry_ms)
 end
 
 if blocked[1] then return reply(blocked[1] == '1' and 'revoked' or 'changed') end
--- If a tenant moves to another shard, its flag is a mark (mark-move.lua).
+-- If a tenant moves to another shard, its flag is a mark (set-move-marker.lua).
 if blocked[2] and blocked[2] ~= '1' then
   local elsewhere = reply('elsewhere')
   elsewhere[10] = blocked[2]

@@ -4,7 +4,7 @@
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 what the key's requests take, 6 stream, 7 the tenant's open requests,
 --      8 and 9 the lines of both queues
 local function drop_accepted(id)
-  local values = redis.call('HMGET', KEYS[1], 'lane', 'acceptedAt', 'estimate')
+  local values = redis.call('HMGET', KEYS[1], 'queue', 'acceptedAt', 'estimate')
   free_holds(KEYS[1], KEYS[4])
   correct_tokens(KEYS[5], number_of(values[2]), -number_of(values[3]), now_ms())
   correct_use(KEYS[4], values[1] or 'interactive', number_of(values[2]), -number_of(values[3]), now_ms())

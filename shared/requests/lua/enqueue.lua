@@ -9,6 +9,6 @@ redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 forget_ended_job(KEYS[3], KEYS[4], ARGV[1])
 if redis.call('EXISTS', KEYS[3]) == 0 then
   add_job(KEYS[3], KEYS[4], KEYS[5], KEYS[6], ARGV[1], ARGV[4], ARGV[5], ARGV[6], values[3],
-    values[2] or decimal(values[3] * CLOCK_TOKENS))
+    values[2] or decimal(values[3] * VIRTUAL_TIME_PER_MS))
 end
 return values[1]

@@ -2,14 +2,14 @@
 -- record into the outbox, corrects the token use, deletes body and job.
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 pending charges, 6 outbox, 7 token use of the key, 8 mean completion of
 --      the key, 9 statistics of the queue, 10 whole answer, 11 open requests of the tenant, 12 job, 13 active jobs,
---      and of a repeated end 14 to 19 the last of those of put_back (put-back.lua)
+--      and of a repeated end 14 to 19 the last of those of restore_request (restore-request.lua)
 -- ARGV 1 request id,
 --      2 short texts, each followed by a NUL, because that is faster than separate arguments: see the locals below,
 --      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
 --      5 notice for webhooks ('': none),
 --      and of a repeated end that has all of the text, in case Redis has lost the request: from 6 on
---      what put_back knows (put-back.lua)
--- Returns 'finished', or 'charged' with the micro-credits if the account could not pay all; 'unheard' if nobody pays for it;
+--      what restore_request knows (restore-request.lua)
+-- Returns 'finished', or 'charged' with the micro-credits if the account could not pay all; 'unbilled' if nobody pays for it;
 -- 'behind' with the last sequence number that Redis has, if Redis came back without some of the text; otherwise the
 -- state that was found, because this delivery no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
@@ -23,17 +23,17 @@ local KEYS, ARGV = KEYS, ARGV
 -- `kept` is how many tokens stay in the window of the key and in the test allowance; `unpaid` how many providers have
 -- worked on and nobody pays for; `overdraft` by how many micro-credits the account may be overdrawn; `follows` the sequence number of the event before; `retention` in ms (0 keeps nothing); `owner`
 -- names the claim ('': not compared); `job_lock` is the lock of the job that ends with the request ('': none).
-local cost, tokens, completion, kept, unpaid, overdraft, fence, last_seq, follows, status, retention, owner, lane,
+local cost, tokens, completion, kept, unpaid, overdraft, fence, last_seq, follows, status, retention, owner, queue,
   job_lock = struct.unpack('ssssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
 local id = ARGV[1]
 if ARGV[6] and follows == '0' then
   local keys = { KEYS[1], tag_of(KEYS[3]) .. 's:' .. id, KEYS[10], unpack(KEYS, 14) }
-  put_back_ended(id, keys, fence, owner, lane, retention, { unpack(ARGV, 6) })
+  restore_ended(id, keys, fence, owner, queue, retention, { unpack(ARGV, 6) })
 end
 local state, known_fence, sent, known_owner, channels, known_billed, month, hold_text, hold_tokens, accepted_at, estimate,
-  weight, is_unheard, own_retention, alone = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner',
-  'channels', 'billed', 'month', 'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard', 'keep', 'alone'))
+  weight, is_unbilled, own_retention, alone = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'lastSeq', 'owner',
+  'channels', 'billed', 'month', 'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unbilled', 'retentionMs', 'onDisconnect'))
 -- Redis came back without the claim: accepted, or with that of an earlier delivery.
 if state == 'accepted' then return 'accepted' end
 if known_fence and known_fence ~= fence then
@@ -41,7 +41,7 @@ if known_fence and known_fence ~= fence then
 end
 if known_owner and owner ~= '' and known_owner ~= owner then return 'superseded' end
 -- The call was repeated after its answer was lost.
-local ended = is_unheard and 'unheard' or 'finished'
+local ended = is_unbilled and 'unbilled' or 'finished'
 local charged = state == 'done' and redis.call('HGET', KEYS[1], 'charged')
 if state == 'done' then return charged and 'charged ' .. charged or ended end
 if state ~= 'running' then return state or 'missing' end
@@ -71,7 +71,7 @@ end
 redis.call('ZREM', KEYS[3], id)
 redis.call('ZREM', KEYS[11], id)
 -- Nobody pays for a request whose caller was told that the request was not accepted.
-local settlement = is_unheard and '' or ARGV[4]
+local settlement = is_unbilled and '' or ARGV[4]
 -- The final count may exceed the hold. The account is charged at most what it can pay, plus the overdraft.
 if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'book') == 1 then
   local most = held + math.max(0, spendable(KEYS[4]) + overdraft)
@@ -90,7 +90,7 @@ end
 local settles, is_sampled = settlement ~= '', estimate and string.byte(id, -1) % SAMPLE == 0
 
 -- The account is read once and written once: pending charge, token use, turns and pace.
-local names = row_names(lane)
+local names = queue_fields(queue)
 local row_fields = #names
 if is_billed then
   names[row_fields + 1], names[row_fields + 2] = 'held', 'ht:' .. month
@@ -115,33 +115,33 @@ if is_billed then
 else
   local allowance = redis.call('HGET', KEYS[1], 'allowance')
   use_allowance(allowance, -held_tokens)
-  if kept > 0 and not is_unheard then use_allowance(allowance, kept) end
+  if kept > 0 and not is_unbilled then use_allowance(allowance, kept) end
 end
 local row, own_ends
 -- A replayed request has no estimate: its tokens stay as admission counted them (requeue.lua).
 if estimate then
   accepted_at = number_of(accepted_at)
   correct_tokens(KEYS[7], accepted_at, kept - (weight or estimate), now)
-  row = correct_row(fields, KEYS[4], account, lane, accepted_at, kept - estimate, now, true)
-  if lane == 'interactive' then
+  row = correct_finish_tag(fields, KEYS[4], account, queue, accepted_at, kept - estimate, now, true)
+  if queue == 'interactive' then
     own_ends = number_of(account[row_fields]) + 1
     put(fields, 'ends:own', int(own_ends))
   end
 end
-if unpaid ~= '0' and not is_unheard then
+if unpaid ~= '0' and not is_unbilled then
   local before = unpaid_in_hour(redis.call('HGET', KEYS[4], 'unpaid'), now)
   put(fields, 'unpaid', int(math.floor(now / HOUR_MS)) .. ' ' .. int(before + unpaid))
 end
 if #fields > 0 then redis.call('HSET', KEYS[4], unpack(fields)) end
 if row and row.shift ~= 0 and row.ends % ENDS == 0 then
-  move_waiting(KEYS[11], tag .. lane .. ':prioritized', tag .. 'r:', row)
+  move_waiting(KEYS[11], tag .. queue .. ':prioritized', tag .. 'r:', row)
 end
 if own_ends and own_ends >= GROUP then
-  note_group(KEYS[4], 'own', own_ends, now, has_waiting(KEYS[11], tag .. lane .. ':prioritized'))
+  record_throughput(KEYS[4], 'own', own_ends, now, has_waiting(KEYS[11], tag .. queue .. ':prioritized'))
 end
-local lane_ends = redis.call('HINCRBY', KEYS[9], 'ends:lane', '1')
-if lane_ends >= GROUP then
-  note_group(KEYS[9], 'lane', lane_ends, now, redis.call('EXISTS', tag .. lane .. ':prioritized', tag .. lane .. ':wait') > 0)
+local queue_ends = redis.call('HINCRBY', KEYS[9], 'ends:queue', '1')
+if queue_ends >= GROUP then
+  record_throughput(KEYS[9], 'queue', queue_ends, now, redis.call('EXISTS', tag .. queue .. ':prioritized', tag .. queue .. ':wait') > 0)
 end
 
 if not settles and status ~= 'completed' then forget_idempotency(KEYS[1], id) end
@@ -152,12 +152,12 @@ if is_sampled and completion + 0 > 0 then
   redis.call('SET', KEYS[8], int(mean * 0.7 + completion * 0.3), 'PX', MEAN_LIFETIME_MS)
 end
 if settles and follows == '0' then
-  redis.call('HSET', KEYS[1], 'state', 'done', 'status', status, 'sent', last_seq, 'finishedAt', now_text,
+  redis.call('HSET', KEYS[1], 'state', 'done', 'status', status, 'lastSeq', last_seq, 'finishedAt', now_text,
     'firstTokenAt', now_text)
 else
-  redis.call('HSET', KEYS[1], 'state', 'done', 'status', status, 'sent', last_seq, 'finishedAt', now_text)
+  redis.call('HSET', KEYS[1], 'state', 'done', 'status', status, 'lastSeq', last_seq, 'finishedAt', now_text)
 end
 -- Nothing was charged that could be given back (void.lua).
-if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
+if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unbilled', '1') end
 leave_end(tag, KEYS[4], id, KEYS[1], stream, KEYS[10], retention, own_retention, alone, now)
 return ended

@@ -20,7 +20,7 @@ redis.call('ZADD', KEYS[2], leased, ARGV[1])
 redis.call('HSET', KEYS[1], 'leased', leased)
 -- Says 'abandoned' where nobody reads, and nobody came back within the grace (docs/spec.md#disconnect).
 local function look_for_readers(now)
-  if redis.call('HGET', KEYS[1], 'alone') ~= 'cancel' then return nil end
+  if redis.call('HGET', KEYS[1], 'onDisconnect') ~= 'cancel' then return nil end
   local fields, latest, has_lapsed = redis.call('HGETALL', KEYS[1]), 0, false
   for index = 1, #fields, 2 do
     local is_lease = string.sub(fields[index], 1, 7) == 'reader:'
@@ -48,9 +48,9 @@ local micro, tokens, is_billed = number_of(hold_text), number_of(hold_tokens), b
 limit = tonumber(limit)
 local held_micro, held_tokens = micro, tokens
 if is_billed then
-  local owed = read_owed(KEYS[3], month)
-  held_micro, held_tokens = more_held(owed, micro, tokens, limit, must, ahead, over)
-  write_owed(owed)
+  local owed = load_holds(KEYS[3], month)
+  held_micro, held_tokens = raise_hold(owed, micro, tokens, limit, must, ahead, over)
+  save_holds(owed)
 else
   held_tokens = more_allowed(allowance, tokens, limit, must, ahead, over)
 end

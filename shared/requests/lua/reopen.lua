@@ -4,7 +4,7 @@
 -- ARGV 1 tenant id
 -- Returns the state that was found, and the fence of its last delivery: 'failed' and 'missing' are open now, any other is
 -- unchanged.
-local values = redis.call('HMGET', KEYS[1], 'state', 'status', 'sent', 'tenant', 'fence')
+local values = redis.call('HMGET', KEYS[1], 'state', 'status', 'lastSeq', 'tenant', 'fence')
 if values[1] then
   if values[4] ~= ARGV[1] then return { 'foreign', '' } end
   if values[1] ~= 'done' then return { values[1], '' } end

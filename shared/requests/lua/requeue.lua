@@ -21,7 +21,7 @@ redis.call('HSET', KEYS[1], 'acceptedAt', ARGV[7], 'seq', ARGV[8], 'fence', ARGV
 -- Without an estimate nobody corrects the token windows, which would look for the request where it was first accepted.
 redis.call('HDEL', KEYS[1], 'estimate')
 add_job(KEYS[3], KEYS[4], KEYS[5], KEYS[6], ARGV[1], ARGV[4], ARGV[5], ARGV[6], values[3],
-  values[2] or decimal(values[3] * CLOCK_TOKENS))
+  values[2] or decimal(values[3] * VIRTUAL_TIME_PER_MS))
 -- BullMQ's count of the deliveries of a job.
 redis.call('HSET', KEYS[3], 'ats', ARGV[9])
 -- The log keeps the request, at the time of its first acceptance: that minute may not be over. Removing the entry could empty

@@ -5,9 +5,9 @@
 --      record, then names and values in turn, then sequence number and payload of each entry in turn
 if ARGV[2] ~= '' then redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3], 'NX') end
 if redis.call('EXISTS', KEYS[1]) == 1 then
-  local state, untold, is_gone = unpack(redis.call('HMGET', KEYS[1], 'state', 'untold', 'gone'))
+  local state, voidUnconfirmed, is_gone = unpack(redis.call('HMGET', KEYS[1], 'state', 'voidUnconfirmed', 'gone'))
   local is_answer_away = state == 'done' and not is_gone and redis.call('EXISTS', KEYS[2], KEYS[4]) == 0
-  if not is_answer_away and (state ~= 'void' or not untold) then return 0 end
+  if not is_answer_away and (state ~= 'void' or not voidUnconfirmed) then return 0 end
   if state == 'void' then redis.call('DEL', KEYS[1]) end
 end
 local first_entry = 5 + tonumber(ARGV[4]) * 2

@@ -10,12 +10,12 @@ local RETRIES_LENGTH = 2048
 local function find_unread(list, prefix, now)
   for id in string.gmatch(list, '%S+') do
     local record = prefix .. id
-    local state, status, finished, gone, cancel, unheard =
-      unpack(redis.call('HMGET', record, 'state', 'status', 'finishedAt', 'gone', 'cancel', 'unheard'))
+    local state, status, finished, gone, cancel, unbilled =
+      unpack(redis.call('HMGET', record, 'state', 'status', 'finishedAt', 'gone', 'cancel', 'unbilled'))
     local is_open = state == 'accepted' or state == 'running'
     local is_answered = state == 'done' and status == 'completed' and now - number_of(finished) <= RETRY_WINDOW_MS
     -- Whoever was reading at the end has got the answer.
-    if (is_open or is_answered) and not (gone or cancel or unheard)
+    if (is_open or is_answered) and not (gone or cancel or unbilled)
       and not is_read(record, is_open and now or number_of(finished)) then
       return id
     end

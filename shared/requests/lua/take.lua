@@ -15,7 +15,7 @@ if settings[2] or settings[3] or settings[4] or redis.call('EXISTS', KEYS[6]) ==
 if settings[1] then return {} end
 
 -- While some tiers are closed, the line is read by tier. The index is made when it is first needed, kept by those who
--- put requests into line (line.lua), and forgotten some time after all tiers are open. A request whose tier is unknown
+-- put requests into line (fair-queue.lua), and forgotten some time after all tiers are open. A request whose tier is unknown
 -- may be taken at any time: its worker learns why it must not run.
 local function index_line(now)
   local until_ms = number_of(settings[5])
@@ -96,5 +96,5 @@ for index, id in ipairs(ids) do
   end
   redis.call('SET', job .. ':lock', ARGV[2], 'PX', ARGV[3])
 end
-for _, owed in pairs(call.rows) do write_owed(owed) end
+for _, owed in pairs(call.rows) do save_holds(owed) end
 return taken

@@ -115,43 +115,43 @@ local function correct_tokens(hash, accepted_at, more, now)
   if is_late then redis.call('PEXPIRE', hash, 3 * MINUTE_MS) end
 end
 
--- The fields of a tenant's hash about its use and its turns, for correct_row.
-local function row_names(lane)
-  if lane == 'interactive' then
+-- The fields of a tenant's hash about its use and its turns, for correct_finish_tag.
+local function queue_fields(queue)
+  if queue == 'interactive' then
     return { 'w', 'f:interactive', 's:interactive', 'c:interactive', 'weight', 'ends:own' }
   end
-  return { 'w', 'f:' .. lane, 's:' .. lane, 'c:' .. lane, 'weight', 'ends:own' }
+  return { 'w', 'f:' .. queue, 's:' .. queue, 'c:' .. queue, 'weight', 'ends:own' }
 end
 
 -- Called once it is known what a request has taken: gives the tenant's tokens the true figure. If the request has
 -- ended, all turns that follow it directly begin later by the difference; requests before the tenant's present row of
 -- turns change nothing. For a request that never ran, or a line of a batch, the next turn is credited or charged
--- instead. `values` are those of row_names in the hash `use`; changes are added to `fields`. Returns the row that was
+-- instead. `values` are those of queue_fields in the hash `use`; changes are added to `fields`. Returns the row that was
 -- corrected.
-local function correct_row(fields, use, values, lane, accepted_at, more, now, has_ended)
+local function correct_finish_tag(fields, use, values, queue, accepted_at, more, now, has_ended)
   if not values[2] then return nil end
   if more ~= 0 then
     local window = read_window(use, values[1], now)
     if correct_second(window, accepted_at, more) then put(fields, 'w', window.entries) end
   end
   local at = #fields
-  if not has_ended or lane == 'batch' then
-    fields[at + 1], fields[at + 2] = 'o:' .. lane, int(number_of(redis.call('HGET', use, 'o:' .. lane)) + more)
+  if not has_ended or queue == 'batch' then
+    fields[at + 1], fields[at + 2] = 'o:' .. queue, int(number_of(redis.call('HGET', use, 'o:' .. queue)) + more)
   elseif values[4] and accepted_at >= values[4] + 0 then
     local weight = number_of(values[5] or 1)
     local shift = number_of(values[3]) + more / weight
     if more ~= 0 then
-      fields[at + 1], fields[at + 2] = 'f:' .. lane, decimal(values[2] + more / weight)
-      fields[at + 3], fields[at + 4] = 's:' .. lane, decimal(shift)
+      fields[at + 1], fields[at + 2] = 'f:' .. queue, decimal(values[2] + more / weight)
+      fields[at + 3], fields[at + 4] = 's:' .. queue, decimal(shift)
     end
     return { since = values[4] + 0, shift = shift, weight = weight, ends = number_of(values[6]) }
   end
 end
 
 -- The same for a request that never ran.
-local function correct_use(use, lane, accepted_at, more, now)
+local function correct_use(use, queue, accepted_at, more, now)
   if more == 0 then return end
   local fields = {}
-  correct_row(fields, use, redis.call('HMGET', use, unpack(row_names(lane))), lane, accepted_at, more, now, false)
+  correct_finish_tag(fields, use, redis.call('HMGET', use, unpack(queue_fields(queue))), queue, accepted_at, more, now, false)
   if #fields > 0 then redis.call('HSET', use, unpack(fields)) end
 end

@@ -10,37 +10,37 @@
 -- gets a signal to stop. 'gone': the request has ended and was charged, but its caller got 503,
 -- and nobody can read the answer any more, or knows of it; its
 -- Idempotency-Key is free.
-local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retention, was_put_back =
-  unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined', 'keep',
+local state, idempotency, is_gone, first_token_at, is_unbilled, is_joined, retention, was_restored =
+  unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unbilled', 'joined', 'retentionMs',
     'reader:' .. unknown_reader(KEYS[1])))
 if not state and ARGV[5] == '1' then return 'missing' end
-local is_told_503 = ARGV[4] == '1'
+local got_503 = ARGV[4] == '1'
 -- An error for one call takes nothing from another one that has joined. With an Idempotency-Key, the caller's retry may
 -- still join; if nothing of the request is kept, the retry may come too late to read it and runs as a new one.
 local is_found = is_joined or idempotency and retention ~= '0'
-if state == 'running' and is_told_503 and not is_found then
+if state == 'running' and got_503 and not is_found then
   forget_idempotency(KEYS[1], ARGV[1])
-  redis.call('HSET', KEYS[1], 'cancel', '1', 'unheard', '1')
+  redis.call('HSET', KEYS[1], 'cancel', '1', 'unbilled', '1')
   redis.call('@PUBLISH@', KEYS[10], ARGV[1])
   return 'stopped'
 end
 local has_text = (first_token_at or '') ~= ''
 -- Redis had lost the request when its caller got the error, and its worker has put it back since.
-local is_in_vain = is_gone or was_put_back and not idempotency
-if state == 'done' and is_told_503 and is_in_vain and has_text and not is_unheard and not is_joined then
+local is_unreadable = is_gone or was_restored and not idempotency
+if state == 'done' and got_503 and is_unreadable and has_text and not is_unbilled and not is_joined then
   forget_idempotency(KEYS[1], ARGV[1])
   return 'gone'
 end
-local is_told = is_told_503 or ARGV[6] == '1'
+local is_told = got_503 or ARGV[6] == '1'
 if state == 'accepted' and is_told and is_joined then return 'joined' end
 -- A tombstone of the sweep, which tells nobody, or of a try to take it back.
-if state == 'void' and is_told then redis.call('HDEL', KEYS[1], 'untold') end
+if state == 'void' and is_told then redis.call('HDEL', KEYS[1], 'voidUnconfirmed') end
 if state and state ~= 'accepted' then return state end
 if state then
   drop_accepted(ARGV[1])
   redis.call('HSET', KEYS[1], 'hold', 0, 'holdTokens', 0)
   if ARGV[3] ~= '' then
-    redis.call('HSET', KEYS[1], 'sent', 1)
+    redis.call('HSET', KEYS[1], 'lastSeq', 1)
     emit(KEYS[6], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2], '')
   end
 end
@@ -50,7 +50,7 @@ redis.call('HSET', KEYS[1], 'state', 'void')
 if not state and ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'tenant', ARGV[7]) end
 -- Redis may have come back without the end of the request. Whoever has the end may put it back, as long as no caller
 -- got an error (restore-answer.lua).
-if not is_told then redis.call('HSET', KEYS[1], 'untold', '1') end
+if not is_told then redis.call('HSET', KEYS[1], 'voidUnconfirmed', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 -- MongoDB may have the body for longer than the tombstone stays.
 note_end(tag_of(KEYS[3]), ARGV[1], INTENT_MS)

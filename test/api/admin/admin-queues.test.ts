@@ -61,7 +61,7 @@ describe('the figures of the queues', () => {
     expect(body.data[0]).toEqual({
       id: '0:interactive',
       object: 'queue',
-      lane: 'interactive',
+      queue: 'interactive',
       shard: 0,
       waiting: 0,
       waiting_by_tenant: [],
@@ -93,9 +93,9 @@ describe('the figures of the queues', () => {
     // As finish.lua samples it: one request every 40 ms.
     await admin.redis.hset(
       admin.keyspace.shard(1).queueStatistics('interactive'),
-      'since:lane',
+      'since:queue',
       admin.clock.now(),
-      'gap:lane',
+      'gap:queue',
       '40.000',
     );
     const { body } = await admin.call('get', '/admin/v1/queues');

@@ -25,7 +25,7 @@ describe('a request after it was accepted', () => {
   /** What Redis has of a running request; `restore` takes it back there, as a power cut between two writes of its log. */
   async function rememberOf(record: string, stream: string) {
     const [sent, dumps] = await Promise.all([
-      service.redis.hget(record, 'sent'),
+      service.redis.hget(record, 'lastSeq'),
       Promise.all([record, stream].map(async (name) => [name, await service.redis.dumpBuffer(name)] as const)),
     ]);
     return {
@@ -158,7 +158,7 @@ describe('a request after it was accepted', () => {
     const { key } = await service.startTenant();
     const { id, end } = await startStream(key);
     const keys = service.keyspace.shard(0);
-    const sent = async () => Number(await service.redis.hget(keys.record(id), 'sent'));
+    const sent = async () => Number(await service.redis.hget(keys.record(id), 'lastSeq'));
     await waitFor(async () => ((await sent()) > 1 ? true : undefined), 'some text');
     const before = await rememberOf(keys.record(id), keys.stream(id));
     const position = await waitFor(async () => ((await sent()) > before.sent + 3 ? await sent() : undefined), 'more');

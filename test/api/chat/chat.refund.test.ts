@@ -35,7 +35,7 @@ function openRefund({ redis, keyspace, mongo, log }: TestService) {
 describe('a request whose caller was told 503 and that had ended', () => {
   const service = useService();
 
-  async function takeBack({ tenantId, keyId }: TestTenant, requestId: string): Promise<void> {
+  async function voidLater({ tenantId, keyId }: TestTenant, requestId: string): Promise<void> {
     const { redis, keyspace, mongo, log } = service;
     const principal = await createPrincipalRepository(mongo).findByKey(tenantId, keyId);
     if (principal === undefined) throw new Error('The key is gone.');
@@ -44,13 +44,13 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const refund = openRefund(service);
     await new Promise<void>((resolve) => {
       const store = createAdmissionStore(redis, keyspace, settings);
-      const { takeBack: takeBackOnce } = createEnqueuer({
+      const { voidLater: takeBackOnce } = createEnqueuer({
         ...common,
         line: createLineStore(redis, keyspace, TIMEOUT_MS),
         store: {
-          voidForGood: store.voidForGood,
-          async disown(...call) {
-            const state = await store.disown(...call);
+          voidPermanently: store.voidPermanently,
+          async voidRefused(...call) {
+            const state = await store.voidRefused(...call);
             if (state !== 'gone') resolve();
             return state;
           },
@@ -70,8 +70,8 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
     const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
 
-    await takeBack(tenant, requestId);
-    await takeBack(tenant, requestId);
+    await voidLater(tenant, requestId);
+    await voidLater(tenant, requestId);
 
     const [, usage, refund, ...more] = await entriesOf(tenant);
     expect(usage).toMatchObject({ type: 'usage', requestId });
@@ -86,8 +86,8 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const tenant = await service.startTenant({ credits: 1_000, tenant: settings });
     const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
 
-    await takeBack(tenant, requestId);
-    await takeBack(tenant, requestId);
+    await voidLater(tenant, requestId);
+    await voidLater(tenant, requestId);
 
     const { body } = await apiOf(service, tenant.key)('get', '/billing');
     expect(body.budget).toMatchObject({ used: 0, remaining: 10_000 });
@@ -103,7 +103,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
     const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
 
-    await takeBack(tenant, requestId);
+    await voidLater(tenant, requestId);
 
     const [grant, , refund] = await entriesOf(tenant);
     expect(refund).toMatchObject({ type: 'adjustment' });
@@ -115,7 +115,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const tenant = await service.startTenant({ credits: 1_000 });
     const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
 
-    await takeBack(tenant, requestId);
+    await voidLater(tenant, requestId);
 
     const entries = await waitFor(async () => {
       const found = await entriesOf(tenant);
@@ -136,7 +136,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
       return charge;
     }, 'the charge');
 
-    await takeBack(tenant, usage.requestId ?? '');
+    await voidLater(tenant, usage.requestId ?? '');
 
     expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant', 'usage']);
   });
@@ -147,7 +147,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const first = await post();
     expect((await post()).status).toBe(410);
 
-    await takeBack(tenant, requestIdOf(first));
+    await voidLater(tenant, requestIdOf(first));
 
     const second = await post();
     expect([second.status, second.headers['idempotent-replayed']]).toEqual([200, undefined]);
@@ -162,7 +162,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
     const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
     service.provider.restore();
 
-    await takeBack(tenant, requestId);
+    await voidLater(tenant, requestId);
 
     expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant']);
   });

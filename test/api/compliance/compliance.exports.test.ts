@@ -265,7 +265,7 @@ describe('POST /compliance/exports', () => {
     expect(body.data).toEqual({ id, scope: 'entity', entity_id: 'pupil' });
     await waitFor(async () => {
       const row = await service.models.complianceJobs.findById(id).lean();
-      return row?.untold === undefined ? true : undefined;
+      return row?.unpublished === undefined ? true : undefined;
     }, 'the event to be noted');
     await receiver.close();
   });

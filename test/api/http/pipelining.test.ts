@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../../scripts/embedded/ports.ts';
-import { oneAtATime, WAITING_MAX, registerAnswers } from '../../../api/http/server/pipelining.ts';
+import { serializePipelined, WAITING_MAX, registerAnswers } from '../../../api/http/server/pipelining.ts';
 import { refuseMalformed } from '../../../api/http/server/connection-guards.ts';
 import { serve } from '../../../api/http/server/serve.ts';
 import { createCloser } from '../../../shared/lifecycle/closer.ts';
@@ -142,7 +142,7 @@ describe('a fault behind an answer that is under way is answered behind it:', ()
     const answers = registerAnswers(server);
     server.on(
       'request',
-      oneAtATime((_req, res) => void begun.push(res), answers),
+      serializePipelined((_req, res) => void begun.push(res), answers),
     );
     refuseMalformed(server, answers);
     const timedOut = new Promise((resolve) => server.once('clientError', resolve));
@@ -198,7 +198,7 @@ describe('bodies that wait behind a request', () => {
     const room = { connectionBytesMax: 250_000, processBytesMax: 400_000 };
     server.on(
       'request',
-      oneAtATime(() => (begun += 1), registerAnswers(server), room),
+      serializePipelined(() => (begun += 1), registerAnswers(server), room),
     );
     server.listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));

@@ -195,7 +195,7 @@ describe('a Redis that comes back without its last second', () => {
     await leader.takeLease();
     const batchId = await lab.submit(tenant, contents(3));
     const ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
-    const states = () => Promise.all(ids.map((id) => redis.hmget(record(id), 'state', 'untold')));
+    const states = () => Promise.all(ids.map((id) => redis.hmget(record(id), 'state', 'voidUnconfirmed')));
     await waitFor(async () => {
       await leader.lead();
       return (await states()).every(([state]) => state === 'accepted') || undefined;
@@ -211,7 +211,7 @@ describe('a Redis that comes back without its last second', () => {
       return (await lab.row(batchId)).status === 'cancelled' || undefined;
     }, 'the end of the batch');
 
-    // Nobody puts back what is void, and not `untold`.
+    // Nobody puts back what is void, and not `voidUnconfirmed`.
     expect(await states()).toEqual(Array(3).fill(['void', null]));
     await next.stop();
     await next.close();

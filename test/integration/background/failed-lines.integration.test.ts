@@ -63,7 +63,7 @@ function closing(besides: () => Promise<unknown>) {
         return counts;
       },
     },
-    admissions: { void: taken, voidForGood: taken, disown: taken },
+    admissions: { void: taken, voidPermanently: taken, voidRefused: taken },
     queue: { close: () => Promise.resolve() },
     lines: { more: () => Promise.resolve() },
     events: { publish: () => Promise.resolve() },

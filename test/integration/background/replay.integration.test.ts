@@ -145,7 +145,7 @@ describe('a failed request that is run again', () => {
     const settings = { queueLimit: 1, requestTimeoutMs: REQUEST_TIMEOUT_MS, retentionMs: RETENTION_MS };
     const narrow = createAdmissionStore(lab.redis, lab.keyspace, settings);
     const limits = { ...principal.limits, rpm: Number.MAX_SAFE_INTEGER };
-    const told = () => lab.redis.hget(lab.keys.queueStatistics('interactive'), 'retry:lane');
+    const told = () => lab.redis.hget(lab.keys.queueStatistics('interactive'), 'retry:queue');
     await lab.redis.zadd(lab.keys.line('interactive'), 1, 'req_other');
     await replays.reopen(SHARD, request.envelope);
 
@@ -154,7 +154,7 @@ describe('a failed request that is run again', () => {
     answers.push(await narrow.admit({ ...callOf(request), requestId: `${requestId}x` }, Date.now()));
     await lab.redis.del(lab.keys.line('interactive'));
 
-    expect(answers.map(({ verdict }) => verdict)).toEqual(['lane', 'lane']);
+    expect(answers.map(({ verdict }) => verdict)).toEqual(['queue', 'queue']);
     expect([before, await told()]).toEqual([null, expect.stringMatching(/^\d+$/)]);
   });
 

@@ -119,7 +119,7 @@ it('leaves the tombstone of another tenant as it is: whoever has the end of its 
 
   expect(await traces.erase(SHARD, other, { requestId: 'req_lost' }, ANY_SEQ)).toBe('foreign');
 
-  expect(before).toMatchObject({ state: 'void', untold: '1' });
+  expect(before).toMatchObject({ state: 'void', voidUnconfirmed: '1' });
   expect(await lab.redis.hgetall(lab.keys.record('req_lost'))).toEqual(before);
 });
 
@@ -160,7 +160,7 @@ it('finds what a tenant’s requests have left, its open ones, those of a shard,
   const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
   await records.cancel({ ...principal, shard: SHARD }, cancelled.requestId);
   // Whose tombstone this is nobody knows, so no deletion may harden it.
-  await lab.redis.hset(lab.keys.record('req_nobodys'), 'state', 'void', 'untold', '1');
+  await lab.redis.hset(lab.keys.record('req_nobodys'), 'state', 'void', 'voidUnconfirmed', '1');
 
   const left = [ended, cancelled, kept].map(({ requestId }) => requestId);
   expect(await idsOf(traces.left(SHARD, principal.tenantId))).toEqual(left.sort());

@@ -8,7 +8,7 @@ import { endingOf, openRequestLab, RETENTION_MS, SHARD } from '../../support/req
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 import { sweepOf } from '../../support/sweep.ts';
 
-/** Whoever reads when nothing is kept, see keep-nothing.lua. */
+/** Whoever reads when nothing is kept, see zero-retention.lua. */
 const READING_MS = 60_000;
 
 let lab: RequestLab;
@@ -105,13 +105,13 @@ describe('a running request that has no body any more', () => {
     const livesMs = Math.max(...(await Promise.all(names.map((name) => lab.redis.pttl(name)))));
     expect(livesMs).toBeLessThanOrEqual(retentionMs === 0 ? READING_MS : retentionMs);
     // Nothing was charged, so there is nothing to give back to a caller who was told that it was not accepted.
-    expect(await lab.admissions.disown(request.requestId, request.principal, LOST)).toBe('done');
+    expect(await lab.admissions.voidRefused(request.requestId, request.principal, LOST)).toBe('done');
   });
 });
 
 describe('a running request under an Idempotency-Key whose caller was told that it was not accepted', () => {
   const idempotency = { name: 'a name', fingerprint: 'a print' };
-  const disown = ({ requestId, principal }: LabRequest) => lab.admissions.disown(requestId, principal, LOST);
+  const voidRefused = ({ requestId, principal }: LabRequest) => lab.admissions.voidRefused(requestId, principal, LOST);
   const flagsOf = ({ requestId }: LabRequest) => lab.redis.hmget(lab.keys.record(requestId), 'cancel', 'unheard');
   const named = () => lab.redis.exists(lab.keys.idempotency(idempotency.name));
   afterEach(() => lab.redis.del(lab.keys.idempotency(idempotency.name)));
@@ -125,7 +125,7 @@ describe('a running request under an Idempotency-Key whose caller was told that 
   it('goes on for the next try where its answer is kept', async () => {
     const request = await running(RETENTION_MS);
 
-    expect(await disown(request)).toBe('running');
+    expect(await voidRefused(request)).toBe('running');
 
     expect([await flagsOf(request), await named()]).toEqual([[null, null], 1]);
   });
@@ -133,7 +133,7 @@ describe('a running request under an Idempotency-Key whose caller was told that 
   it('stops, costs nothing and leaves its key where its tenant keeps nothing', async () => {
     const request = await running(0);
 
-    expect(await disown(request)).toBe('stopped');
+    expect(await voidRefused(request)).toBe('stopped');
 
     expect([await flagsOf(request), await named()]).toEqual([['1', '1'], 0]);
     await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }));
@@ -145,7 +145,7 @@ describe('a running request under an Idempotency-Key whose caller was told that 
     const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
     await records.attach(request.principal, request.requestId, 'another ingress');
 
-    await disown(request);
+    await voidRefused(request);
 
     expect([await flagsOf(request), await named()]).toEqual([[null, null], 1]);
   });

@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 const publish = ({ tenantId }: Principal, version: number, credits: number, settled: string[] = []) =>
-  lab.accounts.publishBook(SHARD, tenantId, { version, balanceMicro: credits * RATE, tokensByMonth: {} }, settled);
+  lab.accounts.publishBalance(SHARD, tenantId, { version, balanceMicro: credits * RATE, tokensByMonth: {} }, settled);
 
 /** book, pending, held and what is left to spend, in credits. */
 async function numbers(principal: Principal): Promise<[number, number, number, number]> {
@@ -134,7 +134,7 @@ describe('publishing the book', () => {
     expect((await lab.figures(principal)).budgetUsedTokens).toBe(42);
 
     const book = { version: 2, balanceMicro: 958 * RATE, tokensByMonth: { '202001': 9_000, [MONTH]: 42 } };
-    await lab.accounts.publishBook(SHARD, principal.tenantId, book, [request.requestId]);
+    await lab.accounts.publishBalance(SHARD, principal.tenantId, book, [request.requestId]);
 
     expect((await lab.figures(principal)).budgetUsedTokens).toBe(42);
     expect((await lab.accounts.read(SHARD, principal.tenantId, '202001')).budgetUsedTokens).toBe(9_000);

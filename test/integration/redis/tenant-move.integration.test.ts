@@ -193,7 +193,7 @@ it('takes nothing away from a tenant that has come back meanwhile', async () => 
   let hasHung = false;
   const slow = openMover(async (name, call) => {
     // It hangs once the tenant has arrived, while another one ends the move and the tenant is moved back.
-    if (name === 'accountStore.publishBook' && !hasHung) {
+    if (name === 'accountStore.publishBalance' && !hasHung) {
       hasHung = true;
       await openMover(plainly, LATER_MS).move(tenantId, 1 - from);
       await openMover(plainly, LATER_MS).move(tenantId, from);

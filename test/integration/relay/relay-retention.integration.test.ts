@@ -114,7 +114,7 @@ describe('a reader that has more of an answer than is left of it', () => {
     const left = await redis.xrange(keys.stream(requestId), '-', '2-0');
     await redis.del(keys.stream(requestId));
     for (const [id, fields] of left) await redis.xadd(keys.stream(requestId), id, ...fields);
-    await redis.hset(keys.record(requestId), 'sent', 2);
+    await redis.hset(keys.record(requestId), 'lastSeq', 2);
     await requests.finish(ref, 2, FAILED);
 
     await waitFor(() => (heard.entries.at(-1)?.terminal === undefined ? undefined : true), 'the end', 15_000);

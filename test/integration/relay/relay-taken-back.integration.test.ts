@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
 import { LOST } from '../../../shared/contracts/events.ts';
 import { createLineStore } from '../../../shared/requests/body-store.ts';
-import type { LineStore } from '../../../shared/requests/body-store.ts';
+import type { QueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
@@ -57,7 +57,7 @@ describe('a call that has joined a request', () => {
 });
 
 /** A line that takes a request; a worker has it before the answer, which is lost. */
-function unansweredLine(request: Awaited<ReturnType<typeof relay.lab.admit>>): Pick<LineStore, 'enqueue'> {
+function unansweredLine(request: Awaited<ReturnType<typeof relay.lab.admit>>): Pick<QueueOrderStore, 'enqueue'> {
   const { lab } = relay;
   const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
   return {
@@ -83,7 +83,7 @@ describe('a request that another call has joined', () => {
   }
 
   /** The first call to put it into line fails before Redis hears of it. */
-  function enqueuerOf(store: Pick<AdmissionStore, 'voidForGood' | 'disown'>) {
+  function enqueuerOf(store: Pick<AdmissionStore, 'voidPermanently' | 'voidRefused'>) {
     const { lab } = relay;
     const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
     let calls = 0;
@@ -115,7 +115,7 @@ describe('a request that another call has joined', () => {
 
   it('goes on for the other where the first caller was told 503 meanwhile', async () => {
     const request = await joinedBy(named());
-    const { enqueue } = enqueuerOf({ ...relay.lab.admissions, voidForGood: () => new Promise(() => undefined) });
+    const { enqueue } = enqueuerOf({ ...relay.lab.admissions, voidPermanently: () => new Promise(() => undefined) });
 
     await expect(enqueue(request.envelope, request.principal)).rejects.toMatchObject({ code: 'model_unavailable' });
 
@@ -128,7 +128,7 @@ describe('a request that another call has joined', () => {
     await relay.lab.redis.set(relay.lab.keys.body(request.requestId), JSON.stringify(request.envelope));
     await relay.lab.run(request, 1);
 
-    expect(await relay.lab.admissions.disown(request.requestId, request.principal, LOST)).toBe('running');
+    expect(await relay.lab.admissions.voidRefused(request.requestId, request.principal, LOST)).toBe('running');
 
     expect(await relay.lab.requests.renew(request.ref(1), needs(0))).toMatchObject({ outcome: 'ok' });
   });
@@ -164,7 +164,7 @@ describe('a request whose caller was told 503 before Redis said whether it is in
     const request = await lab.admit({ withoutBody: true });
     const { enqueue } = createEnqueuer({
       line: unansweredLine(request),
-      store: { voidForGood: () => new Promise(() => undefined), disown: lab.admissions.disown },
+      store: { voidPermanently: () => new Promise(() => undefined), voidRefused: lab.admissions.voidRefused },
       clock: systemClock,
       log: createRecordingLog(),
       tellWithinMs: 50,
@@ -173,7 +173,7 @@ describe('a request whose caller was told 503 before Redis said whether it is in
 
     await expect(enqueue(request.envelope, request.principal)).rejects.toMatchObject({ code: 'model_unavailable' });
 
-    const marks = () => lab.redis.hmget(lab.keys.record(request.requestId), 'cancel', 'unheard');
+    const marks = () => lab.redis.hmget(lab.keys.record(request.requestId), 'cancel', 'unbilled');
     await waitFor(async () => ((await marks()).every((mark) => mark === '1') ? true : undefined), 'the word to stop');
   });
 });
@@ -186,13 +186,13 @@ describe('an ingress that ends', () => {
     const enqueuer = createEnqueuer({
       line: unansweredLine(request),
       store: {
-        voidForGood: lab.admissions.voidForGood,
-        disown: (...call) =>
-          ++tries < 3 ? Promise.reject(new Error('Connection is closed')) : lab.admissions.disown(...call),
+        voidPermanently: lab.admissions.voidPermanently,
+        voidRefused: (...call) =>
+          ++tries < 3 ? Promise.reject(new Error('Connection is closed')) : lab.admissions.voidRefused(...call),
       },
       ...{ clock: systemClock, log: createRecordingLog(), giveUpAfterMs: 5_000 },
     });
-    enqueuer.takeBack(request.requestId, request.principal);
+    enqueuer.voidLater(request.requestId, request.principal);
 
     await enqueuer.idle();
 

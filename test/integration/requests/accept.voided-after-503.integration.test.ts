@@ -58,14 +58,14 @@ describe('a call that repeats an Idempotency-Key', () => {
       },
     };
     const admit = createAdmission({
-      ...{ store, accountStore: lab.accounts, isFull: () => false, takeBack: () => undefined },
+      ...{ store, accountStore: lab.accounts, isFull: () => false, voidLater: () => undefined },
       accounts: { read: nobody } as unknown as AdmissionDeps['accounts'],
       routing: { current: () => ({ tiers: {} }) } as unknown as AdmissionDeps['routing'],
       pseudonyms: { of: () => 'pseudonym' },
       ...{ clock: systemClock, log: createRecordingLog() },
     });
     return createAccept({
-      ...{ admit, hub, enqueuer: { enqueue: nobody, takeBack: () => undefined, idle: nobody } },
+      ...{ admit, hub, enqueuer: { enqueue: nobody, voidLater: () => undefined, idle: nobody } },
       records: createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS }),
       recall: { byId: () => Promise.resolve(false), byName: () => Promise.resolve() },
       intentKeeper: {

@@ -118,7 +118,7 @@ describe('the line of a queue', () => {
 
     expect(await fill(() => flood.admit({ body: BODY }))).toMatchObject({
       admitted: half,
-      refused: { verdict: 'lane_share', requests: half + 1 },
+      refused: { verdict: 'queue_share', requests: half + 1 },
     });
     expect((await other.admit({ body: BODY })).verdict).toBe('admitted');
   });

@@ -114,14 +114,14 @@ describe('a refusal', () => {
     expect((await key.admitWith({ rpm: 1 })).verdict).toBe('rpm');
   });
 
-  it('by a full lane takes the request count and says when it will have drained', async () => {
+  it('by a full queue takes the request count and says when it will have drained', async () => {
     const key = await lab.key();
     const waiting = lab.keys.waiting('interactive');
     await lab.redis.rpush(waiting, ...Array.from({ length: LANE_LIMIT }, (_, index) => String(index)));
     try {
-      await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'gap:lane', '300.000');
+      await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'gap:queue', '300.000');
       const first = await key.admit();
-      expect(first).toMatchObject({ verdict: 'lane', requests: 1, tokens: 0, retryAfterMs: 3_000 });
+      expect(first).toMatchObject({ verdict: 'queue', requests: 1, tokens: 0, retryAfterMs: 3_000 });
       // The next caller is told another time.
       expect((await key.admit()).retryAfterMs).toBeGreaterThan(5_000);
       await lab.redis.lpop(waiting);

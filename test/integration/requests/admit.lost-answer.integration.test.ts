@@ -48,7 +48,7 @@ describe('an admission whose answer was lost', () => {
       finish: (requestId: string) =>
         requests.finish({ shard, requestId, tenantId, keyId, queue: 'interactive', fence: 1 }, 0, FAILED),
       cancel: (requestId: string) => records.cancel(key.principal, requestId),
-      takeBack: (requestId: string) => client.hset(lab.keys.record(requestId), 'state', 'void'),
+      voidLater: (requestId: string) => client.hset(lab.keys.record(requestId), 'state', 'void'),
       close: () => client.quit(),
     };
   }
@@ -78,7 +78,7 @@ describe('an admission whose answer was lost', () => {
   it('was accepted when it was first: a stream that is read again begins with the same time', async () => {
     const requestId = newId('req');
     const admit = createAdmission({
-      ...{ store: lab.store, takeBack: () => undefined, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
+      ...{ store: lab.store, voidLater: () => undefined, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
       ...{ clock: systemClock, log: createRecordingLog() },
       accountStore: createAccountStore(lab.redis, lab.keyspace),
       // Its book is in Redis, and its tier has the usual rates.
@@ -101,7 +101,7 @@ describe('an admission whose answer was lost', () => {
   });
 
   it('is none where the request was taken back, nor for whoever does not wait and finds that it runs', async () => {
-    expect(await admitTwice((requestId) => others.takeBack(requestId))).toBe('void');
+    expect(await admitTwice((requestId) => others.voidLater(requestId))).toBe('void');
     expect(await admitTwice((requestId) => others.claim(requestId), '')).toBe('void');
   });
 });

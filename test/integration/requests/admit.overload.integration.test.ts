@@ -36,7 +36,7 @@ interface Caller {
  */
 async function overload(lab: AdmissionLab, tenants: number, places: number) {
   const line = lab.keys.line('interactive');
-  await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'pace:lane', PACE_MS);
+  await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'pace:queue', PACE_MS);
   const keys = await Promise.all(Array.from({ length: tenants }, () => lab.key()));
   for (const { principal } of keys) await lab.redis.hset(lab.keys.account(principal.tenantId), 'pace:own', PACE_MS);
   const chance = createChance();

@@ -44,9 +44,9 @@ describe('an admission that is sent again into a Redis that is full by then', ()
     key = await lab.key();
     const common = { clock: systemClock, log: createRecordingLog() };
     const line = createLineStore(lab.redis, lab.keyspace, TIMEOUT_MS);
-    const { takeBack } = createEnqueuer({ ...common, line, store: lab.store, giveUpAfterMs: 10_000 });
+    const { voidLater } = createEnqueuer({ ...common, line, store: lab.store, giveUpAfterMs: 10_000 });
     admit = createAdmission({
-      ...{ ...common, takeBack, store: lab.store, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
+      ...{ ...common, voidLater, store: lab.store, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
       accountStore: createAccountStore(lab.redis, lab.keyspace),
       // Its book is in Redis, and its tier has the usual rates.
       accounts: {} as unknown as AdmissionDeps['accounts'],
@@ -91,7 +91,7 @@ describe('an admission that is sent again into a Redis that is full by then', ()
     return requestId;
   }
 
-  const fieldsOf = (requestId: string) => direct.hmget(lab.keys.record(requestId), 'state', 'cancel', 'unheard');
+  const fieldsOf = (requestId: string) => direct.hmget(lab.keys.record(requestId), 'state', 'cancel', 'unbilled');
 
   it('is taken back where it waits: nothing is held, and nobody runs it', async () => {
     const before = await key.figures();

@@ -206,7 +206,7 @@ it('lets the stream live no longer than its request may', async () => {
   const request = await running();
   await lab.requests.append(request.ref(1), 1, ['a']);
 
-  const life = Number(await lab.redis.hget(lab.keys.record(request.requestId), 'life'));
+  const life = Number(await lab.redis.hget(lab.keys.record(request.requestId), 'ttlMs'));
   const left = await lab.redis.pttl(lab.keys.stream(request.requestId));
   expect(left).toBeGreaterThan(life - 5_000);
   expect(left).toBeLessThanOrEqual(life);

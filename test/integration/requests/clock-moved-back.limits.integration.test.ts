@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
-import type { Ending } from '../../../shared/requests/delivery.ts';
+import type { FinishInput } from '../../../shared/requests/delivery.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { fill, openAdmissionLab } from '../../support/admission-lab.ts';
 import type { AdmissionLab } from '../../support/admission-lab.ts';
@@ -15,8 +15,8 @@ const MINUTE_MS = 60_000;
 const WINDOW_MS = MINUTE_MS + 2_000;
 /** Of the lab's keys. */
 const SHARD = 2;
-/** What the clock of a line adds in a millisecond, see line.lua. */
-const CLOCK_TOKENS = 1_000;
+/** What the clock of a line adds in a millisecond, see fair-queue.lua. */
+const VIRTUAL_TIME_PER_MS = 1_000;
 /** An end after a thousand tokens. */
 const CANCELLED = {
   status: 'cancelled',
@@ -25,7 +25,7 @@ const CANCELLED = {
   costMicro: 0,
   retentionMs: 1_000,
   unbilledTokens: 1_000,
-} as const satisfies Ending;
+} as const satisfies FinishInput;
 
 let lab: AdmissionLab;
 beforeAll(async () => {
@@ -123,7 +123,7 @@ it('a line that emptied after the clock was put back is not its first tenant’s
   await lab.redis.hset(
     lab.keys.account(other.principal.tenantId),
     'f:interactive',
-    (Date.now() + BACK_MS) * CLOCK_TOKENS,
+    (Date.now() + BACK_MS) * VIRTUAL_TIME_PER_MS,
   );
   for (let index = 0; index < 3; index += 1) await first.admit({ body: '{}' });
   const requestId = newId('req');
@@ -148,24 +148,24 @@ it('the pace of a line stays one, so nobody is told a wait below nothing', async
   await lab.redis.set(lab.keys.body(requestId), '{}');
   await lab.redis.hset(lab.keys.record(requestId), 'state', 'running', 'fence', 1);
   const statistics = lab.keys.queueStatistics('interactive');
-  await lab.redis.hset(statistics, { 'ends:lane': 7, 'since:lane': Date.now() + BACK_MS, 'gap:lane': '20.000' });
+  await lab.redis.hset(statistics, { 'ends:queue': 7, 'since:queue': Date.now() + BACK_MS, 'gap:queue': '20.000' });
 
   await requests.finish({ shard: SHARD, requestId, tenantId, keyId, queue: 'interactive', fence: 1 }, 0, CANCELLED);
 
-  const [gap, since] = await lab.redis.hmget(statistics, 'gap:lane', 'since:lane');
+  const [gap, since] = await lab.redis.hmget(statistics, 'gap:queue', 'since:queue');
   expect(Number(gap)).toBe(20);
   expect(Number(since)).toBeLessThanOrEqual(Date.now() + 1_000);
 });
 
 it('a full queue tells times of now', async () => {
   const short = await openAdmissionLab({ queueLimit: 1 });
-  await short.redis.hset(short.keys.queueStatistics('interactive'), 'retry:lane', Date.now() + BACK_MS);
+  await short.redis.hset(short.keys.queueStatistics('interactive'), 'retry:queue', Date.now() + BACK_MS);
   await short.redis.zadd(short.keys.line('interactive'), 1, 'waits');
   const key = await short.key();
 
   const refused = await key.admit({ body: '{}' });
 
-  expect(refused.verdict).toBe('lane');
+  expect(refused.verdict).toBe('queue');
   expect(refused.retryAfterMs).toBeLessThan(5_000);
   await short.close();
 });

@@ -45,7 +45,7 @@ async function warmUp(): Promise<void> {
 
 /** What a consumer does with a request's record, the book itself left out. */
 async function settled({ principal, requestId }: LabRequest): Promise<void> {
-  await accounts.publishBook(SHARD, principal.tenantId, book(2, 1_000), [requestId]);
+  await accounts.publishBalance(SHARD, principal.tenantId, book(2, 1_000), [requestId]);
   const entries = await outbox.read(SHARD, 'new', 10);
   await outbox.acknowledge(SHARD, entries.filter(isReadable));
 }
@@ -109,7 +109,7 @@ it('settles a pending charge once', async () => {
   await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', TOKENS));
   const { tenantId } = request.principal;
 
-  await losingTheAnswer(() => accounts.publishBook(SHARD, tenantId, book(2, 958), [request.requestId]));
+  await losingTheAnswer(() => accounts.publishBalance(SHARD, tenantId, book(2, 958), [request.requestId]));
 
   expect(await lab.figures(request.principal)).toMatchObject({ bookMicro: 958 * RATE, pendingMicro: 0 });
 });

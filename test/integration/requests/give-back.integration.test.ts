@@ -89,7 +89,7 @@ describe('giving back', () => {
     const { requestId, principal } = request;
     const taken = await lab.take(1);
     const last = { finishReason: 'cancelled', usage: { promptTokens: 0, completionTokens: 0 } } as const;
-    expect(await lab.admissions.disown(requestId, principal, last)).toBe('stopped');
+    expect(await lab.admissions.voidRefused(requestId, principal, last)).toBe('stopped');
 
     await lab.jobs.giveBack(taken);
 

@@ -59,7 +59,7 @@ async function openWorld(seed: number) {
   for (const isPoor of [false, false, true]) {
     const tenantId = newId('ten');
     const tenant = model.newTenant(isPoor);
-    await accounts.publishBook(SHARD, tenantId, { balanceMicro: isPoor ? 0 : 1e15, version: 1, tokensByMonth: {} });
+    await accounts.publishBalance(SHARD, tenantId, { balanceMicro: isPoor ? 0 : 1e15, version: 1, tokensByMonth: {} });
     const ceilings = { rpm: ceiling(30), tpm: ceiling(1_500), inFlight: ceiling(12) };
     for (let each = 0; each < 2; each += 1) {
       const dailyRequests = chance.is(0.5) ? 20 + some(100) : 0;

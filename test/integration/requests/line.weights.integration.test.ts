@@ -16,8 +16,8 @@ const BACKLOG = 60;
 const ESTIMATE = 20;
 /** Limits that are out of the way. */
 const MANY = { rpm: 10_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000 };
-/** What every request counts beside its tokens, see line.lua. */
-const TURN_TOKENS = 100;
+/** What every request counts beside its tokens, see fair-queue.lua. */
+const BASE_COST = 100;
 
 let lab: AdmissionLab;
 let requests: RequestStore;
@@ -91,7 +91,7 @@ async function serve(keys: readonly LabKey[], count: number, tokensOf: (taken: n
 
 /** How much more work of the second was taken than of the first. */
 function ratioOf(order: readonly number[], tokensOf: (who: number) => number): number {
-  const work = (who: number) => order.filter((one) => one === who).length * (TURN_TOKENS + tokensOf(who));
+  const work = (who: number) => order.filter((one) => one === who).length * (BASE_COST + tokensOf(who));
   return work(1) / work(0);
 }
 

@@ -133,7 +133,7 @@ it('keeps an entry whose charge is pending again, as Redis has come back without
 
   const { tenantId } = request.principal;
   const book = { version: 2, balanceMicro: 1, tokensByMonth: {} };
-  await lab.accounts.publishBook(SHARD, tenantId, book, [request.requestId]);
+  await lab.accounts.publishBalance(SHARD, tenantId, book, [request.requestId]);
   await lab.outbox.acknowledge(SHARD, entries);
   expect(await lab.outbox.length(SHARD)).toBe(0);
 });

@@ -60,7 +60,7 @@ describe('its end', () => {
     expect(await lab.redis.hget(account, `pt:${monthOf(Date.now())}`)).toBe('15');
     expect(await puts.charges()).toEqual([request.requestId]);
     const book = { version: 2, balanceMicro: 85 * RATE, tokensByMonth: {} };
-    await lab.accounts.publishBook(SHARD, principal.tenantId, book, [request.requestId]);
+    await lab.accounts.publishBalance(SHARD, principal.tenantId, book, [request.requestId]);
     expect(await repeat()).toBe('known');
     expect(await lab.figures(principal)).toMatchObject({ pendingMicro: 0 });
   });
@@ -107,7 +107,12 @@ describe('its end', () => {
     const principal = await lab.tenant(100 * RATE);
     const { repeat } = await puts.ended(principal);
     await puts.rollBack();
-    await lab.accounts.publishBook(SHARD, principal.tenantId, { version: 2, balanceMicro: 0, tokensByMonth: {} }, []);
+    await lab.accounts.publishBalance(
+      SHARD,
+      principal.tenantId,
+      { version: 2, balanceMicro: 0, tokensByMonth: {} },
+      [],
+    );
 
     await repeat();
 
@@ -203,14 +208,14 @@ describe('its end', () => {
     const principal = await lab.tenant(100 * RATE);
     const { request, repeat } = await puts.ended(principal);
     await puts.rollBack();
-    expect(await lab.admissions.voidForGood(request.requestId, principal, LOST)).toBe('missing');
+    expect(await lab.admissions.voidPermanently(request.requestId, principal, LOST)).toBe('missing');
 
     expect(await repeat()).toBe('superseded');
 
     expect(await puts.charges()).toEqual([]);
   });
 
-  it.each(['voidForGood', 'disown'] as const)(
+  it.each(['voidPermanently', 'voidRefused'] as const)(
     'is not charged where its caller was told (%s) behind a sweep that told nobody',
     async (tell) => {
       const principal = await lab.tenant(100 * RATE);
@@ -236,7 +241,7 @@ describe('its end', () => {
 
     expect(await lab.requests.finish(ref, 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }))).toBe(true);
 
-    expect(await lab.admissions.disown(request.requestId, principal, LOST)).toBe('gone');
+    expect(await lab.admissions.voidRefused(request.requestId, principal, LOST)).toBe('gone');
   });
 
   it('is charged where the request was erased meanwhile, which brings nothing of it back', async () => {

@@ -63,11 +63,11 @@ describe('while it runs', () => {
 
   describe('and Redis lacks the book of its tenant', () => {
     /** `balance`: credits for so many tokens. */
-    async function bookless(balance: number, loadBook?: (shard: number, tenantId: string) => Promise<void>) {
+    async function bookless(balance: number, loadBalance?: (shard: number, tenantId: string) => Promise<void>) {
       const principal = await lab.tenant(balance * RATE);
       const { request, ref } = await puts.running(principal);
       await puts.clear();
-      const settings = { leaseMs: LEASE_MS, disconnectGraceMs: 30_000, ...(loadBook && { loadBook }) };
+      const settings = { leaseMs: LEASE_MS, disconnectGraceMs: 30_000, ...(loadBalance && { loadBalance }) };
       const { renew } = createRequestStore(lab.redis, lab.keyspace, settings);
       const ahead = { micro: 5_000 * RATE, tokens: 5_000 };
       const ask = (tokens: number) => renew({ ...ref, envelope: request.envelope }, needs(tokens, { ahead }));
@@ -86,7 +86,7 @@ describe('while it runs', () => {
 
     it('it is bounded by the book again before it is granted anything', async () => {
       const publish = (shard: number, tenantId: string) =>
-        lab.accounts.publishBook(shard, tenantId, { version: 1, balanceMicro: 130 * RATE, tokensByMonth: {} });
+        lab.accounts.publishBalance(shard, tenantId, { version: 1, balanceMicro: 130 * RATE, tokensByMonth: {} });
       const { principal, ask } = await bookless(130, publish);
 
       expect(await ask(200)).toMatchObject({ outcome: 'ok', held: { micro: 130 * RATE } });

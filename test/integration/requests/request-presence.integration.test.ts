@@ -16,7 +16,7 @@ import { createLineStore } from '../../../shared/requests/body-store.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createReplayStore } from '../../../shared/requests/replay-store.ts';
 import { createRequestPresence } from '../../../shared/requests/rollback.ts';
-import type { Ending } from '../../../shared/requests/delivery.ts';
+import type { FinishInput } from '../../../shared/requests/delivery.ts';
 import { unlimited } from '../../../shared/redis/time-limits.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createFinish } from '../../../workers/pipeline/finish.ts';
@@ -125,12 +125,12 @@ describe('a request that MongoDB has for a day, and whose record goes sooner,', 
     }).sweepShard(SHARD);
   }
 
-  const finish = async (request: LabRequest, ending: Ending) => {
+  const finish = async (request: LabRequest, ending: FinishInput) => {
     await lab.run(request, 1);
     await lab.requests.finish(request.ref(1), 0, ending);
   };
 
-  async function putBack(request: LabRequest, ending: Ending): Promise<void> {
+  async function putBack(request: LabRequest, ending: FinishInput): Promise<void> {
     const { admission } = request;
     const { owner, seq, terms, now, remainingMs } = await lab.run(request, 1);
     const { tier, mode, endpoint, acceptedAt } = request.envelope;
@@ -161,7 +161,7 @@ describe('a request that MongoDB has for a day, and whose record goes sooner,', 
       },
     ],
     ['was swept in line', (request) => sweep(request)],
-    ['was voided', ({ principal, requestId }) => lab.admissions.voidForGood(requestId, principal, LOST)],
+    ['was voided', ({ principal, requestId }) => lab.admissions.voidPermanently(requestId, principal, LOST)],
     ['was put back with its end', (request, retentionMs) => putBack(request, { ...FAILED, retentionMs })],
   ])('is not taken for one that Redis has lost if it %s', async (_, end) => {
     // The service's own time, a tenant's shorter one, and one in between.

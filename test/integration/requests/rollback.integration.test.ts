@@ -80,7 +80,7 @@ describe('a Redis that comes back without its last second', () => {
     expect(await lab.requests.finish(ref, 2, ending)).toBe(true);
 
     expect(await textOf(request)).toBe('abc');
-    expect(await lab.redis.hget(lab.keys.record(request.requestId), 'sent')).toBe('5');
+    expect(await lab.redis.hget(lab.keys.record(request.requestId), 'lastSeq')).toBe('5');
   });
 
   it.each(['append', 'renew', 'finish'] as const)('is told of a claim that it has lost, by %s', async (how) => {
@@ -146,7 +146,7 @@ describe('a Redis that comes back without its last second', () => {
       const ref = await claim(request);
       await rollBackTo(lab, before);
       await claim(request);
-      /** As give-back.lua does. */
+      /** As release-jobs.lua does. */
       const giveBack = async () => {
         const record = lab.keys.record(request.requestId);
         await lab.redis.multi().hset(record, 'state', 'accepted', 'fence', 0).hdel(record, 'owner').exec();

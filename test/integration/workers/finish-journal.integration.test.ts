@@ -86,11 +86,11 @@ it('brings the charge again where even the record was lost', async () => {
   expect(await settlements()).toEqual([request.requestId]);
 });
 
-/** The deps of an enqueuer that only takes back, by `disown`. */
-function takingBack(disown: EnqueuerDeps['store']['disown']): EnqueuerDeps {
+/** The deps of an enqueuer that only takes back, by `voidRefused`. */
+function takingBack(voidRefused: EnqueuerDeps['store']['voidRefused']): EnqueuerDeps {
   return {
     line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
-    store: { voidForGood: lab.admissions.voidForGood, disown },
+    store: { voidPermanently: lab.admissions.voidPermanently, voidRefused },
     giveUpAfterMs: 10_000,
     replayLog,
     clock: systemClock,
@@ -102,7 +102,7 @@ it.each([
   ['the record', () => lab.snapshot().then((all) => lab.redis.unlink(...Object.keys(all)))],
   ['the end', () => lab.redis.hset(lab.keys.record(request.requestId), 'state', 'running')],
 ] as const)('charges nothing for what its caller was told was not accepted, although %s was lost', async (_, lose) => {
-  await lab.admissions.disown(request.requestId, request.principal, LOST);
+  await lab.admissions.voidRefused(request.requestId, request.principal, LOST);
   await finish();
   await lab.redis.hdel(lab.keys.record(request.requestId), 'unheard');
   await lose();
@@ -114,10 +114,10 @@ it.each([
 });
 
 it('stops a request again whose caller was told that nothing was accepted while a worker had it', async () => {
-  const { takeBack } = createEnqueuer(takingBack(lab.admissions.disown));
+  const { voidLater } = createEnqueuer(takingBack(lab.admissions.voidRefused));
   const record = lab.keys.record(request.requestId);
   const marks = () => lab.redis.hmget(record, 'cancel', 'unheard');
-  takeBack(request.requestId, request.principal);
+  voidLater(request.requestId, request.principal);
   await waitFor(
     async () => ((await marks()).every((mark) => mark === '1') ? true : undefined),
     'its caller to be told',
@@ -133,10 +133,10 @@ it('stops a request again whose caller was told that nothing was accepted while 
 
 it('says of an end that nobody pays for it, also where Redis has lost that and it is repeated', async () => {
   const { requestId, principal } = request;
-  await lab.admissions.disown(requestId, principal, LOST);
+  await lab.admissions.voidRefused(requestId, principal, LOST);
   const ending = endingOf(request, 'Hello', { prompt: 10, completion: 5 });
   let times = 0;
-  await losing(() => endings.finish(request.ref(1), 0, { ...ending, whenUnheard: () => (times += 1) }));
+  await losing(() => endings.finish(request.ref(1), 0, { ...ending, whenUnbilled: () => (times += 1) }));
   expect(times).toBe(1);
 
   await replayLog.repeatAll();
@@ -148,14 +148,14 @@ it('takes a request back again of which only the second try to take it back was 
   const { requestId, principal } = await lab.admit();
   const before = await lab.snapshot();
   const found: string[] = [];
-  const { takeBack } = createEnqueuer(
+  const { voidLater } = createEnqueuer(
     takingBack(async (...call) => {
-      found.push(await lab.admissions.disown(...call));
+      found.push(await lab.admissions.voidRefused(...call));
       if (found.length === 1) throw new Error('Command timed out');
       return found.at(-1) ?? '';
     }),
   );
-  takeBack(requestId, principal);
+  voidLater(requestId, principal);
   await waitFor(() => found[1], 'the second try');
   await rollBackTo(lab, before);
 
@@ -170,14 +170,14 @@ it('leaves what goes on for the next try under its Idempotency-Key, and what Red
   const named = await lab.admit({ idempotency });
   await lab.run(named, 1);
   const found: string[] = [];
-  const { takeBack } = createEnqueuer(
+  const { voidLater } = createEnqueuer(
     takingBack(async (...call) => {
-      const state = await lab.admissions.disown(...call);
+      const state = await lab.admissions.voidRefused(...call);
       found.push(state);
       return state;
     }),
   );
-  takeBack(named.requestId, named.principal);
+  voidLater(named.requestId, named.principal);
   await waitFor(() => found[0], 'the state that it is in');
   // Redis is back without the claim.
   await lab.redis.hset(lab.keys.record(named.requestId), 'state', 'accepted');
@@ -192,7 +192,7 @@ it('leaves what has ended when its caller is told that nothing was accepted: its
   await finish();
   const before = await lab.snapshot();
 
-  expect(await lab.admissions.disown(request.requestId, request.principal, LOST)).toBe('done');
+  expect(await lab.admissions.voidRefused(request.requestId, request.principal, LOST)).toBe('done');
 
   expect(await lab.snapshot()).toEqual(before);
   const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
@@ -207,7 +207,7 @@ it('takes nothing of the allowance of a test key whose caller was told that noth
   const principal = await lab.tenant(0, { mode: 'test' });
   const unheard = await lab.admit({ principal });
   await lab.run(unheard, 1);
-  await lab.admissions.disown(unheard.requestId, principal, LOST);
+  await lab.admissions.voidRefused(unheard.requestId, principal, LOST);
 
   await endings.finish(unheard.ref(1), 0, endingOf(unheard, 'Hello', { prompt: 10, completion: 5 }));
 

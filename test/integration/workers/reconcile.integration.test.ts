@@ -50,7 +50,7 @@ beforeEach(async () => {
 async function publish(): Promise<void> {
   const account = await book.accounts.read(tenantId);
   if (account === undefined) throw new Error('The tenant has no account.');
-  await lab.accounts.publishBook(SHARD, tenantId, account);
+  await lab.accounts.publishBalance(SHARD, tenantId, account);
 }
 
 /** A finished request: its record in the outbox, its charge pending. */

@@ -42,7 +42,7 @@ async function tenant(): Promise<string> {
   const id = await book.tenant(GRANT);
   await book.models.tenants.collection.insertOne({ _id: id, shard: SHARD } as never);
   const account = await book.accounts.read(id);
-  if (account !== undefined) await lab.accounts.publishBook(SHARD, id, account);
+  if (account !== undefined) await lab.accounts.publishBalance(SHARD, id, account);
   return id;
 }
 

@@ -3,7 +3,7 @@ import type { Connection } from 'mongoose';
 
 import { createConversationRepository } from '../../../shared/mongo/entities/conversation-repository.ts';
 import { ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
-import type { Ending } from '../../../shared/requests/delivery.ts';
+import type { FinishInput } from '../../../shared/requests/delivery.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createFinish } from '../../../workers/pipeline/finish.ts';
 import { createSaveTurn } from '../../../workers/pipeline/save-answer.ts';
@@ -42,11 +42,11 @@ function runOf(claimedAt: number, text: string): Generated {
 }
 
 /** Saves the turns of two deliveries, the later one first, and ends the one that slept. */
-async function endSlept(isFirst: boolean, end: (ending: Ending) => boolean): Promise<void> {
+async function endSlept(isFirst: boolean, end: (ending: FinishInput) => boolean): Promise<void> {
   const conversations = createConversationRepository(connection);
   const log = createRecordingLog();
   const saveTurn = createSaveTurn({ conversations, clock: systemClock, log });
-  const requests = { finish: (_ref: unknown, _sent: unknown, ending: Ending) => Promise.resolve(end(ending)) };
+  const requests = { finish: (_ref: unknown, _sent: unknown, ending: FinishInput) => Promise.resolve(end(ending)) };
   const finish = createFinish({ requests, conversations, clock: systemClock, log, events: { emit: () => undefined } });
   const slept = runOf(1_000, 'first');
   if (!isFirst) await saveTurn(runOf(2_000, 'second'));
@@ -60,12 +60,12 @@ async function stored(): Promise<string[]> {
   return (entity?.history ?? []).map(({ content }) => content);
 }
 
-it.each<[string, (ending: Ending) => boolean]>([
+it.each<[string, (ending: FinishInput) => boolean]>([
   ['its end was refused', () => false],
   [
     'its caller was told that it failed, so that nobody pays for it',
-    ({ whenUnheard }) => {
-      whenUnheard?.();
+    ({ whenUnbilled }) => {
+      whenUnbilled?.();
       return true;
     },
   ],

@@ -55,7 +55,7 @@ async function owing(count = 1): Promise<{ tenantId: string; requestIds: string[
   const tenantId = await book.tenant(GRANT);
   const opened = await book.accounts.read(tenantId);
   if (opened === undefined) throw new Error('The account is missing');
-  await lab.accounts.publishBook(SHARD, tenantId, opened);
+  await lab.accounts.publishBalance(SHARD, tenantId, opened);
   const records = Array.from({ length: count }, () => recordOf(tenantId, { costMicro: COST }));
   for (const { requestId } of records) {
     await lab.redis.hset(lab.keys.pending(tenantId), requestId, `${COST}:30:202611`);
@@ -89,7 +89,7 @@ it('is spent where its tenant is by now, however late its worker came back to th
   const NEXT = SHARD + 1;
   const opened = await book.accounts.read(tenantId);
   if (opened === undefined) throw new Error('The account is missing');
-  await lab.accounts.publishBook(NEXT, tenantId, opened);
+  await lab.accounts.publishBalance(NEXT, tenantId, opened);
   // Settlement reads nothing else of a tenant.
   await book.models.tenants.collection.insertOne({ _id: tenantId as never, shard: NEXT });
 
@@ -128,7 +128,7 @@ describe('a process that dies while it settles', () => {
     ['before it books', () => ({ ledger: { settle: crash } })],
     [
       'after the commit, before Redis hears of it',
-      () => ({ accounts: { read: lab.accounts.read, publishBook: crash } }),
+      () => ({ accounts: { read: lab.accounts.read, publishBalance: crash } }),
     ],
     ['before it tells of them', () => ({ publishBooked: crash })],
     ['before it acknowledges', () => ({ outbox: { ...lab.outbox, acknowledge: crash } })],

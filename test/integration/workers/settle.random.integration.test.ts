@@ -84,7 +84,8 @@ async function newProcess(name: string): Promise<Settler> {
     outbox: { ...outbox, acknowledge: async (shard, ids) => outbox.acknowledge(shard, await mayDie(ids)) },
     accounts: {
       ...accounts,
-      publishBook: async (shard, tenantId, ...rest) => accounts.publishBook(shard, await mayDie(tenantId), ...rest),
+      publishBalance: async (shard, tenantId, ...rest) =>
+        accounts.publishBalance(shard, await mayDie(tenantId), ...rest),
     },
     tenants: { elsewhere: () => Promise.resolve([]) },
     ledger: { settle: async (records, now) => mayDie(await ledger.settle(records, now)) },
@@ -101,7 +102,7 @@ let time = 0;
 it(`adds up after ${RECORDS} records, lost answers, deaths and duplicates`, async () => {
   const tenants = await Promise.all(Array.from({ length: TENANTS }, () => book.tenant(GRANT)));
   for (const tenantId of tenants) {
-    await lab.accounts.publishBook(SHARD, tenantId, { balanceMicro: GRANT, version: 1, tokensByMonth: {} });
+    await lab.accounts.publishBalance(SHARD, tenantId, { balanceMicro: GRANT, version: 1, tokensByMonth: {} });
   }
   const records = Array.from({ length: RECORDS }, () => randomRecord(tenants[below(TENANTS)] ?? ''));
   const processes = [await newProcess('first'), await newProcess('second')];

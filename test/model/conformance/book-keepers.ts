@@ -32,7 +32,7 @@ export function createBookKeepers(worlds: TwoWorlds): BookKeepers {
   async function publishBoth(result: Pick<Book, 'balance' | 'version'>, ids: string[], fault: Fault): Promise<void> {
     if (fault === 'lost') lab.sendNextTwice();
     const { balance: balanceMicro, version } = result;
-    await lab.accounts.publishBook(shard, tenantId, { balanceMicro, version, tokensByMonth: {} }, ids);
+    await lab.accounts.publishBalance(shard, tenantId, { balanceMicro, version, tokensByMonth: {} }, ids);
     worlds.account = publish(worlds.account, result, ids, ALL_GUARDS);
   }
 

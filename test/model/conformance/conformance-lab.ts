@@ -70,7 +70,7 @@ export interface ConformanceLab {
 async function viewRequest(redis: RedisClient, keyspace: Keyspace, shard: number, id: string): Promise<RequestView> {
   const keys = keyspace.shard(shard);
   const [values, rows, answer] = await Promise.all([
-    redis.hmget(keys.record(id), 'state', 'fence', 'sent', 'hold', 'cancel'),
+    redis.hmget(keys.record(id), 'state', 'fence', 'lastSeq', 'hold', 'cancel'),
     redis.xrange(keys.stream(id), '-', '+'),
     redis.get(keys.answer(id)),
   ]);

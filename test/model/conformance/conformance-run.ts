@@ -1,5 +1,5 @@
 import { LOST } from '../../../shared/contracts/events.ts';
-import { ALL_GUARDS, admit, cancel, join, takeBack } from '../lifecycle.ts';
+import { ALL_GUARDS, admit, cancel, join, voidLater } from '../lifecycle.ts';
 import { createDeliveries } from './deliveries.ts';
 import { createBookKeepers } from './book-keepers.ts';
 import type { ConformanceLab, ShardView } from './conformance-lab.ts';
@@ -21,7 +21,7 @@ const BODY_ONLY = 1;
 export const ACTORS = [
   'admit',
   'enqueue',
-  'takeBack',
+  'voidLater',
   'join',
   'deliver',
   'twin',
@@ -105,8 +105,8 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
 
   async function stepTakeBack(subject: Subject, fault: Fault): Promise<void> {
     const { requestId, principal } = subject.request;
-    const send = () => lab.admissions.voidForGood(requestId, principal, LOST);
-    const { redis, model } = await both(subject, fault, send, (world) => takeBack(world, ALL_GUARDS));
+    const send = () => lab.admissions.voidPermanently(requestId, principal, LOST);
+    const { redis, model } = await both(subject, fault, send, (world) => voidLater(world, ALL_GUARDS));
     expectSame('void', redis, model.outcome === 'absent' ? 'missing' : model.outcome);
     if (model.outcome === 'accepted') subject.hasBody = false;
   }
@@ -143,7 +143,7 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
         expected.push({ requestId: subject.request.requestId, fence: fence + 1, endOnly });
         deliveries.start(subject, fence + 1, endOnly);
       } else if (!lab.promised.has(subject.request.requestId))
-        apply(subject, (world) => takeBack(world, ALL_GUARDS, true));
+        apply(subject, (world) => voidLater(world, ALL_GUARDS, true));
     }
     const byId = (one: { requestId: string }, other: { requestId: string }) =>
       one.requestId < other.requestId ? -1 : 1;
@@ -163,7 +163,7 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
         return stepAdmit(subject, fault);
       case 'enqueue':
         return stepEnqueue(subject, fault, pick);
-      case 'takeBack':
+      case 'voidLater':
         return stepTakeBack(subject, fault);
       case 'join':
         return stepJoin(subject, fault);

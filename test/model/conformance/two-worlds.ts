@@ -80,7 +80,7 @@ export function expectSame(what: string, redis: unknown, model: unknown): void {
 export async function createTwoWorlds(lab: ConformanceLab, grantedMicro: number): Promise<TwoWorlds> {
   const shard = lab.newShard();
   const tenantId = newId('ten');
-  await lab.accounts.publishBook(shard, tenantId, { balanceMicro: grantedMicro, version: 1, tokensByMonth: {} });
+  await lab.accounts.publishBalance(shard, tenantId, { balanceMicro: grantedMicro, version: 1, tokensByMonth: {} });
   const worlds: TwoWorlds = {
     lab,
     shard,

@@ -23,7 +23,7 @@ interface WindowStep {
  * In UTF-16 units. Together with half a character that waits for its other half this is 64, the limit of
  * docs/spec.md#moderation.
  */
-const HELD_MAX = 63;
+const REMEMBERED_MAX = 63;
 
 /**
  * Holds back the tail of a streamed answer that may be the beginning of a flagged phrase, and nothing else.
@@ -46,7 +46,7 @@ export function createPhraseWindow(moderator: LocalModerator, policy: Moderation
     addScores(scores, match.group.categories, match.score);
     if (!match.group.categories.some((category) => reachesThreshold(policy, category, match.score))) return false;
     // The same position however the answer was cut into deltas: text before the window may have been released already.
-    cut = { at: Math.max(match.start, at - HELD_MAX), verdict: judge(scores, policy) };
+    cut = { at: Math.max(match.start, at - REMEMBERED_MAX), verdict: judge(scores, policy) };
     return true;
   });
 
@@ -75,7 +75,7 @@ export function createPhraseWindow(moderator: LocalModerator, policy: Moderation
       halfCharacter = text.slice(whole);
       held += text.slice(0, whole);
       scanner.write(text.slice(0, whole));
-      return step(Math.max(scanner.heldFrom(), scanner.length - HELD_MAX));
+      return step(Math.max(scanner.heldFrom(), scanner.length - REMEMBERED_MAX));
     },
     /** The answer is complete: releases or flags what was held back. */
     end(): WindowStep {

@@ -59,9 +59,9 @@ local function more_of(left, must, ahead, over)
   return math.max(must, math.min(ahead, math.floor(left / SHARE)))
 end
 
--- What bounds the holds of a tenant's requests, for more_held. A script reads it once for all requests of the tenant.
+-- What bounds the holds of a tenant's requests, for raise_hold. A script reads it once for all requests of the tenant.
 -- `left` is false if Redis lacks the book.
-local function read_owed(account, month)
+local function load_holds(account, month)
   local reserved = 'ht:' .. month
   local values = redis.call('HMGET', account, 'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, reserved)
   return {
@@ -71,7 +71,7 @@ local function read_owed(account, month)
   }
 end
 
-local function write_owed(owed)
+local function save_holds(owed)
   if not owed.is_changed then return end
   redis.call('HSET', owed.account, 'held', int(owed.held), owed.reserved, int(owed.held_tokens))
   owed.is_changed = false
@@ -79,18 +79,18 @@ end
 
 -- The row of an account in `rows`, read on its first use. `rows` has one row per account: a row of another month is
 -- written first.
-local function owed_in(rows, account, month)
+local function holds_of(rows, account, month)
   local owed = rows[account]
   if owed and owed.month == month then return owed end
-  if owed then write_owed(owed) end
-  rows[account] = read_owed(account, month)
+  if owed then save_holds(owed) end
+  rows[account] = load_holds(account, month)
   return rows[account]
 end
 
 -- Raises the micro-credits and tokens that a request holds of credits and budget (`limit`; nil: no budget). `must` and
 -- `ahead` are totals: what it must hold, and what it would like to hold. If no other request holds anything, it may
 -- exceed a bound by `over`, because a positive balance always admits one request. Returns what the request holds now.
-local function more_held(owed, micro, tokens, limit, must, ahead, over)
+local function raise_hold(owed, micro, tokens, limit, must, ahead, over)
   -- Redis came back without the book, and nobody knows what is left: no reason to end what runs, nor to hold ahead of need.
   if not owed.left then ahead = must end
   local more_micro = more_of(owed.left and owed.left - owed.held or UNLIMITED, math.max(0, must.micro - micro),

@@ -49,12 +49,12 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
       const envelope = { ...call, acceptedAt: 0, tier: 'mobius' };
       return Promise.resolve({ kind: 'admitted', figures: { verdict: 'admitted' }, envelope, isQueued: false });
     },
-    enqueuer: { enqueue: stores.enqueue ?? note('enqueued'), takeBack: note('taken back') },
+    enqueuer: { enqueue: stores.enqueue ?? note('enqueued'), voidLater: note('taken back') },
     hub: {
       hasShard: () => true,
       channelOf: () => 'channel',
-      whenLost: (_id: string, act: () => void) => (lose = act),
-      wipeAtEnd: note('wiped'),
+      onLost: (_id: string, act: () => void) => (lose = act),
+      deleteWhenRead: note('wiped'),
     },
     records: { detach: note('detached') },
     recall: { byName: () => Promise.resolve() },

@@ -66,7 +66,7 @@ describe('a reader of a request', () => {
     const { hub, told, forget } = openHub();
     const { entries, reader } = read(hub, { isAwaited: true });
     let losses = 0;
-    hub.whenLost('req_1', () => (losses += 1));
+    hub.onLost('req_1', () => (losses += 1));
     forget();
 
     await jest.advanceTimersByTimeAsync(RENEW_MS);
@@ -90,7 +90,7 @@ describe('a reader of a request', () => {
     read(hub);
     const slow = read(hub);
     let losses = 0;
-    hub.whenLost('req_1', () => (losses += 1));
+    hub.onLost('req_1', () => (losses += 1));
     slow.reader.pause();
     forget();
 
@@ -170,7 +170,7 @@ describe('an answer of which nothing is kept', () => {
     const { hub, told, publish } = openHub();
     const slow = read(hub);
     read(hub);
-    hub.wipeAtEnd('req_1');
+    hub.deleteWhenRead('req_1');
 
     slow.reader.pause();
     publish(2, STOP);
@@ -182,7 +182,7 @@ describe('an answer of which nothing is kept', () => {
 
   it('stays for whoever reads it later, where nobody here did', () => {
     const { hub, told, publish } = openHub();
-    hub.wipeAtEnd('req_1');
+    hub.deleteWhenRead('req_1');
 
     const { reader } = read(hub);
     publish(2, STOP);

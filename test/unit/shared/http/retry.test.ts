@@ -7,7 +7,7 @@ import { listenersOf } from '../../../support/signals.ts';
 const ALWAYS: RetryPolicy = {
   retries: 3,
   mayRetry: () => true,
-  askedWaitMs: () => 0,
+  retryAfterMs: () => 0,
   signal: new AbortController().signal,
 };
 
@@ -73,7 +73,7 @@ describe('tries again', () => {
     jest.useRealTimers();
     const startedAt = performance.now();
 
-    const result = await withRetries(failing(1).attempt, { ...ALWAYS, askedWaitMs: () => 300 });
+    const result = await withRetries(failing(1).attempt, { ...ALWAYS, retryAfterMs: () => 300 });
 
     expect(result).toBe(2);
     // 300 ms as asked for and 150 to 300 ms of its own; a timer may be some milliseconds early.
@@ -101,7 +101,7 @@ describe('tries again', () => {
     const controller = new AbortController();
     const reason = new Error('stopped');
     const { attempt, calls } = failing(99);
-    const policy = { ...ALWAYS, askedWaitMs: () => askedMs, signal: controller.signal };
+    const policy = { ...ALWAYS, retryAfterMs: () => askedMs, signal: controller.signal };
 
     const result = expect(withRetries(attempt, policy)).rejects.toBe(reason);
     await jest.advanceTimersByTimeAsync(100);

@@ -5,7 +5,7 @@ import { gaugeQueues, workersWanted } from '../../../../shared/metrics/queue-gau
 import type { QueueFigures } from '../../../../shared/metrics/queue-gauges.ts';
 
 const FIGURES: QueueFigures = {
-  lane: 'interactive',
+  queue: 'interactive',
   shard: 2,
   waiting: 30,
   active: 10,

@@ -29,7 +29,7 @@ describe('a refused admission', () => {
     ['credits_in_flight', 'insufficient_credits', 2, /still running/],
     ['budget', 'budget_exceeded', undefined, /budget of 67 tokens/],
     ['budget_in_flight', 'budget_exceeded', 2, /still running/],
-    ['lane', 'model_unavailable', 2, /queue is full/],
+    ['queue', 'model_unavailable', 2, /queue is full/],
     ['void', 'model_unavailable', 2, /send it again/],
     ['revoked', 'invalid_api_key', undefined, /revoked/],
     ['suspended', 'account_suspended', undefined, /suspended/],

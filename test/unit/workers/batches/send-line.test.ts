@@ -17,7 +17,7 @@ async function callOf(promptTokens: number): Promise<AdmissionCall | undefined> 
       calls.push(call);
       return Promise.resolve({ kind: 'joined' } as AdmissionOutcome);
     },
-    enqueuer: { enqueue: () => Promise.resolve(), takeBack: () => undefined },
+    enqueuer: { enqueue: () => Promise.resolve(), voidLater: () => undefined },
     watch: { isDown: () => false, takeProbe: () => false },
     leaderId: 'wrk_1',
     log: createRecordingLog(),

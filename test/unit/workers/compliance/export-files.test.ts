@@ -86,7 +86,7 @@ const KEPT_BACK: Record<Kind, string[]> = {
   ledger: ['provider', 'model', 'spend'],
   usage: ['_id', 'width', 'scope', 'expiresAt', 'provider', 'model', 'currency', 'spendNano'],
   audit: [],
-  complianceJobs: ['claim', 'claimedUntil', 'sole', 'turn', 'untold', 'archiveGone'],
+  complianceJobs: ['claim', 'claimedUntil', 'sole', 'turn', 'unpublished', 'archiveGone'],
 };
 
 /** Names of a collection's fields. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { ReportedUsage } from '../../../../workers/providers/provider.ts';
-import { believedUsage, estimateUsage } from '../../../../workers/pipeline/spending.ts';
+import { plausibleUsage, estimateUsage } from '../../../../workers/pipeline/spending.ts';
 
 it('counts prompt and answer with a real tokenizer and says that it did', async () => {
   const usage = await estimateUsage([{ role: 'user', content: 'Hello world' }], 'Hello world, hello world', 100);
@@ -21,7 +21,7 @@ describe('a provider’s count', () => {
   /** 192 bytes and two messages. */
   const promptMost = 192 + 2 * 4 + 4_096;
 
-  const believed = (said: ReportedUsage, text = 'text') => believedUsage(said, asked, text, 10);
+  const believed = (said: ReportedUsage, text = 'text') => plausibleUsage(said, asked, text, 10);
 
   it.each([[{ promptTokens: 1, completionTokens: 1 }], [{ promptTokens: promptMost, completionTokens: 10 }]])(
     'is believed where it can be true: %j',

@@ -13,7 +13,7 @@ function after(looks: number, look: Parameters<typeof nextPlaces>[1], from = MAX
   return places;
 }
 
-describe('the places of a batch lane', () => {
+describe('the places of a batch queue', () => {
   it('become more, one by one, while the process has time to spare beside other requests', () => {
     expect(nextPlaces(10, shared(0.1), MAX)).toBe(11);
     expect(nextPlaces(MAX, shared(0), MAX)).toBe(MAX);

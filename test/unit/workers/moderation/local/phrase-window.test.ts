@@ -6,7 +6,7 @@ import { MORE_HARMLESS } from '../more-harmless-texts.ts';
 import { VIOLATING } from '../violating-texts.ts';
 
 const moderator = createLocalModerator();
-const HELD_MAX = 64;
+const REMEMBERED_MAX = 64;
 
 /** From a reference answer of MT-Bench, the usual kind of prose. */
 const PROSE =
@@ -96,7 +96,7 @@ describe('phrase window', () => {
     const text = `Well, I will ${' '.repeat(300)} kill ${'-'.repeat(300)} you`;
     const outcome = stream(text, () => 7);
     expect(outcome.categories).toContain('harassment/threatening');
-    expect(outcome.heldMax).toBeLessThanOrEqual(HELD_MAX);
+    expect(outcome.heldMax).toBeLessThanOrEqual(REMEMBERED_MAX);
   });
 
   it('lets pass what the policy of the tenant allows', () => {
@@ -141,7 +141,7 @@ describe('phrase window', () => {
           released: expected.released,
           categories: expected.categories,
         });
-        expect(heldMax).toBeLessThanOrEqual(HELD_MAX);
+        expect(heldMax).toBeLessThanOrEqual(REMEMBERED_MAX);
       }
     }
   });

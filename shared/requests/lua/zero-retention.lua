@@ -3,7 +3,7 @@
 -- If nothing is kept, readers have this long to read the end: longer than a client may stall (api/relay/forward.ts).
 -- Their ingress usually deletes the answer sooner.
 local READING_MS = 60000
--- An answer whose retention is over stays this long after each renewal of a reader (reader.lua): as long as the lease.
+-- An answer whose retention is over stays this long after each renewal of a reader (renew-reader.lua): as long as the lease.
 local READ_ON_MS = 15000
 -- The record becomes a tombstone: late deliveries, repeats and look-ups learn only that the request has ended.
 local GONE_MS = 3600000

@@ -11,7 +11,7 @@ local function mean_with(old, new)
 end
 
 -- Notes a group of `count` ends in the hash `key`. `busy`: requests are waiting.
-local function note_group(key, whose, count, now, busy)
+local function record_throughput(key, whose, count, now, busy)
   local values = redis.call('HMGET', key, 'since:' .. whose, 'busy:' .. whose, 'gap:' .. whose, 'pace:' .. whose)
   local since = tonumber(values[1])
   local changes = { 'ends:' .. whose, 0, 'since:' .. whose, int(now), 'busy:' .. whose, busy and 1 or 0 }

@@ -14,8 +14,8 @@ local UNKNOWN_READER_MS = 15000
 
 -- Counts a request again towards the limits on requests: its key's, its endpoint's and its tenant's, whose window
 -- counts it as of now. Only keys with a daily limit have day counters.
-local function count_again(id, minute_log, throttle_log, day_key, account, lane, accepted_at)
-  if lane ~= 'batch' then
+local function count_again(id, minute_log, throttle_log, day_key, account, queue, accepted_at)
+  if queue ~= 'batch' then
     log_request(minute_log, id, accepted_at)
     log_request(throttle_log, id, accepted_at)
     local now = now_ms()
@@ -33,13 +33,13 @@ end
 -- requests of the key in the last minute, those of the endpoint, those of the key in the last day, account.
 -- `known`: value of the idempotency record ('': none), its lifetime in ms, time of acceptance, then names and values of the
 -- record in turn.
-local function put_back(id, keys, fence, owner, lane, retention, known)
+local function restore_request(id, keys, fence, owner, queue, retention, known)
   local record, stream, answer, named, entity, minute_log, throttle_log, day_key, account = unpack(keys)
   local reader = unknown_reader(record)
   redis.call('DEL', record, stream, answer)
-  redis.call('HSET', record, 'state', 'running', 'fence', fence, 'owner', owner, 'sent', '0', 'hold', '0', 'holdTokens', '0',
+  redis.call('HSET', record, 'state', 'running', 'fence', fence, 'owner', owner, 'lastSeq', '0', 'hold', '0', 'holdTokens', '0',
     'channels', reader, 'reader:' .. reader, int(now_ms() + UNKNOWN_READER_MS), unpack(known, 4))
-  count_again(id, minute_log, throttle_log, day_key, account, lane, known[3] + 0)
+  count_again(id, minute_log, throttle_log, day_key, account, queue, known[3] + 0)
   -- Another request may have the Idempotency-Key by now.
   if known[1] ~= '' then
     redis.call('SET', named, known[1], 'PX', known[2], 'NX')
@@ -55,9 +55,9 @@ end
 
 -- Puts a request back before a repeated end, if it has no record, a tombstone of which no caller was told (void.lua),
 -- or an answer restored from MongoDB (restore-answer.lua), which has no fence and says nothing about its charge.
-local function put_back_ended(id, keys, fence, owner, lane, retention, known)
-  local state, untold, known_fence = unpack(redis.call('HMGET', keys[1], 'state', 'untold', 'fence'))
-  if not state or state == 'void' and untold or state == 'done' and not known_fence then
-    put_back(id, keys, fence, owner, lane, retention, known)
+local function restore_ended(id, keys, fence, owner, queue, retention, known)
+  local state, voidUnconfirmed, known_fence = unpack(redis.call('HMGET', keys[1], 'state', 'voidUnconfirmed', 'fence'))
+  if not state or state == 'void' and voidUnconfirmed or state == 'done' and not known_fence then
+    restore_request(id, keys, fence, owner, queue, retention, known)
   end
 end

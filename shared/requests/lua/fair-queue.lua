@@ -2,10 +2,10 @@
 -- Scores are start tags of start-time fair queueing (docs/decisions/0004-fair-queueing.md): tenants take turns by
 -- weight, and the requests of one tenant go in the order of acceptance.
 -- Added to the tokens of every request, so that tiny requests are not free.
-local TURN_TOKENS = 100
+local BASE_COST = 100
 -- If nothing waits, a turn begins at the clock's time, counted in tokens per millisecond: faster than any tenant can
 -- use them.
-local CLOCK_TOKENS = 1000
+local VIRTUAL_TIME_PER_MS = 1000
 
 -- The start tag of a tenant's next request. It follows the tenant's last one in line, which ends at `finish`, but never
 -- precedes what is being served, so nobody saves up turns. Only tags of a tenant that newly arrives are whole numbers,
@@ -13,7 +13,7 @@ local CLOCK_TOKENS = 1000
 -- that tag.
 -- Returns the tag, whether nothing waits, and whether the request follows the tenant's last one directly.
 local function start_tag(first, finish, now)
-  if not first[2] then return now * CLOCK_TOKENS, true, false end
+  if not first[2] then return now * VIRTUAL_TIME_PER_MS, true, false end
   local now_served = math.floor(tonumber(first[2]))
   if finish <= now_served then return now_served, false, false end
   return finish % 1 == 0 and finish + 0.25 or finish, false, true
@@ -21,7 +21,7 @@ end
 
 -- If nothing of a tenant waits, its last turn ends near the head of the line, or further if that turn or its overrun
 -- was long.
-local NEAR_TURN = 5000 * CLOCK_TOKENS
+local NEAR_HEAD = 5000 * VIRTUAL_TIME_PER_MS
 
 -- Writes a job as the scripts of the pinned BullMQ do, but without their events, which nobody reads. Its priority is 0:
 -- a job that BullMQ hands out again goes to the front, because it has had its turn.
@@ -84,9 +84,9 @@ end
 -- nothing of the tenant waits: it was written before the server's clock was set back, and the line has been empty
 -- since. The tenant would otherwise wait until the clock has caught up, while others keep the line from emptying. Ask
 -- only if the end is not near. Lines of batches are not among the open requests; there are few of them in line.
-local function is_of_other_time(ends_at, ahead, now, lane, open, line, waiting)
-  if ends_at <= (now + MINUTE_MS) * CLOCK_TOKENS then return false end
-  if lane == 'batch' then return ahead > NEAR_TURN * (waiting + 1) end
+local function is_ahead_of_clock(ends_at, ahead, now, queue, open, line, waiting)
+  if ends_at <= (now + MINUTE_MS) * VIRTUAL_TIME_PER_MS then return false end
+  if queue == 'batch' then return ahead > NEAR_HEAD * (waiting + 1) end
   return not has_waiting(open, line)
 end
 
@@ -113,7 +113,7 @@ local MOVED = 8
 -- If a correction would move them past the request behind, more requests are moved, up to this many.
 local MOVED_MAX = 96
 -- A tag may be off by this many tokens; such errors do not add up.
-local NEAR = TURN_TOKENS / 4
+local NEAR = BASE_COST / 4
 
 -- Corrects the tags of a tenant's next requests in line. Each request knows its own tag, and how far the row had been
 -- shifted when it was tagged. None overtakes a request that was accepted before it.
@@ -134,7 +134,7 @@ local function move_waiting(open, line, records, row)
       if values and values[3] and number_of(values[3]) >= row.since then
         local off = row.shift - number_of(values[2])
         if #tags == 0 and math.abs(off) * row.weight < NEAR then return end
-        tags[#tags + 1] = { id = ids[index], place = place, tag = (values[1] or values[3] * CLOCK_TOKENS) + off }
+        tags[#tags + 1] = { id = ids[index], place = place, tag = (values[1] or values[3] * VIRTUAL_TIME_PER_MS) + off }
       end
     end
     if not after or #tags == 0 or tags[#tags].tag < after then break end
