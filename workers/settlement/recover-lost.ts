@@ -25,7 +25,7 @@ export interface RecoverLost {
 
 interface RecoverLostDeps {
   intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget' | 'forgetTakenBack'>;
-  admissions: Pick<AdmissionStore, 'disown'>;
+  admissions: Pick<AdmissionStore, 'voidRefused'>;
   answers: Pick<AnswerRepository, 'among'>;
   presence: RequestPresence;
   recover: RecoverRequest;
@@ -77,7 +77,7 @@ function createRecoverLost(deps: RecoverLostDeps): RecoverLost {
     const rows = await intents.due(shard, clock.now(), BATCH);
     for (const { requestId, tenantId, takenBackKeyId: keyId } of rows) {
       if (keyId === undefined) continue;
-      await admissions.disown(requestId, { shard, tenantId, keyId }, LOST);
+      await admissions.voidRefused(requestId, { shard, tenantId, keyId }, LOST);
       await intents.forgetTakenBack(requestId);
     }
     const due = rows.filter(({ takenBackKeyId }) => takenBackKeyId === undefined);
