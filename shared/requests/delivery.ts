@@ -93,7 +93,7 @@ export interface FinishInput {
   jobLock?: string;
 }
 
-/** `limit`: tokens of the month, or of a test key's day; `onDisconnect`: what happens without readers; `retentionMs`: its own retention. */
+/** `limit`: tokens of the month, or of a test key's day; `onDisconnect`: what happens without readers. */
 type RecordTerms = Readonly<Record<'limit' | 'onDisconnect' | 'retentionMs', string>>;
 
 /** What Redis knows of a request that runs, besides its text. Times are milliseconds since the epoch, by Redis's clock. */

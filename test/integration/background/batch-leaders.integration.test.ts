@@ -114,7 +114,7 @@ describe('a leader that hears nothing of an admission', () => {
 
     const { redis, keyspace } = service;
     // Behind what the leader has sent: commands of a connection go in order.
-    const fields = await redis.hmget(keyspace.shard(0).record(requestId), 'state', 'cancel', 'unheard');
+    const fields = await redis.hmget(keyspace.shard(0).record(requestId), 'state', 'cancel', 'unbilled');
     expect(fields).toEqual(['running', null, null]);
   });
 

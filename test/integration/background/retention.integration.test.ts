@@ -112,7 +112,7 @@ describe('a running request that has no body any more', () => {
 describe('a running request under an Idempotency-Key whose caller was told that it was not accepted', () => {
   const idempotency = { name: 'a name', fingerprint: 'a print' };
   const voidRefused = ({ requestId, principal }: LabRequest) => lab.admissions.voidRefused(requestId, principal, LOST);
-  const flagsOf = ({ requestId }: LabRequest) => lab.redis.hmget(lab.keys.record(requestId), 'cancel', 'unheard');
+  const flagsOf = ({ requestId }: LabRequest) => lab.redis.hmget(lab.keys.record(requestId), 'cancel', 'unbilled');
   const named = () => lab.redis.exists(lab.keys.idempotency(idempotency.name));
   afterEach(() => lab.redis.del(lab.keys.idempotency(idempotency.name)));
 

@@ -104,7 +104,7 @@ it.each([
 ] as const)('charges nothing for what its caller was told was not accepted, although %s was lost', async (_, lose) => {
   await lab.admissions.voidRefused(request.requestId, request.principal, LOST);
   await finish();
-  await lab.redis.hdel(lab.keys.record(request.requestId), 'unheard');
+  await lab.redis.hdel(lab.keys.record(request.requestId), 'unbilled');
   await lose();
 
   await replayLog.repeatAll();
@@ -116,13 +116,13 @@ it.each([
 it('stops a request again whose caller was told that nothing was accepted while a worker had it', async () => {
   const { voidLater } = createEnqueuer(takingBack(lab.admissions.voidRefused));
   const record = lab.keys.record(request.requestId);
-  const marks = () => lab.redis.hmget(record, 'cancel', 'unheard');
+  const marks = () => lab.redis.hmget(record, 'cancel', 'unbilled');
   voidLater(request.requestId, request.principal);
   await waitFor(
     async () => ((await marks()).every((mark) => mark === '1') ? true : undefined),
     'its caller to be told',
   );
-  await lab.redis.hdel(record, 'cancel', 'unheard');
+  await lab.redis.hdel(record, 'cancel', 'unbilled');
 
   await replayLog.repeatAll();
 
@@ -205,11 +205,11 @@ it('leaves what has ended when its caller is told that nothing was accepted: its
 
 it('takes nothing of the allowance of a test key whose caller was told that nothing was accepted', async () => {
   const principal = await lab.tenant(0, { mode: 'test' });
-  const unheard = await lab.admit({ principal });
-  await lab.run(unheard, 1);
-  await lab.admissions.voidRefused(unheard.requestId, principal, LOST);
+  const unbilled = await lab.admit({ principal });
+  await lab.run(unbilled, 1);
+  await lab.admissions.voidRefused(unbilled.requestId, principal, LOST);
 
-  await endings.finish(unheard.ref(1), 0, endingOf(unheard, 'Hello', { prompt: 10, completion: 5 }));
+  await endings.finish(unbilled.ref(1), 0, endingOf(unbilled, 'Hello', { prompt: 10, completion: 5 }));
 
   const allowance = lab.keys.testAllowance(principal.tenantId, dayOf(Date.now()));
   expect(Number(await lab.redis.get(allowance))).toBe(0);

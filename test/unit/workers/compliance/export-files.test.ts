@@ -78,7 +78,7 @@ const KEPT_BACK: Record<Kind, string[]> = {
   purchases: ['paymentId', 'disputes'],
   entities: ['_id', 'createdUnder', 'forgottenSeq', 'deletedAt', 'expiresAt'],
   answers: ['idempotencyName', 'fingerprint', 'expiresAt'],
-  failedRequests: ['idempotencyName', 'shard', 'lookAt', 'expiresAt', 'isRedisOnly'],
+  failedRequests: ['idempotencyName', 'shard', 'lookAt', 'expiresAt', 'isRedisOnly', 'takenBackKeyId'],
   batchLines: ['_id', 'retry', 'removeAt'],
   idempotency: ['_id', 'firstOwner', 'fingerprint', 'expiresAt'],
   webhookEvents: ['expiresAt'],
