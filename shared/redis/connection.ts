@@ -59,7 +59,7 @@ export function corkPerTick(client: Redis): Redis {
   // BullMQ duplicates its connection to wait for jobs.
   client.duplicate = (override) => {
     const copy = duplicate(override);
-    corkTurns(copy);
+    corkPerTick(copy);
     return rememberRejections(copy);
   };
   return client;

@@ -55,7 +55,7 @@ export interface RecoverRequestDeps {
   presence: RequestPresence;
   /** Its `voidLater` does nothing: an admission without an answer is tried again, and never voided. */
   admit: ReturnType<typeof createAdmission>;
-  line: LineStore;
+  line: QueueOrderStore;
   replays: ReplayStore;
   intents: RequestIntents;
   /** Voids a request that must not run. */

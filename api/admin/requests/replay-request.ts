@@ -28,7 +28,7 @@ const REASON_OF: Partial<Record<Refusal, SkipReason>> = {
 
 export interface ReplayRequestDeps {
   failed: FailedIntents;
-  /** Its `takeBack` does nothing, because the sweep takes care of an admission without an answer. */
+  /** Its `voidLater` does nothing, because the sweep takes care of an admission without an answer. */
   admit: ReturnType<typeof createAdmission>;
   replays: ReplayStore;
   checks: ReplayChecks;

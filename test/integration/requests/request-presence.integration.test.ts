@@ -22,7 +22,7 @@ import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createFinish } from '../../../workers/pipeline/finish.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { idleLease } from '../../support/idle-lease.ts';
-import { rollBackTo } from '../../support/put-back-lab.ts';
+import { rollBackTo } from '../../support/restore-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import {
   endingOf,

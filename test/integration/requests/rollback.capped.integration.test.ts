@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { DeliveryRef } from '../../../shared/requests/delivery.ts';
-import { rollBackTo } from '../../support/put-back-lab.ts';
+import { rollBackTo } from '../../support/restore-lab.ts';
 import { endingOf, openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
 import type { RequestLab } from '../../support/request-lab.ts';
 

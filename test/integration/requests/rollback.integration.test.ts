@@ -10,7 +10,7 @@ import type { DeliveryRef } from '../../../shared/requests/delivery.ts';
 import { createStreamReader } from '../../../shared/requests/answers.ts';
 import { waitFor } from '../../support/chat.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
-import { rollBackTo } from '../../support/put-back-lab.ts';
+import { rollBackTo } from '../../support/restore-lab.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import type { RelayLab } from '../../support/relay-lab.ts';
 import {

@@ -11,7 +11,7 @@ import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import type { RequestStore } from '../../../shared/requests/delivery-store.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
-import { rollBackTo } from '../../support/put-back-lab.ts';
+import { rollBackTo } from '../../support/restore-lab.ts';
 import { endingOf, LAB_SETTINGS, openRequestLab, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 import { waitFor } from '../../support/wait-for.ts';

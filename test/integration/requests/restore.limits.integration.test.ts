@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { Principal } from '../../../shared/domain/principal.ts';
-import { usePutBackLab } from '../../support/put-back-lab.ts';
+import { useRestoreLab } from '../../support/restore-lab.ts';
 import { endingOf, needs } from '../../support/request-lab.ts';
 
-const { puts, lab } = usePutBackLab();
+const { puts, lab } = useRestoreLab();
 
 const MANY = { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000 };
 /** Each lets two requests of a minute in, by the verdict that refuses the third. */

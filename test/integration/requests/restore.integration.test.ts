@@ -8,15 +8,15 @@ import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { createAnswerCache } from '../../../shared/requests/answers.ts';
 import { createEraseDeleted } from '../../../workers/compliance/erase-requests.ts';
-import { ENTITY_HASH, IDEMPOTENCY, usePutBackLab } from '../../support/put-back-lab.ts';
+import { ENTITY_HASH, IDEMPOTENCY, useRestoreLab } from '../../support/restore-lab.ts';
 import { endingOf, FAILED, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const { puts, lab } = usePutBackLab();
+const { puts, lab } = useRestoreLab();
 let mongo: Connection;
 beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('put-back-'));
+  mongo = await openTestMongo(uniqueName('restore-'));
 });
 afterAll(async () => {
   await mongo.close();

@@ -7,16 +7,16 @@ import { createReplayLog, watchReturn } from '../../../shared/redis/redis-return
 import { createRequestEraser } from '../../../shared/requests/request-eraser.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { createEraseDeleted } from '../../../workers/compliance/erase-requests.ts';
-import { ENTITY_HASH, usePutBackLab } from '../../support/put-back-lab.ts';
+import { ENTITY_HASH, useRestoreLab } from '../../support/restore-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { endingOf, LAB_SETTINGS, LEASE_MS, needs, RATE, SHARD } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const { puts, lab } = usePutBackLab();
+const { puts, lab } = useRestoreLab();
 let mongo: Connection;
 beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('put-back-'));
+  mongo = await openTestMongo(uniqueName('restore-'));
 });
 afterAll(async () => {
   await mongo.close();

@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { DeliveryRef } from '../../../shared/requests/delivery.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
-import { IDEMPOTENCY, usePutBackLab } from '../../support/put-back-lab.ts';
+import { IDEMPOTENCY, useRestoreLab } from '../../support/restore-lab.ts';
 import { endingOf, LEASE_MS, needs, RATE } from '../../support/request-lab.ts';
 import type { LabRequest } from '../../support/request-lab.ts';
 
-const { puts, lab } = usePutBackLab();
+const { puts, lab } = useRestoreLab();
 
 describe('while it runs', () => {
   const END = { prompt: 10, completion: 5 };

@@ -88,7 +88,7 @@ async function openPutBackLab(): Promise<PutBackLab> {
 }
 
 /** For a whole test file, and empty before each test (see use-service.ts). */
-export function usePutBackLab(): { puts: PutBackLab; lab: RequestLab } {
+export function useRestoreLab(): { puts: PutBackLab; lab: RequestLab } {
   const puts: Started<PutBackLab> = { value: undefined };
   const lab: Started<RequestLab> = { value: undefined };
   beforeAll(async () => {
