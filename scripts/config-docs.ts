@@ -15,7 +15,13 @@ const ROOT = join(import.meta.dirname, '..');
 
 /** Padded as prettier has it. */
 function table(): string {
-  const rows = settingsList.map(({ name, without, readBy, text }) => [`\`${name}\``, without, readBy, text]);
+  const meaning = ({ isSecret, text }: Setting) => (isSecret ? `Secret. ${text}` : text);
+  const rows = settingsList.map((setting) => [
+    `\`${setting.name}\``,
+    setting.without,
+    setting.readBy,
+    meaning(setting),
+  ]);
   const head = ['Variable', 'Default', 'Read by', 'Meaning'];
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
   const rule = widths.map((width) => '-'.repeat(width));

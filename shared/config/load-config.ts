@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 
-import { settings, settingsSchema } from './settings.ts';
+import { settings, settingsList, settingsSchema } from './settings.ts';
 import type { Config, Setting } from './settings.ts';
 
 const UNKNOWN = 'unknown';
@@ -26,18 +26,65 @@ export class ConfigError extends Error {
  * Throws a ConfigError that lists every fault.
  */
 export function loadConfig(env: Record<string, string | undefined>, kind: ProcessKind): Readonly<Config> {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const { secrets, faults } = readSecretFiles(set);
+  const given = { ...set, ...secrets };
   const checked = settingsSchema.validate(given, {
     abortEarly: false,
     stripUnknown: true,
     errors: { wrap: { label: false } },
   });
-  const faults = (checked.error?.details ?? []).map((detail) => `${detail.message}.`);
+  faults.push(...(checked.error?.details ?? []).map((detail) => `${detail.message}.`));
   if (kind === 'api' && given['ADMIN_TOKEN'] === undefined && given['ADMIN_TOKENS'] === undefined)
     faults.push('ADMIN_TOKEN or ADMIN_TOKENS is required.');
   faults.push(...testSettingsIn(given));
   if (checked.error !== undefined || faults.length > 0) throw new ConfigError(faults);
   return freezeDeeply(nest(checked.value));
+}
+
+const fileOf = (name: string): string => `${name}_FILE`;
+const secretNames = settingsList.filter(({ isSecret }) => isSecret).map(({ name }) => name);
+
+/** The secrets that stand in files. */
+function readSecretFiles(set: Record<string, string | undefined>) {
+  const secrets: Record<string, string> = {};
+  const faults: string[] = [];
+  for (const name of secretNames) {
+    const path = set[fileOf(name)];
+    if (path === undefined) continue;
+    try {
+      secrets[name] = readFileSync(path, 'utf8').trim();
+    } catch {
+      faults.push(`${fileOf(name)} names a file that cannot be read; check its path and who may read it.`);
+    }
+    if (set[name] !== undefined) faults.push(`${name} and ${fileOf(name)} are both set; remove one of them.`);
+  }
+  return { secrets, faults };
+}
+
+/** Whether one text becomes the other by at most `edits` insertions, deletions and replacements. */
+function isWithin(one: string, other: string, edits: number): boolean {
+  let at = 0;
+  while (one[at] !== undefined && one[at] === other[at]) at += 1;
+  const [left, right] = [one.slice(at), other.slice(at)];
+  if (left === right) return true;
+  if (edits === 0) return false;
+  const [shorter, less] = [left.slice(1), right.slice(1)];
+  return isWithin(shorter, right, edits - 1) || isWithin(left, less, edits - 1) || isWithin(shorter, less, edits - 1);
+}
+
+/** Names of few letters are near to those of other programs: HOME to HOST. */
+const SHORT = 8;
+
+/** A sentence for each name that is none of ours and looks like a misspelt one: its value holds for nothing. */
+export function adviceOnNames(env: Record<string, string | undefined>): string[] {
+  const known = settingsList.map(({ name }) => name);
+  const own = new Set([...known, ...secretNames.map(fileOf)]);
+  return Object.keys(env).flatMap((name) => {
+    if (own.has(name)) return [];
+    const meant = known.find((each) => isWithin(name.toUpperCase(), each, each.length < SHORT ? 1 : 2));
+    return meant === undefined ? [] : [`${name} is no setting and changes nothing; did you mean ${meant}?`];
+  });
 }
 
 /** A copied `.env` must not give credits away, or let tenants reach what only this network may. */

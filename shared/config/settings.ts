@@ -29,12 +29,15 @@ export interface Setting<Value = unknown> {
   without: string;
   /** Markdown: what the variable means. `npm run config-docs` writes it into the guide and `.env.example`. */
   text: string;
+  /** It may stand in a file instead, which `NAME_FILE` names, as Docker and the secret stores of clusters mount it. */
+  isSecret: boolean;
 }
 
 type Raw = Record<string, string | undefined>;
 
 const row = <Value>(name: string, readBy: string, rule: Joi.AnySchema<Value>, without: string) => ({
-  means: (text: string): Setting<Value> => ({ name, readBy, rule, without, text }),
+  means: (text: string): Setting<Value> => ({ name, readBy, rule, without, text, isSecret: false }),
+  hides: (text: string): Setting<Value> => ({ name, readBy, rule, without, text, isSecret: true }),
 });
 
 const required = <Value>(name: string, readBy: string, rule: Joi.AnySchema<Value>) =>
@@ -60,13 +63,13 @@ const preset = <Value>(
  */
 export const settings = {
   redis: {
-    url: required('REDIS_URL', 'both', redisUrl).means(
+    url: required('REDIS_URL', 'both', redisUrl).hides(
       '`redis://`, `rediss://` (TLS), `redis+cluster://h1:p1,h2:p2` or `redis+sentinel://h1:p1,h2:p2/name`; user and password before an `@`. Redis 7.0 or newer, with `maxmemory-policy noeviction`',
     ),
     sentinelUsername: optional('REDIS_SENTINEL_USERNAME', 'both', withSentinel(Joi.string())).means(
       'User of the sentinels themselves',
     ),
-    sentinelPassword: optional('REDIS_SENTINEL_PASSWORD', 'both', withSentinel(Joi.string())).means(
+    sentinelPassword: optional('REDIS_SENTINEL_PASSWORD', 'both', withSentinel(Joi.string())).hides(
       "Password of the sentinels themselves; the servers' own is in `REDIS_URL`",
     ),
     sentinelTls: optional('REDIS_SENTINEL_TLS', 'both', withSentinel(Joi.boolean()), 'as the servers').means(
@@ -83,23 +86,23 @@ export const settings = {
     ),
   },
   mongodb: {
-    uri: required('MONGODB_URI', 'both', mongoUri).means(
+    uri: required('MONGODB_URI', 'both', mongoUri).hides(
       '`mongodb://` or `mongodb+srv://`, with the name of the database; a replica set, for transactions',
     ),
   },
   admin: {
-    token: optional('ADMIN_TOKEN', 'ingress', strongToken, 'required, or `ADMIN_TOKENS`').means(
+    token: optional('ADMIN_TOKEN', 'ingress', strongToken, 'required, or `ADMIN_TOKENS`').hides(
       'Bearer token of `/admin/v1` and of the sign-in form, named `admin`, which may change everything. At least 32 characters, at least 6 different ones: `openssl rand -hex 32`',
     ),
-    tokens: preset('ADMIN_TOKENS', 'ingress', adminTokenList, [], 'none').means(
+    tokens: preset('ADMIN_TOKENS', 'ingress', adminTokenList, [], 'none').hides(
       'Further [tokens](administration.md#tokens), `name:role:token` separated by commas. `read` may look, `write` may also change. The audit log has the name',
     ),
   },
   credentials: {
-    key: required('CREDENTIALS_KEY', 'both', base64Key).means(
+    key: required('CREDENTIALS_KEY', 'both', base64Key).hides(
       "32 bytes in base64 that encrypt the providers' API keys and webhooks' secrets in MongoDB: `openssl rand -base64 32`. The same for all processes; see [its rotation](administration.md#rotate-the-credentials-key)",
     ),
-    otherKeys: preset('CREDENTIALS_KEYS', 'both', base64Keys, [], 'none').means(
+    otherKeys: preset('CREDENTIALS_KEYS', 'both', base64Keys, [], 'none').hides(
       'Further keys, separated by commas, that can decrypt stored credentials: for a rotation',
     ),
   },
@@ -180,7 +183,7 @@ export const settings = {
     isPublic: preset('METRICS_PUBLIC', 'both', Joi.boolean(), false).means(
       'Opens `/metrics` and `/health/deep` to everybody. Otherwise they answer callers on the same machine or with a token',
     ),
-    token: optional('METRICS_TOKEN', 'both', strongToken).means(
+    token: optional('METRICS_TOKEN', 'both', strongToken).hides(
       'A token for Prometheus, for `/metrics` and `/health/deep` only; it is accepted over plain HTTP too. The ingress also accepts administration tokens',
     ),
   },
@@ -227,7 +230,7 @@ export const settings = {
       baseUrl.when('MODERATION_BACKEND', { is: 'openai', then: neededWith('MODERATION_BACKEND=openai') }),
       'required with `openai`',
     ).means('For example `https://api.openai.com/v1`'),
-    apiKey: optional('MODERATION_API_KEY', 'worker', headerValue).means('Sent to that endpoint as a bearer token'),
+    apiKey: optional('MODERATION_API_KEY', 'worker', headerValue).hides('Sent to that endpoint as a bearer token'),
     model: optional('MODERATION_MODEL', 'worker', Joi.string().max(256), "the endpoint's own").means(
       'For example `omni-moderation-latest`',
     ),
@@ -262,8 +265,8 @@ export const settings = {
       'STRIPE_SECRET_KEY',
       'ingress',
       Joi.string().when('PAYMENTS', { is: 'stripe', then: neededWith('PAYMENTS=stripe') }),
-    ).means('Opens checkouts with Stripe'),
-    stripeWebhookSecret: optional('STRIPE_WEBHOOK_SECRET', 'ingress', Joi.string()).means(
+    ).hides('Opens checkouts with Stripe'),
+    stripeWebhookSecret: optional('STRIPE_WEBHOOK_SECRET', 'ingress', Joi.string()).hides(
       "Required with `STRIPE_SECRET_KEY`: verifies Stripe's callbacks to `/platform/v1/billing/stripe/webhook`",
     ),
   },

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 
-import { BUILD, ConfigError, loadConfig } from '../config/load-config.ts';
+import { BUILD, ConfigError, adviceOnNames, loadConfig } from '../config/load-config.ts';
 import type { ProcessKind } from '../config/load-config.ts';
 import type { Config } from '../config/settings.ts';
 import { createLogger } from '../logging/logger.ts';
@@ -53,6 +53,16 @@ function sentenceOf(error: unknown): string {
   return `${messageOf(error)}${cause}`;
 }
 
+/** A sentence where an ingress may open fewer files than it is to have connections. */
+function adviceOnFiles(maxConnections: number): string[] {
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } };
+  const most = userLimits?.open_files.soft;
+  // Node.js has raised the soft limit to the hard one.
+  if (typeof most !== 'number' || most >= maxConnections) return [];
+  const sentence = `The process may open ${most} files, fewer than MAX_CONNECTIONS (${maxConnections})`;
+  return [`${sentence}: callers beyond that hang. Raise ulimit -n (LimitNOFILE=), or lower MAX_CONNECTIONS.`];
+}
+
 function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
   try {
     return loadConfig(env, kind);
@@ -77,6 +87,8 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   }
   const log = createLogger(options.name, config.process.logLevel);
   log.info('Parley starts.', BUILD);
+  const files = options.kind === 'api' ? adviceOnFiles(config.http.maxConnections) : [];
+  for (const advice of [...adviceOnNames(options.env), ...files]) log.warn(advice);
   const closer = createCloser((step, error) => {
     log.warn(`Closing ${step} failed.`, { error });
   });

@@ -70,7 +70,10 @@ export function createCredentialCipher(current: Buffer, others: readonly Buffer[
       const [, id, text] = FORM.exec(encrypted) ?? [];
       if (id === undefined || text === undefined) return openUnnamed(Buffer.from(encrypted, 'base64'), keys);
       const key = keys.find((one) => one.id === id);
-      if (key === undefined) throw new Error(`The key ${id} is neither CREDENTIALS_KEY nor one of CREDENTIALS_KEYS.`);
+      if (key === undefined)
+        throw new Error(
+          `The key ${id} is neither CREDENTIALS_KEY nor one of CREDENTIALS_KEYS; a secret in MongoDB needs it, so add it to CREDENTIALS_KEYS.`,
+        );
       return open(Buffer.from(text, 'base64'), key, place);
     },
   };

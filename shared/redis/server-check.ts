@@ -5,6 +5,7 @@ import { withTimeLimit } from '../lifecycle/clock.ts';
 import { nameOf } from './cluster-slots.ts';
 import { ACCESS_CHANNEL } from './keyspace.ts';
 import type { Keyspace } from './keyspace.ts';
+import { inTime } from './time-limits.ts';
 
 /**
  * What this service and BullMQ do with keys, scripts included, by the arguments behind the key. They have to be as many as
@@ -97,9 +98,17 @@ export function redisServerFault(info: string): string | undefined {
 export function adviceOnServer(info: string): string[] {
   const replicas = Number(/connected_slaves:(\d+)/.exec(info)?.[1] ?? 0);
   const advice = [];
+  if (info.includes(NO_PASSWORD))
+    advice.push(
+      'REDIS_URL has a password, and Redis asks nobody for one: whoever reaches it may read and change everything. Set requirepass, or a user with a password (ACL SETUSER).',
+    );
   if (info.includes('aof_enabled:0'))
     advice.push(
       'Redis keeps no append-only file: a Redis that is started again has lost what ran and what was not booked. Set appendonly yes.',
+    );
+  if (/^maxmemory:0\r?$/m.test(info))
+    advice.push(
+      'Redis has no maxmemory: it grows until the machine kills it, and nothing is refused before. Set maxmemory to three quarters of what it may use.',
     );
   if (replicas > 0 && !info.includes('min_slaves_good_slaves:'))
     advice.push(
@@ -147,11 +156,30 @@ function isSingle(client: Redis | Cluster): client is Redis {
   return client instanceof Redis && (client.options.sentinels ?? null) === null;
 }
 
+/** Whether a server that is sent a password asks nobody for one. */
+async function needsNoPassword(server: Redis): Promise<boolean> {
+  if (server.options.password === undefined || server.options.password === null) return false;
+  const nobody = server.duplicate({ username: '', password: '', enableReadyCheck: false, retryStrategy: () => null });
+  nobody.on('error', () => undefined);
+  try {
+    await nobody.connect();
+    return await inTime(nobody.ping()).then(() => true);
+  } catch {
+    return false;
+  } finally {
+    nobody.disconnect();
+  }
+}
+
+/** As a section of `INFO` has it, which no server sends. */
+const NO_PASSWORD = 'parley_password:none';
+
 /** What a server says of itself. Throws where its user may not do what this service does. */
 async function infoOf(server: Redis, keyspace: Keyspace, isCluster: boolean): Promise<string> {
   const fault = await lackOfRights(server, keyspace, isCluster);
   if (fault !== undefined) throw new Error(fault);
-  return (await Promise.all(SECTIONS.map((section) => server.info(section)))).join('\n');
+  const sections = await Promise.all(SECTIONS.map((section) => server.info(section)));
+  return [...sections, ...((await needsNoPassword(server)) ? [NO_PASSWORD] : [])].join('\n');
 }
 
 /**

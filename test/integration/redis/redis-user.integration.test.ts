@@ -50,6 +50,25 @@ async function urlOfUser(more: string[] = [], prefix = 'chat-'): Promise<string>
   return node.url.replace('//', '//parley:PASSWORD@');
 }
 
+it('a password that nobody is asked for is told to the operator', async () => {
+  const adviceFor = async (url: string) => {
+    const client = createRedis(url, 'producer');
+    await connectRedis(client, 2_000);
+    try {
+      return (await assertSuitable(client, createKeyspace())).filter((each) => each.includes('asks nobody'));
+    } finally {
+      client.disconnect();
+    }
+  };
+  const withPassword = node.url.replace('//', '//:PASSWORD@');
+
+  expect(await adviceFor(node.url)).toEqual([]);
+  expect(await adviceFor(withPassword)).toHaveLength(1);
+  await withClient(node.url, (client) => client.config('SET', 'requirepass', 'PASSWORD'));
+  expect(await adviceFor(withPassword)).toEqual([]);
+  await withClient(withPassword, (client) => client.config('SET', 'requirepass', ''));
+});
+
 async function startFault(url: string): Promise<string> {
   const client = createRedis(url, 'producer');
   client.on('error', () => undefined);

@@ -1,6 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
-import { ConfigError, loadConfig } from '../../../../shared/config/load-config.ts';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { ConfigError, adviceOnNames, loadConfig } from '../../../../shared/config/load-config.ts';
 import { adminTokensOf } from '../../../../shared/config/secret-settings.ts';
 import { parseRedisUrl } from '../../../../shared/redis/redis-target.ts';
 
@@ -251,5 +255,64 @@ describe('the settings', () => {
     });
     expect(http.trustProxy).toEqual(['loopback', '10.0.0.0/8', '2001:db8::1']);
     expect(http.corsOrigins).toEqual(['https://a.example', 'http://localhost:3000']);
+  });
+});
+
+describe('a secret in a file', () => {
+  let folder: string;
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'parley-secrets-'));
+  });
+  afterAll(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  it('is read without its line break, whichever secret it is', () => {
+    const config = load({
+      ADMIN_TOKEN: '',
+      ADMIN_TOKEN_FILE: write('token', `${TOKEN}\n`),
+      REDIS_URL: undefined,
+      REDIS_URL_FILE: write('redis', 'redis://:p@h:1\n'),
+      STRIPE_SECRET_KEY_FILE: write('stripe', 'sk_test\n'),
+      STRIPE_WEBHOOK_SECRET_FILE: write('hook', 'whsec_1\n'),
+    });
+
+    expect(config.admin.token).toBe(TOKEN);
+    expect(config.redis.url).toBe('redis://:p@h:1');
+    expect(config.payments).toEqual({ kind: 'stripe', stripeSecretKey: 'sk_test', stripeWebhookSecret: 'whsec_1' });
+  });
+
+  it('is refused beside the setting itself, and where it cannot be read or is none', () => {
+    expect(faultsOf({ METRICS_TOKEN: TOKEN, METRICS_TOKEN_FILE: write('both', TOKEN) })).toEqual([
+      'METRICS_TOKEN and METRICS_TOKEN_FILE are both set; remove one of them.',
+    ]);
+    expect(faultsOf({ METRICS_TOKEN_FILE: join(folder, 'absent') })).toEqual([
+      'METRICS_TOKEN_FILE names a file that cannot be read; check its path and who may read it.',
+    ]);
+    expect(faultsOf({ METRICS_TOKEN_FILE: write('empty', '\n') })).toEqual([
+      expect.stringContaining('METRICS_TOKEN is not allowed to be empty'),
+    ]);
+  });
+});
+
+describe('a name that is no setting', () => {
+  it.each([
+    ['WORKER_CONCURENCY', 'WORKER_CONCURRENCY'],
+    ['MONGODB_URL', 'MONGODB_URI'],
+    ['redis_url', 'REDIS_URL'],
+    ['ADMIN_TOKEN_FILES', undefined],
+    ['HOME', undefined],
+    ['PATH', undefined],
+    ['REDIS_PORT', undefined],
+    ['ADMIN_TOKEN_FILE', undefined],
+    ['PORT', undefined],
+  ])('%s is said to look like %s', (name, meant) => {
+    expect(adviceOnNames({ [name]: 'x' })).toEqual(
+      meant === undefined ? [] : [`${name} is no setting and changes nothing; did you mean ${meant}?`],
+    );
   });
 });

@@ -26,6 +26,8 @@ describe('the operator of a Redis server', () => {
     ['connected_slaves:2\r\n', [expect.stringContaining('min-replicas-to-write 1')]],
     ['connected_slaves:2\r\nmin_slaves_good_slaves:2\r\n', []],
     ['aof_enabled:1\r\n', []],
+    ['maxmemory:2147483648\r\n', []],
+    ['maxmemory:0\r\n', [expect.stringContaining('Set maxmemory')]],
     ['aof_enabled:0\r\n', [expect.stringContaining('appendonly yes')]],
   ])('is advised by what it says: %j', (info, advice) => {
     expect(adviceOnServer(info)).toEqual(advice);
