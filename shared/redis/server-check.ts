@@ -158,7 +158,7 @@ function isSingle(client: Redis | Cluster): client is Redis {
 
 /** Whether a server that is sent a password asks nobody for one. */
 async function needsNoPassword(server: Redis): Promise<boolean> {
-  if (server.options.password === undefined || server.options.password === null) return false;
+  if (server.options.password === undefined) return false;
   const nobody = server.duplicate({ username: '', password: '', enableReadyCheck: false, retryStrategy: () => null });
   nobody.on('error', () => undefined);
   try {
