@@ -43,7 +43,7 @@ function source(name: string): string {
  * Scripts that add something new: a full Redis refuses them before their first command. All others are let through, as
  * they end requests, move them on or only read: so a full Redis gets room again.
  */
-const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'requeue', 'restore-answer', 'bring-key']);
+const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'requeue', 'restore-answer', 'import-key']);
 
 /** Scripts that only read: a server that refuses writes runs them, too. */
 const READING = new Set(['scan-records', 'place', 'read-account', 'read-states']);
