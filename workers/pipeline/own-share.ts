@@ -12,7 +12,7 @@ import { isInUse } from '../../shared/domain/found-ceiling.ts';
 import type { CapacityOf, CapacityStore } from '../../shared/redis/stores/capacity-store.ts';
 import { createBriefCalls } from '../../shared/redis/time-limits.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { createSeats, noCounts } from './seats.ts';
+import { createSeats } from './seats.ts';
 import type { Seat, SeatCall } from './seats.ts';
 
 export interface OwnShareDeps {
@@ -55,104 +55,75 @@ function firstShare(ceiling = FIRST_CEILING): Share {
   return { ...none, places, waits: false, requests: null, tokens: null };
 }
 
-export function createOwnShare(deps: OwnShareDeps) {
-  const { of, store, workerId, clock } = deps;
-  const calls = createBriefCalls();
+/** What Redis said last of the capacity, and this worker's share of it. */
+function createHolding({ workerId, clock, ceiling }: OwnShareDeps) {
   let capacity: Capacity | undefined;
   let share: Share | undefined;
   let endsAt = 0;
   let offsetMs = 0;
-  const seats = createSeats({
-    capacity: () => capacity,
-    onFull(retryAfterMs) {
-      // The whole fleet pauses as soon as it hears of it, and this worker at once.
-      if (capacity !== undefined)
-        capacity = { ...capacity, pausedUntil: Math.max(capacity.pausedUntil, redisNow() + retryAfterMs) };
-      void renew();
-    },
-    onLeave: deps.onChange,
-  });
-  /** Of the report that is on its way. */
-  let sent = noCounts().spent;
-  let reporting: Promise<void> | undefined;
-  let sentAt = -Infinity;
-  let wantedAt = -Infinity;
-  let usedAt = performance.now();
-  /** The most places that were in use at once since the last report: short calls are seldom in flight when one is sent. */
-  let peak = 0;
-  let leaves = false;
-  let isStopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  let timerAt = Infinity;
-
-  const now = () => performance.now();
   const redisNow = () => clock.now() + offsetMs;
-  const isWanted = () => now() - wantedAt < HUNGER_MS;
-  const pauseMs = () => Math.min(PAUSE_MAX_MS, Math.max(0, (capacity?.pausedUntil ?? 0) - redisNow()));
-  const isKnown = () => share !== undefined && now() < endsAt;
+  return {
+    capacity: (): Capacity | undefined => capacity,
+    redisNow,
+    pauseMs: (): number => Math.min(PAUSE_MAX_MS, Math.max(0, (capacity?.pausedUntil ?? 0) - redisNow())),
+    /** The share, unless it has run out. */
+    share: (): Share | undefined => (performance.now() < endsAt ? share : undefined),
 
-  function left(what: 'requests' | 'tokens'): number {
-    const granted = share?.[what] ?? null;
-    return granted === null ? Infinity : granted - seats.spent()[what] - sent[what];
-  }
-
-  function free(): number {
-    if (share === undefined || !isKnown() || pauseMs() > 0) return 0;
-    const byTokens = Math.ceil(left('tokens') / Math.max(1, seats.meanTokens(), capacity?.callTokens ?? 0));
-    return Math.max(0, Math.min(share.places - seats.inFlight(), Math.floor(left('requests')), byTokens));
-  }
-
-  async function send(): Promise<void> {
-    clearTimeout(timer);
-    timerAt = Infinity;
-    const counts = seats.drain();
-    sent = counts.spent;
-    sentAt = now();
-    const state = seats.state();
-    const used = Math.max(peak, state.inFlight + deps.unplaced());
-    peak = 0;
-    const report: CapacityReport = {
-      ...counts,
-      ...state,
-      worker: workerId,
-      used,
-      waits: isWanted(),
-      leaves,
-      epoch: capacity?.epoch ?? 0,
-    };
-    try {
-      const answer = await calls.make(() => store.report(of, report, deps.ceiling()));
+    adopt(answer: { capacity: Capacity; now: number }): void {
       capacity = answer.capacity;
       share = capacity.shares[workerId];
       offsetMs = answer.now - clock.now();
-      deps.onReport(capacity);
-    } catch (error) {
-      // While Redis is away a worker goes on with what it holds: nobody else can be given it.
-      seats.giveBack(sent);
-      share ??= firstShare(deps.ceiling());
-      deps.onFailure(error);
-    }
-    sent = noCounts().spent;
-    endsAt = now() + SHARE_MS;
+      endsAt = performance.now() + SHARE_MS;
+    },
+
+    /** While Redis is away a worker goes on with what it holds: nobody else can be given it. */
+    keep(): void {
+      share ??= firstShare(ceiling());
+      endsAt = performance.now() + SHARE_MS;
+    },
+
+    /** The whole fleet pauses as soon as it hears of it, and this worker at once. */
+    pause(ms: number): void {
+      if (capacity !== undefined)
+        capacity = { ...capacity, pausedUntil: Math.max(capacity.pausedUntil, redisNow() + ms) };
+    },
+  };
+}
+
+interface ReporterDeps {
+  /** Never rejects. */
+  send(): Promise<void>;
+  onSent(): void;
+  /** Until the report after this one; Infinity: none is due. */
+  nextMs(): number;
+}
+
+/** Sends one report at a time, and the next one when it is due. */
+function createReporter({ send, onSent, nextMs }: ReporterDeps) {
+  let reporting: Promise<void> | undefined;
+  let sentAt = -Infinity;
+  let timer: NodeJS.Timeout | undefined;
+  let timerAt = Infinity;
+  let isStopped = false;
+
+  async function report(): Promise<void> {
+    clearTimeout(timer);
+    timerAt = Infinity;
+    sentAt = performance.now();
+    await send();
     reporting = undefined;
-    deps.onChange();
+    onSent();
     schedule(nextMs());
   }
 
-  function nextMs(): number {
-    const workers = Object.keys(capacity?.shares ?? {}).length;
-    const slower = Math.max(1, workers / WORKERS_AT_FULL_PACE);
-    if (calls.isWaiting()) return AWAY_MS;
-    const paused = pauseMs();
-    if (paused > 0) return Math.min(paused, AWAY_MS);
-    if (isWanted()) return HUNGRY_MS * slower;
-    if (seats.inFlight() > 0) return BUSY_MS * slower;
-    return now() - usedAt < UNUSED_MS ? IDLE_MS : Infinity;
+  function renew(): Promise<void> {
+    reporting ??= report();
+    return reporting;
   }
 
   /** Sends a report after `ms`, unless one is due before. */
   function schedule(ms: number): void {
-    const at = now() + ms;
+    const at = performance.now() + ms;
     if (isStopped || reporting !== undefined || at >= timerAt || ms === Infinity) return;
     clearTimeout(timer);
     timerAt = at;
@@ -160,56 +131,159 @@ export function createOwnShare(deps: OwnShareDeps) {
     timer.unref();
   }
 
-  function renew(): Promise<void> {
-    reporting ??= send();
-    return reporting;
+  return {
+    renew,
+    schedule,
+    /** Milliseconds since the last report; Infinity: there is none. */
+    ageMs: (): number => performance.now() - sentAt,
+    async stop(isLastWanted: boolean): Promise<void> {
+      clearTimeout(timer);
+      await (reporting ?? (isLastWanted ? renew() : undefined));
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** What is wanted of the share. */
+function createDemand(inFlight: () => number, unplaced: () => number) {
+  let wantedAt = -Infinity;
+  let usedAt = performance.now();
+  /** The most places that were in use at once since the last report: short calls are seldom in flight when one is sent. */
+  let peak = 0;
+  const inUse = () => inFlight() + unplaced();
+  return {
+    want: (): void => void (wantedAt = performance.now()),
+    isWanted: (withinMs = HUNGER_MS): boolean => performance.now() - wantedAt < withinMs,
+    isUsed: (): boolean => performance.now() - usedAt < UNUSED_MS,
+    noteUse(): void {
+      usedAt = performance.now();
+      peak = Math.max(peak, inUse());
+    },
+    takePeak(): number {
+      const used = Math.max(peak, inUse());
+      peak = 0;
+      return used;
+    },
+  };
+}
+
+interface Parts {
+  holding: ReturnType<typeof createHolding>;
+  seats: ReturnType<typeof createSeats>;
+  demand: ReturnType<typeof createDemand>;
+}
+
+function freePlaces({ holding, seats }: Parts): number {
+  const share = holding.share();
+  if (share === undefined || holding.pauseMs() > 0) return 0;
+  const left = (what: 'requests' | 'tokens') => (share[what] ?? Infinity) - seats.spent()[what];
+  const perCall = Math.max(1, seats.meanTokens(), holding.capacity()?.callTokens ?? 0);
+  const granted = Math.min(Math.floor(left('requests')), Math.ceil(left('tokens') / perCall));
+  return Math.max(0, Math.min(share.places - seats.inFlight(), granted));
+}
+
+function openReports(deps: OwnShareDeps, { holding, seats, demand }: Parts) {
+  const { of, store, workerId: worker } = deps;
+  const calls = createBriefCalls();
+  let leaves = false;
+
+  async function send(): Promise<void> {
+    const report: CapacityReport = {
+      ...seats.drain(),
+      ...seats.state(),
+      worker,
+      used: demand.takePeak(),
+      waits: demand.isWanted(),
+      leaves,
+      epoch: holding.capacity()?.epoch ?? 0,
+    };
+    try {
+      const answer = await calls.make(() => store.report(of, report, deps.ceiling()));
+      holding.adopt(answer);
+      deps.onReport(answer.capacity);
+      seats.settle(true);
+    } catch (error) {
+      holding.keep();
+      deps.onFailure(error);
+      seats.settle(false);
+    }
   }
 
+  function nextMs(): number {
+    if (calls.isWaiting()) return AWAY_MS;
+    const paused = holding.pauseMs();
+    if (paused > 0) return Math.min(paused, AWAY_MS);
+    const workers = Object.keys(holding.capacity()?.shares ?? {}).length;
+    const slower = Math.max(1, workers / WORKERS_AT_FULL_PACE);
+    if (demand.isWanted()) return HUNGRY_MS * slower;
+    if (seats.inFlight() > 0) return BUSY_MS * slower;
+    return demand.isUsed() ? IDLE_MS : Infinity;
+  }
+
+  const reporter = createReporter({ send, onSent: deps.onChange, nextMs });
+  return {
+    ...reporter,
+    async stop(): Promise<void> {
+      leaves = true;
+      await reporter.stop(holding.share() !== undefined);
+    },
+  };
+}
+
+export function createOwnShare(deps: OwnShareDeps) {
+  const holding = createHolding(deps);
+  const seats = createSeats({
+    capacity: holding.capacity,
+    onFull(retryAfterMs) {
+      holding.pause(retryAfterMs);
+      void reports.renew();
+    },
+    onLeave: deps.onChange,
+  });
+  const demand = createDemand(seats.inFlight, deps.unplaced);
+  const parts = { holding, seats, demand };
+  const reports = openReports(deps, parts);
   return {
     /** How many calls may begin. */
-    free,
+    free: (): number => freePlaces(parts),
     /** Has a share that has not run out. */
-    isKnown,
+    isKnown: (): boolean => holding.share() !== undefined,
     /** Calls are in flight. */
     isBusy: (): boolean => seats.inFlight() > 0,
     /** Reports at once. */
-    renew,
+    renew: reports.renew,
 
     /** A request waits for a place. */
     want(): void {
-      const isNews = !isWanted();
-      wantedAt = now();
-      schedule(isNews ? Math.max(0, sentAt + SOON_MS - now()) : HUNGRY_MS);
+      const isNews = !demand.isWanted();
+      demand.want();
+      reports.schedule(isNews ? Math.max(0, SOON_MS - reports.ageMs()) : HUNGRY_MS);
     },
 
     take(call: SeatCall): Seat {
-      usedAt = now();
-      schedule(BUSY_MS);
+      reports.schedule(BUSY_MS);
       const seat = seats.take(call);
-      peak = Math.max(peak, seats.inFlight() + deps.unplaced());
+      demand.noteUse();
       return seat;
     },
 
     /** Whether the provider serves calls, and is full rather than broken if it refuses others. */
-    isServing: (): boolean =>
-      seats.isAnswered(SERVING_MS) || (capacity !== undefined && isServing(capacity, redisNow())),
+    isServing(): boolean {
+      const capacity = holding.capacity();
+      return seats.isAnswered(SERVING_MS) || (capacity !== undefined && isServing(capacity, holding.redisNow()));
+    },
 
     /** Whether calls should be streamed although nobody reads them as they come: first tokens show where the ceiling is. */
     seeksCeiling(promptTokens: number): boolean {
-      const ceiling = deps.ceiling();
-      if (ceiling !== undefined) return false;
+      if (deps.ceiling() !== undefined) return false;
+      const capacity = holding.capacity();
       const isUnknown = (capacity?.usualMs[sizeOf(promptTokens)] ?? null) === null;
       const mayGrow = capacity !== undefined && isInUse(capacity);
-      return (mayGrow && now() - wantedAt < SEEKING_MS) || (isUnknown && seats.inFlight() > 0);
+      return (mayGrow && demand.isWanted(SEEKING_MS)) || (isUnknown && seats.inFlight() > 0);
     },
 
-    async stop(): Promise<void> {
-      clearTimeout(timer);
-      leaves = true;
-      await (reporting ?? (isKnown() ? renew() : undefined));
-      isStopped = true;
-      clearTimeout(timer);
-    },
+    stop: reports.stop,
   };
 }
 

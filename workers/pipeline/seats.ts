@@ -51,7 +51,7 @@ interface OpenCall {
   isStreamed: boolean;
 }
 
-export const noCounts = (): SeatCounts => ({
+const noCounts = (): SeatCounts => ({
   firsts: Array.from({ length: SIZE_COUNT }, () => ({ count: 0, ms: 0 })),
   served: 0,
   throttled: 0,
@@ -63,46 +63,57 @@ export const noCounts = (): SeatCounts => ({
 
 const meanWith = (mean: number, value: number) => (mean === 0 ? value : mean + (value - mean) * MEAN_WEIGHT);
 
+/** Calls without a first token, in the order in which they began. */
+function createPending(capacity: SeatsDeps['capacity']) {
+  const pending = new Set<OpenCall>();
+  let servedAt = -Infinity;
+  const isOfEpoch = ({ epoch }: OpenCall) => epoch === capacity()?.epoch;
+  return {
+    isOfEpoch,
+    add: (call: OpenCall): unknown => pending.add(call),
+    count: (): number => pending.size,
+    isServedWithin: (ms: number): boolean => performance.now() - servedAt < ms,
+
+    /** A call is no longer pending: `isServed`, the provider has taken it up. */
+    end(call: OpenCall, isServed: boolean, counts: SeatCounts): void {
+      if (!pending.delete(call) || !isServed) return;
+      counts.served += 1;
+      servedAt = performance.now();
+    },
+
+    late() {
+      const all = { late: 0, newLate: 0, newLateMs: 0 };
+      const known = capacity();
+      if (known === undefined) return all;
+      for (const call of pending) {
+        const age = performance.now() - call.startedAt;
+        if (!call.isStreamed || age <= lateAfterMs(known, call.size)) continue;
+        all.late += 1;
+        if (!isOfEpoch(call)) continue;
+        all.newLate += 1;
+        all.newLateMs = Math.max(all.newLateMs, age);
+      }
+      return all;
+    },
+
+    noteFirst(call: OpenCall, counts: SeatCounts): void {
+      const first = counts.firsts[call.size];
+      if (!call.isStreamed || !pending.has(call) || !isOfEpoch(call) || first === undefined) return;
+      first.count += 1;
+      first.ms += performance.now() - call.startedAt;
+    },
+  };
+}
+
 /** The calls that one worker has in flight at a provider, or at one of its models. */
 export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
   let inFlight = 0;
-  /** Calls without a first token, in the order in which they began. */
-  const pending = new Set<OpenCall>();
+  const pending = createPending(capacity);
   let counts = noCounts();
-  let servedAt = -Infinity;
+  /** Of a report that is on its way. */
+  let reported = noCounts().spent;
   let meanTokens = 0;
   let meanCompletion = 0;
-
-  const isOfEpoch = ({ epoch }: OpenCall) => epoch === capacity()?.epoch;
-
-  function lateOnes() {
-    const all = { late: 0, newLate: 0, newLateMs: 0 };
-    const known = capacity();
-    if (known === undefined) return all;
-    for (const call of pending) {
-      const age = performance.now() - call.startedAt;
-      if (!call.isStreamed || age <= lateAfterMs(known, call.size)) continue;
-      all.late += 1;
-      if (!isOfEpoch(call)) continue;
-      all.newLate += 1;
-      all.newLateMs = Math.max(all.newLateMs, age);
-    }
-    return all;
-  }
-
-  /** The first sign that the provider has taken up the call. */
-  function noteServed(call: OpenCall): void {
-    if (!pending.delete(call)) return;
-    counts.served += 1;
-    servedAt = performance.now();
-  }
-
-  function noteFirst(call: OpenCall): void {
-    const first = counts.firsts[call.size];
-    if (!call.isStreamed || !pending.has(call) || !isOfEpoch(call) || first === undefined) return;
-    first.count += 1;
-    first.ms += performance.now() - call.startedAt;
-  }
 
   return {
     take({ promptTokens, maxTokens, isStreamed }: SeatCall): Seat {
@@ -115,8 +126,8 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
       counts.spent.tokens += estimate;
       return {
         noteText() {
-          noteFirst(call);
-          noteServed(call);
+          pending.noteFirst(call, counts);
+          pending.end(call, true, counts);
         },
         noteLimits({ requests, tokens }) {
           const isFresh = performance.now() - call.startedAt < FRESH_MS;
@@ -127,16 +138,15 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
         leave(end) {
           inFlight -= 1;
           if (end.kind === 'served') {
-            noteServed(call);
             const tokens = end.tokens ?? estimate;
             counts.spent.tokens += tokens - estimate;
             meanTokens = meanWith(meanTokens, tokens);
             meanCompletion = meanWith(meanCompletion, Math.max(1, tokens - promptTokens));
           }
-          pending.delete(call);
+          pending.end(call, end.kind === 'served', counts);
           if (end.kind === 'full') {
             counts.throttled += 1;
-            if (isOfEpoch(call)) counts.newThrottled += 1;
+            if (pending.isOfEpoch(call)) counts.newThrottled += 1;
             counts.retryAfterMs = Math.max(counts.retryAfterMs, end.retryAfterMs);
             onFull(end.retryAfterMs);
           }
@@ -147,25 +157,30 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
     /** What is in flight, for a report. */
     state: (): Pick<CapacityReport, 'inFlight' | 'pending' | 'late' | 'newLate' | 'newLateMs' | 'callTokens'> => ({
       inFlight,
-      pending: pending.size,
-      ...lateOnes(),
+      pending: pending.count(),
+      ...pending.late(),
       callTokens: meanTokens,
     }),
     inFlight: (): number => inFlight,
-    /** What has been counted so far; counting begins anew. */
+    /** What has been counted so far, for a report; counting begins anew. */
     drain(): SeatCounts {
       const drained = counts;
       counts = noCounts();
+      reported = drained.spent;
       return drained;
     },
-    spent: (): Readonly<SeatCounts['spent']> => counts.spent,
-    /** A report has not arrived. */
-    giveBack({ requests, tokens }: SeatCounts['spent']): void {
-      counts.spent.requests += requests;
-      counts.spent.tokens += tokens;
+    /** The report has been answered, or has not arrived. */
+    settle(hasArrived: boolean): void {
+      if (!hasArrived) counts.spent = this.spent();
+      reported = noCounts().spent;
     },
+    /** What the share has yet to be lowered by. */
+    spent: (): SeatCounts['spent'] => ({
+      requests: counts.spent.requests + reported.requests,
+      tokens: counts.spent.tokens + reported.tokens,
+    }),
     meanTokens: (): number => meanTokens,
     /** Whether a call is being answered, or was lately. */
-    isAnswered: (withinMs: number): boolean => inFlight > pending.size || performance.now() - servedAt < withinMs,
+    isAnswered: (withinMs: number): boolean => inFlight > pending.count() || pending.isServedWithin(withinMs),
   };
 }
