@@ -14,6 +14,44 @@ const HELD_MS = 500;
  */
 const OVERLAP = 1_000;
 
+/** The text of an answer on its way through the checks. */
+function createHeldText() {
+  let held = '';
+  let passed = '';
+  /** So much text the latest check has read, in UTF-16 units. */
+  let lastRead = 0;
+  /** The held text has waited for HELD_MS. */
+  let isDue = false;
+  let isEnding = false;
+  return {
+    add: (delta: string): void => void (held += delta),
+    waited: (): void => void (isDue = true),
+    end: (): void => void (isEnding = true),
+    isEmpty: (): boolean => held === '',
+    pass: (text: string): void => void (passed += text),
+
+    /** Takes all held text, in whole characters, once enough of it is held. Undefined: it may wait. */
+    take(): string | undefined {
+      if (held === '' || !(isEnding || isDue || held.length >= HELD_CHARACTERS)) return undefined;
+      isDue = false;
+      const end = !isEnding && endsInHalfCharacter(held) ? held.length - 1 : held.length;
+      const text = held.slice(0, end);
+      held = held.slice(end);
+      return text;
+    },
+
+    /** The text that a check of `text` reads; the last check reads the whole answer. */
+    readWith(text: string): string {
+      const read = (isEnding && held === '' ? passed : tailOf(passed)) + text;
+      lastRead = read.length;
+      return read;
+    },
+
+    /** No check has read the whole answer. */
+    isUnreadAsWhole: (): boolean => passed.length > lastRead,
+  };
+}
+
 /**
  * The window of a remote backend: collects text, has it checked, and releases it once it has passed. Only one check
  * runs at a time; text that arrives meanwhile waits for the next one. Fails closed.
@@ -23,28 +61,17 @@ export function createHeldWindow(
   policy: ModerationPolicy,
   listener: WindowListener,
 ): OutputWindow {
-  const checks = new AbortController();
-  let held = '';
-  let passed = '';
-  /** So much text the latest check has read, in UTF-16 units. */
-  let lastRead = 0;
-  /** The held text has waited for HELD_MS. */
-  let due = false;
-  let ending = false;
+  const closing = new AbortController();
+  const signal = AbortSignal.any([listener.signal, closing.signal]);
+  const answer = createHeldText();
   let over = false;
   let timer: NodeJS.Timeout | undefined;
   let checking: Promise<void> | undefined;
 
-  const onAbort = () => {
-    checks.abort(listener.signal.reason);
-  };
-  listener.signal.addEventListener('abort', onAbort, { once: true });
-
   function close(): void {
     over = true;
     clearTimeout(timer);
-    listener.signal.removeEventListener('abort', onAbort);
-    checks.abort();
+    closing.abort();
   }
 
   function stop(reason: Error): void {
@@ -61,63 +88,50 @@ export function createHeldWindow(
     }
   }
 
-  /** Takes all held text, in whole characters. */
-  function take(): string {
-    const end = !ending && endsInHalfCharacter(held) ? held.length - 1 : held.length;
-    const text = held.slice(0, end);
-    held = held.slice(end);
-    return text;
-  }
-
   async function check(text: string): Promise<void> {
-    const read = (ending && held === '' ? passed : tailOf(passed)) + text;
-    lastRead = read.length;
     const verdict = await moderator
-      .check(read, { policy, signal: checks.signal })
+      .check(answer.readWith(text), { policy, signal })
       .catch((cause: unknown) =>
         listener.signal.aborted ? asError(listener.signal.reason) : moderationUnavailable(cause),
       );
     checking = undefined;
     if (over) return;
-    if (verdict instanceof Error) {
-      stop(verdict);
-    } else if (verdict.flagged) {
-      stop(new FlaggedError(verdict));
-    } else {
-      passed += text;
-      if (text !== '') show(text);
-      advance();
+    if (verdict instanceof Error || verdict.flagged) {
+      stop(verdict instanceof Error ? verdict : new FlaggedError(verdict));
+      return;
     }
+    answer.pass(text);
+    if (text !== '') show(text);
+    advance();
   }
 
   /** Starts the next check if one is due. */
   function advance(): void {
-    if (over || checking !== undefined || held === '') return;
-    if (ending || due || held.length >= HELD_CHARACTERS) {
-      clearTimeout(timer);
-      timer = undefined;
-      due = false;
-      const text = take();
-      if (text !== '') checking = check(text);
+    if (over || checking !== undefined || answer.isEmpty()) return;
+    const text = answer.take();
+    if (text === undefined) {
+      timer ??= setTimeout(() => {
+        answer.waited();
+        advance();
+      }, HELD_MS);
       return;
     }
-    timer ??= setTimeout(() => {
-      due = true;
-      advance();
-    }, HELD_MS);
+    clearTimeout(timer);
+    timer = undefined;
+    if (text !== '') checking = check(text);
   }
 
   return {
     push(delta) {
-      held += delta;
+      answer.add(delta);
       advance();
     },
     async end() {
-      ending = true;
+      answer.end();
       advance();
       while (checking !== undefined) await checking;
       // What has been shown cannot be taken back, but the answer ends as flagged.
-      if (!over && passed.length > lastRead) await check('');
+      if (!over && answer.isUnreadAsWhole()) await check('');
     },
     close,
   };

@@ -32,53 +32,66 @@ export interface CreateBreakersDeps {
 }
 
 /** The circuit breakers of all providers, as one worker sees them. */
-export interface Breakers {
-  /**
-   * Makes a call of `provider` that counts; `onText` is to be called when its text begins. Throws BreakerOpenError
-   * where the breaker lets no call through, else what the call throws.
-   */
-  guard<T>(provider: Provider, call: (onText: () => void) => Promise<T>): Promise<T>;
-  isPassable(provider: Pick<Provider, 'name'>): boolean;
-  /** Whether its calls go through without being a probe. */
-  isClosed(provider: Pick<Provider, 'name'>): boolean;
-  stop(): Promise<void>;
-}
+export type Breakers = Awaited<ReturnType<typeof createBreakers>>;
 
 /** All workers honour an open breaker within 1 s, even if the message is lost (docs/spec.md#breaker). */
 const READ_MS = 900;
 /** Requests may wait for these calls. Without an answer this worker decides alone. */
 const CALL_MS = 1_000;
 
-export async function createBreakers(deps: CreateBreakersDeps): Promise<Breakers> {
-  const { store, listen, workerId, events, clock, log, callMs = CALL_MS } = deps;
-  const circuits = new Map<string, Circuit>();
+/** The states that all workers share, read and changed in Redis; while it does not answer, this worker is alone. */
+function createSharedBreakers({ store, clock, log, callMs = CALL_MS }: CreateBreakersDeps) {
   const versions = new Map<string, number>();
   let offsetMs = 0;
-  let probes = 0;
-  let alone = false;
+  let isAlone = false;
   const [changes, reads] = [createBriefCalls(callMs), createBriefCalls(callMs)];
 
-  const now = () => clock.now() + offsetMs;
-
-  function adopt(provider: string, breaker: Breaker): void {
-    versions.set(provider, breaker.version);
-    circuitOf(provider).adopt(breaker);
+  function noteAlone(error: unknown): void {
+    if (!isAlone)
+      log.warn('The circuit breakers cannot be shared; this worker goes by its own until they can.', { error });
+    isAlone = true;
   }
 
-  async function change(provider: string, next: (current: Breaker, time: number) => Breaker): Promise<Breaker> {
-    // If Redis makes the change after this worker has decided alone, the change must not happen twice.
-    let isLate = false;
-    const once = (current: Breaker, time: number) => (isLate ? current : next(current, time));
-    try {
-      const { breaker } = await changes.make(() => store.change(provider, once));
-      versions.set(provider, breaker.version);
-      return breaker;
-    } catch (error) {
-      isLate = true;
-      noteAlone(error);
-      throw error;
-    }
-  }
+  return {
+    noteAlone,
+    /** Redis's clock. */
+    now: (): number => clock.now() + offsetMs,
+    /** Messages have their own connection, so one may be older than what was read since. */
+    isNews: (provider: string, { version }: Breaker): boolean => version > (versions.get(provider) ?? 0),
+    adopt: (provider: string, { version }: Breaker): unknown => versions.set(provider, version),
+
+    async change(provider: string, next: (current: Breaker, time: number) => Breaker): Promise<Breaker> {
+      // If Redis makes the change after this worker has decided alone, the change must not happen twice.
+      let isLate = false;
+      const once = (current: Breaker, time: number) => (isLate ? current : next(current, time));
+      try {
+        const { breaker } = await changes.make(() => store.change(provider, once));
+        versions.set(provider, breaker.version);
+        return breaker;
+      } catch (error) {
+        isLate = true;
+        noteAlone(error);
+        throw error;
+      }
+    },
+
+    /** Undefined: a server that takes no writes can be read; this worker has decided since without it. */
+    async read(): Promise<ReadonlyMap<string, Breaker> | undefined> {
+      const snapshot = await reads.make(store.readAll);
+      offsetMs = snapshot.now - clock.now();
+      if (changes.isWaiting()) return undefined;
+      if (isAlone) log.info('The circuit breakers are shared again.');
+      isAlone = false;
+      return snapshot.breakers;
+    },
+  };
+}
+
+export async function createBreakers(deps: CreateBreakersDeps) {
+  const { listen, workerId, events, callMs = CALL_MS } = deps;
+  const shared = createSharedBreakers(deps);
+  const circuits = new Map<string, Circuit>();
+  let probes = 0;
 
   function circuitOf(provider: string): Circuit {
     const known = circuits.get(provider);
@@ -86,59 +99,59 @@ export async function createBreakers(deps: CreateBreakersDeps): Promise<Breakers
     const circuit = createCircuit({
       provider,
       classify: classifyFailure,
-      now,
+      now: shared.now,
       newHolder: () => `${workerId}:${(probes += 1)}`,
       events,
-      change: (next) => change(provider, next),
+      change: (next) => shared.change(provider, next),
     });
     circuits.set(provider, circuit);
     return circuit;
   }
 
-  function noteAlone(error: unknown): void {
-    if (!alone)
-      log.warn('The circuit breakers cannot be shared; this worker goes by its own until they can.', { error });
-    alone = true;
+  function adopt(provider: string, breaker: Breaker): void {
+    shared.adopt(provider, breaker);
+    circuitOf(provider).adopt(breaker);
   }
 
   async function read(): Promise<void> {
-    const snapshot = await reads.make(store.readAll);
-    offsetMs = snapshot.now - clock.now();
-    // A server that takes no writes can be read; this worker has decided since without it.
-    if (changes.isWaiting()) return;
-    if (alone) log.info('The circuit breakers are shared again.');
-    alone = false;
+    const breakers = await shared.read();
+    if (breakers === undefined) return;
     for (const provider of circuits.keys()) {
-      if (!snapshot.breakers.has(provider)) adopt(provider, NEW_BREAKER);
+      if (!breakers.has(provider)) adopt(provider, NEW_BREAKER);
     }
-    for (const [provider, breaker] of snapshot.breakers) adopt(provider, breaker);
+    for (const [provider, breaker] of breakers) adopt(provider, breaker);
   }
 
   const listening = listen(
     (provider, breaker) => {
-      // Messages have their own connection, so this one may be older than what was read since.
-      if (breaker.version > (versions.get(provider) ?? 0)) adopt(provider, breaker);
+      if (shared.isNews(provider, breaker)) adopt(provider, breaker);
     },
     () => {
-      read().catch(noteAlone);
+      read().catch(shared.noteAlone);
     },
   );
   // One master of a cluster may be away for long: until the breakers are there, this worker goes by its own.
-  await Promise.all([inTime(listening, callMs), read()]).catch(noteAlone);
+  await Promise.all([inTime(listening, callMs), read()]).catch(shared.noteAlone);
   const reading = repeat(
     async () => {
       await read();
       for (const circuit of circuits.values()) circuit.tick();
     },
     () => READ_MS,
-    noteAlone,
+    shared.noteAlone,
   );
 
   return {
-    guard: (provider, call) => circuitOf(provider.name).guard(provider.breaker, call),
-    isPassable: ({ name }) => circuitOf(name).isPassable(),
-    isClosed: ({ name }) => circuitOf(name).isClosed(),
-    async stop() {
+    /**
+     * Makes a call of `provider` that counts; `onText` is to be called when its text begins. Throws BreakerOpenError
+     * where the breaker lets no call through, else what the call throws.
+     */
+    guard: <T>(provider: Provider, call: (onText: () => void) => Promise<T>): Promise<T> =>
+      circuitOf(provider.name).guard(provider.breaker, call),
+    isPassable: ({ name }: Pick<Provider, 'name'>): boolean => circuitOf(name).isPassable(),
+    /** Whether its calls go through without being a probe. */
+    isClosed: ({ name }: Pick<Provider, 'name'>): boolean => circuitOf(name).isClosed(),
+    async stop(): Promise<void> {
       for (const circuit of circuits.values()) circuit.stop();
       await reading.stop();
     },

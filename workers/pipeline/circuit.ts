@@ -133,18 +133,7 @@ export interface CircuitDeps {
 }
 
 /** One worker's side of a provider's circuit breaker. */
-export interface Circuit {
-  /** Makes a call that counts, or throws BreakerOpenError without making it. */
-  guard<T>(settings: BreakerSettings | undefined, call: (onText: () => void) => Promise<T>): Promise<T>;
-  /** Whether a call would be made at the moment, as far as this worker knows. */
-  isPassable(): boolean;
-  isClosed(): boolean;
-  /** Adopts the state that all workers share. */
-  adopt(breaker: Breaker): void;
-  /** Called about once a second: renews or ends a probe, reports what is due. */
-  tick(): void;
-  stop(): void;
-}
+export type Circuit = ReturnType<typeof createCircuit>;
 
 interface Probe {
   holder: string;
@@ -157,20 +146,71 @@ const PROVEN_MS = 5_000;
 
 const OK: ProbeResult = { kind: 'ok' };
 
+type Decide = (next: (current: Breaker, time: number) => Breaker) => Promise<void>;
+
+interface ProbesDeps extends Pick<CircuitDeps, 'provider' | 'newHolder' | 'now'> {
+  view: () => Breaker;
+  decide: Decide;
+  settings: () => BreakerSettings;
+}
+
+/** The one call at a time that this worker may make while the breaker is not closed. */
+function createProbes({ view, decide, settings, provider, newHolder, now }: ProbesDeps) {
+  let claiming = false;
+  let probe: Probe | undefined;
+
+  function end(ended: Probe, result: ProbeResult): void {
+    // This probe has already ended, perhaps successfully.
+    if (probe !== ended) return;
+    probe = undefined;
+    void decide((current, time) => afterProbe(current, ended.holder, result, settings(), time));
+  }
+
+  return {
+    end,
+    isOpen: (own: Probe | undefined): own is Probe => own !== undefined && probe === own,
+
+    /** Becomes the probe, or throws BreakerOpenError. Undefined: the breaker has closed in the meantime. */
+    async enter(): Promise<Probe | undefined> {
+      const passage = passageOf(view(), now());
+      if (passage.kind === 'wait') throw new BreakerOpenError(provider, passage.ms);
+      if (claiming) throw new BreakerOpenError(provider, 1_000);
+      claiming = true;
+      const holder = newHolder();
+      try {
+        await decide((current, time) => claimProbe(current, holder, time));
+      } finally {
+        claiming = false;
+      }
+      if (view().state === 'closed') return undefined;
+      if (holdsProbe(view(), holder)) return (probe = { holder });
+      const next = passageOf(view(), now());
+      throw new BreakerOpenError(provider, next.kind === 'wait' ? next.ms : 1_000);
+    },
+
+    /** Renews the probe's lease, or ends a probe that has proven the provider. */
+    tick(): void {
+      if (probe === undefined) return;
+      const { holder, textSince } = probe;
+      if (textSince !== undefined && now() - textSince >= PROVEN_MS) end(probe, OK);
+      else void decide((current, time) => renewProbe(current, holder, time));
+    },
+  };
+}
+
 /**
  * A call to a healthy provider needs no call to Redis: successes within the window are counted here and reported only
  * when a call fails, here or in another worker.
  */
-export function createCircuit({ change, classify, newHolder, now, events, provider }: CircuitDeps): Circuit {
+export function createCircuit({ change, classify, newHolder, now, events, provider }: CircuitDeps) {
   let view: Breaker = NEW_BREAKER;
   let settings: BreakerSettings = DEFAULT_BREAKER;
-  let claiming = false;
-  let probe: Probe | undefined;
   const reports = createCallReports({
     send: (calls) => decide((current, time) => afterReport(current, calls, settings, time)),
     decisionAt: () => decisionAt(view, settings, now()),
     now,
   });
+  const probes = createProbes({ view: () => view, decide, settings: () => settings, provider, newHolder, now });
 
   function adopt(breaker: Breaker): void {
     const before = view;
@@ -183,46 +223,14 @@ export function createCircuit({ change, classify, newHolder, now, events, provid
   }
 
   /** Applies a transition for all workers, or for this worker alone while Redis is unavailable. */
-  async function decide(next: (current: Breaker, time: number) => Breaker): Promise<void> {
-    let changed: Breaker;
-    try {
-      changed = await change(next);
-    } catch {
-      changed = next(view, now());
-    }
-    adopt(changed);
-  }
-
-  function endProbe(ended: Probe, result: ProbeResult): void {
-    // This probe has already ended, perhaps successfully.
-    if (probe !== ended) return;
-    probe = undefined;
-    void decide((current, time) => afterProbe(current, ended.holder, result, settings, time));
-  }
-
-  /** Becomes the probe, or throws BreakerOpenError. Undefined: the breaker has closed in the meantime. */
-  async function enter(): Promise<Probe | undefined> {
-    const passage = passageOf(view, now());
-    if (passage.kind === 'wait') throw new BreakerOpenError(provider, passage.ms);
-    if (claiming) throw new BreakerOpenError(provider, 1_000);
-    claiming = true;
-    const holder = newHolder();
-    try {
-      await decide((current, time) => claimProbe(current, holder, time));
-    } finally {
-      claiming = false;
-    }
-    if (view.state === 'closed') return undefined;
-    if (holdsProbe(view, holder)) return (probe = { holder });
-    const next = passageOf(view, now());
-    throw new BreakerOpenError(provider, next.kind === 'wait' ? next.ms : 1_000);
+  async function decide(next: Parameters<Decide>[0]): Promise<void> {
+    adopt(await change(next).catch(() => next(view, now())));
   }
 
   function settle(own: Probe | undefined, verdict: FailureClass | undefined): void {
-    const isProbe = own !== undefined && probe === own;
-    if (isProbe) {
-      if (verdict === undefined) endProbe(own, OK);
-      else endProbe(own, verdict.kind === 'void' ? verdict : { kind: 'failed', reason: verdict.reason });
+    if (probes.isOpen(own)) {
+      if (verdict === undefined) probes.end(own, OK);
+      else probes.end(own, verdict.kind === 'void' ? verdict : { kind: 'failed', reason: verdict.reason });
       return;
     }
     if (view.state !== 'closed' || verdict?.kind === 'void') return;
@@ -232,13 +240,16 @@ export function createCircuit({ change, classify, newHolder, now, events, provid
 
   events.emit('breaker.seen', provider, view.state);
   return {
+    /** Adopts the state that all workers share. */
     adopt,
-    isPassable: () => passageOf(view, now()).kind !== 'wait',
-    isClosed: () => view.state === 'closed',
+    /** Whether a call would be made at the moment, as far as this worker knows. */
+    isPassable: (): boolean => passageOf(view, now()).kind !== 'wait',
+    isClosed: (): boolean => view.state === 'closed',
 
-    async guard(wanted = DEFAULT_BREAKER, call) {
-      settings = wanted;
-      const own = view.state === 'closed' ? undefined : await enter();
+    /** Makes a call that counts, or throws BreakerOpenError without making it. */
+    async guard<T>(wanted: BreakerSettings | undefined, call: (onText: () => void) => Promise<T>): Promise<T> {
+      settings = wanted ?? DEFAULT_BREAKER;
+      const own = view.state === 'closed' ? undefined : await probes.enter();
       const onText = () => {
         if (own !== undefined) own.textSince ??= now();
       };
@@ -252,12 +263,9 @@ export function createCircuit({ change, classify, newHolder, now, events, provid
       }
     },
 
-    tick() {
-      if (probe !== undefined) {
-        const { holder, textSince } = probe;
-        if (textSince !== undefined && now() - textSince >= PROVEN_MS) endProbe(probe, OK);
-        else void decide((current, time) => renewProbe(current, holder, time));
-      }
+    /** Called about once a second: renews or ends a probe, reports what is due. */
+    tick(): void {
+      probes.tick();
       if (isFailing(view, settings, now())) reports.sendSoon();
     },
 

@@ -55,7 +55,7 @@ function firstShare(ceiling = FIRST_CEILING): Share {
   return { ...none, places, waits: false, requests: null, tokens: null };
 }
 
-/** What Redis said last of the capacity, and this worker's share of it. */
+/** The capacity as Redis said it last, and this worker's share of it. */
 function createHolding({ workerId, clock, ceiling }: OwnShareDeps) {
   let capacity: Capacity | undefined;
   let share: Share | undefined;
@@ -145,7 +145,7 @@ function createReporter({ send, onSent, nextMs }: ReporterDeps) {
   };
 }
 
-/** What is wanted of the share. */
+/** Counts who uses the share and who waits for it. */
 function createDemand(inFlight: () => number, unplaced: () => number) {
   let wantedAt = -Infinity;
   let usedAt = performance.now();

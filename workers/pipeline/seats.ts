@@ -154,7 +154,7 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
         },
       };
     },
-    /** What is in flight, for a report. */
+    /** The calls in flight, for a report. */
     state: (): Pick<CapacityReport, 'inFlight' | 'pending' | 'late' | 'newLate' | 'newLateMs' | 'callTokens'> => ({
       inFlight,
       pending: pending.count(),
@@ -162,7 +162,7 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
       callTokens: meanTokens,
     }),
     inFlight: (): number => inFlight,
-    /** What has been counted so far, for a report; counting begins anew. */
+    /** Returns the counts so far, for a report, and begins anew. */
     drain(): SeatCounts {
       const drained = counts;
       counts = noCounts();
@@ -174,7 +174,7 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
       if (!hasArrived) counts.spent = this.spent();
       reported = noCounts().spent;
     },
-    /** What the share has yet to be lowered by. */
+    /** Calls and tokens that Redis has not yet taken off the share. */
     spent: (): SeatCounts['spent'] => ({
       requests: counts.spent.requests + reported.requests,
       tokens: counts.spent.tokens + reported.tokens,

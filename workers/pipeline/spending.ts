@@ -104,26 +104,60 @@ const LOW_PART = 8;
 /** The pause after a request for a grant that Redis did not answer. */
 const RETRY_MS = 1_000;
 
+type GrantingLease = Pick<Lease, 'granted' | 'grant' | 'exhaust' | 'signal'>;
+
+/** Asks for grants, one at a time; `onAnswer` is called after each. */
+function createAsking(lease: GrantingLease, onAnswer: () => void) {
+  let isAsking = false;
+  /** The largest number of tokens a grant was asked for. */
+  let askedFor = 0;
+  /** What was granted when more was last asked for ahead of need. */
+  let aheadAt = -1;
+
+  function ask(tokens: number): void {
+    if (isAsking) return;
+    isAsking = true;
+    const answered = () => {
+      isAsking = false;
+      onAnswer();
+    };
+    lease.grant(tokens).then(
+      () => {
+        askedFor = Math.max(askedFor, tokens);
+        answered();
+      },
+      // The lease has logged the failure. Nothing was refused, so the answer continues.
+      () => setTimeout(answered, RETRY_MS),
+    );
+  }
+
+  return {
+    ask,
+    isAsking: (): boolean => isAsking,
+    /** So many tokens were asked for, and are not granted. */
+    isRefused: (tokens: number): boolean => tokens <= askedFor,
+    askAhead(released: number): void {
+      const granted = lease.granted();
+      if (granted - released >= LOW_TOKENS + released / LOW_PART || aheadAt === granted) return;
+      aheadAt = granted;
+      ask(released + LOW_TOKENS);
+    },
+  };
+}
+
 /**
  * Keeps released text within balance, budget and allowance, however many requests run (docs/spec.md#holds).
  * Text beyond the grant waits for the next grant. If that does not cover it either, as much text as the grant
  * covers is released, and the lease ends as exhausted.
  */
-export function openReleaseGate(
-  lease: Pick<Lease, 'granted' | 'grant' | 'exhaust' | 'signal'>,
-  emit: (text: string) => void,
-) {
+export function openReleaseGate(lease: GrantingLease, emit: (text: string) => void) {
   const waiting: string[] = [];
   const over = Promise.withResolvers<undefined>();
   over.promise.catch(() => undefined);
   let out = { bytes: 0, pieces: 0 };
   let ending = false;
   let closed = false;
-  let asking = false;
-  /** The largest number of tokens a grant was asked for. */
-  let askedFor = 0;
-  /** What was granted when more was last asked for ahead of need. */
-  let aheadAt = -1;
+  const asking = createAsking(lease, pump);
 
   function send(text: string): void {
     out = amountWith(out, text);
@@ -137,39 +171,13 @@ export function openReleaseGate(
     lease.exhaust();
   }
 
-  function ask(tokens: number): void {
-    if (asking) return;
-    asking = true;
-    lease.grant(tokens).then(
-      () => {
-        asking = false;
-        askedFor = Math.max(askedFor, tokens);
-        pump();
-      },
-      () => {
-        // The lease has logged the failure. Nothing was refused, so the answer continues.
-        setTimeout(() => {
-          asking = false;
-          pump();
-        }, RETRY_MS);
-      },
-    );
-  }
-
-  function askAhead(): void {
-    const [released, granted] = [estimateTokens(out), lease.granted()];
-    if (granted - released >= LOW_TOKENS + released / LOW_PART || aheadAt === granted) return;
-    aheadAt = granted;
-    ask(released + LOW_TOKENS);
-  }
-
   function pump(): void {
     if (closed) return;
     for (let next = waiting[0]; next !== undefined && !lease.signal.aborted; next = waiting[0]) {
       const needed = estimateTokens(amountWith(out, next));
       if (needed > lease.granted()) {
-        if (needed <= askedFor) exhaust();
-        else ask(needed);
+        if (asking.isRefused(needed)) exhaust();
+        else asking.ask(needed);
         return;
       }
       waiting.shift();
@@ -177,7 +185,7 @@ export function openReleaseGate(
     }
     if (lease.signal.aborted) return;
     if (ending) over.resolve(undefined);
-    else askAhead();
+    else asking.askAhead(estimateTokens(out));
   }
 
   lease.signal.addEventListener('abort', () => {
@@ -188,7 +196,7 @@ export function openReleaseGate(
   return {
     push(text: string): void {
       waiting.push(text);
-      if (!asking || waiting.length === 1) pump();
+      if (!asking.isAsking() || waiting.length === 1) pump();
     },
     /** Resolves when all pushed text is out. Rejects with the Stopped of the lease if that comes first. */
     end(): Promise<void> {

@@ -162,30 +162,13 @@ interface TakenJobsDeps {
   onError: (error: unknown) => void;
 }
 
-/**
- * A worker starts no job before it hears that there are no more, or has as many as it may run. So the question after the
- * last job of a call is answered with "none", without a call: otherwise the first jobs of a burst would wait for all
- * further calls. A call that brought fewer jobs than asked for has found the queue empty, and the worker waits for the
- * marker. After a full call it hears at once that jobs wait, and asks again while its jobs start.
- */
-function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps) {
+/** Jobs of the last call that have not been handed out. */
+function createLeftJobs({ jobs, room, onError }: TakenJobsDeps) {
   let left: TakenJob[] = [];
-  /** All jobs of the last call are handed out: the next question is answered with none, so that the worker starts them. */
-  let isHandedOut = false;
-  /** The last call brought as many jobs as it asked for. */
-  let wasFull = false;
-  let isStopped = false;
-  let closed: 'nothing' | 'some tiers' | 'all tiers' = 'nothing';
-  let hasMarker = false;
   let timer: NodeJS.Timeout | undefined;
 
-  function stopTimer(): void {
-    clearTimeout(timer);
-    timer = undefined;
-  }
-
   async function giveBack(): Promise<void> {
-    stopTimer();
+    clearTimeout(timer);
     const unstarted = left;
     left = [];
     if (unstarted.length === 0) return;
@@ -193,11 +176,40 @@ function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps) {
     await jobs.giveBack(unstarted);
   }
 
-  function watchLeft(): void {
-    timer ??= setTimeout(() => {
-      giveBack().catch(onError);
-    }, LEFT_MS).unref();
-  }
+  return {
+    giveBack,
+    isEmpty: (): boolean => left.length === 0,
+    next(): TakenJob | undefined {
+      const job = left.shift();
+      if (left.length === 0) clearTimeout(timer);
+      return job;
+    },
+    put(taken: TakenJob[]): void {
+      clearTimeout(timer);
+      left = taken;
+      timer = setTimeout(() => {
+        giveBack().catch(onError);
+      }, LEFT_MS).unref();
+    },
+  };
+}
+
+/**
+ * A worker starts no job before it hears that there are no more, or has as many as it may run. So the question after the
+ * last job of a call is answered with "none", without a call: otherwise the first jobs of a burst would wait for all
+ * further calls. A call that brought fewer jobs than asked for has found the queue empty, and the worker waits for the
+ * marker. After a full call it hears at once that jobs wait, and asks again while its jobs start.
+ */
+function createTakenJobs(deps: TakenJobsDeps) {
+  const { jobs, room, lockMs } = deps;
+  const left = createLeftJobs(deps);
+  /** All jobs of the last call are handed out: the next question is answered with none, so that the worker starts them. */
+  let isHandedOut = false;
+  /** The last call brought as many jobs as it asked for. */
+  let wasFull = false;
+  let isStopped = false;
+  let closed: 'nothing' | 'some tiers' | 'all tiers' = 'nothing';
+  let hasMarker = false;
 
   return {
     /**
@@ -205,11 +217,8 @@ function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps) {
      * itself can hand out what waits.
      */
     async next(most: number): Promise<TakenJob | 'none' | 'other'> {
-      const waiting = left.shift();
-      if (waiting !== undefined) {
-        if (left.length === 0) stopTimer();
-        return waiting;
-      }
+      const waiting = left.next();
+      if (waiting !== undefined) return waiting;
       if (isHandedOut || isStopped) {
         isHandedOut = false;
         return 'none';
@@ -225,23 +234,21 @@ function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps) {
       const taken = await jobs.take(found.most, lockMs, found.closed);
       if (taken === 'other') return 'other';
       room.took(taken.length, found);
-      left = taken;
+      left.put(taken);
       // `stop` may have been called meanwhile, which the type checker cannot see.
       if (isStopped as boolean) {
-        await giveBack();
+        await left.giveBack();
         return 'none';
       }
       isHandedOut = taken.length > 0;
       wasFull = taken.length === found.most;
-      const first = left.shift();
-      if (left.length > 0) watchLeft();
-      return first ?? 'none';
+      return left.next() ?? 'none';
     },
 
     /** The worker has heard that there are no more. True: there may be, so it need not wait for the marker. Asked once. */
     mayHaveMore(): boolean {
       isHandedOut = false;
-      const mayBe = left.length > 0 || wasFull;
+      const mayBe = !left.isEmpty() || wasFull;
       wasFull = false;
       return mayBe;
     },
@@ -257,7 +264,7 @@ function createTakenJobs({ jobs, room, lockMs, onError }: TakenJobsDeps) {
     /** Takes no more jobs, and puts back those that were not handed out. */
     stop(): Promise<void> {
       isStopped = true;
-      return giveBack();
+      return left.giveBack();
     },
   };
 }
