@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chatOf, waitFor } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { Fleet } from '../support/fleet.ts';
-import { post } from '../support/live-stream.ts';
+import { post } from '../support/stream-client.ts';
 import { startClient } from './start-client.ts';
 import type { Ask, Client, Outcome } from './start-client.ts';
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chatOf, waitFor } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { ApiProcess, Fleet, WorkerProcess } from '../support/fleet.ts';
-import { openLiveStream, post } from '../support/live-stream.ts';
+import { openStream, post } from '../support/stream-client.ts';
 import { openTcpProxy } from '../support/tcp-proxy.ts';
 import type { TcpProxy } from '../support/tcp-proxy.ts';
 
@@ -69,7 +69,7 @@ describe('the log of a process whose Redis is away', () => {
     'has one line for its loss and one for its return, with the number of refused calls: %s',
     async (_how, take) => {
       const streams = await Promise.all(
-        Array.from({ length: 20 }, (_, index) => openLiveStream(api.url, key, chatOf(`Stream ${index}`))),
+        Array.from({ length: 20 }, (_, index) => openStream(api.url, key, chatOf(`Stream ${index}`))),
       );
       await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');
       const from = { api: api.stdout().length, worker: worker.stdout().length };

@@ -10,8 +10,8 @@ import { createProcessRegistry, PROTOCOL } from '../../shared/redis/stores/proce
 import { chatOf, parseSse, waitFor } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { Fleet, WorkerProcess } from '../support/fleet.ts';
-import { openLiveStream, post } from '../support/live-stream.ts';
-import type { LiveStream } from '../support/live-stream.ts';
+import { openStream, post } from '../support/stream-client.ts';
+import type { OpenStream } from '../support/stream-client.ts';
 import { spawnProcess } from '../support/processes.ts';
 import type { TestProcess } from '../support/processes.ts';
 
@@ -44,9 +44,9 @@ describe('a process that is told to stop', () => {
     await fleet.close();
   });
 
-  async function openStreams(url: string, count: number): Promise<LiveStream[]> {
+  async function openStreams(url: string, count: number): Promise<OpenStream[]> {
     const streams = await Promise.all(
-      Array.from({ length: count }, (_, index) => openLiveStream(url, tenant.liveKey, chatOf(`Story ${index}`))),
+      Array.from({ length: count }, (_, index) => openStream(url, tenant.liveKey, chatOf(`Story ${index}`))),
     );
     await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');
     return streams;
@@ -144,9 +144,9 @@ describe('a process that is told to stop', () => {
     expect(code).toBe(0);
     expect(tookMs).toBeLessThan(6_000);
     // Without an end event: the request goes on, and its stream can be read again elsewhere.
-    expect(read).toMatchObject({ finishReason: undefined, isDone: false, isBroken: true });
-    const path = /^: this server restarts; go on with GET (\S+)\n$/.exec(read?.rest ?? '')?.[1];
-    expect(path).toBe(`/platform/v1/chat/stream/${stream?.requestId}?starting_after=${read?.ids.at(-1)}`);
+    expect(read).toMatchObject({ finishReason: undefined, isDone: false, end: 'broken' });
+    const path = /\n\n: this server restarts; go on with GET (\S+)\n$/.exec(stream?.text() ?? '')?.[1];
+    expect(path).toBe(`/platform/v1/chat/stream/${stream?.requestId}?starting_after=${read?.events.at(-1)?.seq}`);
     expect(api.stdout()).toMatch(/The grace is over[^}]*"count":1\b/);
     const more = await fetch(`${fleet.api.url}${path}`, { headers: { Authorization: `Bearer ${tenant.liveKey}` } });
     expect(parseSse(await more.text()).at(-2)?.chunk).toHaveProperty('choices.0.finish_reason', 'stop');

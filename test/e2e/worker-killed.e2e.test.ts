@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chatOf, waitFor } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { Fleet, WorkerProcess } from '../support/fleet.ts';
-import { openLiveStream, post } from '../support/live-stream.ts';
+import { openStream, post, seqsOf } from '../support/stream-client.ts';
 
 const CREDITS = 1_000_000;
 const STREAMS = 20;
@@ -83,7 +83,7 @@ describe('a worker that is killed amid streams', () => {
     const promptOf = (index: number) => `Story number ${index}`;
     const streams = await Promise.all(
       await sendToBoth('mobius', STREAMS, (index) =>
-        openLiveStream(fleet.api.url, streaming.liveKey, chatOf(promptOf(index))),
+        openStream(fleet.api.url, streaming.liveKey, chatOf(promptOf(index))),
       ),
     );
     const answers = await sendToBoth('oloid', PATIENT, (index) => postPatient(waiting.liveKey, index));
@@ -105,7 +105,7 @@ describe('a worker that is killed amid streams', () => {
     expect(interrupted.length).toBeLessThan(streams.length);
     for (const [index, read] of reads.entries()) {
       // No text twice, no gap: numbers in order, and a beginning of the one answer there is.
-      expect(read.ids).toEqual(read.ids.map((_, position) => position + 1));
+      expect(seqsOf(read)).toEqual(seqsOf(read).map((_, position) => position + 1));
       const whole = await wholeAnswer(promptOf(index));
       if (read.errorCode === undefined) {
         expect(read).toMatchObject({ finishReason: 'stop', isDone: true, text: whole });
@@ -113,15 +113,12 @@ describe('a worker that is killed amid streams', () => {
       } else {
         expect(read).toMatchObject({ finishReason: 'error', errorCode: 'model_unavailable', isDone: false });
         expect(whole.startsWith(read.text)).toBe(true);
-        expect(read.usage?.completion_tokens).toBeGreaterThan(0);
+        expect(read.usage?.completion).toBeGreaterThan(0);
         expect(read.endedAt - killedAt).toBeLessThan(END_WITHIN_MS);
       }
     }
     expect(streamed.requestIds.sort()).toEqual(streams.map(({ requestId }) => requestId).sort());
-    const used = reads.reduce(
-      (sum, { usage }) => sum + (usage?.prompt_tokens ?? 0) + (usage?.completion_tokens ?? 0),
-      0,
-    );
+    const used = reads.reduce((sum, { usage }) => sum + (usage?.prompt ?? 0) + (usage?.completion ?? 0), 0);
     expect(streamed).toMatchObject({ spentMicro: used * 1_000_000, balance: CREDITS - used });
     expect(streams.map(({ requestId }) => calls.get(requestId)?.calls)).toEqual(streams.map(() => 1));
 

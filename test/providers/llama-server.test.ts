@@ -155,7 +155,7 @@ describe("llama.cpp's server with a small model as provider", () => {
     await stream.until('"content"');
     expect(await slotsInUse()).toBe(1);
 
-    await api('post', `/chat/${stream.headers.get('x-request-id') ?? ''}/cancel`);
+    await api('post', `/chat/${stream.requestId}/cancel`);
 
     await stream.end();
     expect(parseSse(stream.text()).at(-2)?.chunk).toMatchObject({ choices: [{ finish_reason: 'cancelled' }] });

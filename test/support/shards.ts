@@ -1,5 +1,5 @@
 import type { TestService, TestTenant } from './service.ts';
-import { openLiveStream } from './live-stream.ts';
+import { openStream } from './stream-client.ts';
 
 export type ShardTenant = TestTenant & { shard: number };
 
@@ -18,7 +18,7 @@ export async function tenantsByShard(service: TestService, count: number): Promi
 export async function answersAll(service: TestService, tenants: readonly TestTenant[]): Promise<boolean> {
   const ends = await Promise.all(
     tenants.map(async ({ key }) => {
-      const stream = await openLiveStream(service.url, key, { messages: [{ role: 'user', content: 'Hi' }] });
+      const stream = await openStream(service.url, key, { messages: [{ role: 'user', content: 'Hi' }] });
       return stream.ended;
     }),
   );

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 
 import { chatOf, errorOf, postChat, postStream, waitFor } from '../../support/chat.ts';
 import { holdLead } from '../../support/hold-lead.ts';
-import { openLiveStream } from '../../support/live-stream.ts';
+import { openStream } from '../../support/stream-client.ts';
 import { askToMove, kindsOn, moveWhenIdle, shardOf } from '../../support/move-lab.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService } from '../../support/use-service.ts';
@@ -88,7 +88,7 @@ it('replays an answer under its Idempotency-Key after a move', async () => {
 it('refuses to move a tenant whose request runs, and says so', async () => {
   const { tenantId, key, from, to } = await startPlaced();
   service.provider.change({ chunks: 300, chunk_ms: 100 });
-  const stream = await openLiveStream(service.url, key, chatOf('Hi'));
+  const stream = await openStream(service.url, key, chatOf('Hi'));
   await waitFor(() => stream.read.text !== '' || undefined, 'text');
   service.provider.restore();
 

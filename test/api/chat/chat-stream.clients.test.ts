@@ -64,10 +64,9 @@ describe('a client that leaves its stream', () => {
   });
 
   /** The provider has been heard to its end, and what it counted is booked. */
-  async function expectSettled({ headers }: OpenStream): Promise<void> {
-    const response = { headers: Object.fromEntries(headers.entries()) };
-    const entry = await ledgerOf(service, response);
-    const counted = service.provider.request(String(headers.get('x-request-id')));
+  async function expectSettled(stream: OpenStream): Promise<void> {
+    const entry = await ledgerOf(service, stream);
+    const counted = service.provider.request(stream.requestId);
     expect(counted).toMatchObject({ calls: 1, completed: 1, aborted: 0 });
     expect(entry).toMatchObject({
       finishReason: 'stop',

@@ -90,7 +90,7 @@ describe('a stream that fails', () => {
           object: 'chat.completion.chunk',
           choices: [{ index: 0, delta: {}, finish_reason: 'error' }],
           usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
-          error: { code, request_id: stream.headers.get('x-request-id') },
+          error: { code, request_id: stream.headers['x-request-id'] },
         },
       });
       expect(text).not.toContain('[DONE]');

@@ -32,7 +32,7 @@ describe('the readers of a request', () => {
     service.provider.change({ chunks: 60, chunk_ms: 50 });
     const { key } = await service.startTenant();
     const stream = await openStream(service.url, key, chatOf('Tell me a long story'));
-    const requestId = String(stream.headers.get('x-request-id'));
+    const requestId = stream.requestId;
     const readers = await Promise.all(Array.from({ length: 4 }, () => openReader(service, key, requestId)));
     expect(readers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 
@@ -56,7 +56,7 @@ describe('the readers of a request', () => {
     service.provider.change({ chunks: 60, chunk_ms: 50 });
     const { key } = await service.startTenant();
     const stream = await openStream(service.url, key, chatOf('Tell me a long story'));
-    const requestId = String(stream.headers.get('x-request-id'));
+    const requestId = stream.requestId;
 
     const head = await fetch(`${service.url}/platform/v1/chat/stream/${requestId}`, {
       method: 'HEAD',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { chatOf, ledgerOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
-import { openLiveStream, post } from '../../support/live-stream.ts';
+import { openStream, post, seqsOf } from '../../support/stream-client.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
@@ -58,7 +58,7 @@ describe('a request that Redis has lost', () => {
 
     async function begin(prompt = 'A long story') {
       const { tenantId: tenant, key: otherKey } = await other.startTenant();
-      const stream = await openLiveStream(other.url, otherKey, chatOf(prompt));
+      const stream = await openStream(other.url, otherKey, chatOf(prompt));
       await waitFor(() => (stream.read.text.length > 0 ? true : undefined), 'the first text');
       return { ...stream, tenant };
     }
@@ -79,7 +79,7 @@ describe('a request that Redis has lost', () => {
       await ended;
 
       expect(read).toMatchObject({ finishReason: 'stop', isDone: true });
-      expect(read.ids).toEqual(read.ids.map((_, index) => index + 1));
+      expect(seqsOf(read)).toEqual(seqsOf(read).map((_, index) => index + 1));
       const charges = await waitFor(async () => {
         const found = await other.models.ledger.find({ tenantId: tenant, type: 'usage' }).lean();
         return found.length > 0 ? found : undefined;
@@ -101,7 +101,7 @@ describe('a request that Redis has lost', () => {
       const read = await ended;
 
       expect(read).toMatchObject({ finishReason: 'error', errorCode: 'model_unavailable', isDone: false });
-      expect(read.ids).toEqual(read.ids.map((_, index) => index + 1));
+      expect(seqsOf(read)).toEqual(seqsOf(read).map((_, index) => index + 1));
     });
   });
 
@@ -125,7 +125,7 @@ describe('a request that Redis has lost', () => {
       await ledgerOf(other, await postChat(other.app, otherKey, chatOf('Before')));
       const { tag } = other.keyspace.shard(0);
       const before = await snapshotOf(direct, tag);
-      const { read, ended } = await openLiveStream(other.url, otherKey, chatOf('A long story'));
+      const { read, ended } = await openStream(other.url, otherKey, chatOf('A long story'));
       await waitFor(() => (read.text.length > 0 ? true : undefined), 'the first text');
 
       await rollBackTo(before, { redis: direct, tag, proxy }, () => ended);

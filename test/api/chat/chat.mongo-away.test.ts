@@ -5,7 +5,7 @@ import request from 'supertest';
 
 import { flagOf } from '../../../shared/domain/principal.ts';
 import { chatOf, expectUncharged, postChat, waitFor } from '../../support/chat.ts';
-import { openLiveStream } from '../../support/live-stream.ts';
+import { openStream } from '../../support/stream-client.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
@@ -160,7 +160,7 @@ describe('with MongoDB away', () => {
   it('shows a streamed answer that came at once before its turn is stored', async () => {
     const { key } = await service.startTenant();
     service.provider.change({ first_token_ms: 300, words: 5 });
-    const opening = openLiveStream(service.url, key, chatOf('Hi', { entity_id: 'pupil' }));
+    const opening = openStream(service.url, key, chatOf('Hi', { entity_id: 'pupil' }));
     await waitFor(() => (service.provider.stats().in_flight > 0 ? true : undefined), 'the provider to be asked');
     mongo.set('silent');
 

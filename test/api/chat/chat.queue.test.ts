@@ -64,7 +64,7 @@ describe('a request that waits', () => {
     expect(events.map(({ id }) => id)).toEqual(events.map((_event, index) => index + 1));
     expect(events.at(-1)?.chunk).toBeUndefined();
     // Again, and byte for byte the same but for the comments.
-    const id = stream.headers.get('x-request-id') ?? '';
+    const id = stream.requestId;
     const again = await fetch(`${service.url}/platform/v1/chat/stream/${id}`, {
       headers: { Authorization: `Bearer ${tenant.key}` },
     });

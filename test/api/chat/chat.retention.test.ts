@@ -112,7 +112,7 @@ describe('a tenant that keeps nothing', () => {
     expect(await findEverywhere(service, [WORD])).toEqual(['redis:b', 'redis:r', 'redis:s']);
     stream.leave();
 
-    const id = String(stream.headers.get('x-request-id'));
+    const id = stream.requestId;
     await waitFor(() => service.models.ledger.findOne({ requestId: id }).lean(), 'the ledger entry');
     await expectNothingLeft();
   });
@@ -143,7 +143,7 @@ describe('a tenant that keeps nothing', () => {
     const { key } = await start();
     const stream = await openStream(service.url, key, said(LONG));
     await stream.until('data: ');
-    const id = String(stream.headers.get('x-request-id'));
+    const id = stream.requestId;
 
     const resumed = await get(key, `/chat/stream/${id}`).buffer(true).parse(readText);
 

@@ -1,8 +1,8 @@
 import type { ClientRequest, Reading } from '../checker/evidence.ts';
 import { canaryOf, promptOf } from '../checker/canaries.ts';
 import { requestIdOf } from '../checker/requests-by-id.ts';
-import { openReading } from './open-reading.ts';
-import type { LeaveAt, OpenReading } from './open-reading.ts';
+import { openReading } from '../../support/stream-client.ts';
+import type { LeaveAt, OpenReading } from '../../support/stream-client.ts';
 
 /** A tenant of the experiment, with a key. */
 export interface Tenant {
@@ -30,7 +30,7 @@ export interface Call {
   like?: SentRequest;
 }
 
-export interface SentRequest extends Omit<OpenReading, 'reading'>, ClientRequest {
+export interface SentRequest extends Pick<OpenReading, 'head' | 'ended' | 'leave'>, ClientRequest {
   readings: Reading[];
   tenant: Tenant;
   prompt: string;

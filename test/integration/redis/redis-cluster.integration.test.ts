@@ -10,7 +10,7 @@ import { createAccountStore } from '../../../shared/redis/stores/account-store.t
 import { itemsOf, postLines, resultsOf } from '../../support/batch-client.ts';
 import { chatOf, parseSse, postChat, waitFor } from '../../support/chat.ts';
 import { jobOf } from '../../support/compliance.ts';
-import { openLiveStream } from '../../support/live-stream.ts';
+import { openStream, seqsOf } from '../../support/stream-client.ts';
 import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';
 import { startService } from '../../support/service.ts';
 import type { TestService } from '../../support/service.ts';
@@ -93,7 +93,7 @@ describe('on Redis Cluster', () => {
     service.provider.change({ chunks: 10, chunk_ms: 30 });
     const streams = await forEach(async ({ key }) => ({
       key,
-      live: await openLiveStream(service.url, key, chatOf('Hi')),
+      live: await openStream(service.url, key, chatOf('Hi')),
     }));
     const ended = await Promise.all(streams.map(async ({ key, live }) => ({ key, live, read: await live.ended })));
     service.provider.restore();
@@ -101,16 +101,16 @@ describe('on Redis Cluster', () => {
     for (const { key, live, read } of ended) {
       expect(read).toMatchObject({ finishReason: 'stop', isDone: true });
       // A poll of the stream alone would bring it once a second.
-      expect(read.ids.length).toBeGreaterThan(5);
+      expect(seqsOf(read).length).toBeGreaterThan(5);
       const again = await apiOf(service, key)('get', `/chat/stream/${live.requestId}`);
-      expect(parseSse(again.text).map(({ id }) => id)).toEqual(read.ids);
+      expect(parseSse(again.text).map(({ id }) => id)).toEqual(seqsOf(read));
     }
   });
 
   it('cancels a running request at once', async () => {
     service.provider.change({ chunks: 200, chunk_ms: 50 });
     await forEach(async ({ key }) => {
-      const live = await openLiveStream(service.url, key, chatOf('Hi'));
+      const live = await openStream(service.url, key, chatOf('Hi'));
       await waitFor(() => live.read.text !== '' || undefined, 'text');
       const { status } = await apiOf(service, key)('post', `/chat/${live.requestId}/cancel`);
       expect(status).toBe(200);
@@ -143,7 +143,7 @@ describe('on Redis Cluster', () => {
 
   it('loses nothing by a planned fail-over amid streams', async () => {
     service.provider.change({ chunks: 40, chunk_ms: 50 });
-    const streams = await forEach(({ key }) => openLiveStream(service.url, key, chatOf('Hi')));
+    const streams = await forEach(({ key }) => openStream(service.url, key, chatOf('Hi')));
     await waitFor(() => streams.every(({ read }) => read.text !== '') || undefined, 'text');
     await cluster.promoteReplicaOf(tagOf(0));
     const ended = await Promise.all(streams.map(({ ended }) => ended));
@@ -155,7 +155,7 @@ describe('on Redis Cluster', () => {
 
   it('serves every tenant again within 15 s of the kill of a master, its queues included', async () => {
     service.provider.change({ chunks: 60, chunk_ms: 100 });
-    const streams = await forEach(({ key }) => openLiveStream(service.url, key, chatOf('Hi')));
+    const streams = await forEach(({ key }) => openStream(service.url, key, chatOf('Hi')));
     await waitFor(() => streams.every(({ read }) => read.text !== '') || undefined, 'text');
     service.provider.restore();
     const master = await cluster.masterOf(tagOf(1));
@@ -170,7 +170,7 @@ describe('on Redis Cluster', () => {
       expect(read).toMatchObject({ finishReason: 'stop', isDone: true });
       // What the replica had not got yet has been appended to it again.
       const again = await apiOf(service, tenants[index]?.key ?? '')('get', `/chat/stream/${requestId}`);
-      expect(parseSse(again.text).map(({ id }) => id)).toEqual(read.ids);
+      expect(parseSse(again.text).map(({ id }) => id)).toEqual(seqsOf(read));
     }
     const [first] = tenants;
     const { body: batch } = await postLines(service, first?.key ?? '', itemsOf(3));

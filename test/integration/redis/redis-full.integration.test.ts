@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { startRedis } from '../../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../../scripts/embedded/redis.ts';
 import { chatOf, waitFor } from '../../support/chat.ts';
-import { openLiveStream, post } from '../../support/live-stream.ts';
+import { openStream, post, seqsOf } from '../../support/stream-client.ts';
 import { startService } from '../../support/service.ts';
 import type { RunningWorker, TestService } from '../../support/service.ts';
 
@@ -82,7 +82,7 @@ describe('a full Redis', () => {
     service.provider.change({ chunks: 130, chunk_ms: 100 });
     const { key, tenantId } = await service.startTenant({ credits: CREDITS });
     const streams = await Promise.all(
-      Array.from({ length: STREAMS }, (_, index) => openLiveStream(service.url, key, chatOf(`Stream ${index}`))),
+      Array.from({ length: STREAMS }, (_, index) => openStream(service.url, key, chatOf(`Stream ${index}`))),
     );
     await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');
 
@@ -102,7 +102,7 @@ describe('a full Redis', () => {
 
     expect(refusals).toEqual(refusals.map(() => ({ status: 503, retry: expect.stringMatching(/^\d+$/), late: false })));
     for (const read of reads) {
-      expect(read.ids).toEqual(read.ids.map((_, index) => index + 1));
+      expect(seqsOf(read)).toEqual(seqsOf(read).map((_, index) => index + 1));
       expect([read.finishReason, read.isDone]).toEqual(['stop', true]);
     }
     const charged = await service.models.ledger.find({ tenantId, type: 'usage' }).lean();

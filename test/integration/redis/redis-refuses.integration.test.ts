@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startNode, withClient } from '../../../scripts/harness/redis-nodes.ts';
 import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
 import { chatOf, errorOf, postChat, waitFor } from '../../support/chat.ts';
-import { openLiveStream } from '../../support/live-stream.ts';
+import { openStream } from '../../support/stream-client.ts';
 import { startService } from '../../support/service.ts';
 import type { TestService, TestTenant } from '../../support/service.ts';
 import { answersAll } from '../../support/shards.ts';
@@ -41,9 +41,7 @@ const needReplicas = (count: number) =>
 
 it('what runs goes on after a master has refused all writes for want of replicas', async () => {
   service.provider.change({ chunks: 40, chunk_ms: 100 });
-  const streams = await Promise.all(
-    Array.from({ length: 5 }, () => openLiveStream(service.url, tenant.key, chatOf('Hi'))),
-  );
+  const streams = await Promise.all(Array.from({ length: 5 }, () => openStream(service.url, tenant.key, chatOf('Hi'))));
   const completes = Array.from({ length: 3 }, () =>
     postChat(service.app, tenant.key, chatOf('Hi')).then((answer) => answer),
   );

@@ -11,8 +11,8 @@ import type { SentinelGroup } from '../../../scripts/harness/redis-sentinel.ts';
 import { itemsOf, postLines } from '../../support/batch-client.ts';
 import { LOCALHOST, trustLocalhost } from '../../support/certificates.ts';
 import { chatOf, waitFor } from '../../support/chat.ts';
-import { openLiveStream } from '../../support/live-stream.ts';
-import type { LiveStream } from '../../support/live-stream.ts';
+import { openStream } from '../../support/stream-client.ts';
+import type { OpenStream } from '../../support/stream-client.ts';
 import { startService } from '../../support/service.ts';
 import type { TestService, TestTenant } from '../../support/service.ts';
 import { answersAll } from '../../support/shards.ts';
@@ -50,17 +50,17 @@ describe('under Sentinel, over TLS with a password, and another one of the senti
     distrust();
   }, START_MS);
 
-  async function openStreams(): Promise<LiveStream[]> {
+  async function openStreams(): Promise<OpenStream[]> {
     service.provider.change({ chunks: 60, chunk_ms: 100 });
     const streams = await Promise.all(
-      Array.from({ length: 10 }, () => openLiveStream(service.url, tenant.key, chatOf('Hi'))),
+      Array.from({ length: 10 }, () => openStream(service.url, tenant.key, chatOf('Hi'))),
     );
     await waitFor(() => streams.every(({ read }) => read.text !== '') || undefined, 'text');
     service.provider.restore();
     return streams;
   }
 
-  async function expectWhole(streams: readonly LiveStream[]): Promise<void> {
+  async function expectWhole(streams: readonly OpenStream[]): Promise<void> {
     for (const { ended } of streams) expect(await ended).toMatchObject({ finishReason: 'stop', isDone: true });
   }
 

@@ -14,7 +14,7 @@ import { assertSuitable } from '../../../shared/redis/server-check.ts';
 import { itemsOf, postLines } from '../../support/batch-client.ts';
 import { chatOf, postChat, waitFor } from '../../support/chat.ts';
 import { jobOf } from '../../support/compliance.ts';
-import { openLiveStream } from '../../support/live-stream.ts';
+import { openStream } from '../../support/stream-client.ts';
 import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';
 import { startService } from '../../support/service.ts';
 import type { TestService } from '../../support/service.ts';
@@ -99,7 +99,7 @@ async function doEverything(service: TestService): Promise<void> {
   await api('post', '/chat', chatOf('Once'), { 'Idempotency-Key': 'once' });
   await api('post', '/chat', chatOf('Later'), { Prefer: 'respond-async' });
   service.provider.change({ chunks: 100, chunk_ms: 50 });
-  const live = await openLiveStream(service.url, key, chatOf('Hi'));
+  const live = await openStream(service.url, key, chatOf('Hi'));
   await waitFor(() => live.read.text !== '' || undefined, 'text');
   await api('post', `/chat/${live.requestId}/cancel`);
   await live.ended;

@@ -15,7 +15,6 @@ afterAll(async () => {
 });
 
 const shard = () => service.keyspace.shard(0);
-const idOf = ({ headers }: OpenStream) => headers.get('x-request-id') ?? '';
 
 /** Two streams that wait for their first event, on one subscription. */
 async function openTwo(): Promise<OpenStream[]> {
@@ -25,7 +24,7 @@ async function openTwo(): Promise<OpenStream[]> {
 
 /** As a worker writes entries: into the stream, and to whoever reads it. */
 async function write(stream: OpenStream, ...entries: string[]): Promise<void> {
-  const id = idOf(stream);
+  const id = stream.requestId;
   for (const [index, entry] of entries.entries())
     await service.redis.xadd(shard().stream(id), `${index + 1}-0`, 'd', entry);
   const channels = (await service.redis.hget(shard().record(id), 'channels')) ?? '';
@@ -44,14 +43,14 @@ it.each([
   await write(broken, '"a"', end);
   const events = parseSse(await broken.end());
   await write(whole, '"b"');
-  await service.redis.xadd(shard().stream(idOf(whole)), '3-0', 'd', END);
+  await service.redis.xadd(shard().stream(whole.requestId), '3-0', 'd', END);
 
   expect(textOf(events)).toBe('a');
   expect(choiceOf(events.at(-1)?.chunk).finish_reason).toBe('error');
-  expect(events.at(-1)?.chunk).toMatchObject({ error: { code: 'internal_error', request_id: idOf(broken) } });
+  expect(events.at(-1)?.chunk).toMatchObject({ error: { code: 'internal_error', request_id: broken.requestId } });
   expect(events.map(({ id }) => id)).toEqual([1, 2]);
   expect(textOf(parseSse(await whole.end()))).toBe('b');
-  expect(service.log.lines.filter(({ fields }) => fields.requestId === idOf(broken))).toContainEqual(
+  expect(service.log.lines.filter(({ fields }) => fields.requestId === broken.requestId)).toContainEqual(
     expect.objectContaining({ level: 'error', message: 'An answer cannot be handed on; the client is told.' }),
   );
 });

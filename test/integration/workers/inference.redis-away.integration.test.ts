@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { startRedis } from '../../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../../scripts/embedded/redis.ts';
 import { chatOf, waitFor } from '../../support/chat.ts';
-import { openLiveStream, post } from '../../support/live-stream.ts';
+import { openStream, post, seqsOf } from '../../support/stream-client.ts';
 import { useService } from '../../support/use-service.ts';
 
 const CREDITS = 1_000_000;
@@ -87,7 +87,7 @@ describe('Redis away for some seconds', () => {
     service.provider.change({ chunks: 40, chunk_ms: 100 });
     const { key, tenantId } = await service.startTenant({ credits: CREDITS });
     const streams = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => openLiveStream(service.url, key, chatOf(`Stream ${index}`))),
+      Array.from({ length: 20 }, (_, index) => openStream(service.url, key, chatOf(`Stream ${index}`))),
     );
     await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');
     const port = Number(new URL(redis.url).port);
@@ -104,7 +104,7 @@ describe('Redis away for some seconds', () => {
     const reads = await Promise.all(streams.map(({ ended }) => ended));
 
     for (const read of reads) {
-      expect(read.ids).toEqual(read.ids.map((_, index) => index + 1));
+      expect(seqsOf(read)).toEqual(seqsOf(read).map((_, index) => index + 1));
       expect([read.finishReason, read.isDone]).toEqual(['stop', true]);
     }
     expect(await chargedOf(tenantId)).toEqual(new Set(streams.map(({ requestId }) => requestId)));

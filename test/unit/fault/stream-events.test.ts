@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { createEventParser } from '../../fault/client/sse-events.ts';
+import { createEventParser } from '../../support/stream-client.ts';
 
 const STREAM = 'id: 1\ndata: {"a":"é"}\n\n: ping\nid: 2\ndata: [DONE]\n\n';
 
