@@ -1,7 +1,8 @@
 /**
  * `npm run house`: counts what makes the code hard to find one's way in, and fails above a limit.
  *
- * A limit is only ever lowered: a change that brings a figure down takes its limit down with it, until it is the goal.
+ * A limit of form is only ever lowered: a change that brings a figure down takes its limit down with it, until it is the
+ * goal. A limit of size (lines, words, packages) may rise by what a capability needs, and its commit says so.
  * Raising one needs a review of the whole table, never a larger number beside the file that did not fit.
  */
 import { execFileSync } from 'node:child_process';
@@ -28,7 +29,7 @@ const LIMITS = {
   'files under 40 lines with one importer': { limit: 1, goal: 0 },
   'pairs of folders that import each other': { limit: 10, goal: 10 },
   'interfaces with one factory': { limit: 28, goal: 28 },
-  'uses of Pick': { limit: 352, goal: 150 },
+  'uses of Pick': { limit: 243, goal: 150 },
   'comments that begin with What, Who, Nothing, Nobody, As': { limit: 285, goal: 40 },
   decisions: { limit: 25, goal: 25 },
   'words of Markdown': { limit: 52_500, goal: 45_000 },
