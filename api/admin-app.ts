@@ -43,7 +43,7 @@ export type AdminDeps = AdminEndpointDeps & {
   metricsAccess: MetricsAccess;
   refusals: Pick<RefusalWatch, 'note'>;
   metrics: { contentType: string; render(): Promise<string> };
-  /** What `GET /health/deep` answers. */
+  /** The answer of `GET /health/deep`. */
   deepHealth(): Promise<object>;
 };
 
@@ -57,7 +57,7 @@ const prepare: RequestHandler = (_req, _res, next) => {
   next();
 };
 
-/** What a browser is shown at `/`; each asks for the administrator's token. */
+/** The links for a browser at `/`; each asks for the administrator's token. */
 const HOME_LINKS = {
   'admin/queues': 'shows the queues, job by job.',
   'admin/docs/': 'is the API of the administration, to read and to try out in the browser.',

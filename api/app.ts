@@ -121,7 +121,7 @@ function createHealthRoute(serving: Serving): Router {
   return router;
 }
 
-/** What a browser is shown at `/`. */
+/** The links for a browser at `/`. */
 const HOME_LINKS = {
   'docs/': 'is the API, to read and to try out in the browser.',
   'openapi.json':

@@ -52,7 +52,7 @@ import { openCompliance } from './resources/compliance/compliance-jobs.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 import type { IngressWebhooks } from './resources/webhooks/open-webhooks.ts';
 
-/** What an ingress reports while it works; metrics and log listen. */
+/** Events of an ingress; metrics and log listen. */
 interface IngressEvents extends AdmissionEvents, BreakerEvents, RelayEvents {}
 
 /** The event bus of this process, with its metrics and its log already listening. */
@@ -86,7 +86,7 @@ export interface Ingress {
 }
 
 export interface IngressComposeOptions {
-  /** What the process says of itself from its start on. */
+  /** The process's own state, from its start on. */
   serving?: Serving;
   /** Tests give each file its own. */
   namespace?: string;

@@ -39,7 +39,7 @@ export const ENDPOINTS = {
 
 export type EndpointName = keyof typeof ENDPOINTS;
 
-/** What the handlers need, all together. */
+/** Dependencies of all handlers. */
 export type EndpointDeps = ChatDeps &
   ChatRequestsDeps &
   ResumeDeps &

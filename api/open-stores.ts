@@ -49,7 +49,7 @@ import { createRequestEraser } from '../shared/requests/request-eraser.ts';
 import { ADMIN_FAILURES_PER_MINUTE } from './admin/access/authenticate-admin.ts';
 import { pricesUnset } from './payments/open-payment.ts';
 
-/** What every part of the ingress is opened with. */
+/** Dependencies of every part of the ingress. */
 export interface Connections {
   config: Config;
   clock: Clock;

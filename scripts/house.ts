@@ -30,13 +30,13 @@ const LIMITS = {
   'pairs of folders that import each other': { limit: 10, goal: 10 },
   'interfaces with one factory': { limit: 28, goal: 28 },
   'uses of Pick': { limit: 243, goal: 150 },
-  'comments that begin with What, Who, Nothing, Nobody, As': { limit: 285, goal: 40 },
+  'comments that begin with What, Who, Nothing, Nobody, As': { limit: 217, goal: 40 },
   decisions: { limit: 25, goal: 25 },
-  'words of Markdown': { limit: 52_500, goal: 45_000 },
+  'words of Markdown': { limit: 53_000, goal: 45_000 },
   'words of the README': { limit: 900, goal: 900 },
-  'lines of scripts': { limit: 9_500, goal: 8_000 },
-  'lines of tests': { limit: 75_100, goal: 60_000 },
-  'npm packages (without those of one platform)': { limit: 710, goal: 600 },
+  'lines of scripts': { limit: 9_900, goal: 8_000 },
+  'lines of tests': { limit: 75_600, goal: 60_000 },
+  'npm packages (without those of one platform)': { limit: 736, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;
 

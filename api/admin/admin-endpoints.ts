@@ -48,7 +48,7 @@ export const ADMIN_ENDPOINTS = {
   ...credentialsEndpoints,
 };
 
-/** What the handlers need, all together. */
+/** Dependencies of all handlers. */
 export type AdminEndpointDeps = TenantsDeps &
   TenantComplianceDeps &
   KeysDeps &

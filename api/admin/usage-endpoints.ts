@@ -239,5 +239,5 @@ const listTenantTransactions = defineAdminEndpoint({
   },
 });
 
-/** What all tenants use, pay and cost (docs/spec.md#administration). */
+/** Usage, payments and costs of all tenants (docs/spec.md#administration). */
 export const adminUsageEndpoints = { getAdminUsage, getMargin, listTenantTransactions };

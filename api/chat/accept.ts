@@ -63,7 +63,7 @@ export interface AcceptDeps {
   events: Emitter<AdmissionEvents>;
 }
 
-/** What a route knows of a call, apart from its body. */
+/** A call as its route knows it, apart from the body. */
 export interface AcceptRoute {
   endpoint: ChatRoute;
   /** The caller reads the answer as it is generated. */
@@ -110,7 +110,7 @@ interface Call<R> {
   notFound: string | undefined;
 }
 
-/** What a call asks of admission, and what has to happen once it is admitted. */
+/** A call's terms for admission, and the steps that follow it. */
 interface Prepared {
   asked: AdmissionCall;
   /** The caller may ask for the answer later. */

@@ -34,7 +34,7 @@ function wantsAsync(req: Request): boolean {
   return (req.get('Prefer') ?? '').split(',').some((preference) => /^\s*respond-async\s*(;|$)/i.test(preference));
 }
 
-/** What may name an earlier call or try whose request this call joins. */
+/** Names of an earlier call or try whose request this call joins. */
 const earlierOf = (req: Request) => ({ idempotencyKey: idempotencyKeyOf(req), tries: tryOf(req) });
 
 const NO_RELAY = { close: () => undefined, abandon: () => undefined };

@@ -134,7 +134,7 @@ export const ok = (body: object): Reply<200> => ({ status: 200, body });
 export const created = (body: object): Reply<201> => ({ status: 201, body });
 export const accepted = (body: object, location: string): Reply<202> => ({ status: 202, body, location });
 
-/** What a handler returns after writing the response itself: a stream, a download. */
+/** The result of a handler after writing the response itself: a stream, a download. */
 export interface Sent {
   status: 'sent';
 }
@@ -162,7 +162,7 @@ export interface RawAdminCall extends RawCall {
   actorIn(tenantId: string): Actor;
 }
 
-/** What a handler reads of a call, typed by the definition. */
+/** The parts of a call that a handler reads, typed by the definition. */
 interface CallParts<Path extends string, Query, Body> {
   params: Readonly<Record<ParamsOf<Path>, string>>;
   query: Query;

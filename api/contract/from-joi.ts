@@ -15,7 +15,7 @@ interface Description {
   dependencies?: { rel: string; peers: string[] }[];
 }
 
-/** What a schema may declare for the document with `.meta()`; its other members are keywords of JSON Schema. */
+/** Declarations of a schema for the document with `.meta()`; its other members are keywords of JSON Schema. */
 interface Meta {
   /** A custom rule in words, if JSON Schema cannot express it. */
   rule?: string;

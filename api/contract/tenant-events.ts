@@ -18,7 +18,7 @@ interface AboutEntity {
 type Nothing = Readonly<Record<string, never>>;
 type Money = { credits: number; amount: number; currency: string };
 
-/** What can happen in a tenant's account: names as in the audit log, with details. Details hold no secrets. */
+/** Events of a tenant's account: names as in the audit log, with details. Details hold no secrets. */
 interface TenantEventDetails {
   'tenant.created': { credits: number };
   'tenant.updated': { fields: string[] };
@@ -81,7 +81,7 @@ export interface TenantEvents {
   ): Promise<void>;
 }
 
-/** What a log line calls the target. An entity's id is personal data, and a log outlives the entity's deletion. */
+/** The target's name in a log line. An entity's id is personal data, and a log outlives the entity's deletion. */
 export function targetInLog({ type, target }: Pick<TenantEvent, 'type' | 'target'>): string {
   return type.startsWith('entity.') ? 'an entity' : target;
 }

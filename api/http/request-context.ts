@@ -15,7 +15,7 @@ interface KeyedRun {
   isRepeat: boolean;
 }
 
-/** What a request carries from middleware to route. */
+/** The context of a request, from middleware to route. */
 export interface RequestContext {
   requestId: string;
   /** Set once the key was accepted. */

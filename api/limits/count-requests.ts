@@ -64,7 +64,7 @@ async function countOnShard(count: Count, follow: FollowMove, res: Response): Pr
   }
 }
 
-/** What refuses any call, whatever its limits. */
+/** Refusals of any call, whatever its limits. */
 type Refused = 'revoked' | 'changed' | 'suspended' | 'moved' | 'moving';
 const REFUSED: ReadonlySet<string> = new Set<Refused>(['revoked', 'changed', 'suspended', 'moved', 'moving']);
 const isRefused = (verdict: string): verdict is Refused => REFUSED.has(verdict);

@@ -37,13 +37,13 @@ function hash(...parts: readonly string[]): string {
 
 const fingerprintOf = (body: object) => hash(JSON.stringify(body));
 
-/** What stands for a key in Redis; it does not depend on the body. */
+/** The name of a key in Redis; it does not depend on the body. */
 export function idempotencyNameOf({ tenantId, mode }: Space, family: string, key: string): string {
   return hash(tenantId, mode, family, key);
 }
 
 /**
- * What stands for a key and a body in Redis. Keys count per tenant, mode and route family; the two chat routes and the
+ * The name of a key and a body in Redis. Keys count per tenant, mode and route family; the two chat routes and the
  * OpenAI-compatible one are one family, so a call may join from any of them (`comparable`).
  */
 export function idempotencyOf(
@@ -55,7 +55,7 @@ export function idempotencyOf(
   return { name: idempotencyNameOf(space, family, key), fingerprint: fingerprintOf(body) };
 }
 
-/** What stands for a call in Redis whose client tries again by itself: equal calls of one API key have one name. */
+/** The name in Redis of a call whose client tries again by itself: equal calls of one API key have one name. */
 export function attemptOf(
   { tenantId, mode, keyId }: Pick<Principal, 'tenantId' | 'mode' | 'keyId'>,
   endpoint: ChatRoute,

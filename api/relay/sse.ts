@@ -27,7 +27,7 @@ export function answerHead(request: {
   return metadataJson === undefined ? head : { ...head, metadataJson };
 }
 
-/** What an answer in the form of OpenAI's API has, as `POST /chat/completions` gives it. */
+/** Fields of an answer in the form of OpenAI's API, as `POST /chat/completions` gives it. */
 export interface OpenAiForm {
   /** Where a stream has its usage. */
   usage: 'last chunk' | 'own chunk' | 'none';

@@ -72,7 +72,7 @@ const listAuditLog = defineEndpoint({
   },
 });
 
-/** What was done in the tenant's account, and by whom (docs/spec.md#compliance). */
+/** Actions in the tenant's account, and who took them (docs/spec.md#compliance). */
 export const auditLogEndpoints = { listAuditLog };
 
 export interface WriteAuditLogDeps {

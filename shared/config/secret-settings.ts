@@ -2,7 +2,7 @@ import Joi from 'joi';
 
 import { partsOf } from './setting-rules.ts';
 
-/** What a holder of a token may do: `read` looks, `write` changes as well. */
+/** The role of a token's holder: `read` looks, `write` changes as well. */
 export type AdminRole = 'read' | 'write';
 
 /** A token of the administration. Two of one name overlap while one replaces the other. */

@@ -10,7 +10,7 @@ export const BATCH_STATUSES = [
 ] as const;
 export type BatchStatus = (typeof BATCH_STATUSES)[number];
 
-/** What keeps a batch from sending its next line. */
+/** Reasons that keep a batch from sending its next line. */
 export type BatchWait =
   'tpm' | 'credits' | 'budget' | 'daily_requests' | 'test_tokens' | 'account' | 'queue' | 'provider';
 

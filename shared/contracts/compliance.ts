@@ -9,10 +9,10 @@ export interface ComplianceSubject extends SearchedSpace {
   entityId?: string | undefined;
 }
 
-/** What a store knows of a subject's request. */
+/** A subject's request as a store knows it. */
 export interface KnownRequest {
   requestId: string;
-  /** What stands for its Idempotency-Key. */
+  /** The name of its Idempotency-Key. */
   name?: string | undefined;
 }
 

@@ -22,7 +22,7 @@ export interface ModerationTrace {
   categories: string[];
 }
 
-/** What a worker notes about a request besides the times in its record. */
+/** The trace of a request by its worker, besides the times in its record. */
 export interface RequestTrace {
   moderatedAt?: number;
   moderation?: ModerationTrace;

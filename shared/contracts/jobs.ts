@@ -9,14 +9,14 @@ import type { ErrorCode } from '../errors/codes.ts';
 export const CHAT_ROUTES = ['chat', 'chat.stream', 'batch'] as const;
 export type ChatRoute = (typeof CHAT_ROUTES)[number];
 
-/** What stands for an Idempotency-Key and the body it came with; see api/limits/request-terms.ts. */
+/** The name of an Idempotency-Key and of the body it came with; see api/limits/request-terms.ts. */
 export interface IdempotencyName {
   name: string;
   fingerprint: string;
 }
 
 /**
- * What a worker needs besides the request record, kept in Redis until the request ends. It carries the tenant's
+ * The worker's part of a request besides its record, kept in Redis until the request ends. It carries the tenant's
  * settings as they were at acceptance, so a request without `entity_id` needs no MongoDB.
  */
 export interface RequestEnvelope {
@@ -62,7 +62,7 @@ export interface ChatJob {
   tenantId: string;
 }
 
-/** What a kept job shows of its request: for operators, so nothing that a tenant wrote and no entity. */
+/** The facts of its request that a kept job shows: for operators, so nothing that a tenant wrote and no entity. */
 export interface JobFacts extends ChatJob {
   tier: Tier;
   endpoint: ChatRoute;

@@ -5,13 +5,13 @@ import type { FinishReason } from './events.ts';
 import type { ChatRoute } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
-/** What provider calls cost the operator, in billionths of a currency (ISO 4217, lower case). */
+/** The operator's cost of provider calls, in billionths of a currency (ISO 4217, lower case). */
 export interface Spend {
   currency: string;
   nano: number;
 }
 
-/** What a finished request owes the book: one outbox entry, at most one ledger entry. */
+/** The debt of a finished request to the book: one outbox entry, at most one ledger entry. */
 export interface SettlementRecord {
   requestId: string;
   tenantId: string;

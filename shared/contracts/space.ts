@@ -23,7 +23,7 @@ export function overseersOf(keyMode: KeyMode): SearchedSpace['mode'] {
   return keyMode === 'test' ? 'any' : 'live';
 }
 
-/** What keys of this mode oversee: live keys also see the tenant's test keys and what those have used and done. */
+/** The spaces that keys of this mode oversee: live keys also see the tenant's test keys and what those have used and done. */
 export function overseenBy({ tenantId, mode }: Space): SearchedSpace {
   return { tenantId, mode: mode === 'live' ? 'any' : mode };
 }

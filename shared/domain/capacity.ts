@@ -46,7 +46,7 @@ export interface Allowance {
   at: number;
 }
 
-/** What one worker may use until its next report. */
+/** One worker's share until its next report. */
 export interface Share {
   /** Calls are begun while fewer than these are in flight. */
   places: number;
@@ -70,7 +70,7 @@ export interface SeenLimit {
   remaining?: number | undefined;
 }
 
-/** What one worker has seen since its last report. */
+/** One worker's counts since its last report. */
 export interface CapacityReport {
   worker: string;
   /** Calls that have a place. */

@@ -62,7 +62,7 @@ export function daysOf(groups: readonly LedgerGroup[]): number[] {
   return [...new Set(groups.flatMap(({ type, dayMs }) => (type === 'usage' && dayMs !== undefined ? [dayMs] : [])))];
 }
 
-/** What the ledger knows of a day's requests; undefined: there are none. */
+/** The ledger's sums of a day's requests; undefined: there are none. */
 export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): UsageCounts | undefined {
   const [first, ...more] = ledger.filter((group) => group.type === 'usage' && group.dayMs === dayMs);
   if (first === undefined) return undefined;

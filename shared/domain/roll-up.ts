@@ -47,7 +47,7 @@ export interface RollUpKey {
   entityId: string;
 }
 
-/** What tells the rows of one tenant, width and time apart. */
+/** Fields that tell the rows of one tenant, width and time apart. */
 export const ROLL_UP_DIMENSIONS = [
   'keyId',
   'tier',
@@ -75,7 +75,7 @@ export function rollUpIdOf(key: RollUpKey): string {
   ].join(' ');
 }
 
-/** What a roll-up needs of a booked request, from its outbox record or its ledger entry. */
+/** The part of a booked request that a roll-up needs, from its outbox record or its ledger entry. */
 export type BookedRequest = Pick<
   SettlementRecord,
   | 'tenantId'
@@ -144,7 +144,7 @@ function alike(records: readonly BookedRequest[]): { one: BookedRequest; counts:
   return [...groups.values()];
 }
 
-/** What a batch of settled requests adds to the usage, one item per row. */
+/** The usage that a batch of settled requests adds, one item per row. */
 export function rollUp(records: readonly BookedRequest[]): RollUp[] {
   const rows = new Map<string, RollUp>();
   // Six names per group, not per record: most of many records are alike.

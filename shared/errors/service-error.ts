@@ -13,7 +13,7 @@ export interface ServiceErrorOptions {
   reason?: string;
 }
 
-/** What a caller may know, in a sentence written for the caller. Anything else that is thrown is a bug. */
+/** A fault that a caller may know, in a sentence written for the caller. Anything else that is thrown is a bug. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly code: ErrorCode;

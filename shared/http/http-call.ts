@@ -69,7 +69,7 @@ export class BodyTooLargeError extends Error {
 export interface BodyCollector {
   /** Throws BodyTooLargeError past the limit. */
   take: TakePart;
-  /** What has been taken. */
+  /** The pieces taken so far. */
   bytes(): Buffer;
   /** The same as UTF-8, without a byte order mark. */
   text(): string;

@@ -10,7 +10,7 @@ import { isPublicAddress, readWebhookUrl } from './public-address.ts';
 import { createTenantResolver, errorCodeOf } from './resolve-name.ts';
 import type { ResolveName } from './resolve-name.ts';
 
-/** What came of one attempt; `error` is a sentence for the tenant and says nothing of the receiver's reply. */
+/** The outcome of one attempt; `error` is a sentence for the tenant and says nothing of the receiver's reply. */
 export interface WebhookReply {
   status?: number;
   error?: string;

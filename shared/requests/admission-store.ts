@@ -21,7 +21,7 @@ import type { AdmissionRequest } from './admit-arguments.ts';
 import { TOMBSTONE_MS } from './record-store.ts';
 
 /**
- * What admission decided. `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call
+ * The decision of admission. `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call
  * with the same Idempotency-Key made the request. `changed`: the key allows less than when it was looked up. `moved`: the
  * tenant is on another shard; `moving`: on its way there.
  * `tenant_calls`: all keys of the tenant together make too many calls beside chat. `queue`: the queue is full;
@@ -97,7 +97,7 @@ function readTime(reply: ScriptReply): TimedReply {
   return { isLate, now: numbers[isLate ? 0 : NOW_AT] ?? 0 };
 }
 
-/** What admit.lua and count.lua answer. */
+/** Answers of admit.lua and count.lua. */
 function toAdmission(reply: ScriptReply): Admission {
   const { verdict, numbers } = numbersOf(reply);
   const [

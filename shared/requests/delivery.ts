@@ -132,7 +132,7 @@ export interface DeliveryRef {
   wasRestored?: boolean;
 }
 
-/** What a running request asks to hold, as totals. What it holds is never reduced. */
+/** The hold that a running request asks for, as totals. What it holds is never reduced. */
 export interface Needed {
   /** Its tokens in the key's window. */
   weight: number;
@@ -214,7 +214,7 @@ export function readEnvelope(body: string): RequestEnvelope | UnreadableError {
   }
 }
 
-/** What each finish reason means for the look-up of a request. */
+/** The look-up's status for each finish reason. */
 export function statusOf(reason: FinishReason): FinalStatus {
   if (reason === 'error') return 'failed';
   return reason === 'cancelled' ? 'cancelled' : 'completed';

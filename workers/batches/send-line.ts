@@ -80,6 +80,17 @@ function roomOf({ limits, ceilings }: Principal, promptTokens: number): number {
   return Math.max(share / 2 - promptTokens, (share - promptTokens) / 4);
 }
 
+/** A refusal that ends is waited for; any other ends the line. */
+function afterRefusal(
+  { figures, verdict }: Extract<Awaited<ReturnType<SendLineDeps['admit']>>, { kind: 'refused' }>,
+  principal: Principal,
+): LineSendResult {
+  const waitFor = WAITS[verdict];
+  if (waitFor === undefined)
+    return { kind: 'refused', error: toErrorDetail(toRefusal({ ...figures, verdict }, principal, 'batch')) };
+  return { kind: 'wait', waitFor, ms: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
+}
+
 /** Admits a line, like any request, and enqueues it. Safe to repeat, because a line's request id is fixed. */
 export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLineDeps) {
   return async (
@@ -118,11 +129,7 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
       }
       // Sent before, led by another process now, or voided: the next look at lines in flight finds out which.
       if (outcome.kind === 'joined' || outcome.verdict === 'void') return { kind: 'sent' };
-      const { figures, verdict } = outcome;
-      const waitFor = WAITS[verdict];
-      if (waitFor === undefined)
-        return { kind: 'refused', error: toErrorDetail(toRefusal({ ...figures, verdict }, principal, 'batch')) };
-      return { kind: 'wait', waitFor, ms: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
+      return afterRefusal(outcome, principal);
     } catch (error) {
       if (error instanceof UnreadableError) {
         log.error('A line of a batch cannot be read and is ended.', { requestId: line.requestId, error });

@@ -79,7 +79,7 @@ export interface CallTargetDeps {
 
 export type Route = Routed['targets'][number];
 
-/** What a target is sent, and whether the hold covers the longest answer. */
+/** The prompt of a target, and whether the hold covers the longest answer. */
 interface Prompt extends TargetPrompt {
   isCovered: boolean;
 }
@@ -192,7 +192,7 @@ function openAsk({ run: { answer }, route: { target, provider }, prompt, writer 
   return opened;
 }
 
-/** What a provider call is given, but for where its text goes. */
+/** The input of a provider call, but for where its text goes. */
 function inputOf(
   { run, route: { target, provider }, prompt, writer }: TargetCall,
   { seat, isWatched, isStreamed }: CallPlace,
@@ -226,7 +226,7 @@ function inputOf(
   };
 }
 
-/** What is charged and counted: the provider's count if it is plausible, or else our own. */
+/** The usage that is charged and counted: the provider's count if it is plausible, or else our own. */
 async function usageOf({ run, route, prompt: { messages } }: TargetCall, said: ReportedUsage | undefined, log: Logger) {
   const { requestId, request } = run.envelope;
   const { text } = run.answer;

@@ -18,7 +18,7 @@ import { UNLIMITED, createOwnShare } from './own-share.ts';
 import type { OwnShare, OwnShareDeps } from './own-share.ts';
 import type { Seat, SeatCall, SeatEnd, SeenLimits } from './seats.ts';
 
-/** What the providers of the requests in a queue have room for. */
+/** Room at the providers of the requests in a queue. */
 interface Room {
   /** 0: for nothing. */
   most: number;
@@ -283,7 +283,7 @@ interface RoomsDeps {
   changed: () => Promise<void>;
 }
 
-/** What each queue may take. */
+/** Makes the room of each queue. */
 function createRooms({ shares, nextRoutes, waiters, unplaced, onChange, changed }: RoomsDeps) {
   /** By queue: tiers of which requests may wait in line. */
   const inLine = new Map<object, Set<Tier>>();
@@ -359,7 +359,7 @@ export function createCapacities(deps: CapacitiesDeps) {
   const changed = () => (changes ??= Promise.withResolvers()).promise;
 
   return {
-    /** What one queue may take. */
+    /** The room of one queue. */
     roomOf: createRooms({ shares, nextRoutes: createNextRoutes(deps), waiters, unplaced, onChange, changed }),
 
     /** Takes a place at the target, as soon as there is one. Throws a `full` fault once another target has one sooner. */

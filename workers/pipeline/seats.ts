@@ -27,7 +27,7 @@ export interface SeatCall {
   isStreamed: boolean;
 }
 
-/** What calls have shown since the last report. */
+/** Counts of calls since the last report. */
 export type SeatCounts = Pick<
   CapacityReport,
   'firsts' | 'served' | 'throttled' | 'newThrottled' | 'retryAfterMs' | 'limits' | 'spent'

@@ -88,7 +88,7 @@ export interface Lease {
   release(): void;
 }
 
-/** What limits the text of a request. */
+/** The bounds of a request's text. */
 export type Bound = 'credits' | 'budget' | 'allowance';
 
 export type StopReason = 'cancelled' | 'superseded' | 'exhausted' | 'deadline' | 'shutdown';

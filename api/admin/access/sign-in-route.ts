@@ -30,7 +30,7 @@ function pageAfter({ query: { to } }: Request): string | undefined {
 interface SignInPage {
   /** The page that follows. */
   to: string | undefined;
-  /** What went wrong, for the person at the form. */
+  /** The fault, in words for the person at the form. */
   notice?: string | undefined;
   /** The name of the token with which the browser is signed in. It contains no characters that are special in HTML. */
   signedInAs?: string | undefined;

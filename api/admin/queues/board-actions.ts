@@ -10,7 +10,7 @@ import type { FailedFilter } from '../../../shared/mongo/requests/failed-intents
 import type { ReplayFailed, ReplayReport } from '../requests/replay-failed.ts';
 import { SKIP_REASONS } from '../requests/replay-rules.ts';
 
-/** What an operator may do on the board. Bull Board's other actions (add, edit, empty, delete) are refused. */
+/** Actions that an operator has on the board. Bull Board's other actions (add, edit, empty, delete) are refused. */
 const ACTIONS = [
   '/api/queues/pause',
   '/api/queues/resume',

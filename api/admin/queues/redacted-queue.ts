@@ -42,7 +42,7 @@ const FACTS: Readonly<Record<Exclude<keyof JobFacts, 'tenantId'>, IsFact>> = {
 };
 const isFact = new Map<string, IsFact>(Object.entries(FACTS));
 
-/** What the board may show of a job's data or result: ids and facts. Everything else is removed or replaced. */
+/** The part of a job's data or result that the board may show: ids and facts. Everything else is removed or replaced. */
 export function keepFacts(value: unknown): unknown {
   if (typeof value === 'string') return ID.test(value) ? value : REDACTED;
   if (value === null || value === undefined) return value;

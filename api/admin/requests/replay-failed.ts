@@ -19,7 +19,7 @@ export interface ReplayCall {
   isDryRun: boolean;
 }
 
-/** What became of a request; `failed` is undefined if the id is not that of a failed request. */
+/** The outcome for a request; `failed` is undefined if the id is not that of a failed request. */
 export interface ReplayedOne {
   requestId: string;
   failed: FailedRequest | undefined;

@@ -36,7 +36,7 @@ export function isSnapshotEvent(value: Stripe.Event | null): value is Stripe.Eve
   return schema.validate(value).error === undefined;
 }
 
-/** What a Stripe event means for this service; `other` for events that do not concern it. */
+/** The meaning of a Stripe event for this service; `other` for events that do not concern it. */
 export type StripeNotice = PaymentNotice & {
   effect:
     | { kind: 'paid'; paid: PaidCheckout }

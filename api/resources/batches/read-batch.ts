@@ -20,7 +20,7 @@ import type { BatchLine } from './to-line.ts';
 const STEP_MS = 10;
 /** As much is read in one turn, and held until then. */
 const TURN_BYTES = 1024 * 1024;
-/** What is remembered of a request until the body ends: a hash of its name, and where it stands. */
+/** The memory of a request until the body ends: a hash of its name, and where it stands. */
 const NAME_HASH_BYTES = 16;
 const REMEMBERED_BYTES = 300;
 

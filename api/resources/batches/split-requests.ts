@@ -9,7 +9,7 @@ const METADATA_BYTES_MAX = 8 * CHAT_LIMITS.metadataBytesMax;
 const NAME_BYTES_MAX = 256;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
-/** What may come next in `{"requests": [item, item], "metadata": value}`. */
+/** Tokens that may come next in `{"requests": [item, item], "metadata": value}`. */
 type Expected =
   'object' | 'first name' | 'name' | 'colon' | 'value' | 'comma' | 'first item' | 'item' | 'item comma' | 'nothing';
 

@@ -46,7 +46,7 @@ export const batchItemSchema = Joi.object({
   .unknown(true)
   .required();
 
-/** What is stored of one request: the request to run, or the reason why it will not run. */
+/** The stored form of one request: the request to run, or the reason why it will not run. */
 export type BatchLine = { customId: string | null } & (
   { requestJson: string; entityId?: string } | { error: ErrorDetail; entityId?: string }
 );

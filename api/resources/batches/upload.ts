@@ -12,7 +12,7 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
 
-/** What an upload holds in memory before it writes: a smaller batch that is refused is never written. */
+/** Bytes that an upload holds in memory before it writes: a smaller batch that is refused is never written. */
 const HELD_BYTES_MAX = 8 * 1024 * 1024;
 /** Memory of a row on top of its text. */
 const ROW_BYTES = 512;

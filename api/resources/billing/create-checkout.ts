@@ -88,7 +88,7 @@ function orderCredits({ pricePerMillion, currency }: PriceList, credits: number)
   return { creditsMicro, amount, currency };
 }
 
-/** What a checkout buys, at the current price. Throws a ServiceError. */
+/** The order of a checkout, at the current price. Throws a ServiceError. */
 function toOrder(prices: PriceList, { package_id: packageId, credits }: CheckoutBody, now: number): Order {
   if (packageId !== undefined) return orderPackage(prices, packageId, now);
   return orderCredits(prices, credits ?? 0);

@@ -24,7 +24,7 @@ import type { RedisClient } from '../../../shared/redis/connection.ts';
 import type { Keyspace } from '../../../shared/redis/keyspace.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 
-/** What the endpoints for exports and deletions use. */
+/** Dependencies of the endpoints for exports and deletions. */
 type ComplianceParts = ReturnType<typeof openCompliance>;
 
 export interface ComplianceDeps {

@@ -4,7 +4,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { KeyRow, KeySettings } from '../../../shared/mongo/tenants/key-repository.ts';
 import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 
-/** What an API key allows, resolved to final numbers. */
+/** The grant of an API key, resolved to final numbers. */
 export interface Grant {
   mode: KeyMode;
   scopes: readonly string[];
@@ -35,7 +35,7 @@ export function excessOf(owned: Grant, wanted: Grant): GrantPart | undefined {
   return undefined;
 }
 
-/** What a key with these settings allows: its own limits, or else its tenant's. */
+/** The grant of a key with these settings: its own limits, or else its tenant's. */
 export function grantOf(
   key: Pick<KeyRow | KeySettings, 'mode' | 'scopes' | 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests'>,
   tenant: Pick<TenantRow, 'rpm' | 'tpm' | 'dailyRequests'>,

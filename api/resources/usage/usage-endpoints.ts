@@ -122,5 +122,5 @@ const listUsageRequests = defineEndpoint({
   },
 });
 
-/** What a tenant has used (docs/spec.md#usage). */
+/** Usage of a tenant (docs/spec.md#usage). */
 export const usageEndpoints = { getUsage, listUsageRequests };

@@ -37,7 +37,7 @@ function monthStart(timeMs: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
-/** What a caller can group and filter usage by, by its names on the wire. */
+/** Groups and filters of usage, by its names on the wire. */
 export interface UsageView {
   dimensions: Readonly<Record<string, UsageDimension>>;
   filters: Readonly<Record<string, Joi.ArraySchema>>;

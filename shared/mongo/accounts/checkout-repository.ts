@@ -8,7 +8,7 @@ export type PaymentName = 'stripe' | 'test';
 /** `processing`: paid by a means that takes days; `failed`: such a payment was refused, or the checkout never opened. */
 export type CheckoutStatus = 'open' | 'processing' | 'completed' | 'cancelled' | 'expired' | 'failed';
 
-/** What is bought, at a price that does not change any more. */
+/** The order, at a price that does not change any more. */
 export interface Order {
   packageId?: string;
   creditsMicro: number;

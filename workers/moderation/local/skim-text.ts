@@ -39,7 +39,7 @@ interface Chain extends Pick<TextPlace, 'opensSentence' | 'newlines' | 'lastMark
   begunAt: number;
 }
 
-/** What skimming has learned. It is kept from text to text. */
+/** The memory of skimming. It is kept from text to text. */
 export interface Skimmer {
   readonly lexicon: Lexicon;
   readonly tokens: KnownTokens;
