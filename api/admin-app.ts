@@ -24,7 +24,7 @@ import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
 import { createAdminAudit } from './admin/audit-log/admin-audit.ts';
 import { servedAdminDocument, createDocsRoute, createHomePage, createOpenapiRoute } from './resources/docs-route.ts';
-import { createQueuesBoard } from './admin/queues/board.ts';
+import { createQueuesBoard, sayErrors } from './admin/queues/board.ts';
 import type { BoardQueues } from './admin/queues/board-queues.ts';
 import { createAdminSignInRoute } from './admin/access/sign-in-route.ts';
 
@@ -121,6 +121,7 @@ export function createAdminApp(deps: AdminDeps): Express {
   app.use(requireSafeTransport);
   app.use(createHomePage({ title: 'Parley administration', links: HOME_LINKS, prepare }));
   app.use(createAdminSignInRoute({ findToken: authentication.findToken, sessions, audit }));
+  app.use(`${BOARD_PATH}/api`, sayErrors);
   app.use(
     BOARD_PATH,
     requirePageAccess,

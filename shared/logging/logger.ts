@@ -185,6 +185,9 @@ function gatherLines(write: (lines: string) => void): { stream: Writable; flush:
   return { stream, flush };
 }
 
+/** Names this process among those of one machine and of others. */
+export const INSTANCE = `${hostname()}/${process.pid}`;
+
 const toStdout = (lines: string) => process.stdout.write(lines);
 
 /**
@@ -198,7 +201,7 @@ export function createLogger(processName: string, level: string, write: (lines: 
   const logger = winston.createLogger({
     level,
     format: winston.format.printf((info) => JSON.stringify({ timestamp: new Date().toISOString(), ...info })),
-    defaultMeta: { process: processName, instance: `${hostname()}/${process.pid}` },
+    defaultMeta: { process: processName, instance: INSTANCE },
     transports: [new winston.transports.Stream({ stream, eol: '\n' })],
   });
   const withStack = level === 'debug';

@@ -207,7 +207,9 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
 
 /** What every refusal must look like (docs/spec.md#error-object). */
 export function errorOf(response: request.Response): Record<string, unknown> {
-  const { error } = response.body as { error: Record<string, unknown> };
-  if (error['request_id'] !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');
+  const body = response.body as { error: Record<string, unknown> | string };
+  // The board's page shows an error that is a sentence only.
+  const error = typeof body.error === 'string' ? { ...body, message: body.error } : body.error;
+  if (Reflect.get(error, 'request_id') !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');
   return error;
 }

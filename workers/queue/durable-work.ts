@@ -18,6 +18,7 @@ import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
 import type { JobPayload, JobQueueName, QueueName } from '../../shared/contracts/jobs.ts';
 import { repeat } from '../../shared/lifecycle/clock.ts';
 import type { Clock, Repeating } from '../../shared/lifecycle/clock.ts';
+import { INSTANCE } from '../../shared/logging/logger.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
@@ -85,6 +86,7 @@ function openWorker<Name extends WorkName>(
 ): Worker {
   const { what, keys, options } = WORK[name];
   const worker = new Worker<{ tenantId: string }>(name, async (job) => run(name, parseJob(name, job.data)), {
+    name: INSTANCE,
     connection,
     prefix: keyspace[keys],
     removeOnComplete: { count: 0 },

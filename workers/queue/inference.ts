@@ -5,6 +5,7 @@ import type { Job, Queue } from 'bullmq';
 
 import type { ChatJob, JobFacts, QueueName } from '../../shared/contracts/jobs.ts';
 import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
+import { INSTANCE } from '../../shared/logging/logger.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { createChatBackend, createJobStore } from './job-source.ts';
 import type { ClaimSettings } from './job-source.ts';
@@ -159,6 +160,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       }
     },
     {
+      name: INSTANCE,
       connection: connection.client,
       prefix: keyspace.shard(shard).tag,
       concurrency: deps.concurrency,

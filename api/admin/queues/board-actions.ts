@@ -4,7 +4,6 @@ import type { Request, RequestHandler, Response } from 'express';
 import { ERRORS } from '../../../shared/errors/codes.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { contextOf } from '../../http/request-context.ts';
-import { methodNotAllowed } from '../../http/error-handler.ts';
 import type { RecordChanges } from '../../http/serve-endpoints.ts';
 import type { FailedFilter } from '../../../shared/mongo/requests/failed-intents.ts';
 import type { ReplayFailed, ReplayReport } from '../requests/replay-failed.ts';
@@ -25,8 +24,15 @@ const RETRIES = ['/api/queues/:queueName/retry/failed', '/api/queues/:queueName/
 const WORD = /^[a-z]+$/;
 
 const readOnly: RequestHandler = (req, res, next) => {
-  if (req.method === 'GET' || req.method === 'HEAD') next();
-  else methodNotAllowed('GET')(req, res, next);
+  if (req.method === 'GET' || req.method === 'HEAD') {
+    next();
+    return;
+  }
+  res.setHeader('Allow', 'GET, HEAD');
+  throw new ServiceError(
+    'method_not_allowed',
+    'The board pauses, resumes, promotes and retries; it adds, edits and deletes no job, because the service does that itself.',
+  );
 };
 
 const assertMayWrite: RequestHandler = (_req, res, next) => {

@@ -17,6 +17,17 @@ import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 import type { QueueWatch } from './redacted-queue.ts';
 
+/** The page shows an `error` that is a sentence, and an empty message for an object. */
+export const sayErrors: RequestHandler = (_req, res, next) => {
+  const send = res.json.bind(res);
+  res.json = (body?: { error?: { message?: unknown } }) => {
+    if (typeof body?.error?.message !== 'string') return send(body);
+    const { message, ...more } = body.error;
+    return send({ ...more, error: message });
+  };
+  next();
+};
+
 /** By default the board's page loads fonts from another server; this policy forbids loading anything from elsewhere. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",

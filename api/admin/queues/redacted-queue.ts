@@ -86,6 +86,9 @@ export interface QueueWatch {
   clock: Clock;
 }
 
+const CHAT_QUEUE =
+  'Waiting requests are under PRIORITIZED, also while the queue is paused. COMPLETED is a sample: one a second from each worker at most. FAILED has all of a day, up to 1,000.';
+
 /** A queue as the board may show it: counts, times, states and ids, but nothing that a tenant wrote. */
 export class RedactedQueue extends BullMQAdapter {
   readonly place: HistoryKey;
@@ -98,7 +101,8 @@ export class RedactedQueue extends BullMQAdapter {
   ) {
     // Queues of different shards have the same name; the prefix distinguishes them.
     const shard = shardOfQueue(queue);
-    super(queue, { ...rights, ...(shard === undefined ? {} : { prefix: `shard-${shard}.`, delimiter: '.' }) });
+    const ofChat = { prefix: `shard-${shard}.`, delimiter: '.', description: CHAT_QUEUE };
+    super(queue, { ...rights, ...(shard === undefined ? {} : ofChat) });
     this.place = { prefix: queue.opts.prefix ?? '', queue: queue.name };
     this.#watch = watch;
     this.setFormatter('data', keepFacts);
@@ -127,5 +131,10 @@ export class RedactedQueue extends BullMQAdapter {
 
   override getJobLogs(): Promise<string[]> {
     return Promise.resolve([]);
+  }
+
+  /** Providers have limits, queues have none: the board offers no button for them. */
+  override get supportsGlobalRateLimit(): boolean {
+    return false;
   }
 }

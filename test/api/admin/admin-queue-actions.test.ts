@@ -110,7 +110,7 @@ describe('an operator on the board', () => {
     const all = await act(`queues/${NAME}/retry/failed`);
 
     expect([replayed.status, refused.status, all.status]).toEqual([204, 409, 204]);
-    expect(errorOf(refused)).toMatchObject({ code: 'conflict', message: expect.stringContaining('has ended') });
+    expect(refused.body).toMatchObject({ code: 'conflict', error: expect.stringContaining('has ended') });
     expect(replays.map(({ filter }) => filter)).toEqual([{ requestIds: [one] }, { requestIds: [other] }, { shard: 1 }]);
     expect(await interactive().getJobState(one)).toBe('failed');
     expect(await auditLog()).toEqual(
@@ -130,6 +130,7 @@ describe('an operator on the board', () => {
       for (const queue of [NAME, 'compliance']) {
         const refused = await act(`queues/${queue}/${path}`);
         expect([refused.status, refused.headers['allow']]).toEqual([405, 'GET, HEAD']);
+        expect(refused.body.error).toMatch(/^The board pauses/);
       }
     },
   );

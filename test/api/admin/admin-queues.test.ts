@@ -123,7 +123,13 @@ describe('the board', () => {
     const { body } = await board('queues');
     const names = (body.queues as { name: string; readOnlyMode: boolean }[]).map(({ name }) => name);
     expect(names).toEqual(['shard-0.interactive', NAME, 'compliance']);
-    expect(body.queues[0]).toMatchObject({ readOnlyMode: false, allowRetries: true, allowCompletedRetries: false });
+    expect(body.queues[0]).toMatchObject({
+      description: expect.stringMatching(/under PRIORITIZED.*is a sample/),
+      readOnlyMode: false,
+      allowRetries: true,
+      allowCompletedRetries: false,
+      supportsGlobalRateLimit: false,
+    });
     expect(body.queues[2]).toMatchObject({ readOnlyMode: false, allowRetries: true });
   });
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createChatQueues } from '../../../shared/queue/queues.ts';
 import type { ChatQueues } from '../../../shared/queue/queues.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
+import { INSTANCE } from '../../../shared/logging/logger.ts';
 import { openAdmissionLab } from '../../support/admission-lab.ts';
 import { chatOf, errorOf, postChat } from '../../support/chat.ts';
 import { useService } from '../../support/use-service.ts';
@@ -60,6 +61,11 @@ describe('jobs of requests that have ended', () => {
       'pupil',
     );
     expect(service.log.lines.filter(({ message }) => message.startsWith('A job failed'))).toEqual([]);
+  });
+
+  it('have a worker with the name that its log lines and the list of processes have', async () => {
+    const names = (await queue().getWorkers()).map(({ rawname }) => rawname);
+    expect(names).toEqual([expect.stringMatching(new RegExp(`:w:${INSTANCE}$`))]);
   });
 
   it('are no more than the setting where they were completed, of at most one a second', async () => {
