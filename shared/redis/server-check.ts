@@ -5,7 +5,6 @@ import { withTimeLimit } from '../lifecycle/clock.ts';
 import { nameOf } from './cluster-slots.ts';
 import { ACCESS_CHANNEL } from './keyspace.ts';
 import type { Keyspace } from './keyspace.ts';
-import { inTime } from './time-limits.ts';
 
 /**
  * What this service and BullMQ do with keys, scripts included, by the arguments behind the key. They have to be as many as
@@ -163,7 +162,8 @@ async function needsNoPassword(server: Redis): Promise<boolean> {
   nobody.on('error', () => undefined);
   try {
     await nobody.connect();
-    return await inTime(nobody.ping()).then(() => true);
+    await withTimeLimit(nobody.ping(), ANSWER_MS, 'Redis does not answer');
+    return true;
   } catch {
     return false;
   } finally {

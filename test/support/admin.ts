@@ -210,6 +210,7 @@ export function errorOf(response: request.Response): Record<string, unknown> {
   const body = response.body as { error: Record<string, unknown> | string };
   // The board's page shows an error that is a sentence only.
   const error = typeof body.error === 'string' ? { ...body, message: body.error } : body.error;
-  if (Reflect.get(error, 'request_id') !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');
+  if (Reflect.get(error, 'request_id') !== response.headers['x-request-id'])
+    throw new Error('request_id differs from X-Request-Id');
   return error;
 }
