@@ -100,7 +100,7 @@ function timelineOf(record: RequestRecord, trace: RequestTrace | undefined, sett
   };
 }
 
-/** A request that is in no line, although nobody has begun it, is just being handed out. */
+/** A request that is in no queue, although nobody has begun it, is just being handed out. */
 function queueOf({ state }: RequestRecord, place: QueuePlace = { position: 1, waitMs: 0 }) {
   if (state !== 'accepted') return null;
   return { position: place.position, estimated_wait_seconds: toWaitSeconds(place.waitMs) };

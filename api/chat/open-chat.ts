@@ -6,7 +6,7 @@ import { createLedgerRepository } from '../../shared/mongo/accounts/ledger-repos
 import { createRequestIntents } from '../../shared/mongo/requests/request-intents.ts';
 import { createRoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../../shared/mongo/routing/routing-repository.ts';
-import { createLineStore } from '../../shared/requests/body-store.ts';
+import { createQueueOrderStore } from '../../shared/requests/body-store.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { Connections, Stores } from '../open-stores.ts';
 import type { RelayHub } from '../relay/hub.ts';
@@ -58,7 +58,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
   const enqueuer = createEnqueuer({
     clock,
     log,
-    line: createLineStore(redis, keyspace, requestTimeoutMs),
+    queueOrder: createQueueOrderStore(redis, keyspace, requestTimeoutMs),
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
     tellWithinMs: TELL_MS,

@@ -67,7 +67,7 @@ export interface Terminal {
   trace?: RequestTrace;
 }
 
-/** The end of a request that will not be answered: it was lost, or voided before it was in line. */
+/** The end of a request that will not be answered: it was lost, or voided before it was queued. */
 export const LOST: Terminal = {
   finishReason: 'error',
   usage: { promptTokens: 0, completionTokens: 0 },

@@ -70,7 +70,7 @@ export interface JobFacts extends ChatJob {
   /** '' if no provider was called. */
   provider: string;
   model: string;
-  /** In the line. */
+  /** In the waiting queue. */
   waitedMs: number;
   tookMs: number;
   promptTokens: number;

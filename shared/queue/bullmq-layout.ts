@@ -2,39 +2,72 @@ import { JOBS } from '../contracts/jobs.ts';
 import type { ChatJob, QueueName } from '../contracts/jobs.ts';
 
 /**
- * The keys of BullMQ that this service reads or writes itself, of the queues under one prefix. BullMQ calls its layout
- * private, so its version is pinned, and everything of it that TypeScript names stands in this file. Its counts and the
- * states of jobs are asked for by its own interface.
+ * Names in Redis that BullMQ gives to its keys, their fields and values. BullMQ calls its layout private, so its version
+ * is pinned, and this is the one place that spells the names, for TypeScript and, between two `@`, for Lua (scripts.ts).
+ * Its counts and the states of jobs are asked for by its own interface.
  */
+export const BULLMQ = {
+  /** Sorted set of prioritized jobs: the waiting queue, by start tag. */
+  prioritized: 'prioritized',
+  /** List of jobs that go before the waiting queue: those that were handed out before. */
+  wait: 'wait',
+  /** List of jobs in workers' hands. */
+  active: 'active',
+  /** Jobs whose workers may be dead. */
+  stalled: 'stalled',
+  /** Present for a moment after a search for jobs whose locks have run out. */
+  stalledCheck: 'stalled-check',
+  /** Jobs that wait for a time. */
+  delayed: 'delayed',
+  /** Ended jobs that are kept. */
+  completed: 'completed',
+  failed: 'failed',
+  /** Counter for jobs of one priority. */
+  priorityCounter: 'pc',
+  /** Tells workers that something waits, by this member. */
+  marker: 'marker',
+  jobWaits: '0',
+  /** Held by the worker that has the job; the name follows the job's. */
+  lock: 'lock',
+  /** Hash with the settings of a queue, and its fields. */
+  meta: 'meta',
+  paused: 'paused',
+  concurrency: 'concurrency',
+  limiterMax: 'max',
+  limiterDuration: 'duration',
+  /** Fields of a job. */
+  name: 'name',
+  data: 'data',
+  opts: 'opts',
+  timestamp: 'timestamp',
+  delay: 'delay',
+  priority: 'priority',
+  attemptsStarted: 'ats',
+  processedOn: 'processedOn',
+  finishedOn: 'finishedOn',
+} as const;
+
+/** The keys of BullMQ that this service reads or writes itself, of the queues under one prefix. */
 export function bullmqKeys(prefix: string) {
+  const of = (name: string) => (queue: string) => `${prefix}:${queue}:${name}`;
   const job = (queue: string, id: string) => `${prefix}:${queue}:${id}`;
   return {
-    /** Sorted set of prioritized jobs: the line in which requests wait, by their turn. */
-    line: (queue: string) => `${prefix}:${queue}:prioritized`,
-    /** List of jobs that go before the line: those that were handed out before. */
-    waiting: (queue: string) => `${prefix}:${queue}:wait`,
-    /** Jobs in workers' hands. */
-    active: (queue: string) => `${prefix}:${queue}:active`,
-    /** Jobs whose workers may be dead. */
-    stalled: (queue: string) => `${prefix}:${queue}:stalled`,
-    /** Present for a moment after a search for jobs whose locks have run out. */
-    stalledCheck: (queue: string) => `${prefix}:${queue}:stalled-check`,
-    /** Jobs that wait for a time. */
-    delayed: (queue: string) => `${prefix}:${queue}:delayed`,
-    /** Counter for jobs of one priority. */
-    priorityCounter: (queue: string) => `${prefix}:${queue}:pc`,
+    prioritized: of(BULLMQ.prioritized),
+    wait: of(BULLMQ.wait),
+    active: of(BULLMQ.active),
+    stalled: of(BULLMQ.stalled),
+    stalledCheck: of(BULLMQ.stalledCheck),
+    delayed: of(BULLMQ.delayed),
+    priorityCounter: of(BULLMQ.priorityCounter),
     job,
-    /** Held by the worker that has the job. */
-    lock: (queue: string, id: string) => `${job(queue, id)}:lock`,
-    /** Tells workers that something waits. */
-    marker: (queue: string) => `${prefix}:${queue}:marker`,
-    /** Settings of a queue. */
-    queueMeta: (queue: string) => `${prefix}:${queue}:meta`,
+    lock: (queue: string, id: string) => `${job(queue, id)}:${BULLMQ.lock}`,
+    marker: of(BULLMQ.marker),
+    queueMeta: of(BULLMQ.meta),
   };
 }
 
 /** An entry of a marker that says: a job waits. */
-export const MARKER = { member: '0', score: 0 };
+export const MARKER = { member: BULLMQ.jobWaits, score: 0 };
 
 /** The fields of a job that differ from BullMQ's defaults, as BullMQ stores them. */
 export interface StoredJob {
@@ -63,6 +96,14 @@ export function fieldsOfFirstStart(
   { tenantId, timestamp, now }: { tenantId: string; timestamp: string; now: number },
 ): string[] {
   const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
-  const fields = { name, data, opts, timestamp, delay: '0', priority: '0', processedOn: String(now), ats: '1' };
-  return Object.entries(fields).flat();
+  return [
+    [BULLMQ.name, name],
+    [BULLMQ.data, data],
+    [BULLMQ.opts, opts],
+    [BULLMQ.timestamp, timestamp],
+    [BULLMQ.delay, '0'],
+    [BULLMQ.priority, '0'],
+    [BULLMQ.processedOn, String(now)],
+    [BULLMQ.attemptsStarted, '1'],
+  ].flat();
 }

@@ -16,8 +16,8 @@ export function acceptedKeys(
     keys.keyUse(keyId),
     keys.stream(requestId),
     keys.open(tenantId),
-    keys.line('interactive'),
-    keys.line('batch'),
+    keys.prioritized('interactive'),
+    keys.prioritized('batch'),
   ];
 }
 

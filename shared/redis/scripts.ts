@@ -17,6 +17,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { Cluster } from 'ioredis';
 
+import { BULLMQ } from '../queue/bullmq-layout.ts';
 import { slotOf } from './cluster-slots.ts';
 import type { RedisClient } from './connection.ts';
 import { inTime } from './time-limits.ts';
@@ -193,13 +194,21 @@ function retryWhileRefused<Reply>(client: RedisClient, key: string, send: () => 
   return send().catch((error: unknown) => untilTaken(client, client instanceof Cluster ? slotOf(key) : 0, error, send));
 }
 
+/** Puts names in for what stands between two `@` in a script. */
+function withNames(text: string, names: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/@(\w+)@/g, (_, key: string) => {
+    const name = names[key];
+    if (name === undefined) throw new Error(`A Redis script asks for @${key}@, which has no name`);
+    return name;
+  });
+}
+
 /**
  * Makes a script callable on `client`. Its text is `lua/<name>.lua`, behind those of the shared `parts`, each of which
  * may use the ones before it. On a cluster it publishes to sharded channels, so that messages stay on the shard's node.
  */
 export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {
-  const publish = client.isCluster ? 'SPUBLISH' : 'PUBLISH';
-  const text = textOf(name, parts).replaceAll('@PUBLISH@', publish);
+  const text = withNames(textOf(name, parts), { ...BULLMQ, PUBLISH: client.isCluster ? 'SPUBLISH' : 'PUBLISH' });
   const lua = `${firstLine(name)}\n${text}`;
   const sha = hash('sha1', lua);
   load(client, lua);

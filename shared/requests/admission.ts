@@ -65,14 +65,14 @@ export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof Admi
   answerStorage: AnswerStorage | undefined;
   /** The prices of its first acceptance, if it is admitted again. Absent: those of now. */
   rates?: Rates | undefined;
-  /** True: admission puts the request into line. False: its caller does so later. */
+  /** True: admission queues the request. False: its caller does so later. */
   isEnqueuedAtOnce: boolean;
   /** See RequestEnvelope. */
   traceparent?: string | undefined;
 }
 
 interface Outcomes {
-  /** Unless `isQueued`, the caller puts the envelope into line. */
+  /** Unless `isQueued`, the caller queues the envelope. */
   admitted: { envelope: RequestEnvelope; isQueued: boolean };
   joined: { requestId: string; fingerprint: string };
   refused: { verdict: Refusal };
@@ -149,7 +149,7 @@ function noRoom(cause?: unknown): ServiceError {
 }
 
 /**
- * Admits a request: limits, credits, budget and its place in line in one atomic step. `admitted`: the tenant's credits are
+ * Admits a request: limits, credits, budget and its place in the queue in one atomic step. `admitted`: the tenant's credits are
  * held from now on. `joined`: an earlier call with the same Idempotency-Key made the request. Throws `model_unavailable` if
  * a store does not answer.
  */

@@ -24,7 +24,7 @@ export interface AdmissionTerms {
   metadataJson: string | undefined;
   /** The pseudonym of the request's entity, under which a deletion finds the request. */
   entityHash: string | undefined;
-  /** The envelope as JSON, without `acceptedAt`. Absent: `enqueue` puts the request into line later. */
+  /** The envelope as JSON, without `acceptedAt`. Absent: `enqueue` queues the request later. */
   body?: string;
 }
 
@@ -80,10 +80,10 @@ function keysOf(keys: ShardKeys, { requestId, principal, queue }: AdmissionReque
     keys.blocked(flagOf(principal)),
     keys.blocked(tenantId),
     keys.inflight,
-    keys.waiting(queue),
+    keys.wait(queue),
     keys.meanCompletion(keyId),
     keys.open(tenantId),
-    keys.line(queue),
+    keys.prioritized(queue),
     keys.job(queue, requestId),
     keys.marker(queue),
     keys.queueMeta(queue),

@@ -12,23 +12,23 @@ export function bodyLifeMs(requestTimeoutMs: number): number {
   return requestTimeoutMs + MARGIN_MS;
 }
 
-/** The line in which the requests of a queue wait for a worker (docs/decisions/0004-fair-queueing.md). */
-export type QueueOrderStore = ReturnType<typeof createLineStore>;
+/** The order in which the requests of a queue wait for a worker (docs/decisions/0004-fair-queueing.md). */
+export type QueueOrderStore = ReturnType<typeof createQueueOrderStore>;
 
-interface LineRequest {
+interface QueuedRequest {
   requestId: string;
   tenantId: string;
   body: string;
 }
 
-export function createLineStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number) {
+export function createQueueOrderStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number) {
   const add = defineScript(client, 'enqueue', ['window', 'fair-queue']);
   return {
     /**
-     * Puts a request into line that was admitted without its body. Returns the state in which it was found; only `accepted`
-     * is put into line. Safe to repeat.
+     * Queues a request that was admitted without its body. Returns the state in which it was found; only `accepted` is
+     * queued. Safe to repeat.
      */
-    async enqueue(shard: number, queue: QueueName, { requestId, tenantId, body }: LineRequest): Promise<string> {
+    async enqueue(shard: number, queue: QueueName, { requestId, tenantId, body }: QueuedRequest): Promise<string> {
       const keys = keyspace.shard(shard);
       const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
       const life = bodyLifeMs(requestTimeoutMs);
@@ -37,7 +37,7 @@ export function createLineStore(client: RedisClient, keyspace: Keyspace, request
           keys.record(requestId),
           keys.body(requestId),
           keys.job(queue, requestId),
-          keys.line(queue),
+          keys.prioritized(queue),
           keys.marker(queue),
           keys.queueMeta(queue),
         ],

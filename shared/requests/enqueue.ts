@@ -13,7 +13,7 @@ import { inTime } from '../redis/time-limits.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueuerDeps {
-  line: Pick<QueueOrderStore, 'enqueue'>;
+  queueOrder: Pick<QueueOrderStore, 'enqueue'>;
   store: Pick<AdmissionStore, 'voidPermanently' | 'voidRefused'>;
   clock: Clock;
   log: Logger;
@@ -68,37 +68,41 @@ async function tryUntil(clock: Clock, until: number, write: () => Promise<string
   return undefined;
 }
 
-async function putInLine(line: EnqueuerDeps['line'], envelope: RequestEnvelope, { shard }: Principal): Promise<void> {
+async function putInQueue(
+  queueOrder: EnqueuerDeps['queueOrder'],
+  envelope: RequestEnvelope,
+  { shard }: Principal,
+): Promise<void> {
   const { requestId, tenantId, endpoint } = envelope;
   const body = JSON.stringify(envelope);
-  const state = await inTime(line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }));
+  const state = await inTime(queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }));
   if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
 }
 
-/** For a call that has joined. False: recovery puts the request into line if it has an intent, and else the sweep ends it. */
-async function putInLineForOthers(
-  { line, log }: EnqueuerDeps,
+/** For a call that has joined. False: recovery queues the request if it has an intent, and else the sweep ends it. */
+async function putInQueueForOthers(
+  { queueOrder, log }: EnqueuerDeps,
   envelope: RequestEnvelope,
   principal: Principal,
 ): Promise<boolean> {
   try {
-    await putInLine(line, envelope, principal);
+    await putInQueue(queueOrder, envelope, principal);
     return true;
   } catch (error) {
-    log.warn('A request that another call has joined is not in line.', { requestId: envelope.requestId, error });
+    log.warn('A request that another call has joined is not queued.', { requestId: envelope.requestId, error });
     return false;
   }
 }
 
 export function createEnqueuer(deps: EnqueuerDeps) {
-  const { line, store, clock, log, giveUpAfterMs, tellWithinMs, handOver, refund } = deps;
+  const { queueOrder, store, clock, log, giveUpAfterMs, tellWithinMs, handOver, refund } = deps;
 
   const takingBack = new Set<Promise<void>>();
 
   async function untilConfirmed(write: () => Promise<string>, requestId: string): Promise<string | undefined> {
     const state = await tryUntil(clock, clock.now() + giveUpAfterMs, write);
     if (state === undefined)
-      log.error('An admission could not be taken back in time; if Redis has it in line, it runs.', { requestId });
+      log.error('An admission could not be taken back in time; if Redis has it queued, it runs.', { requestId });
     return state;
   }
 
@@ -107,7 +111,7 @@ export function createEnqueuer(deps: EnqueuerDeps) {
     const taking = untilConfirmed(() => store.voidRefused(requestId, principal, LOST, isRefused), requestId);
     const taken = taking.then(async (state) => {
       if (!isRefused) noteTaken(deps, state, requestId, principal);
-      if (state === 'joined' && envelope !== undefined) await putInLineForOthers(deps, envelope, principal);
+      if (state === 'joined' && envelope !== undefined) await putInQueueForOthers(deps, envelope, principal);
       if (state === 'gone') await refund?.(requestId, principal);
     });
     const known = inTime(taken)
@@ -137,20 +141,20 @@ export function createEnqueuer(deps: EnqueuerDeps) {
 
   return {
     /**
-     * Puts a request into line that was admitted without its body. Throws `model_unavailable` once the admission has been taken
+     * Queues a request that was admitted without its body. Throws `model_unavailable` once the admission has been taken
      * back, or where a caller waits and Redis does not say so in time: then it is taken back as by `voidLater`.
      */
     async enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void> {
       const { requestId } = envelope;
       const tellAt = clock.now() + (tellWithinMs ?? 0);
       try {
-        await putInLine(line, envelope, principal);
+        await putInQueue(queueOrder, envelope, principal);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
         const state = await beforeTelling(tellAt, envelope, principal);
         if (state === 'running' || state === 'done') return;
         // Redis answers again.
-        if (state === 'joined' && (await putInLineForOthers(deps, envelope, principal))) return;
+        if (state === 'joined' && (await putInQueueForOthers(deps, envelope, principal))) return;
         noteTaken(deps, state, requestId, principal);
         log.warn('A request could not be enqueued and was, or is being, taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {

@@ -9,7 +9,7 @@ import { createShardClocks } from '../redis/deadline-script.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { queueOfRecord } from './delivery.ts';
 
-/** A request whose lease, or time to get into line, has run out. */
+/** A request whose lease, or time to be queued, has run out. */
 export interface Overdue {
   requestId: string;
   /** `missing`: the record is gone. */

@@ -12,12 +12,12 @@ const LARGEST = 10;
 
 export function createQueueStatistics(client: RedisClient, keyspace: Keyspace) {
   return {
-    /** The tenants with most requests in line, most first; estimated from a sample if very many wait. */
+    /** The tenants with most waiting requests, most first; estimated from a sample if very many wait. */
     async largestWaiting(shard: number, queue: string): Promise<{ tenantId: string; waiting: number }[]> {
       const keys = keyspace.shard(shard);
       const [all, ids] = await Promise.all([
-        client.zcard(keys.line(queue)),
-        client.zrandmember(keys.line(queue), SAMPLE),
+        client.zcard(keys.prioritized(queue)),
+        client.zrandmember(keys.prioritized(queue), SAMPLE),
       ]);
       const tenants = await Promise.all(ids.map((requestId) => client.hget(keys.record(requestId), 'tenant')));
       const counts = new Map<string, number>();

@@ -95,7 +95,7 @@ export interface RecordStoreSettings {
   replayLog?: ReplayLog;
 }
 
-/** Finds a request's place in line. Undefined: it does not wait. */
+/** Finds a request's place in the waiting queue. Undefined: it does not wait. */
 function createPlace(client: RedisClient, keyspace: Keyspace) {
   const place = defineTimedScript(client, 'place', ['window', 'account', 'fair-queue']);
   return async (
@@ -103,9 +103,13 @@ function createPlace(client: RedisClient, keyspace: Keyspace) {
     requestId: string,
   ): Promise<QueuePlace | undefined> => {
     const keys = keyspace.shard(shard);
-    const lines = QUEUE_NAMES.flatMap((queue) => [keys.line(queue), keys.waiting(queue), keys.queueStatistics(queue)]);
+    const queues = QUEUE_NAMES.flatMap((queue) => [
+      keys.prioritized(queue),
+      keys.wait(queue),
+      keys.queueStatistics(queue),
+    ]);
     const reply = await place(
-      [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...lines],
+      [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...queues],
       [requestId],
     );
     return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;

@@ -32,7 +32,7 @@ import { createAdmission } from './admission.ts';
 import type { AdmissionDeps } from './admission.ts';
 import { createAnswerCache } from './answers.ts';
 import type { AnswerCache } from './answers.ts';
-import { createLineStore } from './body-store.ts';
+import { createQueueOrderStore } from './body-store.ts';
 import type { QueueOrderStore } from './body-store.ts';
 import { toRefusal } from './refusals.ts';
 import type { Refusal } from './refusals.ts';
@@ -42,7 +42,7 @@ import { createRequestPresence } from './rollback.ts';
 import type { RequestPresence } from './rollback.ts';
 
 type RecoveryOutcome =
-  /** Redis has the request, and it has not ended. `waitMs`: it gets into line only then, unless its worker lives. */
+  /** Redis has the request, and it has not ended. `waitMs`: it is queued only then, unless its worker lives. */
   | { kind: 'open'; waitMs?: number }
   /** It has ended, in this call or before. */
   | { kind: 'ended' }
@@ -55,7 +55,7 @@ export interface RecoverRequestDeps {
   presence: RequestPresence;
   /** Its `voidLater` does nothing: an admission without an answer is tried again, and never voided. */
   admit: ReturnType<typeof createAdmission>;
-  line: QueueOrderStore;
+  queueOrder: QueueOrderStore;
   replays: ReplayStore;
   intents: RequestIntents;
   /** Voids a request that must not run. */
@@ -146,7 +146,7 @@ async function isKnown(
  * request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
-  const { presence, admit, admissions, line, replays, intents, answers, gate, principals, clock, log } = deps;
+  const { presence, admit, admissions, queueOrder, replays, intents, answers, gate, principals, clock, log } = deps;
 
   /** Stores the end as a stored answer, where readers find it. */
   async function end(envelope: RequestEnvelope, last: Terminal) {
@@ -177,7 +177,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     else {
       // Needed for a request found without its body, too: the process that admitted it again may have died before this.
       await presence.setAcceptedAt(shard, requestId, acceptedAt);
-      await line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
+      await queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
     }
     log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
     return { kind: 'open' };
@@ -345,7 +345,7 @@ export function openRecovery(deps: OpenRecoveryDeps) {
     intents,
     clock,
     log,
-    line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
+    queueOrder: createQueueOrderStore(redis, keyspace, deps.requestTimeoutMs),
     admissions: deps.store,
     answers,
     gate,

@@ -43,8 +43,8 @@ export function createReplayStore(
     },
 
     /**
-     * Puts a request into line that was admitted again without its body, with the time of its first acceptance and this
-     * fence. Returns the state in which it was found; only `accepted` is put into line. Safe to repeat.
+     * Queues a request that was admitted again without its body, with the time of its first acceptance and this
+     * fence. Returns the state in which it was found; only `accepted` is queued. Safe to repeat.
      */
     async requeue(shard: number, envelope: RequestEnvelope, fence: number): Promise<string> {
       const { requestId, tenantId, keyId, endpoint, acceptedAt } = envelope;
@@ -57,7 +57,7 @@ export function createReplayStore(
             keys.record(requestId),
             keys.body(requestId),
             keys.job(queue, requestId),
-            keys.line(queue),
+            keys.prioritized(queue),
             keys.marker(queue),
             keys.queueMeta(queue),
             keys.keyRpm(keyId),

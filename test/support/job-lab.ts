@@ -4,7 +4,7 @@ import type { QueueRoom } from '../../workers/pipeline/capacities.ts';
 import type { JobStore, TakenJob } from '../../workers/queue/job-source.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { createJobStore } from '../../workers/queue/job-source.ts';
-import { createLineStore } from '../../shared/requests/body-store.ts';
+import { createQueueOrderStore } from '../../shared/requests/body-store.ts';
 import { LEASE_MS, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from './request-lab.ts';
 import type { LabRequest, RequestLab } from './request-lab.ts';
 
@@ -18,7 +18,7 @@ export const BOUNDLESS: QueueRoom = {
   changed: () => new Promise(() => undefined),
 };
 
-/** A request lab whose requests are in line, and the store that takes them. */
+/** A request lab whose requests are queued, and the store that takes them. */
 export interface JobLab extends RequestLab {
   queue: ReturnType<ChatQueues['queue']>;
   jobs: JobStore;
@@ -26,7 +26,7 @@ export interface JobLab extends RequestLab {
   mayClaim: boolean;
   /** Over another client. */
   jobsOver(client: RedisClient): JobStore;
-  /** Admitted, and in line: all of one tenant, in the order of acceptance. */
+  /** Admitted and queued: all of one tenant, in the order of acceptance. */
   queueUp(): Promise<LabRequest>;
   queueUpSome(count: number): Promise<string[]>;
   /** Throws where only BullMQ may hand out. */
@@ -39,7 +39,7 @@ export async function openJobLab(): Promise<JobLab> {
   const lab = await openRequestLab();
   const { redis, keyspace, keys } = lab;
   const queues = createChatQueues(redis, keyspace, () => undefined);
-  const line = createLineStore(redis, keyspace, REQUEST_TIMEOUT_MS);
+  const queueOrder = createQueueOrderStore(redis, keyspace, REQUEST_TIMEOUT_MS);
   const principal = await lab.tenant();
   const jobsOver = (client: RedisClient) =>
     createJobStore(client, keyspace, {
@@ -52,7 +52,7 @@ export async function openJobLab(): Promise<JobLab> {
     const request = await lab.admit({ withoutBody: true, principal });
     const { requestId, envelope } = request;
     const body = JSON.stringify(envelope);
-    await line.enqueue(SHARD, 'interactive', { requestId, tenantId: principal.tenantId, body });
+    await queueOrder.enqueue(SHARD, 'interactive', { requestId, tenantId: principal.tenantId, body });
     return request;
   }
 

@@ -19,7 +19,7 @@ import type { ReplayLog } from '../../shared/redis/redis-return.ts';
 import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
 import { createAdmission, estimatePromptTokens, promptTokensAbove } from '../../shared/requests/admission.ts';
 import type { AdmissionDeps } from '../../shared/requests/admission.ts';
-import { createLineStore } from '../../shared/requests/body-store.ts';
+import { createQueueOrderStore } from '../../shared/requests/body-store.ts';
 import { createEnqueuer } from '../../shared/requests/enqueue.ts';
 import type { Enqueuer } from '../../shared/requests/enqueue.ts';
 import { toRefusal } from '../../shared/requests/refusals.ts';
@@ -199,7 +199,7 @@ export interface OpenSendLineDeps extends Pick<
 export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): SendLine {
   const { mongo, redis, keyspace, admissions, replayLog, requestTimeoutMs, clock, log } = deps;
   const enqueuer = createEnqueuer({
-    line: createLineStore(redis, keyspace, requestTimeoutMs),
+    queueOrder: createQueueOrderStore(redis, keyspace, requestTimeoutMs),
     // No caller got an error for the line, so if a worker already has it, it runs on and is later found as sent.
     store: { voidPermanently: admissions.void, voidRefused: admissions.void },
     giveUpAfterMs: requestTimeoutMs,

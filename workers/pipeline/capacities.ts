@@ -59,7 +59,7 @@ interface WaitTerms {
 
 /**
  * Where requests wait for their provider (docs/decisions/0010-circuit-breaker.md). A worker takes a request out of the
- * queue only if it has a free place at a target of the request's tier, so the others wait in line, in turn. A call for
+ * queue only if it has a free place at a target of the request's tier, so the others wait in the queue, in order. A call for
  * which no place could be foreseen, such as a second try or one of another target, waits here.
  */
 export type Capacities = ReturnType<typeof createCapacities>;
@@ -285,9 +285,9 @@ interface RoomsDeps {
 
 /** Makes the room of each queue. */
 function createRooms({ shares, nextRoutes, waiters, unplaced, onChange, changed }: RoomsDeps) {
-  /** By queue: tiers of which requests may wait in line. */
-  const inLine = new Map<object, Set<Tier>>();
-  const mayWait = (tier: Tier) => [...inLine.values()].some((tiers) => tiers.has(tier));
+  /** By queue: tiers of which requests may wait. */
+  const waitingTiers = new Map<object, Set<Tier>>();
+  const mayWait = (tier: Tier) => [...waitingTiers.values()].some((tiers) => tiers.has(tier));
 
   /**
    * How many requests of the tier may be taken. `expected`: those taken before that may still ask for a place there.
@@ -301,7 +301,7 @@ function createRooms({ shares, nextRoutes, waiters, unplaced, onChange, changed 
   return (queue: QueueName): QueueRoom => {
     const isBatch = queue === 'batch';
     const waiting = new Set<Tier>();
-    if (!isBatch) inLine.set(waiting, waiting);
+    if (!isBatch) waitingTiers.set(waiting, waiting);
     return {
       async look(most) {
         const tiers = TIERS.map((tier) => ({ tier, routes: nextRoutes(tier) }));

@@ -82,8 +82,8 @@ export function createJobStore(
   const giveBack = defineScript(client, 'release-jobs');
   const keys = keyspace.shard(shard);
   const taking = [
-    keys.waiting(queue),
-    keys.line(queue),
+    keys.wait(queue),
+    keys.prioritized(queue),
     keys.active(queue),
     keys.queueMeta(queue),
     keys.marker(queue),
@@ -99,7 +99,7 @@ export function createJobStore(
   async function giveBackAll(lock: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     await giveBack(
-      [keys.waiting(queue), keys.active(queue), keys.queueMeta(queue), keys.marker(queue)],
+      [keys.wait(queue), keys.active(queue), keys.queueMeta(queue), keys.marker(queue)],
       [lock, lock, keys.job(queue, ''), keys.record(''), ...ids],
     );
   }

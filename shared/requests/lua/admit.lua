@@ -1,5 +1,5 @@
 -- Admits one chat request, all or nothing. A 429 takes nothing; a 402, a suspended tenant's 403 and a full queue's 503
--- take only the request count. With a body, the request is in line from here on; without one, enqueue.lua puts it there.
+-- take only the request count. With a body, the request is queued from here on; without one, enqueue.lua queues it.
 -- Calling a command costs more than the work it does, so values that lie together are read and written together
 -- (docs/decisions/0003-atomic-admission.md). The script reads, then checks in one order, then writes.
 --
@@ -10,10 +10,10 @@
 --       5 flag of the key
 --       6 flag of the tenant
 --       7 inflight
---       8 BullMQ's list before the line
+--       8 list of jobs handed out before
 --       9 mean completion of the key
 --      10 open requests of the tenant
---      11 line
+--      11 waiting queue
 --      12 job
 --      13 marker
 --      14 settings of the queue
@@ -60,7 +60,7 @@ local throttled = throttle_log and count_of(throttle_log, now)
 local key_entries, kept_at = unpack(redis.call('HMGET', KEYS[3], 'w', 'kept'))
 local key = read_window(KEYS[3], key_entries, now)
 
--- Usually none of the three exists: a record of this request, a job before the line, a job in it. `first` is the job with
+-- Usually none of the three exists: a record of this request, a job handed out before, a waiting job. `first` is the job with
 -- the lowest tag, and its tag.
 local first, waiting, existing = {}, 0, nil
 local found = redis.call('EXISTS', KEYS[1], KEYS[8], KEYS[11])
@@ -267,7 +267,7 @@ local function check_money()
   if left and used > 0 and left - used < needed then return reply_counted('budget_in_flight', until_end_of(1)) end
 end
 
-local function check_line()
+local function check_queue()
   local function reply_full(name, hash, whose)
     if is_batch or req.isReplay then return reply(name, 1000) end
     return reply_counted(name, retry_estimate_ms(hash, whose, now))
@@ -279,7 +279,7 @@ local function check_line()
 end
 
 local refused = check_repetition() or check_leader() or check_flags() or check_joining() or check_windows()
-  or check_money() or check_line()
+  or check_money() or check_queue()
 if refused then return refused end
 -- Such a first request holds no more than the rest, so it cannot spend more.
 if balance then micro = math.min(micro, balance) end

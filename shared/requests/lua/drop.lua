@@ -1,8 +1,8 @@
--- For scripts that end a request before a worker has it: gives back all that it has taken, and removes its job from the
--- line.
+-- For scripts that end a request before a worker has it: gives back all that it has taken, and removes its job from
+-- the waiting queue.
 -- The keys of such a script begin with these (acceptedKeys in keyspace.ts).
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 what the key's requests take, 6 stream, 7 the tenant's open requests,
---      8 and 9 the lines of both queues
+--      8 and 9 the waiting queues, interactive and batch
 local function drop_accepted(id)
   local values = redis.call('HMGET', KEYS[1], 'queue', 'acceptedAt', 'estimate')
   free_holds(KEYS[1], KEYS[4])
@@ -11,8 +11,8 @@ local function drop_accepted(id)
   redis.call('ZREM', KEYS[3], id)
   redis.call('ZREM', KEYS[7], id)
   redis.call('UNLINK', KEYS[2])
-  for _, line in ipairs({ KEYS[8], KEYS[9] }) do
-    if redis.call('ZREM', line, id) == 1 then redis.call('UNLINK', job_of(line, id)) end
+  for _, prioritized in ipairs({ KEYS[8], KEYS[9] }) do
+    if redis.call('ZREM', prioritized, id) == 1 then redis.call('UNLINK', job_of(prioritized, id)) end
   end
   forget_idempotency(KEYS[1], id)
 end

@@ -1,4 +1,4 @@
--- The line in which requests wait for a worker: BullMQ's sorted set of prioritized jobs, taken from the lowest score.
+-- The queue in which requests wait for a worker: BullMQ's sorted set of prioritized jobs, taken from the lowest score.
 -- Scores are start tags of start-time fair queueing (docs/decisions/0004-fair-queueing.md): tenants take turns by
 -- weight, and the requests of one tenant go in the order of acceptance.
 -- Added to the tokens of every request, so that tiny requests are not free.
@@ -7,7 +7,7 @@ local BASE_COST = 100
 -- use them.
 local VIRTUAL_TIME_PER_MS = 1000
 
--- The start tag of a tenant's next request. It follows the tenant's last one in line, which ends at `finish`, but never
+-- The start tag of a tenant's next request. It follows the tenant's last one, which ends at `finish`, but never
 -- precedes what is being served, so nobody saves up turns. Only tags of a tenant that newly arrives are whole numbers,
 -- so a newcomer goes before the next requests of those that have waited. `first` is the job with the lowest tag, and
 -- that tag.
@@ -19,51 +19,51 @@ local function start_tag(first, finish, now)
   return finish % 1 == 0 and finish + 0.25 or finish, false, true
 end
 
--- If nothing of a tenant waits, its last turn ends near the head of the line, or further if that turn or its overrun
+-- If nothing of a tenant waits, its last turn ends near the head of the queue, or further if that turn or its overrun
 -- was long.
 local NEAR_HEAD = 5000 * VIRTUAL_TIME_PER_MS
 
 -- Writes a job as the scripts of the pinned BullMQ do, but without their events, which nobody reads. Its priority is 0:
 -- a job that BullMQ hands out again goes to the front, because it has had its turn.
 local function write_job(job, name, data, opts, timestamp)
-  return redis.call('HSET', job, 'name', name, 'data', data, 'opts', opts, 'timestamp', timestamp, 'delay', '0',
-    'priority', '0')
+  return redis.call('HSET', job, '@name@', name, '@data@', data, '@opts@', opts, '@timestamp@', timestamp,
+    '@delay@', '0', '@priority@', '0')
 end
 
 -- Removes an ended job that was kept for Bull Board, so that its request can have a new one.
-local function forget_ended_job(job, line, id)
-  if redis.call('HEXISTS', job, 'finishedOn') == 0 then return end
-  local prefix = string.sub(line, 1, -#'prioritized' - 1)
-  redis.call('ZREM', prefix .. 'completed', id)
-  redis.call('ZREM', prefix .. 'failed', id)
+local function forget_ended_job(job, prioritized, id)
+  if redis.call('HEXISTS', job, '@finishedOn@') == 0 then return end
+  local prefix = string.sub(prioritized, 1, -#'@prioritized@' - 1)
+  redis.call('ZREM', prefix .. '@completed@', id)
+  redis.call('ZREM', prefix .. '@failed@', id)
   redis.call('DEL', job)
 end
 
--- While a tier's providers are full, workers read the line by tier (take.lua).
+-- While a tier's providers are full, workers read the queue by tier (take.lua).
 local TIERS = { 'mobius', 'oloid' }
 local INDEX_MS = 10000
 
-local function tier_line(line, tier)
-  return line .. ':' .. tier
+local function tier_queue(prioritized, tier)
+  return prioritized .. ':' .. tier
 end
 
 local JOB_FIELDS = 6
 
-local function add_job(job, line, marker, meta, id, name, data, opts, timestamp, tag)
+local function add_job(job, prioritized, marker, meta, id, name, data, opts, timestamp, tag)
   -- Fewer new fields mean that the job existed.
   if write_job(job, name, data, opts, timestamp) < JOB_FIELDS then
-    forget_ended_job(job, line, id)
+    forget_ended_job(job, prioritized, id)
     write_job(job, name, data, opts, timestamp)
   end
-  redis.call('ZADD', line, tag, id)
-  local settings = redis.call('HMGET', meta, 'paused', 'tiers')
-  if not settings[1] then redis.call('ZADD', marker, '0', '0') end
+  redis.call('ZADD', prioritized, tag, id)
+  local settings = redis.call('HMGET', meta, '@paused@', 'tiers')
+  if not settings[1] then redis.call('ZADD', marker, '0', '@jobWaits@') end
   if settings[2] and settings[2] + 0 > now_ms() then
-    local tier = redis.call('HGET', string.match(line, '^{[^}]*}:') .. 'r:' .. id, 'tier')
+    local tier = redis.call('HGET', string.match(prioritized, '^{[^}]*}:') .. 'r:' .. id, 'tier')
     for _, each in ipairs(TIERS) do
       if not tier or tier == each then
-        redis.call('ZADD', tier_line(line, each), tag, id)
-        redis.call('PEXPIRE', tier_line(line, each), INDEX_MS)
+        redis.call('ZADD', tier_queue(prioritized, each), tag, id)
+        redis.call('PEXPIRE', tier_queue(prioritized, each), INDEX_MS)
       end
     end
   end
@@ -72,41 +72,41 @@ end
 -- How many of a tenant's newest requests are looked at.
 local NEWEST_LOOKED_AT = 8
 
--- Whether requests of a tenant wait. If any do, its newest ones do, except those that are not in line yet.
-local function has_waiting(open, line)
+-- Whether requests of a tenant wait. If any do, its newest ones do, except those that are not queued yet.
+local function has_waiting(open, prioritized)
   for _, id in ipairs(redis.call('ZREVRANGE', open, 0, NEWEST_LOOKED_AT - 1)) do
-    if redis.call('ZSCORE', line, id) then return true end
+    if redis.call('ZSCORE', prioritized, id) then return true end
   end
   return false
 end
 
 -- Whether a tenant's last turn ends far behind all that waits (by `ahead`), and a minute ahead of the clock, although
--- nothing of the tenant waits: it was written before the server's clock was set back, and the line has been empty
--- since. The tenant would otherwise wait until the clock has caught up, while others keep the line from emptying. Ask
--- only if the end is not near. Lines of batches are not among the open requests; there are few of them in line.
-local function is_ahead_of_clock(ends_at, ahead, now, queue, open, line, waiting)
+-- nothing of the tenant waits: it was written before the server's clock was set back, and the queue has been empty
+-- since. The tenant would otherwise wait until the clock has caught up, while others keep the queue from emptying. Ask
+-- only if the end is not near. Lines of batches are not among the open requests; few of them are queued.
+local function is_ahead_of_clock(ends_at, ahead, now, queue, open, prioritized, waiting)
   if ends_at <= (now + MINUTE_MS) * VIRTUAL_TIME_PER_MS then return false end
   if queue == 'batch' then return ahead > NEAR_HEAD * (waiting + 1) end
-  return not has_waiting(open, line)
+  return not has_waiting(open, prioritized)
 end
 
-local function job_of(line, id)
-  return string.sub(line, 1, -#'prioritized' - 1) .. id
+local function job_of(prioritized, id)
+  return string.sub(prioritized, 1, -#'@prioritized@' - 1) .. id
 end
 
 -- How many of a tenant's open requests are with workers, who take them in the order of acceptance: so a binary search
--- finds the first one in line.
-local function taken_of(open, line, count)
+-- finds the first one that waits.
+local function taken_of(open, prioritized, count)
   local low, high = 0, count
   while low < high do
     local middle = math.floor((low + high) / 2)
     local id = redis.call('ZRANGE', open, middle, middle)[1]
-    if redis.call('ZSCORE', line, id) then high = middle else low = middle + 1 end
+    if redis.call('ZSCORE', prioritized, id) then high = middle else low = middle + 1 end
   end
   return low
 end
 
--- After every fourth end of a tenant's requests, its next eight in line get corrected tags: workers take about one
+-- After every fourth end of a tenant's requests, its next eight waiting ones get corrected tags: workers take about one
 -- request per end, and up to eight at once.
 local ENDS = 4
 local MOVED = 8
@@ -115,18 +115,18 @@ local MOVED_MAX = 96
 -- A tag may be off by this many tokens; such errors do not add up.
 local NEAR = BASE_COST / 4
 
--- Corrects the tags of a tenant's next requests in line. Each request knows its own tag, and how far the row had been
+-- Corrects the tags of a tenant's next waiting requests. Each request knows its own tag, and how far the row had been
 -- shifted when it was tagged. None overtakes a request that was accepted before it.
-local function move_waiting(open, line, records, row)
-  if redis.call('ZCARD', line) == 0 then return end
+local function move_waiting(open, prioritized, records, row)
+  if redis.call('ZCARD', prioritized) == 0 then return end
   local newest = redis.call('ZRANGE', open, -1, -1)[1]
-  if not newest or not redis.call('ZSCORE', line, newest) then return end
-  local first = taken_of(open, line, redis.call('ZCARD', open))
+  if not newest or not redis.call('ZSCORE', prioritized, newest) then return end
+  local first = taken_of(open, prioritized, redis.call('ZCARD', open))
   local tags, after
   for _, most in ipairs({ MOVED, MOVED_MAX }) do
     local ids = redis.call('ZRANGE', open, first, first + most)
     if #ids == 0 then return end
-    local places = redis.call('ZMSCORE', line, unpack(ids))
+    local places = redis.call('ZMSCORE', prioritized, unpack(ids))
     tags, after = {}, tonumber(places[most + 1])
     for index = 1, math.min(most, #ids) do
       local place = tonumber(places[index])
@@ -150,6 +150,6 @@ local function move_waiting(open, line, records, row)
     end
   end
   if #moves == 0 then return end
-  redis.call('ZADD', line, 'XX', unpack(moves))
-  for _, tier in ipairs(TIERS) do redis.call('ZADD', tier_line(line, tier), 'XX', unpack(moves)) end
+  redis.call('ZADD', prioritized, 'XX', unpack(moves))
+  for _, tier in ipairs(TIERS) do redis.call('ZADD', tier_queue(prioritized, tier), 'XX', unpack(moves)) end
 end

@@ -61,7 +61,7 @@ end
 -- Ends the job as moveToFinished of the pinned BullMQ ends one that is not kept. The id may stay in BullMQ's set of
 -- possibly stalled jobs, where BullMQ skips it. If another worker has the job by now, it finds that the request has
 -- ended.
-local lock = KEYS[12] .. ':lock'
+local lock = KEYS[12] .. ':@lock@'
 if job_lock ~= '' and redis.call('GET', lock) == job_lock then
   redis.call('LREM', KEYS[13], '-1', id)
   redis.call('UNLINK', KEYS[2], KEYS[12], lock)
@@ -134,14 +134,14 @@ if unpaid ~= '0' and not is_unbilled then
 end
 if #fields > 0 then redis.call('HSET', KEYS[4], unpack(fields)) end
 if row and row.shift ~= 0 and row.ends % ENDS == 0 then
-  move_waiting(KEYS[11], tag .. queue .. ':prioritized', tag .. 'r:', row)
+  move_waiting(KEYS[11], tag .. queue .. ':@prioritized@', tag .. 'r:', row)
 end
 if own_ends and own_ends >= GROUP then
-  record_throughput(KEYS[4], 'own', own_ends, now, has_waiting(KEYS[11], tag .. queue .. ':prioritized'))
+  record_throughput(KEYS[4], 'own', own_ends, now, has_waiting(KEYS[11], tag .. queue .. ':@prioritized@'))
 end
 local queue_ends = redis.call('HINCRBY', KEYS[9], 'ends:queue', '1')
 if queue_ends >= GROUP then
-  record_throughput(KEYS[9], 'queue', queue_ends, now, redis.call('EXISTS', tag .. queue .. ':prioritized', tag .. queue .. ':wait') > 0)
+  record_throughput(KEYS[9], 'queue', queue_ends, now, redis.call('EXISTS', tag .. queue .. ':@prioritized@', tag .. queue .. ':@wait@') > 0)
 end
 
 if not settles and status ~= 'completed' then forget_idempotency(KEYS[1], id) end

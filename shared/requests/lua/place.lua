@@ -1,8 +1,8 @@
 -- Where a request waits: its position among its tenant's requests, from 1, and how many ms until a worker may have it.
 -- KEYS 1 record, 2 the tenant's open requests, 3 the tenant's account,
---      4 line, 5 list before the line, 6 queue statistics; 7 to 9 the same for batches
+--      4 waiting queue, 5 list of jobs handed out before, 6 queue statistics; 7 to 9 the same for batches
 -- ARGV 1 request id
--- Returns nil for a request that does not wait in line.
+-- Returns nil for a request that does not wait.
 -- A tenant's own pace shows how much others take between its requests, for as long as it is recent.
 local RECENT_MS = 30000
 -- The pace before anything is known.
@@ -10,16 +10,16 @@ local PACE_MS = 250
 local values = redis.call('HMGET', KEYS[1], 'state', 'queue')
 if values[1] ~= 'accepted' then return nil end
 local at = values[2] == 'batch' and 7 or 4
-local line, before, statistics = KEYS[at], KEYS[at + 1], KEYS[at + 2]
-local tag = redis.call('ZSCORE', line, ARGV[1])
+local prioritized, before, statistics = KEYS[at], KEYS[at + 1], KEYS[at + 2]
+local tag = redis.call('ZSCORE', prioritized, ARGV[1])
 if not tag then return nil end
-local ahead = redis.call('ZCOUNT', line, '-inf', '(' .. tag) + redis.call('LLEN', before)
+local ahead = redis.call('ZCOUNT', prioritized, '-inf', '(' .. tag) + redis.call('LLEN', before)
 local queue = redis.call('HMGET', statistics, 'pace:queue', 'gap:queue')
 local wait = (ahead + 1) * (tonumber(queue[1]) or tonumber(queue[2]) or PACE_MS)
 local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
 -- Lines of batches are not among the open requests.
-if not rank then return { redis.call('ZRANK', line, ARGV[1]) + 1, int(wait) } end
-local position = math.max(1, rank - taken_of(KEYS[2], line, redis.call('ZCARD', KEYS[2])) + 1)
+if not rank then return { redis.call('ZRANK', prioritized, ARGV[1]) + 1, int(wait) } end
+local position = math.max(1, rank - taken_of(KEYS[2], prioritized, redis.call('ZCARD', KEYS[2])) + 1)
 local own = redis.call('HMGET', KEYS[3], 'pace:own', 'paced:own')
 if own[1] and math.abs(now_ms() - number_of(own[2])) < RECENT_MS then wait = position * own[1] end
 return { position, int(wait) }

@@ -1,13 +1,13 @@
--- Puts back jobs that a worker has taken and will not start. They go before the line, because they have had their turn.
--- Jobs whose lock the worker has lost stay where they are. Safe to repeat.
--- KEYS 1 list before the line, 2 active jobs, 3 settings of the queue, 4 marker
+-- Puts back jobs that a worker has taken and will not start. They go before the waiting queue, because they have had
+-- their turn. Jobs whose lock the worker has lost stay where they are. Safe to repeat.
+-- KEYS 1 list of jobs handed out before, 2 active jobs, 3 settings of the queue, 4 marker
 -- ARGV 1 lock, 2 prefix of the claims' names, 3 and 4 how names of jobs and records begin, then the ids of jobs, the next
 --      one first
 -- Returns how many jobs were put back.
 local count = 0
 
--- Undoes the claim: the next delivery is the first one again.
-local function disown(record)
+-- After this the next delivery is the first one again.
+local function undo_claim(record)
   local values = redis.call('HMGET', record, 'state', 'fence', 'owner')
   if values[1] ~= 'running' or values[2] ~= '1' then return end
   if string.sub(values[3] or '', 1, #ARGV[2]) ~= ARGV[2] then return end
@@ -18,14 +18,14 @@ end
 for index = #ARGV, 5, -1 do
   local id = ARGV[index]
   local job = ARGV[3] .. id
-  if redis.call('GET', job .. ':lock') == ARGV[1] then
-    redis.call('DEL', job .. ':lock')
-    redis.call('HINCRBY', job, 'ats', -1)
+  if redis.call('GET', job .. ':@lock@') == ARGV[1] then
+    redis.call('DEL', job .. ':@lock@')
+    redis.call('HINCRBY', job, '@attemptsStarted@', -1)
     redis.call('LREM', KEYS[2], -1, id)
     redis.call('RPUSH', KEYS[1], id)
-    disown(ARGV[4] .. id)
+    undo_claim(ARGV[4] .. id)
     count = count + 1
   end
 end
-if count > 0 and redis.call('HEXISTS', KEYS[3], 'paused') == 0 then redis.call('ZADD', KEYS[4], 0, '0') end
+if count > 0 and redis.call('HEXISTS', KEYS[3], '@paused@') == 0 then redis.call('ZADD', KEYS[4], 0, '@jobWaits@') end
 return count

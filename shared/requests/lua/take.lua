@@ -1,6 +1,6 @@
 -- Hands several jobs of a queue to a worker, as moveToActive of the pinned BullMQ hands out one, and claims the request
 -- of each job that starts for the first time. Fewer jobs than asked for mean that no more wait.
--- KEYS 1 list before the line, 2 line, 3 active jobs, 4 settings of the queue, 5 marker, 6 delayed jobs,
+-- KEYS 1 list of jobs handed out before, 2 waiting queue, 3 active jobs, 4 settings of the queue, 5 marker, 6 delayed jobs,
 --      7 priority counter, 8 inflight
 -- ARGV 1 jobs at most, 2 lock, 3 its lifetime in ms, 4 the worker's time in ms, 5 lease in ms ('': claims nothing),
 --      6 prefix of the claims' names, 7 to 10 how names of jobs, records, bodies and accounts begin,
@@ -10,36 +10,36 @@
 -- The worker knows the other fields of such a job, which are the same for all (bullmq-layout.ts).
 local FIRST = '1'
 
-local settings = redis.call('HMGET', KEYS[4], 'paused', 'concurrency', 'max', 'duration', 'tiers')
+local settings = redis.call('HMGET', KEYS[4], '@paused@', '@concurrency@', '@limiterMax@', '@limiterDuration@', 'tiers')
 if settings[2] or settings[3] or settings[4] or redis.call('EXISTS', KEYS[6]) == 1 then return 'other' end
 if settings[1] then return {} end
 
--- While some tiers are closed, the line is read by tier. The index is made when it is first needed, kept by those who
--- put requests into line (fair-queue.lua), and forgotten some time after all tiers are open. A request whose tier is unknown
--- may be taken at any time: its worker learns why it must not run.
+-- While some tiers are closed, the waiting queue is read by tier. The index is made when it is first needed, kept by
+-- add_job (fair-queue.lua), and forgotten some time after all tiers are open. A request whose tier is unknown may be
+-- taken at any time: its worker learns why it must not run.
 local function index_line(now)
   local until_ms = number_of(settings[5])
   if until_ms > now + INDEX_MS / 2 and until_ms <= now + INDEX_MS then return end
   if until_ms <= now or until_ms > now + INDEX_MS then
-    for _, tier in ipairs(TIERS) do redis.call('DEL', tier_line(KEYS[2], tier)) end
-    local line = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
-    for index = 1, #line, 2 do
-      local tier = redis.call('HGET', ARGV[8] .. line[index], 'tier')
+    for _, tier in ipairs(TIERS) do redis.call('DEL', tier_queue(KEYS[2], tier)) end
+    local entries = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
+    for index = 1, #entries, 2 do
+      local tier = redis.call('HGET', ARGV[8] .. entries[index], 'tier')
       for _, each in ipairs(TIERS) do
-        if not tier or tier == each then redis.call('ZADD', tier_line(KEYS[2], each), line[index + 1], line[index]) end
+        if not tier or tier == each then redis.call('ZADD', tier_queue(KEYS[2], each), entries[index + 1], entries[index]) end
       end
     end
   end
   redis.call('HSET', KEYS[4], 'tiers', int(now + INDEX_MS))
-  for _, tier in ipairs(TIERS) do redis.call('PEXPIRE', tier_line(KEYS[2], tier), INDEX_MS) end
+  for _, tier in ipairs(TIERS) do redis.call('PEXPIRE', tier_queue(KEYS[2], tier), INDEX_MS) end
 end
 
--- The next requests of the open tiers; they are in the index until they are found to have left the line.
+-- The next requests of the open tiers; they are in the index until they are found to have left the queue.
 local function take_open(wanted, closed)
   local ids = {}
   for _, tier in ipairs(TIERS) do
     while not closed[tier] and #ids < wanted do
-      local first = redis.call('ZPOPMIN', tier_line(KEYS[2], tier), wanted - #ids)
+      local first = redis.call('ZPOPMIN', tier_queue(KEYS[2], tier), wanted - #ids)
       if #first == 0 then break end
       for index = 1, #first, 2 do
         if redis.call('ZREM', KEYS[2], first[index]) == 1 then ids[#ids + 1] = first[index] end
@@ -60,7 +60,7 @@ if ARGV[11] then
     for _, id in ipairs(take_open(wanted - #ids, closed)) do ids[#ids + 1] = id end
   end
   -- Other workers may have places for what is left.
-  if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then redis.call('ZADD', KEYS[5], 0, '0') end
+  if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then redis.call('ZADD', KEYS[5], 0, '@jobWaits@') end
 elseif #ids < wanted then
   local first = redis.call('ZPOPMIN', KEYS[2], wanted - #ids)
   if #first == 0 then redis.call('DEL', KEYS[7]) end
@@ -69,15 +69,16 @@ end
 if #ids == 0 then return {} end
 redis.call('LPUSH', KEYS[3], unpack(ids))
 -- The worker that waited has removed the marker; others may take what is left.
-if #ids == wanted and redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then redis.call('ZADD', KEYS[5], 0, '0') end
+if #ids == wanted and redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then redis.call('ZADD', KEYS[5], 0, '@jobWaits@') end
 
 local taken = {}
 local call = { inflight = KEYS[8], accounts = ARGV[10], lease_ms = ARGV[5], now = now_ms(), rows = {} }
 for index, id in ipairs(ids) do
   local job = ARGV[7] .. id
-  -- Jobs of the line start for the first time, or run again: those have a fence, so the claim of a first delivery is refused.
+  -- Jobs of the waiting queue start for the first time, or run again: those have a fence, so the claim of a first
+  -- delivery is refused.
   local may_claim = ARGV[5] ~= ''
-  if may_claim and index <= handed_out_before then may_claim = number_of(redis.call('HGET', job, 'ats')) == 0 end
+  if may_claim and index <= handed_out_before then may_claim = number_of(redis.call('HGET', job, '@attemptsStarted@')) == 0 end
   local claimed, tenant, accepted_at
   if may_claim then
     -- A claim that fails does not stop the others: the job stays unclaimed, and its worker meets the fault by itself.
@@ -87,14 +88,14 @@ for index, id in ipairs(ids) do
   end
   -- Without a claim here, the worker claims the request itself and learns why it must not run.
   if tenant then
-    redis.call('HSET', job, 'processedOn', ARGV[4], 'ats', FIRST)
+    redis.call('HSET', job, '@processedOn@', ARGV[4], '@attemptsStarted@', FIRST)
     taken[#taken + 1] = { id, '', claimed, accepted_at, tenant }
   else
-    local deliveries = int(number_of(redis.call('HGET', job, 'ats')) + 1)
-    redis.call('HSET', job, 'processedOn', ARGV[4], 'ats', deliveries)
+    local deliveries = int(number_of(redis.call('HGET', job, '@attemptsStarted@')) + 1)
+    redis.call('HSET', job, '@processedOn@', ARGV[4], '@attemptsStarted@', deliveries)
     taken[#taken + 1] = { id, redis.call('HGETALL', job) }
   end
-  redis.call('SET', job .. ':lock', ARGV[2], 'PX', ARGV[3])
+  redis.call('SET', job .. ':@lock@', ARGV[2], 'PX', ARGV[3])
 end
 for _, owed in pairs(call.rows) do save_holds(owed) end
 return taken

@@ -46,7 +46,7 @@ async function runAtOnce(
     post(service.app, key, chatOf(`Question ${index}`, more)).then((response) => response),
   );
   await waitFor(async () => {
-    const waiting = await service.redis.zcard(keys.line('interactive'));
+    const waiting = await service.redis.zcard(keys.prioritized('interactive'));
     return waiting === REQUESTS ? true : undefined;
   }, 'all requests to be admitted');
   const worker: RunningWorker = await service.startWorker();

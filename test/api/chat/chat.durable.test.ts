@@ -158,7 +158,7 @@ describe('a request that was accepted before Redis lost its last second', () => 
     const tenant = await service.startTenant();
     const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
     const keys = service.keyspace.shard(0);
-    await service.redis.zrem(keys.line('interactive'), id);
+    await service.redis.zrem(keys.prioritized('interactive'), id);
     await service.redis.del(keys.body(id), `${keys.tag}:interactive:${id}`);
     await service.redis.zadd(keys.inflight, 'XX', 1, id);
     await hasten();
@@ -189,7 +189,7 @@ describe('a request that was accepted before Redis lost its last second', () => 
         'the intent',
       );
       const keys = service.keyspace.shard(0);
-      await waitFor(() => service.redis.zscore(keys.line('interactive'), intent._id), 'the job');
+      await waitFor(() => service.redis.zscore(keys.prioritized('interactive'), intent._id), 'the job');
       await rollBack();
 
       const second = call();

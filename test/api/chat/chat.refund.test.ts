@@ -9,7 +9,7 @@ import { createPrincipalRepository } from '../../../shared/mongo/tenants/princip
 import { createTenantRepository } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
 import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
-import { createLineStore } from '../../../shared/requests/body-store.ts';
+import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
 import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';
@@ -46,7 +46,7 @@ describe('a request whose caller was told 503 and that had ended', () => {
       const store = createAdmissionStore(redis, keyspace, settings);
       const { voidLater: takeBackOnce } = createEnqueuer({
         ...common,
-        line: createLineStore(redis, keyspace, TIMEOUT_MS),
+        queueOrder: createQueueOrderStore(redis, keyspace, TIMEOUT_MS),
         store: {
           voidPermanently: store.voidPermanently,
           async voidRefused(...call) {

@@ -78,7 +78,7 @@ describe('a refused body', () => {
       ...answers.map(({ headers }) => keys.record(String(headers['x-request-id']))),
     ];
     expect(await service.redis.exists(...untouched)).toBe(0);
-    expect(await service.redis.zcard(keys.line('interactive'))).toBe(0);
+    expect(await service.redis.zcard(keys.prioritized('interactive'))).toBe(0);
     expect((await service.admin('get', `/tenants/${tenantId}`)).body).toMatchObject({ held: 0, balance: 1_000_000 });
     expect(service.provider.stats().calls).toBe(calls);
   });

@@ -55,7 +55,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
     expect(await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'that again')).toBe(
       true,
     );
-    expect(await direct.zcard(service.keyspace.shard(0).line('interactive'))).toBe(0);
+    expect(await direct.zcard(service.keyspace.shard(0).prioritized('interactive'))).toBe(0);
   });
 
   it('is told in time that an asynchronous request is not in line, and takes it back later', async () => {
@@ -74,7 +74,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
     expect(await stateOf(requestId)).toBe('accepted');
     proxy.set('pass');
     await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'its end');
-    expect(await direct.zscore(service.keyspace.shard(0).line('interactive'), requestId)).toBeNull();
+    expect(await direct.zscore(service.keyspace.shard(0).prioritized('interactive'), requestId)).toBeNull();
   });
 
   it('is told again of credits that were granted', async () => {

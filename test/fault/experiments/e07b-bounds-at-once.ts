@@ -100,10 +100,10 @@ export const boundsAtOnce: Experiment = {
     for (const bound of BOUNDS) all.push(await sendAll(lab, bound, count));
     const requests = all.flatMap((sent) => sent.requests);
     await lab.waitFor(async () => {
-      const waiting = await lab.inspector.client.zcard(lab.inspector.keys.line('interactive'));
+      const waiting = await lab.inspector.client.zcard(lab.inspector.keys.prioritized('interactive'));
       return waiting + requests.filter((sent) => sent.last().end !== 'open').length === requests.length;
     }, 'all requests to be admitted');
-    const admitted = await lab.inspector.client.zcard(lab.inspector.keys.line('interactive'));
+    const admitted = await lab.inspector.client.zcard(lab.inspector.keys.prioritized('interactive'));
     await Promise.all([lab.startWorker(), lab.startWorker()]);
     await lab.untilEnded();
 

@@ -85,7 +85,7 @@ describe('a line whose queue is paused for longer than a request may take', () =
     await queues.queue(0, 'batch').pause();
     const batchId = await lab.submit(tenant, ['Patience']);
     const waiting = await waitFor(async () => {
-      const [id] = await redis.zrange(keyspace.shard(0).line('batch'), '0', '0');
+      const [id] = await redis.zrange(keyspace.shard(0).prioritized('batch'), '0', '0');
       return id;
     }, 'the line to wait');
     expect((await postChat(service.app, tenant.key, chatOf('Hi'))).status).toBe(200);
@@ -138,7 +138,10 @@ describe('a batch that is cancelled when Redis comes back without its last secon
     const tenant = await service.startTenant();
     await queues.queue(0, 'batch').pause();
     const batchId = await lab.submit(tenant, contents(5));
-    await waitFor(async () => ((await direct.zcard(keys.line('batch'))) === 5 ? true : undefined), 'the lines to wait');
+    await waitFor(
+      async () => ((await direct.zcard(keys.prioritized('batch'))) === 5 ? true : undefined),
+      'the lines to wait',
+    );
     const before = await snapshot();
     await lab.cancel(batchId);
     await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
@@ -219,7 +222,7 @@ describe('a batch that is cancelled when Redis comes back without its last secon
       await queues.queue(0, 'batch').pause();
       const batchId = await lab.submit(tenant, contents(5));
       await waitFor(
-        async () => ((await direct.zcard(keys.line('batch'))) === 5 ? true : undefined),
+        async () => ((await direct.zcard(keys.prioritized('batch'))) === 5 ? true : undefined),
         'the lines to wait',
       );
       const inLine = await snapshot();

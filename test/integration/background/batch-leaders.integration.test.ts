@@ -155,9 +155,9 @@ describe('a leader whose clock is put back', () => {
 describe('a Redis that comes back without its last second', () => {
   it('is told again which lines of a cancelled batch were taken out of line', async () => {
     const { redis, keyspace } = service;
-    const { line, record, tag } = keyspace.shard(0);
+    const { prioritized, record, tag } = keyspace.shard(0);
     let ids: string[] = [];
-    const inLine = async () => (await redis.zmscore(line('batch'), ids)).filter((tag) => tag !== null).length;
+    const queued = async () => (await redis.zmscore(prioritized('batch'), ids)).filter((tag) => tag !== null).length;
     const leadUntil = (holds: () => Promise<boolean>, what: string) =>
       waitFor(async () => {
         await leader.lead();
@@ -166,7 +166,7 @@ describe('a Redis that comes back without its last second', () => {
     await leader.takeLease();
     const batchId = await lab.submit(tenant, contents(3));
     ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
-    await leadUntil(async () => (await inLine()) === 3, 'the lines');
+    await leadUntil(async () => (await queued()) === 3, 'the lines');
     await lab.cancel(batchId);
     const before = await snapshotOf(redis, tag);
     await leadUntil(async () => (await lab.row(batchId)).status === 'cancelled', 'the end of the batch');
@@ -175,7 +175,7 @@ describe('a Redis that comes back without its last second', () => {
 
     await leader.repeatAll();
 
-    expect(await inLine()).toBe(0);
+    expect(await queued()).toBe(0);
     const states = await Promise.all(ids.map((id) => redis.hget(record(id), 'state')));
     expect(states).toEqual(['void', 'void', 'void']);
     expect(service.log.errors()).toEqual([]);

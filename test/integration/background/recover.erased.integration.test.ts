@@ -9,7 +9,7 @@ import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-re
 import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
 import { createAnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
 import { createRequestIntents } from '../../../shared/mongo/requests/request-intents.ts';
-import { createLineStore } from '../../../shared/requests/body-store.ts';
+import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createReplayStore } from '../../../shared/requests/replay-store.ts';
 import { createRequestPresence } from '../../../shared/requests/rollback.ts';
 import { unlimited } from '../../../shared/redis/time-limits.ts';
@@ -56,7 +56,7 @@ function recoverAfter(meanwhile: () => Promise<void>, keyStillExists: boolean) {
       return { kind: 'admitted', figures: admission, envelope, isQueued: false };
     },
     admissions,
-    line: createLineStore(redis, keyspace, REQUEST_TIMEOUT_MS),
+    queueOrder: createQueueOrderStore(redis, keyspace, REQUEST_TIMEOUT_MS),
     replays: createReplayStore(redis, keyspace, { requestTimeoutMs: REQUEST_TIMEOUT_MS, limit: unlimited }),
     intents: createRequestIntents(mongo),
     answers: { ...answers, ...gateAnswers(answers, gate) },
@@ -96,7 +96,7 @@ it('a lost request whose entity was deleted meanwhile does not run', async () =>
   expect(await recoverAfter(deleteEntity, true)).toEqual({ kind: 'ended' });
 
   expect(await stateOf()).toEqual(['void', null]);
-  expect(await lab.redis.zscore(lab.keys.line('interactive'), lost.requestId)).toBeNull();
+  expect(await lab.redis.zscore(lab.keys.prioritized('interactive'), lost.requestId)).toBeNull();
   expect(await lab.redis.exists(lab.keys.body(lost.requestId))).toBe(0);
   expect(await lab.figures(lost.principal)).toMatchObject({ pendingMicro: 0 });
 });

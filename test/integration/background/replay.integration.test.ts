@@ -146,13 +146,13 @@ describe('a failed request that is run again', () => {
     const narrow = createAdmissionStore(lab.redis, lab.keyspace, settings);
     const limits = { ...principal.limits, rpm: Number.MAX_SAFE_INTEGER };
     const told = () => lab.redis.hget(lab.keys.queueStatistics('interactive'), 'retry:queue');
-    await lab.redis.zadd(lab.keys.line('interactive'), 1, 'req_other');
+    await lab.redis.zadd(lab.keys.prioritized('interactive'), 1, 'req_other');
     await replays.reopen(SHARD, request.envelope);
 
     const answers = [await narrow.admit({ ...callOf(request), principal: { ...principal, limits } }, Date.now())];
     const before = await told();
     answers.push(await narrow.admit({ ...callOf(request), requestId: `${requestId}x` }, Date.now()));
-    await lab.redis.del(lab.keys.line('interactive'));
+    await lab.redis.del(lab.keys.prioritized('interactive'));
 
     expect(answers.map(({ verdict }) => verdict)).toEqual(['queue', 'queue']);
     expect([before, await told()]).toEqual([null, expect.stringMatching(/^\d+$/)]);
@@ -192,7 +192,7 @@ it('a request that is run again is handed out three times again when its workers
   // Three runs before have failed.
   await replays.requeue(SHARD, envelope, 3);
   await lab.redis.del(lab.keys.job('interactive', requestId));
-  await lab.redis.zrem(lab.keys.line('interactive'), requestId);
+  await lab.redis.zrem(lab.keys.prioritized('interactive'), requestId);
   for (let fence = 4; fence <= 6; fence += 1) {
     await lab.run(request, fence);
     await lab.redis.zadd(lab.keys.inflight, 'XX', 1, requestId);

@@ -45,7 +45,7 @@ describe('an admission runs in Redis no more than', () => {
   }
 
   const emptyLine = async () => {
-    await lab.redis.del(lab.keys.line('interactive'));
+    await lab.redis.del(lab.keys.prioritized('interactive'));
   };
 
   /** Not what a second costs that begins. */

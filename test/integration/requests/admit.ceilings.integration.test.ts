@@ -12,7 +12,7 @@ beforeAll(async () => {
   lab = await openAdmissionLab();
 });
 beforeEach(async () => {
-  await lab.redis.del(lab.keys.line('interactive'));
+  await lab.redis.del(lab.keys.prioritized('interactive'));
 });
 afterAll(async () => {
   await lab.close();
@@ -126,7 +126,7 @@ describe('the line of a queue', () => {
   it('counts what a worker has no longer', async () => {
     const flood = await lab.key();
     await fill(() => flood.admit({ body: BODY }));
-    await lab.redis.zpopmin(lab.keys.line('interactive'), 2);
+    await lab.redis.zpopmin(lab.keys.prioritized('interactive'), 2);
     const { admitted } = await fill(() => flood.admit({ body: BODY }));
     expect(admitted).toBe(2);
   });

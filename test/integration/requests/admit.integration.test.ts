@@ -116,7 +116,7 @@ describe('a refusal', () => {
 
   it('by a full queue takes the request count and says when it will have drained', async () => {
     const key = await lab.key();
-    const waiting = lab.keys.waiting('interactive');
+    const waiting = lab.keys.wait('interactive');
     await lab.redis.rpush(waiting, ...Array.from({ length: LANE_LIMIT }, (_, index) => String(index)));
     try {
       await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'gap:queue', '300.000');

@@ -29,14 +29,14 @@ afterAll(async () => {
 
 it('does not let in what reaches Redis when its sender has given up', async () => {
   const requestId = newId('req');
-  const waiting = await lab.redis.zcard(lab.keys.line('interactive'));
+  const waiting = await lab.redis.zcard(lab.keys.prioritized('interactive'));
   proxy.set('silent');
   await expect(key.admit({ requestId })).rejects.toThrow('Command timed out');
   proxy.set('pass');
 
   // Redis answers a connection's commands in their order: this one came behind the admission.
   expect(await lab.redis.exists(lab.keys.record(requestId), lab.keys.job('interactive', requestId))).toBe(0);
-  expect(await lab.redis.zcard(lab.keys.line('interactive'))).toBe(waiting);
+  expect(await lab.redis.zcard(lab.keys.prioritized('interactive'))).toBe(waiting);
 });
 
 it('lets in what reaches Redis while its sender waits', async () => {

@@ -35,7 +35,7 @@ interface Caller {
  * queue, or comes back when told. The test says what time it is.
  */
 async function overload(lab: AdmissionLab, tenants: number, places: number) {
-  const line = lab.keys.line('interactive');
+  const line = lab.keys.prioritized('interactive');
   await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'pace:queue', PACE_MS);
   const keys = await Promise.all(Array.from({ length: tenants }, () => lab.key()));
   for (const { principal } of keys) await lab.redis.hset(lab.keys.account(principal.tenantId), 'pace:own', PACE_MS);
@@ -83,7 +83,7 @@ describe('under a steady overload by more than twice as many callers as a queue 
       expect(letIn + sentAway).toBeGreaterThan(RETURNS_MIN);
       expect(letIn / (letIn + sentAway)).toBeGreaterThanOrEqual(0.8);
       expect(longest).toBeLessThanOrEqual(places);
-      await lab.redis.del(lab.keys.line('interactive'), lab.keys.queueStatistics('interactive'));
+      await lab.redis.del(lab.keys.prioritized('interactive'), lab.keys.queueStatistics('interactive'));
     },
     60_000,
   );

@@ -11,7 +11,7 @@ import type { AdmissionDeps } from '../../../shared/requests/admission.ts';
 import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
-import { createLineStore } from '../../../shared/requests/body-store.ts';
+import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
@@ -43,8 +43,8 @@ describe('an admission that is sent again into a Redis that is full by then', ()
     direct = await openTestRedis('worker', redis.url);
     key = await lab.key();
     const common = { clock: systemClock, log: createRecordingLog() };
-    const line = createLineStore(lab.redis, lab.keyspace, TIMEOUT_MS);
-    const { voidLater } = createEnqueuer({ ...common, line, store: lab.store, giveUpAfterMs: 10_000 });
+    const queueOrder = createQueueOrderStore(lab.redis, lab.keyspace, TIMEOUT_MS);
+    const { voidLater } = createEnqueuer({ ...common, queueOrder, store: lab.store, giveUpAfterMs: 10_000 });
     admit = createAdmission({
       ...{ ...common, voidLater, store: lab.store, isFull: () => false, pseudonyms: { of: () => 'pseudonym' } },
       accountStore: createAccountStore(lab.redis, lab.keyspace),

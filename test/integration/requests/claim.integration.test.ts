@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { createLineStore } from '../../../shared/requests/body-store.ts';
+import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import {
   endingOf,
   FAILED,
@@ -38,8 +38,8 @@ describe('two deliveries of one request', () => {
     const { requestId, principal, envelope, ref } = await lab.admit({ withoutBody: true });
     const messages = [{ role: 'user' as const, content }];
     const body = JSON.stringify({ ...envelope, request: { ...envelope.request, messages } });
-    const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
-    const enqueue = () => line.enqueue(SHARD, 'interactive', { requestId, tenantId: principal.tenantId, body });
+    const queueOrder = createQueueOrderStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
+    const enqueue = () => queueOrder.enqueue(SHARD, 'interactive', { requestId, tenantId: principal.tenantId, body });
 
     // The answer to the first call may have been lost.
     expect([await enqueue(), await enqueue()]).toEqual(['accepted', 'accepted']);

@@ -117,7 +117,7 @@ it('tokens of a long answer count as of now where its request was accepted in a 
 });
 
 it('a line that emptied after the clock was put back is not its first tenant’s alone', async () => {
-  await lab.redis.del(lab.keys.line('interactive'));
+  await lab.redis.del(lab.keys.prioritized('interactive'));
   const [first, other] = [await lab.key(), await lab.key()];
   // The other one's last turn, of before.
   await lab.redis.hset(
@@ -129,13 +129,13 @@ it('a line that emptied after the clock was put back is not its first tenant’s
   const requestId = newId('req');
   await other.admit({ requestId, body: '{}' });
 
-  const order = await lab.redis.zrange(lab.keys.line('interactive'), '0', '-1');
+  const order = await lab.redis.zrange(lab.keys.prioritized('interactive'), '0', '-1');
 
   expect(order.indexOf(requestId)).toBeLessThanOrEqual(1);
   // Its own requests go in the order of acceptance.
   const later = newId('req');
   await other.admit({ requestId: later, body: '{}' });
-  const after = await lab.redis.zrange(lab.keys.line('interactive'), '0', '-1');
+  const after = await lab.redis.zrange(lab.keys.prioritized('interactive'), '0', '-1');
   expect(after.indexOf(later)).toBeGreaterThan(after.indexOf(requestId));
 });
 
@@ -160,7 +160,7 @@ it('the pace of a line stays one, so nobody is told a wait below nothing', async
 it('a full queue tells times of now', async () => {
   const short = await openAdmissionLab({ queueLimit: 1 });
   await short.redis.hset(short.keys.queueStatistics('interactive'), 'retry:queue', Date.now() + BACK_MS);
-  await short.redis.zadd(short.keys.line('interactive'), 1, 'waits');
+  await short.redis.zadd(short.keys.prioritized('interactive'), 1, 'waits');
   const key = await short.key();
 
   const refused = await key.admit({ body: '{}' });

@@ -12,7 +12,7 @@ import { createRequestIntents } from '../../../shared/mongo/requests/request-int
 import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
 import { createReplayLog } from '../../../shared/redis/redis-return.ts';
 import type { ReplayLog } from '../../../shared/redis/redis-return.ts';
-import { createLineStore } from '../../../shared/requests/body-store.ts';
+import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createReplayStore } from '../../../shared/requests/replay-store.ts';
 import { createRequestPresence } from '../../../shared/requests/rollback.ts';
@@ -217,7 +217,7 @@ it('puts it there, too, if whoever admitted it again has died before it was in l
   const recover = createRecoverRequest({
     presence: createRequestPresence(redis, keyspace, unlimited),
     admit: () => Promise.reject(new Error('It is admitted')),
-    line: createLineStore(redis, keyspace, REQUEST_TIMEOUT_MS),
+    queueOrder: createQueueOrderStore(redis, keyspace, REQUEST_TIMEOUT_MS),
     replays: createReplayStore(redis, keyspace, settings),
     intents: createRequestIntents(mongo),
     admissions: lab.admissions,

@@ -67,7 +67,7 @@ describe('taking', () => {
   it('claims each request as claim does, field by field', async () => {
     const [one, other] = [await lab.queueUp(), await lab.queueUp()];
     const claimed = await lab.requests.claim(one.ref(1));
-    await lab.redis.zrem(lab.keys.line('interactive'), one.requestId);
+    await lab.redis.zrem(lab.keys.prioritized('interactive'), one.requestId);
 
     const [taken] = await lab.take(1);
 
@@ -109,7 +109,7 @@ describe('taking', () => {
     await takeTheirWay();
     await lab.redis.del(`${jobKey(id)}:lock`);
     await lab.redis.lrem(lab.keys.active('interactive'), 1, id);
-    await lab.redis.rpush(lab.keys.waiting('interactive'), id);
+    await lab.redis.rpush(lab.keys.wait('interactive'), id);
 
     const [taken] = await lab.take(1);
 
@@ -240,13 +240,13 @@ describe('taking while a tier is closed', () => {
     const [one = '', two = '', three = ''] = await lab.queueUpSome(3);
     expect(await idsOf(8, ['mobius'])).toEqual([]);
     expect(await idsOf(1, [])).toEqual([one]);
-    await lab.redis.zrem(lab.keys.line('interactive'), two);
+    await lab.redis.zrem(lab.keys.prioritized('interactive'), two);
 
     expect(await idsOf(8, ['oloid'])).toEqual([three]);
   });
 
   it('forgets the order by tier some time after all tiers are open', async () => {
-    const index = `${lab.keys.line('interactive')}:mobius`;
+    const index = `${lab.keys.prioritized('interactive')}:mobius`;
     await lab.queueUpSome(1);
     await idsOf(8, ['mobius']);
     expect(await lab.redis.pttl(index)).toBeGreaterThan(0);

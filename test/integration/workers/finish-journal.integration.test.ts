@@ -89,7 +89,7 @@ it('brings the charge again where even the record was lost', async () => {
 /** The deps of an enqueuer that only takes back, by `voidRefused`. */
 function takingBack(voidRefused: EnqueuerDeps['store']['voidRefused']): EnqueuerDeps {
   return {
-    line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
+    queueOrder: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
     store: { voidPermanently: lab.admissions.voidPermanently, voidRefused },
     giveUpAfterMs: 10_000,
     replayLog,

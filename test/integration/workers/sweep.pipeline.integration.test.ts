@@ -44,12 +44,12 @@ describe('a request that lost its worker', () => {
       const fresh = (await service.redis.keys(`${prefix}*`)).find((key) => !known.has(key));
       return fresh?.slice(prefix.length);
     }, 'the record');
-    await waitFor(() => service.redis.zscore(keys().line('interactive'), requestId), 'the job');
+    await waitFor(() => service.redis.zscore(keys().prioritized('interactive'), requestId), 'the job');
     return { requestId, answer };
   }
 
   async function removeJob(requestId: string): Promise<void> {
-    await service.redis.zrem(keys().line('interactive'), requestId);
+    await service.redis.zrem(keys().prioritized('interactive'), requestId);
     await service.redis.del(`${keys().tag}:interactive:${requestId}`);
   }
 
@@ -154,7 +154,7 @@ describe('a request that lost its worker', () => {
     const tenant = await service.startTenant({ credits: CREDITS });
     const { requestId, answer } = await postAndWait(tenant);
     await claimAndDie(requestId);
-    await service.redis.zrem(keys().line('interactive'), requestId);
+    await service.redis.zrem(keys().prioritized('interactive'), requestId);
     await service.redis.zadd(`${keys().tag}:interactive:failed`, Date.now(), requestId);
 
     await startWorker();

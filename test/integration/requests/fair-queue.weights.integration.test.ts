@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   run += 1;
-  await lab.redis.del(lab.keys.line('interactive'));
+  await lab.redis.del(lab.keys.prioritized('interactive'));
 });
 afterAll(async () => {
   await lab.close();
@@ -52,7 +52,7 @@ async function end({ principal }: LabKey, requestId: string, tokens: number): Pr
 
 /** A worker that takes the next of the line, as BullMQ does. */
 async function take(keys: readonly LabKey[]): Promise<{ who: number; number: number; requestId: string }> {
-  const [requestId = ''] = await lab.redis.zpopmin(lab.keys.line('interactive'));
+  const [requestId = ''] = await lab.redis.zpopmin(lab.keys.prioritized('interactive'));
   const [, who, number] = requestId.split('-').map(Number);
   if (who === undefined || number === undefined) throw new Error('Nobody waits');
   const tenantId = keys[who]?.principal.tenantId ?? '';

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   run += 1;
-  await lab.redis.del(lab.keys.line('interactive'), lab.keys.marker('interactive'));
+  await lab.redis.del(lab.keys.prioritized('interactive'), lab.keys.marker('interactive'));
 });
 afterAll(async () => {
   await queues.close();
@@ -123,7 +123,7 @@ describe('a job that is added with its admission', () => {
     const key = await lab.key();
     await key.admit({ requestId: 'req_void', body: BODY });
     await lab.store.void('req_void', key.principal);
-    expect(await lab.redis.zcard(lab.keys.line('interactive'))).toBe(0);
+    expect(await lab.redis.zcard(lab.keys.prioritized('interactive'))).toBe(0);
     expect(await lab.redis.exists(lab.keys.job('interactive', 'req_void'), lab.keys.body('req_void'))).toBe(0);
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
 import { LOST } from '../../../shared/contracts/events.ts';
-import { createLineStore } from '../../../shared/requests/body-store.ts';
+import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import type { QueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
@@ -59,10 +59,10 @@ describe('a call that has joined a request', () => {
 /** A line that takes a request; a worker has it before the answer, which is lost. */
 function unansweredLine(request: Awaited<ReturnType<typeof relay.lab.admit>>): Pick<QueueOrderStore, 'enqueue'> {
   const { lab } = relay;
-  const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
+  const queueOrder = createQueueOrderStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
   return {
     async enqueue(...call) {
-      await line.enqueue(...call);
+      await queueOrder.enqueue(...call);
       await lab.run(request, 1);
       throw new Error('Command timed out');
     },
@@ -85,12 +85,12 @@ describe('a request that another call has joined', () => {
   /** The first call to put it into line fails before Redis hears of it. */
   function enqueuerOf(store: Pick<AdmissionStore, 'voidPermanently' | 'voidRefused'>) {
     const { lab } = relay;
-    const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
+    const queueOrder = createQueueOrderStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
     let calls = 0;
     return createEnqueuer({
-      line: {
+      queueOrder: {
         enqueue: (...call) =>
-          ++calls === 1 ? Promise.reject(new Error('Connection is closed')) : line.enqueue(...call),
+          ++calls === 1 ? Promise.reject(new Error('Connection is closed')) : queueOrder.enqueue(...call),
       },
       ...{ store, clock: systemClock, log: createRecordingLog(), giveUpAfterMs: 5_000, tellWithinMs: 500 },
     });
@@ -145,7 +145,7 @@ describe('a request of which nobody knows whether it is in line', () => {
     const { lab } = relay;
     const request = await lab.admit({ withoutBody: true });
     const { enqueue } = createEnqueuer({
-      line: unansweredLine(request),
+      queueOrder: unansweredLine(request),
       store: lab.admissions,
       clock: systemClock,
       log: createRecordingLog(),
@@ -163,7 +163,7 @@ describe('a request whose caller was told 503 before Redis said whether it is in
     const { lab } = relay;
     const request = await lab.admit({ withoutBody: true });
     const { enqueue } = createEnqueuer({
-      line: unansweredLine(request),
+      queueOrder: unansweredLine(request),
       store: { voidPermanently: () => new Promise(() => undefined), voidRefused: lab.admissions.voidRefused },
       clock: systemClock,
       log: createRecordingLog(),
@@ -184,7 +184,7 @@ describe('an ingress that ends', () => {
     const request = await lab.admit();
     let tries = 0;
     const enqueuer = createEnqueuer({
-      line: unansweredLine(request),
+      queueOrder: unansweredLine(request),
       store: {
         voidPermanently: lab.admissions.voidPermanently,
         voidRefused: (...call) =>

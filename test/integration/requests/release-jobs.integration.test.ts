@@ -112,7 +112,7 @@ describe('a worker that takes several', () => {
     const { worker } = takingWorker();
     await worker.getNextJob('a token', { block: false });
     await waitFor(
-      async () => ((await lab.redis.llen(lab.keys.waiting('interactive'))) === ids.length - 1 ? true : undefined),
+      async () => ((await lab.redis.llen(lab.keys.wait('interactive'))) === ids.length - 1 ? true : undefined),
       'the jobs to be back',
     );
   });
@@ -155,7 +155,7 @@ describe('a worker that takes several', () => {
     const late = await worker.getNextJob('late', { block: false });
     await lab.redis.del(`${lab.keys.job('interactive', id)}:lock`);
     await lab.redis.lrem(lab.keys.active('interactive'), 1, id);
-    await lab.redis.rpush(lab.keys.waiting('interactive'), id);
+    await lab.redis.rpush(lab.keys.wait('interactive'), id);
     // The call before has brought fewer jobs than were asked for.
     expect(await worker.getNextJob('nothing', { block: false })).toBeUndefined();
     const next = await worker.getNextJob('next', { block: false });
