@@ -157,7 +157,8 @@ function isSingle(client: Redis | Cluster): client is Redis {
 
 /** Whether a server that is sent a password asks nobody for one. */
 async function needsNoPassword(server: Redis): Promise<boolean> {
-  if (server.options.password === undefined) return false;
+  // ioredis has null for none.
+  if ((server.options.password ?? '') === '') return false;
   const nobody = server.duplicate({ username: '', password: '', enableReadyCheck: false, retryStrategy: () => null });
   nobody.on('error', () => undefined);
   try {
