@@ -16,6 +16,7 @@ import type { EndpointDeps } from './endpoints.ts';
 import { createBodyBudget } from './http/body/body-limits.ts';
 import { createBodyDeps } from './http/json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
+import type { RequestRecorder } from '../shared/mongo/requests/request-log.ts';
 import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-handler.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/idempotent-replay.ts';
@@ -40,6 +41,7 @@ import {
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: Guard;
+  recorder: Pick<RequestRecorder, 'refuse'>;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
   refusals: RefusalWatch;
   countLookup: Guard;
@@ -200,7 +202,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(
     createWrongPath(Object.values(ENDPOINTS)),
     storeFault,
-    createErrorHandler({ log, count: deps.countRefusal, note }),
+    createErrorHandler({ log, count: deps.countRefusal, note, refuse: deps.recorder.refuse }),
   );
   return app;
 }

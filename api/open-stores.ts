@@ -10,6 +10,7 @@ import { createPaymentBookings } from '../shared/mongo/accounts/payment-bookings
 import { createPriceRepository } from '../shared/mongo/accounts/price-repository.ts';
 import { createPurchaseRepository } from '../shared/mongo/accounts/purchase-repository.ts';
 import { createUsageRepository } from '../shared/mongo/accounts/usage-repository.ts';
+import { createRequestLog, openRequestRecorder } from '../shared/mongo/requests/request-log.ts';
 import { createAdminAuditRepository } from '../shared/mongo/administration/admin-audit-repository.ts';
 import { createCredentialRotation } from '../shared/mongo/administration/rotate-credentials.ts';
 import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
@@ -151,6 +152,8 @@ export function openStores(connections: Connections) {
     keys: createKeyRepository(mongo),
     audit: createAuditRepository(mongo),
     adminAudit: createAdminAuditRepository(mongo),
+    requestLog: createRequestLog(mongo),
+    recorder: openRequestRecorder(mongo, { keptDays: limits.requestLogDays, ...connections }),
     adminAccess: withRecentEnds(
       createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
       replayLog,

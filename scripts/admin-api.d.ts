@@ -526,6 +526,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List ended and refused requests
+         * @description Requests are listed a second after their end and kept for `REQUEST_LOG_DAYS`; never their text. Of refused ones, the first few of each key, code and minute are listed; `GET /refusals` has the counts.
+         */
+        get: operations["listRequests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/requests/{request_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve an ended or refused request
+         * @description By the `X-Request-Id` of its answer.
+         */
+        get: operations["getRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List refusals by key and minute
+         * @description Requests of known keys that were answered 400, 401, 402, 403 or 429 before they were accepted, counted by key, code and minute.
+         */
+        get: operations["listRefusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/settlement": {
         parameters: {
             query?: never;
@@ -939,6 +999,7 @@ export interface components {
                 streams: number;
                 queued_jobs: number;
                 answers: number;
+                requests: number;
                 idempotency_records: number;
                 batches: number;
                 webhook_payloads: number;
@@ -1696,6 +1757,103 @@ export interface components {
              */
             reason: "account_suspended" | "budget_exceeded" | "entity_deleted" | "idempotency_key_reused" | "insufficient_credits" | "key_expired" | "key_revoked" | "limit_reached" | "not_replayable" | "nothing_is_kept" | null;
         };
+        AdminRequestList: {
+            /** @constant */
+            object: "list";
+            data: components["schemas"]["AdminRequest"][];
+            /** @description Whether there are items behind the last one. */
+            has_more: boolean;
+            /** @description Null where the page is empty. */
+            first_id: string | null;
+            /** @description `after` of the next page. */
+            last_id: string | null;
+        };
+        AdminRequest: {
+            id: string;
+            /** @constant */
+            object: "request";
+            /** @description Time of acceptance or refusal, in Unix seconds. */
+            created_at: number;
+            tenant_id: string;
+            key_id: string;
+            /** @enum {string} */
+            mode: "live" | "test";
+            /** @description `chat`, `chat.stream` or `batch`; of a refused request its method and path. */
+            endpoint: string;
+            /** @enum {string} */
+            status: "completed" | "failed" | "cancelled" | "refused";
+            /** @enum {string|null} */
+            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error" | null;
+            /** @description What failed, for operators: provider, model, outcome and number of the last provider call. */
+            reason: string | null;
+            /** @enum {string|null} */
+            tier: "mobius" | "oloid" | null;
+            /** @description The provider that was called last. */
+            provider: string | null;
+            /** @description The provider's model. */
+            model: string | null;
+            finish_reason: string | null;
+            prompt_tokens: number | null;
+            completion_tokens: number | null;
+            /** @description Tokens were counted here, not by the provider. */
+            estimated: boolean | null;
+            /** @description Charged. */
+            credits: number | null;
+            /** @description What the provider calls cost; null: unknown. */
+            cost: number | null;
+            /** @description Of `cost`. */
+            currency: string | null;
+            timeline: {
+                /** @description Time of acceptance, in Unix seconds with decimals. */
+                accepted_at: number | null;
+                /** @description When a worker began, in Unix seconds with decimals. */
+                started_at: number | null;
+                /** @description When moderation had passed the messages, in Unix seconds with decimals. */
+                moderated_at: number | null;
+                /** @description Of moderation. */
+                verdict: string | null;
+                /** @description When the first text was released, in Unix seconds with decimals. */
+                first_token_at: number | null;
+                /** @description Time of the end, in Unix seconds with decimals. */
+                finished_at: number | null;
+                attempts: {
+                    provider: string;
+                    model: string;
+                    /** @description Start of the call, in Unix seconds with decimals. */
+                    started_at: number | null;
+                    /** @description End of the call, in Unix seconds with decimals. */
+                    ended_at: number | null;
+                    /** @description `ok`, why it failed, or `breaker_open`: it was not made. */
+                    outcome: string;
+                }[];
+            };
+        };
+        RefusalList: {
+            /** @constant */
+            object: "list";
+            data: components["schemas"]["Refusal"][];
+            /** @description Whether there are items behind the last one. */
+            has_more: boolean;
+            /** @description Null where the page is empty. */
+            first_id: string | null;
+            /** @description `after` of the next page. */
+            last_id: string | null;
+        };
+        Refusal: {
+            id: string;
+            /** @constant */
+            object: "refusal.count";
+            /** @description The beginning of the minute, in Unix seconds. */
+            created_at: number;
+            tenant_id: string;
+            key_id: string;
+            /** @enum {string} */
+            mode: "live" | "test";
+            /** @enum {string} */
+            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+            /** @description Refused requests in this minute. */
+            count: number;
+        };
         Settlement: {
             /** @constant */
             object: "settlement";
@@ -1945,6 +2103,11 @@ export interface components {
          * @example mobius
          */
         tier: "mobius" | "oloid";
+        /**
+         * @description The request.
+         * @example req_4fK2mZ8sQ1xY7bN3vC6tR9wE
+         */
+        requestId: string;
     };
     requestBodies: never;
     headers: {
@@ -3416,6 +3579,131 @@ export interface operations {
             413: components["responses"]["413.payload_too_large"];
             415: components["responses"]["415.unsupported_media_type"];
             422: components["responses"]["422.idempotency_mismatch"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    listRequests: {
+        parameters: {
+            query?: {
+                /** @description Only of this tenant. */
+                tenant_id?: string;
+                /** @description Only of this key. */
+                key_id?: string;
+                /** @description Only with this code. */
+                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+                /** @description Only then or later, in Unix seconds. */
+                start_time?: string;
+                /** @description Only before then, in Unix seconds. */
+                end_time?: string;
+                /** @description Only with this status. */
+                status?: "completed" | "failed" | "cancelled" | "refused";
+                /** @description Only of this tier. */
+                tier?: "mobius" | "oloid";
+                /** @description Only those whose last call was of this provider. */
+                provider?: string;
+                /** @description How many items a page may have. */
+                limit?: number;
+                /** @description The id of the last item of the page before: `last_id`. */
+                after?: string;
+                /** @description By time of creation: `desc` is newest first. */
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of requests. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminRequestList"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    getRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The request.
+                 * @example req_4fK2mZ8sQ1xY7bN3vC6tR9wE
+                 */
+                request_id: components["parameters"]["requestId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminRequest"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            404: components["responses"]["404.not_found"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    listRefusals: {
+        parameters: {
+            query?: {
+                /** @description Only of this tenant. */
+                tenant_id?: string;
+                /** @description Only of this key. */
+                key_id?: string;
+                /** @description Only with this code. */
+                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+                /** @description Only then or later, in Unix seconds. */
+                start_time?: string;
+                /** @description Only before then, in Unix seconds. */
+                end_time?: string;
+                /** @description How many items a page may have. */
+                limit?: number;
+                /** @description The id of the last item of the page before: `last_id`. */
+                after?: string;
+                /** @description By time of creation: `desc` is newest first. */
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of counts. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalList"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
             429: components["responses"]["429.rpm_exceeded"];
             500: components["responses"]["500.internal_error"];
             503: components["responses"]["503.model_unavailable"];

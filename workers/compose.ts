@@ -42,7 +42,8 @@ import { createEraseDeleted } from './compliance/erase-requests.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { watchMongoPath } from './mongo-path.ts';
 import { openQueueRecorder } from './observers/queue-recorder.ts';
-import { logWorker, measureWorker } from './observers/worker-metrics.ts';
+import { openRequestRecorder } from '../shared/mongo/requests/request-log.ts';
+import { logWorker, measureWorker, recordRequestEnds } from './observers/worker-metrics.ts';
 import { traceQueue } from './observers/worker-tracing.ts';
 import { openPipeline } from './open-pipeline.ts';
 import { createBreakers } from './pipeline/breakers.ts';
@@ -121,7 +122,7 @@ const SHARDS_CLOSING_MS = 5_000;
 
 /** Whoever listens to the work without being waited for: metrics, log lines, the board's charts, traces. */
 function openListeners(
-  { redis, keyspace, routing, clock, closer, log }: WorkerConnections,
+  { config, redis, keyspace, mongo, routing, clock, closer, log }: WorkerConnections,
   checks: CheckGauges['checks'],
   tracing?: Tracing,
 ) {
@@ -131,6 +132,8 @@ function openListeners(
   });
   measureWorker(telemetry, metrics, clock);
   logWorker(telemetry, clock, log);
+  const ends = openRequestRecorder(mongo, { keptDays: config.limits.requestLogDays, clock, closer, log });
+  recordRequestEnds(telemetry, ends, clock);
   const recorder = openQueueRecorder({ redis, keyspace, events: telemetry, clock, closer, log });
   if (tracing !== undefined) traceQueue(telemetry, tracing, clock);
   return { metrics, telemetry, recorder };

@@ -16,6 +16,8 @@ import { providersEndpoints } from './providers/providers-endpoints.ts';
 import type { ProvidersDeps } from './providers/providers-endpoints.ts';
 import { queuesEndpoints } from './queues/queues-endpoints.ts';
 import type { QueuesDeps } from './queues/queues-endpoints.ts';
+import { requestLogEndpoints } from './requests/request-log-endpoints.ts';
+import type { RequestLogDeps } from './requests/request-log-endpoints.ts';
 import { requestsEndpoints } from './requests/requests-endpoints.ts';
 import type { RequestsDeps } from './requests/requests-endpoints.ts';
 import { settlementEndpoints } from './settlement-endpoints.ts';
@@ -42,7 +44,9 @@ export const ADMIN_ENDPOINTS = {
   ...breakersEndpoints,
   ...queuesEndpoints,
   ...processesEndpoints,
+  // Before the requests by id: `replay` is none.
   ...requestsEndpoints,
+  ...requestLogEndpoints,
   ...settlementEndpoints,
   ...adminAuditEndpoints,
   ...credentialsEndpoints,
@@ -60,6 +64,7 @@ export type AdminEndpointDeps = TenantsDeps &
   BreakersDeps &
   QueuesDeps &
   ProcessesDeps &
+  RequestLogDeps &
   RequestsDeps &
   SettlementDeps &
   AdminAuditLogDeps &

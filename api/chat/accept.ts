@@ -212,6 +212,7 @@ async function begin<R extends Relay>(
   const { hub, records } = deps;
   const { asked, call, relay } = decided;
   const { shard } = asked.principal;
+  contextOf(call.res).isAccepted = true;
   // The client may have left before the request existed, too early to detach it.
   if (call.res.closed && call.route.async !== true)
     await records.detach(shard, asked.requestId, hub.channelOf(shard)).catch(() => undefined);
@@ -271,6 +272,7 @@ async function joinEarlier<R extends Relay>(
     call.notFound = outcome.requestId;
     return undefined;
   }
+  contextOf(call.res).isAccepted = true;
   const relay = call.openRelay(principal.shard, record.requestId, true);
   if (keepsNothing(principal)) deps.hub.deleteWhenRead(record.requestId);
   return { head: answerHead(record), relay, replayed: true };

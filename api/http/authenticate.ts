@@ -54,6 +54,16 @@ function assertUsable(principal: Principal | undefined, now: number): asserts pr
   }
 }
 
+/** As `assertUsable`, and tells the log of requests whose key was refused. */
+function assertAccepted(res: Response, principal: Principal | undefined, now: number): asserts principal is Principal {
+  try {
+    assertUsable(principal, now);
+  } catch (error) {
+    if (principal !== undefined) contextOf(res).refusedPrincipal = principal;
+    throw error;
+  }
+}
+
 /** Accepts or refuses the key. Scope and tenant status are checked after it (docs/spec.md#chat-request). */
 export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse }: AuthenticateDeps): Guard {
   const ownKeys = `${keyPrefix}_sk_`;
@@ -85,7 +95,7 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
         retryAfterSeconds: 1,
       });
     });
-    assertUsable(principal, now);
+    assertAccepted(res, principal, now);
     accept(res, principal, now);
   }
 
@@ -96,7 +106,7 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
     const isLikely = token.length <= API_KEY_LENGTH_MAX && token.startsWith(ownKeys);
     const known = isLikely ? principals.fresh(hashApiKey(token), now) : undefined;
     if (known === undefined) return look(req, res, token, now);
-    assertUsable(known, now);
+    assertAccepted(res, known, now);
     accept(res, known, now);
     return undefined;
   };

@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts';
 import { ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
+import type { Refusal } from '../../shared/mongo/requests/request-log.ts';
 import { isMongoAway } from '../../shared/mongo/faults.ts';
 import { isRedisFault } from '../../shared/redis/redis-faults.ts';
 import { contextOf } from './request-context.ts';
@@ -38,6 +39,20 @@ export interface ErrorHandlerDeps {
   count?: (error: ServiceError, res: Response) => Promise<ServiceError>;
   /** Hears of every error before it is counted, with the caller's address. */
   note?: (code: ErrorCode, address: string) => void;
+  /** Hears of every refusal of a known key. */
+  refuse?: (refusal: Refusal) => void;
+}
+
+/** Refusals that the administration finds (docs/spec.md#finding-a-request). */
+const FOUND_STATUSES: ReadonlySet<number> = new Set([400, 401, 402, 403, 429]);
+
+/** Undefined: a stranger's, or the end of a request that was accepted. */
+function refusalOf(error: ServiceError, req: Request, res: Response): Refusal | undefined {
+  const { requestId, principal, refusedPrincipal, isAccepted } = contextOf(res);
+  const { tenantId, mode, keyId } = principal ?? refusedPrincipal ?? {};
+  if (isAccepted === true || !FOUND_STATUSES.has(ERRORS[error.code].status)) return undefined;
+  if (tenantId === undefined || mode === undefined || keyId === undefined) return undefined;
+  return { requestId, tenantId, mode, keyId, code: error.code, endpoint: `${req.method} ${patternOf(req)}` };
 }
 
 const LIST = new Intl.ListFormat('en');
@@ -103,7 +118,7 @@ function setBindingLimit(res: Response, { code, retryAfterSeconds }: ServiceErro
 }
 
 /** Answers with the uniform error object; the last handler of an app. */
-export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): ErrorRequestHandler {
+export function createErrorHandler({ log, count, note, refuse }: ErrorHandlerDeps): ErrorRequestHandler {
   // Express tells error handlers by their four parameters.
   return async (fault: unknown, req, res, next) => {
     if (res.headersSent) {
@@ -117,6 +132,8 @@ export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): Erro
     note?.(contextOf(res).hasFailedKey === true ? 'invalid_api_key' : error.code, req.ip ?? 'unknown');
     if (count !== undefined) error = await count(error, res);
     const { status } = ERRORS[error.code];
+    const refusal = refuse && refusalOf(error, req, res);
+    if (refusal !== undefined) refuse?.(refusal);
     setRetryHeaders(res, error);
     setBindingLimit(res, error);
     // RFC 9110 section 11.6.1.

@@ -24,6 +24,10 @@ export interface RequestContext {
   administrator?: Pick<AdminToken, 'name' | 'role'>;
   /** The key was refused, on a path whose answer does not depend on the key. */
   hasFailedKey?: boolean;
+  /** The key, known but revoked or expired. */
+  refusedPrincipal?: Principal;
+  /** The call has its request: an error that follows is how that one ended, and no refusal. */
+  isAccepted?: boolean;
   /** A handler has claimed to count the request; see `claimCount`. */
   countIsClaimed: boolean;
   /** Set if the request runs under an `Idempotency-Key`. */

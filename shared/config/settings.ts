@@ -210,6 +210,9 @@ export const settings = {
     requestTimeoutSeconds: preset('REQUEST_TIMEOUT_SECONDS', 'both', integer(1, 3_600), 600).means(
       'Time limit of a request from acceptance to its end, 1 to 3,600. Stopping a worker may take as long',
     ),
+    requestLogDays: preset('REQUEST_LOG_DAYS', 'both', integer(0, 400), 30).means(
+      'How long the administration can find a request: times, provider calls, tokens, price and why it failed or was refused; never its text. 0 keeps none of it',
+    ),
     streamRetentionSeconds: preset('STREAM_RETENTION_SECONDS', 'both', integer(1, 86_400), 900).means(
       'How long an answer stays in Redis after its end, 1 to 86,400',
     ),

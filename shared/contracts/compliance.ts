@@ -27,6 +27,7 @@ export const DELETION_STORES = [
   'streams',
   'queued_jobs',
   'answers',
+  'requests',
   'idempotency_records',
   'batches',
   'webhook_payloads',

@@ -77,7 +77,14 @@ export function spaceFields({ tenantId, mode }: Space): RowOfSpace {
 
 /** Checked literals only. */
 type ListFilter = Readonly<
-  Record<string, string | null | { readonly $exists: boolean } | { readonly $in: readonly (string | null)[] }>
+  Record<
+    string,
+    | string
+    | null
+    | { readonly $exists: boolean }
+    | { readonly $in: readonly (string | null)[] }
+    | { readonly $gte?: number; readonly $lt?: number }
+  >
 >;
 
 interface ListOptions {

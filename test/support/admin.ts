@@ -10,6 +10,7 @@ import { openMoveTenant } from '../../api/admin/tenants/move-tenant.ts';
 import { createWriteAuditLog } from '../../api/resources/audit-log-endpoints.ts';
 import { createTenantEvents } from '../../api/contract/tenant-events.ts';
 import { createAccountRepository } from '../../shared/mongo/accounts/account-repository.ts';
+import { createRequestLog } from '../../shared/mongo/requests/request-log.ts';
 import { createAdminAuditRepository } from '../../shared/mongo/administration/admin-audit-repository.ts';
 import { createCredentialRotation } from '../../shared/mongo/administration/rotate-credentials.ts';
 import { createAdminAccessStore } from '../../shared/redis/stores/admin-access-store.ts';
@@ -133,6 +134,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     adminTokens: [{ name: 'admin', role: 'write', token: ADMIN_TOKEN }],
     adminAccess: createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
     adminAudit: createAdminAuditRepository(mongo),
+    requestLog: createRequestLog(mongo),
     credentials: createCredentialRotation(mongo, createCredentialCipher(CREDENTIALS_KEY)),
     metricsAccess: { isPublic: false },
     providerRules: { allowHttp: false },

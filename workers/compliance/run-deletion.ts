@@ -61,6 +61,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
       () => conversations.entities(subject),
       () => copies.idempotency(subject, (text) => hideIn(subject, text)),
       () => copies.webhooks(subject),
+      () => copies.requestLog(subject),
       () => copies.exports(subject, pseudonyms, clock.now()),
       () => records.ledger(subject),
       () => records.usage(subject),

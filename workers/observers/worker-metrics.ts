@@ -8,6 +8,9 @@ import { logBreakerChange } from '../../shared/logging/logger.ts';
 import type { LogFields, Logger } from '../../shared/logging/logger.ts';
 import type { WorkerMetrics } from '../../shared/metrics/worker-series.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { spaceFields } from '../../shared/mongo/collection.ts';
+import type { RequestRecorder } from '../../shared/mongo/requests/request-log.ts';
+import { statusOf } from '../../shared/requests/delivery.ts';
 import { isDrifting } from '../settlement/reconcile.ts';
 import type { Drift } from '../settlement/reconcile.ts';
 import type { WorkerEventBus } from '../pipeline/worker-events.ts';
@@ -86,36 +89,33 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
 
 /** Writes the log lines for a worker's events, including one for each request that ends. */
 export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): void {
-  events.on(
-    'request.finished',
-    ({ envelope, answer, claimedAt }, { finishReason, usage, error, cause, costMicro = 0 }) => {
-      const { tier, requestId, tenantId, keyId, endpoint } = envelope;
-      const since = envelope.replayedAt ?? envelope.acceptedAt;
-      const untilMs = (at: number) => Math.max(0, Math.round(at - since));
-      const fields: LogFields = {
-        requestId,
-        tenantId,
-        keyId,
-        endpoint,
-        tier,
-        provider: answer.provider,
-        model: answer.model,
-        promptTokens: usage.promptTokens,
-        completionTokens: usage.completionTokens,
-        credits: toCredits(costMicro),
-        attempts: answer.trace.attempts.length,
-        waitMs: untilMs(claimedAt),
-        ...(answer.firstTextAt === undefined ? {} : { firstTokenMs: untilMs(answer.firstTextAt) }),
-        durationMs: untilMs(clock.now()),
-        finishReason,
-      };
-      if (error === undefined) log.info('A request ended.', fields);
-      else {
-        const failed = { ...fields, code: error.code, reason: failureOf(error.code, answer.trace), error: cause };
-        log[ERRORS[error.code].status < 500 ? 'info' : 'warn']('A request failed.', failed);
-      }
-    },
-  );
+  events.on('request.finished', ({ envelope, answer, claimedAt }, { finishReason, usage, error, cause, charge }) => {
+    const { tier, requestId, tenantId, keyId, endpoint } = envelope;
+    const since = envelope.replayedAt ?? envelope.acceptedAt;
+    const untilMs = (at: number) => Math.max(0, Math.round(at - since));
+    const fields: LogFields = {
+      requestId,
+      tenantId,
+      keyId,
+      endpoint,
+      tier,
+      provider: answer.provider,
+      model: answer.model,
+      promptTokens: usage.promptTokens,
+      completionTokens: usage.completionTokens,
+      credits: toCredits(charge?.costMicro ?? 0),
+      attempts: answer.trace.attempts.length,
+      waitMs: untilMs(claimedAt),
+      ...(answer.firstTextAt === undefined ? {} : { firstTokenMs: untilMs(answer.firstTextAt) }),
+      durationMs: untilMs(clock.now()),
+      finishReason,
+    };
+    if (error === undefined) log.info('A request ended.', fields);
+    else {
+      const failed = { ...fields, code: error.code, reason: failureOf(error.code, answer.trace), error: cause };
+      log[ERRORS[error.code].status < 500 ? 'info' : 'warn']('A request failed.', failed);
+    }
+  });
   events.on('moderation.flagged', ({ envelope }, side, categories) => {
     const { requestId, tenantId } = envelope;
     const message = side === 'input' ? 'A request was refused by moderation.' : 'An answer was cut off by moderation.';
@@ -131,5 +131,36 @@ export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): vo
   events.on('ledger.reconciled', (shard, { found, left }) => {
     if (isDrifting(found)) log.error('Reconciliation found drift and repaired it.', { shard, drift: { ...found } });
     if (isDrifting(left)) log.error('Reconciliation left drift; it needs an operator.', { shard, drift: { ...left } });
+  });
+}
+
+/** Notes how each request ended, for the administration's list of requests. */
+export function recordRequestEnds(events: WorkerEventBus, recorder: Pick<RequestRecorder, 'note'>, clock: Clock): void {
+  events.on('request.finished', ({ envelope, answer, claimedAt }, { finishReason, usage, error, charge }) => {
+    const { trace, firstTextAt } = answer;
+    recorder.note({
+      _id: envelope.requestId,
+      ...spaceFields(envelope),
+      keyId: envelope.keyId,
+      endpoint: envelope.endpoint,
+      status: statusOf(finishReason),
+      createdAt: envelope.acceptedAt,
+      tier: envelope.tier,
+      startedAt: claimedAt,
+      finishedAt: clock.now(),
+      finishReason,
+      provider: answer.provider,
+      model: answer.model,
+      attempts: trace.attempts,
+      promptTokens: usage.promptTokens,
+      completionTokens: usage.completionTokens,
+      estimated: usage.estimated === true,
+      costMicro: charge?.costMicro ?? 0,
+      ...(charge?.spend === undefined ? {} : { spend: charge.spend }),
+      ...(firstTextAt === undefined ? {} : { firstTokenAt: firstTextAt }),
+      ...(trace.moderatedAt === undefined ? {} : { moderatedAt: trace.moderatedAt }),
+      ...(trace.moderation === undefined ? {} : { verdict: trace.moderation.verdict }),
+      ...(error === undefined ? {} : { code: error.code, reason: failureOf(error.code, trace) }),
+    });
   });
 }

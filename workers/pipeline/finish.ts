@@ -144,7 +144,7 @@ export function createFinish({ requests, conversations, clock, events, log }: Fi
     const { finishReason, usage, error, unbilled } = outcome;
     const jobLock = run.job?.lockToEnd(run, outcome);
     const deleteTurn = deletionOfTurn(run);
-    if (settlement !== undefined) outcome.costMicro = settlement.costMicro;
+    if (settlement !== undefined) outcome.charge = settlement;
     const finished = await requests.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
       deltas: answer.unsent,

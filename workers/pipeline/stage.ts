@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import type { FinishReason, Usage, RequestTrace } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ReportedUsage } from '../providers/provider.ts';
 import type { ContextSource, ContextValue } from './context-instruction.ts';
@@ -185,8 +186,8 @@ export interface Outcome {
   error?: ErrorDetail;
   /** What is behind the error, for operators. */
   cause?: unknown;
-  /** The charge; set when the request is finished. */
-  costMicro?: number;
+  /** Set when the request is finished. Absent: nothing is charged. */
+  charge?: Pick<SettlementRecord, 'costMicro' | 'spend'>;
   /** Tokens that a provider was asked for and nobody pays for. */
   unbilled?: {
     tokens: Partial<Record<UnbilledReason, number>>;

@@ -22,6 +22,7 @@ import { entityCountModel } from '../entities/entity-room.ts';
 import { answerModel } from '../requests/answer-repository.ts';
 import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import { requestIntentModel } from '../requests/request-intents.ts';
+import { refusalCountModel, requestLogModel } from '../requests/request-log.ts';
 import { providerModel } from '../routing/provider-repository.ts';
 import { tierModel, tierVersionModel } from '../routing/tier-repository.ts';
 import { mongoServerFault } from '../faults.ts';
@@ -58,6 +59,8 @@ const COLLECTIONS = {
   answers: answerModel,
   idempotency: idempotencyModel,
   requestIntents: requestIntentModel,
+  requestLog: requestLogModel,
+  refusalCounts: refusalCountModel,
   entities: entityModel,
   entityCounts: entityCountModel,
   batches: batchModel,

@@ -6,6 +6,7 @@ import type { Pseudonyms } from '../../domain/pseudonyms.ts';
 import { inSpace } from '../collection.ts';
 import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
+import { refusalCountModel, requestLogModel } from '../requests/request-log.ts';
 import { webhookDeliveryModel, webhookEventModel } from '../webhooks/webhook-delivery-repository.ts';
 import { complianceJobModel } from './compliance-job-repository.ts';
 import type { ComplianceJobRow } from './compliance-job-repository.ts';
@@ -108,6 +109,8 @@ export function createCopyEraser(connection: Connection) {
   const idempotency = idempotencyModel(connection);
   const webhookEvents = webhookEventModel(connection);
   const webhookDeliveries = webhookDeliveryModel(connection);
+  const requestLog = requestLogModel(connection);
+  const refusalCounts = refusalCountModel(connection);
 
   return {
     /** `hide` makes of a text one that names the entity no more. */
@@ -145,6 +148,14 @@ export function createCopyEraser(connection: Connection) {
         },
       );
       return { webhook_payloads: deleted };
+    },
+
+    /** How a tenant's requests ended; nothing of it names an entity. */
+    async requestLog(subject: ComplianceSubject): Promise<DeletionReport> {
+      if (subject.entityId !== undefined) return {};
+      const space = inSpace(subject);
+      await deleteInPages(refusalCounts, space, { _id: 1 });
+      return { requests: await deleteInPages(requestLog, space, { _id: 1 }) };
     },
 
     exports: createExportEraser(connection),

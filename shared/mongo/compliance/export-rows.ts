@@ -19,6 +19,7 @@ import { answerModel } from '../requests/answer-repository.ts';
 import type { AnswerRow } from '../requests/answer-repository.ts';
 import { requestIntentModel } from '../requests/request-intents.ts';
 import type { RequestIntentRow } from '../requests/request-intents.ts';
+import { refusalCountModel, requestLogModel } from '../requests/request-log.ts';
 import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
 import { inSpace } from '../collection.ts';
@@ -71,6 +72,8 @@ export function createExportRows(connection: Connection, subject: ExportSubject)
       webhooks: () => read(webhookModel(connection), ofTenant, byTime),
       webhookDeliveries: () => read(webhookDeliveryModel(connection), ofTenant),
       checkouts: () => (isLive ? read(checkoutModel(connection), { tenantId }, byTime) : none()),
+      requests: () => read(requestLogModel(connection), ofTenant, byTime),
+      refusals: () => read(refusalCountModel(connection), ofTenant, byTime),
       purchases: () => (isLive ? read(purchaseModel(connection), { tenantId }, byTime) : none()),
     },
     /** Without tombstones. */

@@ -9,6 +9,7 @@ import type { ServedDocument } from '../../fuzz/read-document.ts';
 import { ADMIN_TOKEN, startAdmin } from '../../support/admin.ts';
 import type { TestAdmin } from '../../support/admin.ts';
 import { routesOf } from '../../support/routes-of.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
 
 // What is served has passed through JSON.
 const document = JSON.parse(JSON.stringify(createAdminDocument())) as ServedDocument;
@@ -33,9 +34,15 @@ async function valuesFor(): Promise<Record<string, string>> {
   const path = `/admin/v1/tenants/${tenantId}`;
   const made = await admin.call('post', `${path}/exports`, { scope: 'tenant' });
   const deletion = await admin.call('post', `${path}/deletions`, { scope: 'entity', entity_id: 'x' });
+  const keyId = String(key.body.id);
+  const request_id = newId('req');
+  const expiresAt = new Date(Date.now() + 60_000);
+  const ended = { endpoint: 'chat', status: 'completed', createdAt: 1, expiresAt } as const;
+  await admin.models.requestLog.create({ _id: request_id, tenantId, keyId, ...ended });
   return {
+    request_id,
     tenant_id: tenantId,
-    key_id: String(key.body.id),
+    key_id: keyId,
     export_id: String(made.body.id),
     deletion_id: String(deletion.body.id),
     provider: 'openai',

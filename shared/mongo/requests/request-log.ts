@@ -1,0 +1,297 @@
+/**
+ * How requests ended and which were refused, for operators: times, provider calls, tokens, price and cost; never text,
+ * nor the entity.
+ *
+ * - A worker notes each request that it ends, an ingress what it refuses of keys that it knows. A process holds the rows
+ *   for up to a second and writes them in one call, so that a request costs no write of its own. One that is killed loses
+ *   that second: the log explains, the ledger charges.
+ * - Refusals are counted by key, code and minute, because one client can cause thousands. The first few of a minute have
+ *   a row of their own, under the id that the caller was given.
+ * - While MongoDB is away, rows are held up to a bound, and further ones are dropped.
+ */
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { Tier } from '../../contracts/chat-request.ts';
+import type { AttemptTrace, FinishReason } from '../../contracts/events.ts';
+import type { ListQuery } from '../../contracts/list-page.ts';
+import type { Spend } from '../../contracts/settlement.ts';
+import type { ErrorCode } from '../../errors/codes.ts';
+import { repeat } from '../../lifecycle/clock.ts';
+import type { Clock } from '../../lifecycle/clock.ts';
+import type { Closer } from '../../lifecycle/closer.ts';
+import type { Logger } from '../../logging/logger.ts';
+import { collection, count, flag, listRows, number, options, required, spaceFields, text } from '../collection.ts';
+import type { RowOfSpace } from '../collection.ts';
+import type { Space } from '../../contracts/space.ts';
+import { isDuplicateKey } from '../connection.ts';
+
+export const LOGGED_STATUSES = ['completed', 'failed', 'cancelled', 'refused'] as const;
+
+/** `_id` is the request's id; times are milliseconds since the epoch. */
+export interface RequestLogRow extends RowOfSpace {
+  _id: string;
+  keyId: string;
+  /** `chat`, `chat.stream` or `batch`; of a refused request method and path. */
+  endpoint: string;
+  status: (typeof LOGGED_STATUSES)[number];
+  /** The time of acceptance or refusal. */
+  createdAt: number;
+  code?: ErrorCode;
+  /** Why it failed, as `failureOf` says it. */
+  reason?: string;
+  tier?: Tier;
+  startedAt?: number;
+  moderatedAt?: number;
+  verdict?: string;
+  firstTokenAt?: number;
+  finishedAt?: number;
+  attempts?: AttemptTrace[];
+  provider?: string;
+  model?: string;
+  finishReason?: FinishReason;
+  promptTokens?: number;
+  completionTokens?: number;
+  estimated?: boolean;
+  costMicro?: number;
+  spend?: Spend;
+  /** When MongoDB deletes it. */
+  expiresAt: Date;
+}
+
+const requestLogSchema = new Schema<RequestLogRow>(
+  {
+    _id: required,
+    tenantId: required,
+    mode: text,
+    keyId: required,
+    endpoint: required,
+    status: required,
+    createdAt: count,
+    code: text,
+    reason: text,
+    tier: text,
+    startedAt: number,
+    moderatedAt: number,
+    verdict: text,
+    firstTokenAt: number,
+    finishedAt: number,
+    attempts: { type: [Schema.Types.Mixed], default: undefined },
+    provider: text,
+    model: text,
+    finishReason: text,
+    promptTokens: number,
+    completionTokens: number,
+    estimated: flag,
+    costMicro: number,
+    spend: { type: Schema.Types.Mixed },
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ createdAt: -1 })
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ keyId: 1, createdAt: -1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const requestLogModel = collection<RequestLogRow>('RequestLog', 'request_log', requestLogSchema);
+
+/** How often a key was refused with one code in one minute, which begins at `createdAt`. */
+export interface RefusalCountRow extends RowOfSpace {
+  _id: string;
+  keyId: string;
+  code: ErrorCode;
+  createdAt: number;
+  count: number;
+  expiresAt: Date;
+}
+
+const refusalCountSchema = new Schema<RefusalCountRow>(
+  {
+    _id: required,
+    tenantId: required,
+    mode: text,
+    keyId: required,
+    code: required,
+    createdAt: count,
+    count,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ createdAt: -1 })
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const refusalCountModel = collection<RefusalCountRow>('RefusalCount', 'refusal_counts', refusalCountSchema);
+
+/** `from` and `before` bound the time of creation, in milliseconds since the epoch. */
+export interface LogFilter {
+  tenantId?: string;
+  keyId?: string;
+  code?: ErrorCode;
+  status?: RequestLogRow['status'];
+  tier?: Tier;
+  provider?: string;
+  from?: number;
+  before?: number;
+}
+
+function filterOf({ from, before, ...equal }: LogFilter) {
+  const range = { ...(from === undefined ? {} : { $gte: from }), ...(before === undefined ? {} : { $lt: before }) };
+  return { ...equal, ...(Object.keys(range).length === 0 ? {} : { createdAt: range }) };
+}
+
+export type RequestLog = ReturnType<typeof createRequestLog>;
+
+/** The reading side. */
+export function createRequestLog(connection: Connection) {
+  const rows = requestLogModel(connection);
+  const refusals = refusalCountModel(connection);
+  return {
+    async find(requestId: string): Promise<RequestLogRow | undefined> {
+      return (await rows.findById(requestId).lean()) ?? undefined;
+    },
+
+    /** One row more than the limit. */
+    list: (filter: LogFilter, query: ListQuery): Promise<RequestLogRow[]> => listRows(rows, filterOf(filter), query),
+
+    /** One row more than the limit. */
+    listRefusals: (filter: Pick<LogFilter, 'tenantId' | 'keyId' | 'code' | 'from' | 'before'>, query: ListQuery) =>
+      listRows(refusals, filterOf(filter), query),
+  };
+}
+
+const FLUSH_MS = 1_000;
+const ROWS_AT_ONCE = 500;
+/** What a process holds while MongoDB is away: a few megabytes. */
+const HELD_MAX = 10_000;
+const COUNTS_MAX = 2_000;
+/** Rows of refused requests in a minute for each key and code, in each process. */
+const SAMPLES = 5;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
+
+/** A request that was refused before it was accepted. */
+export interface Refusal extends Space {
+  requestId: string;
+  keyId: string;
+  code: ErrorCode;
+  endpoint: string;
+}
+
+interface MinuteCount extends Omit<RefusalCountRow, '_id' | 'expiresAt'> {
+  /** Of which so many are written. */
+  written: number;
+}
+
+/** Counts the refusals of the running minute and of those that are not written yet. */
+function createRefusalCounts() {
+  const counts = new Map<string, MinuteCount>();
+  return {
+    /** Returns which of its key, code and minute it is, from 1. Undefined: there are too many. */
+    add({ tenantId, mode, keyId, code }: Refusal, now: number): number | undefined {
+      const createdAt = now - (now % MINUTE_MS);
+      const id = `${keyId}:${code}:${createdAt}`;
+      const known = counts.get(id);
+      if (known === undefined && counts.size >= COUNTS_MAX) return undefined;
+      const counted = known ?? { ...spaceFields({ tenantId, mode }), keyId, code, createdAt, count: 0, written: 0 };
+      counted.count += 1;
+      counts.set(id, counted);
+      return counted.count;
+    },
+    /** Calls `write` with what was added since it last succeeded. */
+    async flush(now: number, write: (added: [string, MinuteCount][]) => Promise<unknown>): Promise<void> {
+      const added = [...counts].flatMap(([id, { written, ...of }]): [string, MinuteCount][] =>
+        of.count === written ? [] : [[id, { ...of, written }]],
+      );
+      if (added.length > 0) await write(added);
+      for (const [id, { count: until }] of added) Object.assign(counts.get(id) ?? {}, { written: until });
+      for (const [id, { createdAt, count: all, written }] of counts)
+        if (createdAt + MINUTE_MS <= now && all === written) counts.delete(id);
+    },
+  };
+}
+
+export type RequestRecorder = ReturnType<typeof openRequestRecorder>;
+
+/** The writing side. `keptDays` 0: nothing is noted. */
+export function openRequestRecorder(
+  connection: Connection,
+  { keptDays, clock, closer, log }: { keptDays: number; clock: Clock; closer: Pick<Closer, 'defer'>; log: Logger },
+) {
+  const rows = requestLogModel(connection).collection;
+  const refusals = refusalCountModel(connection);
+  const counts = createRefusalCounts();
+  const held: RequestLogRow[] = [];
+  let dropped = 0;
+  const expiry = (createdAt: number) => new Date(createdAt + keptDays * DAY_MS);
+
+  function note(row: Omit<RequestLogRow, 'expiresAt'>): void {
+    if (keptDays === 0) return;
+    if (held.length >= HELD_MAX) dropped += 1;
+    else held.push({ ...row, expiresAt: expiry(row.createdAt) });
+  }
+
+  /** A request that was replayed ends a second time, and a repeated write finds its own rows: the later one stays. */
+  async function write(page: RequestLogRow[]): Promise<void> {
+    try {
+      // Without mongoose, whose documents cost more than the rest; the driver's type of a row has another `_id`.
+      await rows.insertMany(page as object[], { ordered: false });
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      const operations = page.map((row) => ({
+        replaceOne: { filter: { _id: row._id as never }, replacement: row, upsert: true },
+      }));
+      await rows.bulkWrite(operations, { ordered: false });
+    }
+  }
+
+  async function flush(): Promise<void> {
+    for (;;) {
+      const page = held.slice(0, ROWS_AT_ONCE);
+      if (page.length === 0) break;
+      await write(page);
+      held.splice(0, page.length);
+    }
+    if (dropped > 0) log.warn('Ended requests are missing in the list of requests.', { count: dropped });
+    dropped = 0;
+    await counts.flush(clock.now(), (added) =>
+      refusals.bulkWrite(
+        added.map(([_id, { count: all, written, ...row }]) => ({
+          updateOne: {
+            filter: { _id },
+            update: { $inc: { count: all - written }, $setOnInsert: { ...row, expiresAt: expiry(row.createdAt) } },
+            upsert: true,
+          },
+        })),
+        { ordered: false },
+      ),
+    );
+  }
+
+  const flushing = repeat(
+    flush,
+    () => FLUSH_MS,
+    (error) => {
+      log.warn('How requests ended could not be written; it is tried again.', { error });
+    },
+  );
+  closer.defer('request log', async () => {
+    await flushing.stop();
+    await flush();
+  });
+
+  return {
+    note,
+    /** Counts a refused request, and notes it if it is among the first of its key, code and minute. */
+    refuse(refusal: Refusal): void {
+      if (keptDays === 0) return;
+      const now = clock.now();
+      const place = counts.add(refusal, now);
+      if (place === undefined || place > SAMPLES) return;
+      const { requestId: _id, tenantId, mode, keyId, code, endpoint } = refusal;
+      note({ _id, ...spaceFields({ tenantId, mode }), keyId, endpoint, status: 'refused', createdAt: now, code });
+    },
+  };
+}
