@@ -2,8 +2,6 @@ import type { EnvironmentContext, JestEnvironment, JestEnvironmentConfig } from 
 import { ModernFakeTimers } from '@jest/fake-timers';
 import { ModuleMocker } from 'jest-mock';
 
-import { countCosts } from './file-costs.ts';
-
 /** The process itself as jest's test environment: no sandbox, so that all test files share what is loaded. */
 export default class SharedEnvironment implements Pick<JestEnvironment, 'getVmContext' | 'setup' | 'teardown'> {
   /** Of jest's own: what it sets here must not outlive the test file. */
@@ -14,10 +12,8 @@ export default class SharedEnvironment implements Pick<JestEnvironment, 'getVmCo
   readonly #testConsole: Console;
   readonly #console = globalThis.console;
   readonly #env = { ...process.env };
-  readonly #writeCosts: () => void;
 
-  constructor({ projectConfig }: JestEnvironmentConfig, { console, testPath }: EnvironmentContext) {
-    this.#writeCosts = countCosts(testPath);
+  constructor({ projectConfig }: JestEnvironmentConfig, { console }: EnvironmentContext) {
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
     this.#testConsole = console;
   }
@@ -36,7 +32,6 @@ export default class SharedEnvironment implements Pick<JestEnvironment, 'getVmCo
     this.moduleMocker.restoreAllMocks();
     globalThis.console = this.#console;
     process.env = this.#env;
-    this.#writeCosts();
     return Promise.resolve();
   }
 }

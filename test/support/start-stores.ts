@@ -22,21 +22,16 @@ export default async function startStores(): Promise<void> {
   const log = (line: string) => {
     console.log(line);
   };
-  const pids: Record<string, number> = {};
   if (isUnset('TEST_REDIS_URL')) {
     const redis = await openOwnRedis({ dataDir: stores.dataDir, log });
     stores.servers.push(redis);
-    pids['redis'] = redis.pid;
     process.env['TEST_REDIS_URL'] = redis.url;
   }
   if (isUnset('TEST_MONGODB_URI')) {
     const mongo = await openOwnMongo({ dataDir: stores.dataDir, log });
     stores.servers.push(mongo);
-    pids['mongo'] = mongo.pid;
     process.env['TEST_MONGODB_URI'] = mongo.url;
   }
-  // Read by test/runtime/file-costs.ts.
-  process.env['TEST_STORE_PIDS'] = JSON.stringify(pids);
   setPriority(NICENESS);
 }
 
