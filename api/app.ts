@@ -39,7 +39,7 @@ import {
 } from './resources/docs-route.ts';
 
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
-  http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
+  http: Config['http'];
   authenticate: Guard;
   recorder: Pick<RequestRecorder, 'refuse'>;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;

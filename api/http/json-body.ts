@@ -125,7 +125,7 @@ function hasBody({ headers }: Request): boolean {
 }
 
 /** The body's media type in lower case; undefined where it says another encoding than UTF-8. */
-export function mediaTypeOf({ headers }: Pick<Request, 'headers'>): string | undefined {
+export function mediaTypeOf({ headers }: Request): string | undefined {
   const type = headers['content-type'] ?? '';
   if (type === 'application/json') return type;
   const [essence = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());

@@ -15,7 +15,7 @@ import type { PrincipalCache } from './principal-cache.ts';
  * If admission refuses a tenant as suspended that is active in MongoDB, has Redis updated from MongoDB: Redis may have
  * come back without the latest change of the suspension.
  */
-export type FollowMove = (res: Response, figures: Pick<Admission, 'verdict' | 'movedTo'>) => Principal | undefined;
+export type FollowMove = (res: Response, figures: Admission) => Principal | undefined;
 
 export interface FollowMoveDeps {
   principals: PrincipalCache;

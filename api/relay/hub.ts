@@ -148,7 +148,7 @@ export interface RelayHubDeps {
 }
 
 /** Deletes Redis's copy of an answer, if nothing of it is to be kept, once its readers here have read it. */
-function createWipeIfRead(groups: ReaderGroups, { records, channel }: Pick<RelayHubDeps, 'records' | 'channel'>) {
+function createWipeIfRead(groups: ReaderGroups, { records, channel }: RelayHubDeps) {
   return ({ shard, requestId }: OpenReader): void => {
     const group = groups.get(requestId);
     // An answer that is not wiped, because Redis is unavailable or another ingress reads it, expires soon.

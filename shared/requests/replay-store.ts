@@ -30,10 +30,7 @@ export function createReplayStore(
   const reopen = defineScript(client, 'reopen');
   const requeue = defineScript(client, 'requeue', ['window', 'account', 'token-window', 'fair-queue']);
   return {
-    async reopen(
-      shard: number,
-      { requestId, tenantId }: Pick<RequestEnvelope, 'requestId' | 'tenantId'>,
-    ): Promise<Reopened> {
+    async reopen(shard: number, { requestId, tenantId }: RequestEnvelope): Promise<Reopened> {
       const keys = keyspace.shard(shard);
       const found = [keys.record(requestId), keys.stream(requestId), keys.answer(requestId), keys.ended(requestId)];
       const reply = await limit(reopen(found, [tenantId]));

@@ -9,7 +9,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 export type Encoding = 'gzip' | 'deflate' | 'br' | undefined;
 
 /** Throws `unsupported_media_type`. */
-export function encodingOf({ headers }: Pick<Request, 'headers'>): Encoding {
+export function encodingOf({ headers }: Request): Encoding {
   const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
   switch (encoding) {
     case 'identity':

@@ -14,7 +14,7 @@ import type { UploadDeps } from './upload.ts';
 import { putNewest } from '../../../shared/domain/bounded-map.ts';
 
 export interface ReceiveBatchDeps extends UploadDeps {
-  bodies: Pick<BodyDeps, 'budget' | 'large'>;
+  bodies: BodyDeps;
 }
 
 /** A tenant may have hundreds of thousands of batches to add up, so sums are reused for this long. */

@@ -38,9 +38,9 @@ export async function findTenant(tenants: TenantRepository, tenantId: string): P
  * set too late for that is set again on the tenant's new shard.
  */
 export async function revokeAtOnce(
-  { keys, tenants, accessFlags }: Pick<ChangeKeyDeps, 'keys' | 'tenants' | 'accessFlags'>,
+  { keys, tenants, accessFlags }: ChangeKeyDeps,
   { tenantId, shard }: Pick<Principal, 'tenantId' | 'shard'>,
-  { _id: keyId, revision = 0 }: Pick<KeyRow, '_id' | 'revision'>,
+  { _id: keyId, revision = 0 }: KeyRow,
 ): Promise<void> {
   const flag = flagOf({ keyId, revision });
   const revoked = await accessFlags.blockAround(shard, flag, () => keys.revoke(tenantId, keyId));
@@ -52,7 +52,7 @@ export async function revokeAtOnce(
 }
 
 /** The tenant of the calling key. */
-export function ownTenant({ tenants }: Pick<ChangeKeyDeps, 'tenants'>, { tenantId }: Principal): Promise<TenantRow> {
+export function ownTenant({ tenants }: ChangeKeyDeps, { tenantId }: Principal): Promise<TenantRow> {
   return findTenant(tenants, tenantId);
 }
 
@@ -70,7 +70,7 @@ interface ChangedKey {
 
 /** Changes a key that is not revoked, as `decide` says. Throws `not_found`, `conflict` or `endpoint_not_allowed`. */
 export async function changeKey(
-  { keys, accessFlags }: Pick<ChangeKeyDeps, 'keys' | 'accessFlags'>,
+  { keys, accessFlags }: ChangeKeyDeps,
   principal: Principal,
   keyId: string,
   now: number,

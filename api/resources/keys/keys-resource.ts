@@ -58,7 +58,7 @@ function graceEndOf({ previous = [] }: KeyRow, now: number): number | undefined 
 }
 
 /** `limits` are those in effect: the key's own, or else its tenant's. */
-export function toKeyResource(row: KeyRow, tenant: Pick<TenantRow, 'rpm' | 'tpm' | 'dailyRequests'>, now: number) {
+export function toKeyResource(row: KeyRow, tenant: TenantRow, now: number) {
   return {
     id: row._id,
     object: 'api_key',

@@ -99,7 +99,7 @@ export interface WebhooksDeps {
 
 /** Throws `not_found`. */
 export async function findWebhook(
-  { webhooks }: Pick<WebhooksDeps, 'webhooks'>,
+  { webhooks }: WebhooksDeps,
   principal: Principal,
   webhookId: string,
 ): Promise<WebhookRow> {

@@ -95,7 +95,7 @@ function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['sco
 }
 
 /** A filter may ask for another mode than that of the space. */
-function isElsewhere({ mode }: Pick<SearchedSpace, 'mode'>, { filter }: Pick<UsageQuery, 'filter'>): boolean {
+function isElsewhere({ mode }: SearchedSpace, { filter }: Pick<UsageQuery, 'filter'>): boolean {
   return mode !== 'any' && filter.mode?.includes(mode) === false;
 }
 

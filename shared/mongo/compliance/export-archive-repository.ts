@@ -49,10 +49,7 @@ export const ARCHIVE_KEPT_MS = 7 * 24 * 3_600_000;
 /** Archives of a tenant and mode that are kept, the latest ones: each of the whole tenant is as large as all it has. */
 export const ARCHIVES_KEPT: Readonly<Record<ComplianceScope, number>> = { tenant: 5, entity: 1_000 };
 
-export function archiveNameOf(
-  { _id, tenantId }: Pick<ClaimedRow, '_id' | 'tenantId'>,
-  { claim }: ExportArchive,
-): ArchiveName {
+export function archiveNameOf({ _id, tenantId }: ClaimedRow, { claim }: ExportArchive): ArchiveName {
   return { _id, tenantId, claim };
 }
 

@@ -87,7 +87,7 @@ export function createFailedIntents(connection: Connection) {
      * again since the intent was read. Safe to repeat.
      */
     async keepFailed(
-      intent: Pick<RequestIntent, 'requestId' | 'replays'>,
+      intent: RequestIntent,
       { at, code, keptUntil }: { at: number; code: OutageCode; keptUntil?: number },
     ): Promise<void> {
       await intents.updateOne(rowOfRun(intent), {

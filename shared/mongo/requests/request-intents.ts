@@ -104,7 +104,7 @@ function toIntent(row: RequestIntentRow | null, now: number): RequestIntent | un
 const OPEN = { failedAt: null } as const;
 
 /** Finds the row of an intent if it is as it was read: not failed, and not run again since. */
-export function rowOfRun({ requestId, replays }: Pick<RequestIntent, 'requestId' | 'replays'>) {
+export function rowOfRun({ requestId, replays }: RequestIntent) {
   return { _id: requestId, ...OPEN, replays: replays === 0 ? { $in: [null, 0] } : replays };
 }
 
@@ -189,7 +189,7 @@ export function createRequestIntents(connection: Connection) {
     },
 
     /** Deletes the intent of a request that has ended, unless the request has been run again since the intent was read. */
-    async forgetRun(intent: Pick<RequestIntent, 'requestId' | 'replays'>): Promise<void> {
+    async forgetRun(intent: RequestIntent): Promise<void> {
       await intents.deleteOne(rowOfRun(intent));
     },
   };

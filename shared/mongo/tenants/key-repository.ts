@@ -101,7 +101,7 @@ function definedOf(changes: KeyChanges): Record<string, unknown> {
 }
 
 /** Whether a key is accepted at `now` (milliseconds since the epoch): neither revoked nor expired. */
-export function isActiveKey({ status, expiresAt }: Pick<KeyRow, 'status' | 'expiresAt'>, now: number): boolean {
+export function isActiveKey({ status, expiresAt }: KeyRow, now: number): boolean {
   return status === 'active' && (expiresAt ?? Infinity) > now;
 }
 
