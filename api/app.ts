@@ -41,7 +41,7 @@ import {
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
   http: Config['http'];
   authenticate: Guard;
-  recorder: Pick<RequestRecorder, 'refuse'>;
+  recorder: RequestRecorder;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
   refusals: RefusalWatch;
   countLookup: Guard;

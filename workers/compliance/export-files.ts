@@ -134,6 +134,13 @@ function file<Row>(name: string, rows: () => AsyncIterable<Row>, toLines: (row: 
 
 const order = ['packageId', 'creditsMicro', 'amount', 'currency', 'payment', 'createdAt'] as const;
 
+/** The attempts and their costs are the operator's. */
+const REQUEST_FIELDS = [
+  ...(['_id', 'keyId', 'mode', 'endpoint', 'tier', 'status', 'code', 'finishReason'] as const),
+  ...(['createdAt', 'startedAt', 'firstTokenAt', 'finishedAt'] as const),
+  ...(['promptTokens', 'completionTokens', 'estimated', 'costMicro'] as const),
+];
+
 function tenantFiles({ tenant }: ExportRows): ExportFile[] {
   const limits = ['rpm', 'tpm', 'dailyRequests'] as const;
   return [
@@ -188,26 +195,7 @@ function tenantFiles({ tenant }: ExportRows): ExportFile[] {
         only({ createdAt, ...attempt }, ['createdAt', 'durationMs', 'status', 'error']),
       ),
     })),
-    file('requests', tenant.requests, (row) =>
-      only(row, [
-        '_id',
-        'keyId',
-        'mode',
-        'endpoint',
-        'tier',
-        'status',
-        'code',
-        'createdAt',
-        'startedAt',
-        'firstTokenAt',
-        'finishedAt',
-        'finishReason',
-        'promptTokens',
-        'completionTokens',
-        'estimated',
-        'costMicro',
-      ]),
-    ),
+    file('requests', tenant.requests, (row) => only(row, REQUEST_FIELDS)),
     file('refusals', tenant.refusals, (row) => only(row, ['keyId', 'mode', 'code', 'createdAt', 'count'])),
     file('checkouts', tenant.checkouts, (row) =>
       only(row, ['_id', 'keyId', 'status', 'url', 'successUrl', 'cancelUrl', ...order, 'expiresAt']),

@@ -76,7 +76,7 @@ interface QueueRecorderDeps {
   keyspace: Keyspace;
   events: WorkerEventBus;
   clock: Clock;
-  closer: Pick<Closer, 'defer'>;
+  closer: Closer;
   log: Logger;
 }
 

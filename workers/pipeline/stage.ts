@@ -184,10 +184,10 @@ export interface Outcome {
   finishReason: FinishReason;
   usage: Usage;
   error?: ErrorDetail;
-  /** What is behind the error, for operators. */
+  /** The error behind it, for operators. */
   cause?: unknown;
   /** Set when the request is finished. Absent: nothing is charged. */
-  charge?: Pick<SettlementRecord, 'costMicro' | 'spend'>;
+  charge?: SettlementRecord;
   /** Tokens that a provider was asked for and nobody pays for. */
   unbilled?: {
     tokens: Partial<Record<UnbilledReason, number>>;

@@ -105,12 +105,20 @@ function createExportEraser(connection: Connection) {
   };
 }
 
+/** Deletes how a tenant's requests ended; no row names an entity. */
+function createRequestLogEraser(connection: Connection) {
+  return async (subject: ComplianceSubject): Promise<DeletionReport> => {
+    if (subject.entityId !== undefined) return {};
+    const space = inSpace(subject);
+    await deleteInPages(refusalCountModel(connection), space, { _id: 1 });
+    return { requests: await deleteInPages(requestLogModel(connection), space, { _id: 1 }) };
+  };
+}
+
 export function createCopyEraser(connection: Connection) {
   const idempotency = idempotencyModel(connection);
   const webhookEvents = webhookEventModel(connection);
   const webhookDeliveries = webhookDeliveryModel(connection);
-  const requestLog = requestLogModel(connection);
-  const refusalCounts = refusalCountModel(connection);
 
   return {
     /** `hide` makes of a text one that names the entity no more. */
@@ -150,14 +158,7 @@ export function createCopyEraser(connection: Connection) {
       return { webhook_payloads: deleted };
     },
 
-    /** How a tenant's requests ended; nothing of it names an entity. */
-    async requestLog(subject: ComplianceSubject): Promise<DeletionReport> {
-      if (subject.entityId !== undefined) return {};
-      const space = inSpace(subject);
-      await deleteInPages(refusalCounts, space, { _id: 1 });
-      return { requests: await deleteInPages(requestLog, space, { _id: 1 }) };
-    },
-
     exports: createExportEraser(connection),
+    requestLog: createRequestLogEraser(connection),
   };
 }

@@ -157,14 +157,14 @@ export function createRequestLog(connection: Connection) {
     list: (filter: LogFilter, query: ListQuery): Promise<RequestLogRow[]> => listRows(rows, filterOf(filter), query),
 
     /** One row more than the limit. */
-    listRefusals: (filter: Pick<LogFilter, 'tenantId' | 'keyId' | 'code' | 'from' | 'before'>, query: ListQuery) =>
+    listRefusals: (filter: LogFilter, query: ListQuery): Promise<RefusalCountRow[]> =>
       listRows(refusals, filterOf(filter), query),
   };
 }
 
 const FLUSH_MS = 1_000;
 const ROWS_AT_ONCE = 500;
-/** What a process holds while MongoDB is away: a few megabytes. */
+/** Rows that a process holds while MongoDB is away: a few megabytes. */
 const HELD_MAX = 10_000;
 const COUNTS_MAX = 2_000;
 /** Rows of refused requests in a minute for each key and code, in each process. */
@@ -213,28 +213,12 @@ function createRefusalCounts() {
   };
 }
 
-export type RequestRecorder = ReturnType<typeof openRequestRecorder>;
-
-/** The writing side. `keptDays` 0: nothing is noted. */
-export function openRequestRecorder(
-  connection: Connection,
-  { keptDays, clock, closer, log }: { keptDays: number; clock: Clock; closer: Pick<Closer, 'defer'>; log: Logger },
-) {
+/** Writes rows and counts. Each call may be repeated. */
+function createWriter(connection: Connection, expiry: (createdAt: number) => Date) {
   const rows = requestLogModel(connection).collection;
   const refusals = refusalCountModel(connection);
-  const counts = createRefusalCounts();
-  const held: RequestLogRow[] = [];
-  let dropped = 0;
-  const expiry = (createdAt: number) => new Date(createdAt + keptDays * DAY_MS);
-
-  function note(row: Omit<RequestLogRow, 'expiresAt'>): void {
-    if (keptDays === 0) return;
-    if (held.length >= HELD_MAX) dropped += 1;
-    else held.push({ ...row, expiresAt: expiry(row.createdAt) });
-  }
-
   /** A request that was replayed ends a second time, and a repeated write finds its own rows: the later one stays. */
-  async function write(page: RequestLogRow[]): Promise<void> {
+  async function insert(page: RequestLogRow[]): Promise<void> {
     try {
       // Without mongoose, whose documents cost more than the rest; the driver's type of a row has another `_id`.
       await rows.insertMany(page as object[], { ordered: false });
@@ -247,34 +231,61 @@ export function openRequestRecorder(
     }
   }
 
+  return {
+    /** Takes from `held` what is written. */
+    async drain(held: RequestLogRow[]): Promise<void> {
+      for (;;) {
+        const page = held.slice(0, ROWS_AT_ONCE);
+        if (page.length === 0) return;
+        await insert(page);
+        held.splice(0, page.length);
+      }
+    },
+
+    async addCounts(added: [string, MinuteCount][]): Promise<void> {
+      const operations = added.map(([_id, { count: all, written, ...row }]) => ({
+        updateOne: {
+          filter: { _id },
+          update: { $inc: { count: all - written }, $setOnInsert: { ...row, expiresAt: expiry(row.createdAt) } },
+          upsert: true,
+        },
+      }));
+      await refusals.bulkWrite(operations, { ordered: false });
+    },
+  };
+}
+
+export type RequestRecorder = ReturnType<typeof openRequestRecorder>;
+
+/** The writing side. `keptDays` 0: nothing is noted. */
+export function openRequestRecorder(
+  connection: Connection,
+  { keptDays, clock, closer, log }: { keptDays: number; clock: Clock; closer: Closer; log: Logger },
+) {
+  const expiry = (createdAt: number) => new Date(createdAt + keptDays * DAY_MS);
+  const writer = createWriter(connection, expiry);
+  const counts = createRefusalCounts();
+  const held: RequestLogRow[] = [];
+  let dropped = 0;
+
+  function note(row: Omit<RequestLogRow, 'expiresAt'>): void {
+    if (keptDays === 0) return;
+    if (held.length >= HELD_MAX) dropped += 1;
+    else held.push({ ...row, expiresAt: expiry(row.createdAt) });
+  }
+
   async function flush(): Promise<void> {
-    for (;;) {
-      const page = held.slice(0, ROWS_AT_ONCE);
-      if (page.length === 0) break;
-      await write(page);
-      held.splice(0, page.length);
-    }
+    await writer.drain(held);
     if (dropped > 0) log.warn('Ended requests are missing in the list of requests.', { count: dropped });
     dropped = 0;
-    await counts.flush(clock.now(), (added) =>
-      refusals.bulkWrite(
-        added.map(([_id, { count: all, written, ...row }]) => ({
-          updateOne: {
-            filter: { _id },
-            update: { $inc: { count: all - written }, $setOnInsert: { ...row, expiresAt: expiry(row.createdAt) } },
-            upsert: true,
-          },
-        })),
-        { ordered: false },
-      ),
-    );
+    await counts.flush(clock.now(), writer.addCounts);
   }
 
   const flushing = repeat(
     flush,
     () => FLUSH_MS,
     (error) => {
-      log.warn('How requests ended could not be written; it is tried again.', { error });
+      log.warn('Ended requests could not be listed; that is tried again.', { error });
     },
   );
   closer.defer('request log', async () => {
