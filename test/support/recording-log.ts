@@ -29,6 +29,8 @@ export function createRecordingLog(): RecordingLog {
     errors: () =>
       lines
         .filter((line) => line.level === 'error')
-        .map(({ message, fields: { error } }) => (error instanceof Error ? `${message} ${error.message}` : message)),
+        .map(({ message, fields: { error, bug = error } }) =>
+          bug instanceof Error ? `${message} ${bug.message}` : message,
+        ),
   };
 }

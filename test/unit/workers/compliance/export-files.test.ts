@@ -14,6 +14,8 @@ const MODELS = {
   ...models,
   failedRequests: models.requestIntents,
   usage: models.usageRollUps,
+  requests: models.requestLog,
+  refusals: models.refusalCounts,
 };
 const NOW = 1_795_255_200_000;
 const END = encodeEntry(['Fine.'], { finishReason: 'stop', usage: { promptTokens: 5, completionTokens: 2 } });
@@ -38,6 +40,8 @@ const SAMPLES = {
   batches: { metadataJson: '{}' },
   webhooks: { previousSecrets: [{ encrypted: 'x', expiresAt: NOW }] },
   webhookDeliveries: { attempts: [{ at: NOW, durationMs: 1 }] },
+  requests: {},
+  refusals: {},
   checkouts: {},
   purchases: {},
   entities: { metadataJson: '{}', messages: [] },
@@ -73,6 +77,9 @@ const KEPT_BACK: Record<Kind, string[]> = {
   batches: ['shard', 'bytes', 'startedUnder', 'openShard', 'reopened', 'removeAt'],
   webhooks: ['encryptedSecret', 'rotatedUnder', 'failures', 'slow'],
   webhookDeliveries: ['failed', 'claim', 'claimedUntil', 'expiresAt'],
+  // The provider's part is the operator's; a request's own answer says what moderation found.
+  requests: ['attempts', 'expiresAt', 'model', 'moderatedAt', 'provider', 'reason', 'spend', 'verdict'],
+  refusals: ['_id', 'expiresAt'],
   // What a payment's own ids say is with the payment.
   checkouts: ['sessionId', 'removeAt'],
   purchases: ['paymentId', 'disputes'],
