@@ -73,11 +73,12 @@ describe('deletions', () => {
         return answer;
       }),
     );
-    const waiting = await service.models.complianceJobs.countDocuments({ tenantId, status: 'queued' });
+    const held = await service.models.complianceJobs.find({ tenantId, status: 'queued' }, { _id: 1 }).lean();
+    const waiting = new Set(held.map(({ _id }) => _id));
     await service.models.complianceJobs.updateMany({ tenantId, status: 'queued' }, { $set: { claimedUntil: 0 } });
     let most = 0;
     const count = async () => {
-      const running = (await listed(api)).filter(({ status }) => status === 'in_progress');
+      const running = (await listed(api)).filter(({ id, status }) => status === 'in_progress' && waiting.has(id));
       most = Math.max(most, running.length);
     };
 
@@ -88,8 +89,8 @@ describe('deletions', () => {
 
     expect((await ending).map(({ status }) => status)).toEqual(answers.map(() => 'completed'));
     // The worker has taken some before they could be kept from it.
-    expect(waiting).toBeGreaterThan(3);
-    expect(most).toBe(waiting);
+    expect(waiting.size).toBeGreaterThan(3);
+    expect(most).toBe(waiting.size);
   }, 90_000);
 });
 
