@@ -13,6 +13,7 @@ import { BUILD } from '../shared/config/load-config.ts';
 import type { paths } from './admin-api.d.ts';
 
 type Client = ReturnType<typeof createClient<paths>>;
+type RequestStatus = NonNullable<NonNullable<paths['/requests']['get']['parameters']['query']>['status']>;
 type Group = NonNullable<NonNullable<paths['/usage']['get']['parameters']['query']>['group_by']>[number];
 /** A page of usage or of margins. */
 interface Buckets {
@@ -88,6 +89,49 @@ async function answerOf<Data>(
   );
 }
 
+type Finding = Readonly<{ state: 'ok' | 'look' | 'bad'; what: string; finding: string }>;
+
+/** A clock that is further away than this makes signatures, limits and logs hard to trust; milliseconds. */
+const CLOCK_MS = 5_000;
+/** Waiting requests that are older than this have no worker, or a provider that is full. */
+const OLD_SECONDS = 60;
+
+/** What an operator asks first. */
+async function examine(client: Client, deepHealth: () => Promise<Response>): Promise<Finding[]> {
+  const sentAt = Date.now();
+  const all = { params: { query: { limit: 100 } } };
+  const [{ data: processes }, { data: queues }, { data: breakers }, settlement] = await Promise.all([
+    answerOf(client.GET('/processes', all)),
+    answerOf(client.GET('/queues', all)),
+    answerOf(client.GET('/breakers', all)),
+    answerOf(client.GET('/settlement')),
+  ]);
+  const deep = await deepHealth();
+  const { checks = {} } = (await deep.json()) as { checks?: Record<string, string> };
+  const findings: Finding[] = [];
+  const find = (what: string, isFine: boolean, finding: string, otherwise: Finding['state'] = 'bad') =>
+    findings.push({ state: isFine ? 'ok' : otherwise, what, finding });
+  for (const [store, word] of Object.entries(checks)) find(store, word === 'ok', word);
+  const aheadMs = Date.parse(deep.headers.get('date') ?? '') - sentAt;
+  find('clock', Math.abs(aheadMs) < CLOCK_MS, `${Math.round(aheadMs / 1_000)} s from this machine's`, 'look');
+  const workers = processes.filter(({ kind, draining }) => kind === 'worker' && !draining);
+  find('workers', workers.length > 0, `${workers.length} of ${processes.length} processes`);
+  const versions = [...new Set(processes.map(({ version, commit }) => `${version} ${commit}`))];
+  find('versions', versions.length < 2, versions.join(', '), 'look');
+  for (const { id, waiting, oldest_age_seconds: age, paused } of queues)
+    find(
+      `queue ${id}`,
+      age < OLD_SECONDS && !paused,
+      paused ? 'paused' : `${waiting} wait, the oldest for ${age} s`,
+      'look',
+    );
+  for (const { id, state, reason } of breakers)
+    find(`provider ${id}`, state === 'closed', reason === null ? state : `${state}: ${reason}`);
+  const { dead_letters: dead, lag_seconds: lag } = settlement;
+  find('settlement', dead === 0 && lag < OLD_SECONDS, `${dead} dead letters, ${lag} s behind`);
+  return findings;
+}
+
 interface Shell {
   /** Undefined: nothing is printed. */
   env: Readonly<Record<string, string | undefined>>;
@@ -107,15 +151,14 @@ export function createParley({ env, print }: Shell): Command {
     .showSuggestionAfterError();
   const optionsOf = () => program.opts<{ url: string; json?: true }>();
 
-  function client(): Client {
+  function authorization(): { Authorization: string } {
     const token = env['PARLEY_ADMIN_TOKEN'] ?? env['ADMIN_TOKEN'];
     if (token === undefined || token === '')
       throw new Refused('Set PARLEY_ADMIN_TOKEN (or ADMIN_TOKEN) to the token of an administrator.');
-    return createClient<paths>({
-      baseUrl: `${optionsOf().url}/admin/v1`,
-      headers: { Authorization: `Bearer ${token}` },
-    });
+    return { Authorization: `Bearer ${token}` };
   }
+  const client = (): Client =>
+    createClient<paths>({ baseUrl: `${optionsOf().url}/admin/v1`, headers: authorization() });
   function show(answer: unknown, people: () => string): void {
     print(optionsOf().json === true ? JSON.stringify(answer, null, 2) : people());
   }
@@ -248,6 +291,43 @@ export function createParley({ env, print }: Shell): Command {
         return { name: id, kind, base_url, breaker: state, reason };
       });
       show({ providers, breakers }, () => tableOf(rows));
+    });
+
+  program
+    .command('requests')
+    .description('how requests ended, newest first; refused ones are samples')
+    .option('--tenant <tenant>')
+    .addOption(new Option('--status <status>').choices(['completed', 'failed', 'cancelled', 'refused']))
+    .option('--provider <provider>')
+    .addOption(limit())
+    .action(
+      async ({ tenant, ...filter }: { tenant?: string; provider?: string; status?: RequestStatus; limit: number }) => {
+        const query = { ...filter, ...(tenant === undefined ? {} : { tenant_id: tenant }) };
+        const answer = await answerOf(client().GET('/requests', { params: { query } }));
+        showList(answer, ['id', 'created_at', 'tenant_id', 'endpoint', 'status', 'error_code', 'provider', 'credits']);
+      },
+    );
+  program
+    .command('request')
+    .description('one request: what became of it, and when')
+    .argument('<request>')
+    .action(async (request: string) => {
+      const params = { path: { request_id: request } };
+      const answer = await answerOf(client().GET('/requests/{request_id}', { params }));
+      const { timeline, ...fields } = answer;
+      const { attempts, ...times } = timeline;
+      show(answer, () => `${recordOf(fields)}\n\n${recordOf(times)}\n\n${tableOf(attempts)}`);
+    });
+
+  program
+    .command('doctor')
+    .description('stores, processes, queues, providers, settlement and clocks; exit code 1 where something is wrong')
+    .action(async () => {
+      const findings = await examine(client(), () =>
+        fetch(`${optionsOf().url}/health/deep`, { headers: authorization() }),
+      );
+      show(findings, () => tableOf(findings));
+      if (findings.some(({ state }) => state === 'bad')) process.exitCode = 1;
     });
 
   program

@@ -40,6 +40,25 @@ it('figures are tables, and the same as the API has them with --json', async () 
   expect(JSON.parse(await parley('--json', 'usage', '--margin'))).toMatchObject({ object: body['object'] as string });
 });
 
+it('a doctor says what is right and what is not, with an exit code', async () => {
+  const before = process.exitCode;
+  expect(await parley('doctor')).toMatch(/^bad +workers +0 of 0 processes$/m);
+  expect(process.exitCode).toBe(1);
+  process.exitCode = before;
+  expect(await parley('doctor')).toMatch(/^ok +settlement +0 dead letters/m);
+  process.exitCode = before;
+});
+
+it('a request is found by its id and in the list', async () => {
+  const id = `req_${'a'.repeat(24)}`;
+  const keys = { tenantId: `ten_${'b'.repeat(24)}`, keyId: `key_${'c'.repeat(24)}` };
+  const ended = { endpoint: 'chat', status: 'failed', code: 'timeout', createdAt: Date.now() } as const;
+  const expiresAt = new Date(Date.now() + 60_000);
+  await admin.models.requestLog.create({ _id: id, ...keys, ...ended, expiresAt });
+  expect(await parley('requests', '--status', 'failed')).toContain(id);
+  expect(await parley('request', id)).toMatch(/^error_code +timeout$/m);
+});
+
 it("what is wrong is said in the API's words, with the id of the request", async () => {
   await expect(parley('tenants', 'show', `ten_${'x'.repeat(24)}`)).rejects.toThrow(
     /^There is no tenant .* \(req_\w{24}\)$/,
