@@ -2135,6 +2135,8 @@ export interface operations {
     listTenants: {
         parameters: {
             query?: {
+                /** @description Only with this text in their names. */
+                name?: string;
                 /** @description How many items a page may have. */
                 limit?: number;
                 /** @description The id of the last item of the page before: `last_id`. */

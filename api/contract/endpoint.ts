@@ -7,6 +7,7 @@ import { checkAgainst } from '../../shared/contracts/parse.ts';
 import type { Scope } from '../../shared/domain/api-key.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { RequestHeaderName, ResponseHeaderName } from './headers.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { paramsOf, readParam } from './path-parameters.ts';
@@ -252,6 +253,24 @@ export function defineEndpoint<
   return { counts: 'request', ...definition, handle: reading<Path, Query, Body, Status, RawKeyCall, Deps>(definition) };
 }
 
+/** Refuses parameters that an operator has misspelt: without its filter a list has what belongs to others. */
+function onlyKnown<Query>(rule: QueryRule<Query>): QueryRule<Query> {
+  // The description of an object's schema has its keys, which joi's types do not say.
+  const keysOf = (schema: Joi.ObjectSchema) => Object.keys((schema.describe() as { keys?: object }).keys ?? {});
+  const known = rule.schemas.flatMap(keysOf);
+  return {
+    ...rule,
+    read(query) {
+      const parameters = rule.read(query);
+      const unknown = Object.keys(query).find((name) => !known.includes(name));
+      if (unknown === undefined) return parameters;
+      throw new ServiceError('invalid_request', `\`${unknown}\` is no parameter here; known: ${known.join(', ')}.`, {
+        param: unknown,
+      });
+    },
+  };
+}
+
 /** The same for an endpoint of the administration. */
 export function defineAdminEndpoint<
   const Path extends string,
@@ -260,8 +279,9 @@ export function defineAdminEndpoint<
   Query = undefined,
   Body = undefined,
 >(
-  definition: Definition<Path, Query, Body, Status, RawAdminCall, Deps> & Pick<AdminEndpoint, 'isRemembered'>,
+  given: Definition<Path, Query, Body, Status, RawAdminCall, Deps> & Pick<AdminEndpoint, 'isRemembered'>,
 ): AdminEndpoint<Deps> {
+  const definition = given.query === undefined ? given : { ...given, query: onlyKnown(given.query) };
   return { ...definition, handle: reading<Path, Query, Body, Status, RawAdminCall, Deps>(definition) };
 }
 

@@ -75,6 +75,10 @@ export function spaceFields({ tenantId, mode }: Space): RowOfSpace {
   return mode === 'test' ? { tenantId, mode } : { tenantId };
 }
 
+/** Matches fields with this text in them, in small or capital letters. */
+export const containing = (part: string) =>
+  ({ $regex: part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'), $options: 'i' }) as const;
+
 /** Checked literals only. */
 type ListFilter = Readonly<
   Record<
@@ -84,6 +88,7 @@ type ListFilter = Readonly<
     | { readonly $exists: boolean }
     | { readonly $in: readonly (string | null)[] }
     | { readonly $gte?: number; readonly $lt?: number }
+    | ReturnType<typeof containing>
   >
 >;
 

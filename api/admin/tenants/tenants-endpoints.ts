@@ -1,10 +1,15 @@
+import Joi from 'joi';
+
 import { toTenantChanges } from '../../../shared/contracts/tenant-fields.ts';
-import { toListPage } from '../../../shared/contracts/list-page.ts';
+import { listQuerySchema, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
+import type { ListQuery } from '../../../shared/contracts/list-page.ts';
+import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { ShardDirectory, TenantChanges, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
+import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody } from '../../contract/endpoint.ts';
+import type { QueryRule } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { readBalance } from '../../resources/billing/billing-status.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
@@ -66,16 +71,29 @@ const createTenant = defineAdminEndpoint({
   },
 });
 
+const nameSchema = Joi.object<{ name?: string }, true>({
+  name: Joi.string().max(256).description('Only with this text in their names.'),
+}).unknown();
+
+const tenantsQuery: QueryRule<{ list: ListQuery; name: string | undefined }> = {
+  schemas: [nameSchema, listQuerySchema],
+  read(query) {
+    const list = parseListQuery(query);
+    checkAgainst(nameSchema, query);
+    return { list, name: query.name };
+  },
+};
+
 const listTenants = defineAdminEndpoint({
   method: 'GET',
   path: '/tenants',
   tag: 'Tenants',
   summary: 'List tenants',
-  query: listQuery,
+  query: tenantsQuery,
   answers: { 200: json('A page of tenants.', tenantListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(TENANT_EXAMPLE) } },
-  async handle({ query }, deps: TenantsDeps) {
-    const rows = await deps.tenants.list(query);
+  async handle({ query: { list: query, name } }, deps: TenantsDeps) {
+    const rows = await deps.tenants.list(query, name);
     const data = await Promise.all(rows.slice(0, query.limit).map((row) => toResource(deps, row)));
     const page = toListPage(rows, query.limit, (row) => ({ id: row._id }));
     return ok({ ...page, data });

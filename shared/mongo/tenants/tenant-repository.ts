@@ -4,7 +4,7 @@ import type { Connection } from 'mongoose';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import { TENANT_FIELDS } from '../../contracts/tenant-fields.ts';
 import type { TenantSettings, TenantSettingsChanges } from '../../contracts/tenant-fields.ts';
-import { collection, count, number, options, required, toFieldUpdate, listRows } from '../collection.ts';
+import { collection, count, number, options, required, toFieldUpdate, containing, listRows } from '../collection.ts';
 
 /** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
 export interface TenantRow extends TenantSettings {
@@ -89,7 +89,9 @@ export function createTenantRepository(connection: Connection) {
       tenants.find({ _id: { $in: [...tenantIds] }, shard: { $ne: shard } }, { shard: 1 }).lean(),
 
     /** One row more than the limit. */
-    list: (query: ListQuery): Promise<TenantRow[]> => listRows(tenants, {}, query),
+    /** `name`: a part of the tenants' names, in small or capital letters. */
+    list: (query: ListQuery, name?: string): Promise<TenantRow[]> =>
+      listRows(tenants, name === undefined ? {} : { name: containing(name) }, query),
 
     /** Suspends it for good. Safe to repeat. Undefined: no such tenant. */
     async close(tenantId: string, now: number): Promise<TenantRow | undefined> {

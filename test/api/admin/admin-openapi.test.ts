@@ -27,13 +27,16 @@ beforeAll(async () => {
 afterAll(() => admin.close());
 
 /** A tenant and a key of its own for each example, the one provider and the one tier for all. */
-async function valuesFor(): Promise<Record<string, string>> {
+async function valuesFor(template: string): Promise<Record<string, string>> {
   const tenant = await admin.call('post', '/admin/v1/tenants', { name: 'Lakeside School' });
   const tenantId = String(tenant.body.id);
   const key = await admin.call('post', `/admin/v1/tenants/${tenantId}/keys`, {});
   const path = `/admin/v1/tenants/${tenantId}`;
-  const made = await admin.call('post', `${path}/exports`, { scope: 'tenant' });
-  const deletion = await admin.call('post', `${path}/deletions`, { scope: 'entity', entity_id: 'x' });
+  // A tenant with an open job cannot be moved.
+  const jobs = /export_id|deletion_id/.test(template) ? ['exports', 'deletions'] : [];
+  const [made, deletion] = await Promise.all(
+    jobs.map((kind) => admin.call('post', `${path}/${kind}`, { scope: 'entity', entity_id: 'x' })),
+  );
   const keyId = String(key.body.id);
   const request_id = newId('req');
   const expiresAt = new Date(Date.now() + 60_000);
@@ -45,8 +48,8 @@ async function valuesFor(): Promise<Record<string, string>> {
     request_id,
     tenant_id: tenantId,
     key_id: keyId,
-    export_id: String(made.body.id),
-    deletion_id: String(deletion.body.id),
+    export_id: String(made?.body.id),
+    deletion_id: String(deletion?.body.id),
     provider: 'openai',
     tier: 'mobius',
   };
@@ -85,7 +88,7 @@ describe('every example of the administration', () => {
   );
 
   it.each(examples)('is answered as the document says: %s', async (_name, endpoint, { query, body, status }) => {
-    const values = await valuesFor();
+    const values = await valuesFor(endpoint.template);
     const path = endpoint.template.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => values[name] ?? 'x');
 
     const response = await admin.call(endpoint.method, `${path}${writeQuery(query)}`, body);

@@ -105,6 +105,7 @@ describe('a request in the administration', () => {
     ['tennant_id=x', 'tennant_id'],
     ['tenant_id=ten_1', 'tenant_id'],
     ['status=lost', 'status'],
+    ['limit=1&page=2', 'page'],
     ['start_time=yesterday', 'start_time'],
   ])('is not looked for with %s', async (query, param) => {
     const response = await service.admin('get', `/requests?${query}`);

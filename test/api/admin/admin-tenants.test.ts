@@ -259,6 +259,22 @@ describe('a tenant that does not exist', () => {
 });
 
 describe('the list', () => {
+  it('finds tenants by a part of their names, which may have any character', async () => {
+    const { id } = await create({ name: 'Lakeside (North) School' });
+
+    const { body } = await admin.call('get', '/admin/v1/tenants?name=side%20(north');
+
+    expect((body as unknown as { data: Tenant[] }).data.map((tenant) => tenant.id)).toEqual([id]);
+    expect((await admin.call('get', '/admin/v1/tenants?name=side.*north')).body.data).toEqual([]);
+  });
+
+  it('refuses a parameter that it does not know', async () => {
+    const response = await admin.call('get', '/admin/v1/tenants?nmae=Lakeside');
+
+    expect(response.status).toBe(400);
+    expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param: 'nmae' });
+  });
+
   it('gives every tenant once, newest first, over pages that meet', async () => {
     for (let index = 0; index < 5; index += 1) await create({ name: `Listed ${index}` });
     const expected = await admin.models.tenants.find({}, { _id: 1 }).sort({ createdAt: -1, _id: -1 }).lean();
