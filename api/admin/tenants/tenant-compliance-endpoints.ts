@@ -1,14 +1,15 @@
+import type { Response } from 'express';
+
 import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import { accepted, defineAdminEndpoint, json } from '../../contract/endpoint.ts';
 import type { AdminEndpoint, Endpoint } from '../../contract/endpoint.ts';
 import { readParam } from '../../contract/path-parameters.ts';
-import { OPEN_LISTED_MAX, startJob } from '../../resources/compliance/compliance-jobs.ts';
+import type { Actor } from '../../contract/tenant-events.ts';
+import { OPEN_LISTED_MAX, newJob, startJob } from '../../resources/compliance/compliance-jobs.ts';
 import type { ComplianceDeps } from '../../resources/compliance/compliance-jobs.ts';
 import { deletionsEndpoints, exportsEndpoints } from '../../resources/compliance/compliance-endpoints.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
-import { newId } from '../../../shared/lifecycle/ids.ts';
 import { applyStatus } from './move-steps.ts';
 import { TENANT_EXAMPLE, tenantSchema } from './tenants-resource.ts';
 import { toResource } from './tenants-endpoints.ts';
@@ -60,19 +61,13 @@ export function onBehalf<Deps>(
 }
 
 /** Starts the deletion of everything of a tenant, or finds the one that has been started. */
-async function deleteEverything(
-  deps: TenantComplianceDeps,
-  { _id: tenantId }: TenantRow,
-  actor: Parameters<typeof startJob>[3],
-): Promise<string> {
-  const space = { tenantId, mode: 'live' } as const;
-  const now = deps.clock.now();
-  const job = { _id: newId('del'), ...space, kind: 'deletion', scope: 'tenant', status: 'queued' } as const;
+async function deleteEverything(deps: TenantComplianceDeps, res: Response, actor: Actor): Promise<string> {
+  const job = newJob('deletion', { scope: 'tenant' }, { res, principal: actor }, deps.clock.now());
   try {
-    await startJob(deps, { ...job, claim: 0, claimedUntil: now, createdAt: now, reason: 'Closed' }, undefined, actor);
+    await startJob(deps, { ...job, reason: 'Closed' }, undefined, actor);
     return job._id;
   } catch (error) {
-    const open = await deps.compliance.jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
+    const open = await deps.compliance.jobs.listOpen(actor, 'deletion', OPEN_LISTED_MAX);
     const own = open.find(({ scope }) => scope === 'tenant');
     if (!(error instanceof ServiceError) || own === undefined) throw error;
     return own._id;
@@ -88,13 +83,14 @@ const closeTenant = defineAdminEndpoint({
     'For good. Its keys are refused within a second, and everything of it is deleted but its ledger, usage, purchases and audit log. Export its data first. The deletion is at `Location`. Safe to repeat.',
   answers: { 202: json('The closed tenant.', tenantSchema, ['Location']) },
   examples: { one: { status: 202, answer: { ...TENANT_EXAMPLE, status: 'closed' } } },
-  async handle({ params, actorIn }, deps: TenantComplianceDeps) {
+  async handle({ res, params, actorIn }, deps: TenantComplianceDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
     const closed = (await deps.tenants.close(tenant._id, deps.clock.now())) ?? tenant;
     await applyStatus(deps, closed);
     const actor = actorIn(tenant._id);
-    const deletionId = await deleteEverything(deps, closed, actor);
-    if (tenant.closedAt === undefined) await deps.events.emit(actor, 'tenant.closed', tenant._id);
+    const deletionId = await deleteEverything(deps, res, actor);
+    // Recorded once, however often it is repeated.
+    await deps.events.emit(actor, 'tenant.closed', tenant._id);
     return accepted(await toResource(deps, closed), `/admin/v1/tenants/${tenant._id}/deletions/${deletionId}`);
   },
 });

@@ -1,3 +1,4 @@
+import type { Response } from 'express';
 import Joi from 'joi';
 
 import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
@@ -66,7 +67,7 @@ function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefin
 export function newJob(
   kind: ComplianceKind,
   body: SubjectBody,
-  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { res, principal }: { res: Response; principal: Space },
   now: number,
 ): ComplianceJobRow {
   const entityId = entityOf(body);
