@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import type { Request, Response } from 'express';
 
-import { toCredits } from '../../shared/domain/pricing.ts';
+import { toCredits, toMajor } from '../../shared/domain/pricing.ts';
 import type {
   CheckoutRow,
   CheckoutStatus,
@@ -44,8 +44,7 @@ function escape(text: string): string {
 
 /** An amount in minor units as people write it: `$5.00`. */
 function priceText({ amount, currency }: CheckoutRow): string {
-  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
-  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+  return new Intl.NumberFormat('en', { style: 'currency', currency }).format(toMajor(amount, currency));
 }
 
 const FORM = `<form method="post">
