@@ -200,7 +200,7 @@ function openAdministration({ config, redis, keyspace }: Connections, events: Ev
   };
 }
 
-/** How this ingress begins and ends, as load balancers, callers and the other processes hear of it. */
+/** Tells load balancers, callers and the other processes how this ingress begins and ends. */
 function openLife({ redis, keyspace, closer, log }: Connections, serving: Serving, hub: RelayHub) {
   const stopping = new AbortController();
   const processes = createProcessRegistry(redis, keyspace);

@@ -47,7 +47,7 @@ export async function configDocs(): Promise<Record<string, string>> {
   return Object.fromEntries([
     write('docs/guide/configuration.md', /^\| Variable .*\n(?:\|.*\n)+/m, table()),
     write('.env.example', /^# --- redis[^]*?(?=^# --- of tools)/m, examples()),
-    // What is served has passed through JSON.
+    // The served document has passed through JSON.
     ['scripts/admin-api.d.ts', astToString(await openapiTS(JSON.stringify(createAdminDocument())))],
   ]);
 }

@@ -21,13 +21,16 @@ interface Buckets {
 }
 type Row = Readonly<Record<string, unknown>>;
 
-/** What the caller is told, without a stack. */
+/** A fault of the call: its message is all that the caller is told. */
 class Refused extends Error {}
 
-/** As people read it: times in their own zone, lists joined, nothing for null. */
+/** Names of fields that hold Unix seconds. */
+const isTime = (name: string) => /_(at|time)$/.test(name);
+
+/** A value for people: times in their own zone, lists joined, a dash for null. */
 function cellOf(name: string, value: unknown): string {
   if (value === null || value === undefined) return '-';
-  if (typeof value === 'number' && /_(at|time)$/.test(name)) return new Date(value * 1_000).toLocaleString('sv');
+  if (typeof value === 'number' && isTime(name)) return new Date(value * 1_000).toLocaleString('sv');
   if (Array.isArray(value)) return value.map((each) => cellOf('', each)).join(', ');
   // Control characters of a tenant's text must not reach the terminal.
   return typeof value === 'string' ? value.replaceAll(/\p{Cc}/gu, ' ') : JSON.stringify(value);
@@ -38,9 +41,7 @@ export function tableOf(rows: readonly Row[], columns = Object.keys(rows[0] ?? {
   if (rows.length === 0) return 'None.';
   const cells = [columns, ...rows.map((row) => columns.map((name) => cellOf(name, row[name])))];
   const widths = columns.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  const isNumber = columns.map(
-    (name) => rows.every((row) => typeof row[name] === 'number') && !/_(at|time)$/.test(name),
-  );
+  const isNumber = columns.map((name) => !isTime(name) && rows.every((row) => typeof row[name] === 'number'));
   return cells
     .map((row) =>
       row
@@ -96,9 +97,8 @@ const CLOCK_MS = 5_000;
 /** Waiting requests that are older than this have no worker, or a provider that is full. */
 const OLD_SECONDS = 60;
 
-/** What an operator asks first. */
+/** The first questions of an operator, with their answers. */
 async function examine(client: Client, deepHealth: () => Promise<Response>): Promise<Finding[]> {
-  const sentAt = Date.now();
   const all = { params: { query: { limit: 100 } } };
   const [{ data: processes }, { data: queues }, { data: breakers }, settlement] = await Promise.all([
     answerOf(client.GET('/processes', all)),
@@ -106,6 +106,7 @@ async function examine(client: Client, deepHealth: () => Promise<Response>): Pro
     answerOf(client.GET('/breakers', all)),
     answerOf(client.GET('/settlement')),
   ]);
+  const sentAt = Date.now();
   const deep = await deepHealth();
   const { checks = {} } = (await deep.json()) as { checks?: Record<string, string> };
   const findings: Finding[] = [];

@@ -88,7 +88,7 @@ const marginFields = {
   margin: nullable(number('`price` less `cost`; null where one is unknown or the currencies differ.')),
 };
 
-/** Ten digits hide the rounding of sums, and keep billionths. */
+/** Keeps billionths, and hides the rounding of sums. */
 const rounded = (amount: number) => Number(amount.toFixed(9));
 
 function marginOf({ currency: of, spendNano, costMicro }: UsageSum, { currency, pricePerMillion }: PriceList) {

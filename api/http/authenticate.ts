@@ -54,7 +54,7 @@ function assertUsable(principal: Principal | undefined, now: number): asserts pr
   }
 }
 
-/** As `assertUsable`, and tells the log of requests whose key was refused. */
+/** Calls `assertUsable`, and keeps the refused key for the log of requests. */
 function assertAccepted(res: Response, principal: Principal | undefined, now: number): asserts principal is Principal {
   try {
     assertUsable(principal, now);

@@ -42,7 +42,7 @@ export function onAbort(signal: AbortSignal, act: () => void): () => void {
   return () => acts.delete(act);
 }
 
-/** How many answers `onAbort` would end. */
+/** Counts the answers that `onAbort` would end. */
 export const countWaiting = (signal: AbortSignal): number => waiting.get(signal)?.size ?? 0;
 
 /** The error of an answer that this server can wait for no longer. */

@@ -62,7 +62,7 @@ function readSecretFiles(set: Record<string, string | undefined>) {
   return { secrets, faults };
 }
 
-/** Whether one text becomes the other by at most `edits` insertions, deletions and replacements. */
+/** Tells whether one text becomes the other by at most `edits` insertions, deletions and replacements. */
 function isWithin(one: string, other: string, edits: number): boolean {
   let at = 0;
   while (one[at] !== undefined && one[at] === other[at]) at += 1;

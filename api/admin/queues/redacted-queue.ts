@@ -58,7 +58,7 @@ export function keepName(name: unknown): string {
   return typeof name === 'string' && /^[a-z][a-z-]{0,31}$/.test(name) ? name : REDACTED;
 }
 
-/** As `failureOf` writes it behind the code: words of our own, and the names of providers and models. */
+/** The words that `failureOf` writes behind the code: our own, and the names of providers and models. */
 const FAILURE = /^[a-z_]+$|^[\w.:/@?=&+-]{0,128} [\w.:/@?=&+-]{0,128} [a-z0-9_]+, attempt \d+$/;
 
 /** Error messages can quote what was being read, so only what is made of known words is shown. */

@@ -303,5 +303,5 @@ const listRefusals = defineAdminEndpoint({
   },
 });
 
-/** How requests ended, and why they were refused (docs/spec.md#finding-a-request). */
+/** Ends and refusals of requests (docs/spec.md#finding-a-request). */
 export const requestLogEndpoints = { listRequests, getRequest, listRefusals };

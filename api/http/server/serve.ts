@@ -24,7 +24,7 @@ import { serializePipelined, registerAnswers } from './pipelining.ts';
 import type { OpenAnswers } from './pipelining.ts';
 
 interface StopOptions {
-  /** How long connections are still accepted and served, each answer with `Connection: close`; milliseconds. */
+  /** Connections are still accepted and served for so long, each answer with `Connection: close`; milliseconds. */
   drainMs?: number;
   /** How long open requests may take to end; milliseconds. */
   graceMs: number;

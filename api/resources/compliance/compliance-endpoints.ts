@@ -24,7 +24,7 @@ import {
 } from './compliance-resource.ts';
 import { downloadExport } from './download-export.ts';
 
-/** How jobs of each kind are shown. */
+/** The texts, schemas and examples of each kind of job. */
 const SHOWN = {
   export: {
     one: 'an export',
