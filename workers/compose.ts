@@ -13,7 +13,6 @@ import { createWorkerMetrics } from '../shared/metrics/worker-series.ts';
 import { createAccountRepository } from '../shared/mongo/accounts/account-repository.ts';
 import { readPseudonymKey } from '../shared/mongo/administration/service-secrets.ts';
 import { prepareDatabase } from '../shared/mongo/administration/catalogue.ts';
-import type { ErasureRepository } from '../shared/mongo/compliance/erasure-repository.ts';
 import { connectMongo, watchMongo } from '../shared/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/mongo/credentials.ts';
 import { createRoutingCache } from '../shared/mongo/routing/routing-cache.ts';
@@ -156,7 +155,7 @@ async function openBreakers(connections: WorkerConnections, telemetry: WorkerEve
 /** Requests in Redis, and what is written there again whenever it is back. */
 function openRequests(
   { config, redis, keyspace, mongo, clock, closer, log }: WorkerConnections,
-  erasures: ErasureRepository,
+  { erasures, pseudonyms }: Pick<ReturnType<typeof withErasureGate>, 'erasures' | 'pseudonyms'>,
   times: RequestTimes,
 ) {
   const { lastAwayMs, ...redisReturn } = openRedisReturn(redis, keyspace, { clock, log, closer });
@@ -169,6 +168,7 @@ function openRequests(
     lastAwayMs,
     loadBalance: createLoadBook({ accounts: createAccountRepository(mongo), accountStore, log }),
     replays: { replayLog: redisReturn.replayLog, eraseDeleted: createEraseDeleted({ erasures, eraser }), log },
+    pseudonyms,
   });
   const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
   return { requests, admissions, accountStore, ...redisReturn };
@@ -239,7 +239,7 @@ export async function composeWorker(
   const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, capacities, leases, pseudonyms };
   const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });
 
-  const { onReturn, ...requestParts } = openRequests(connections, erasures, times);
+  const { onReturn, ...requestParts } = openRequests(connections, { erasures, pseudonyms }, times);
   const { hasReconnectedRecently, meet } = requestParts;
   const pipeline = openPipeline({
     ...common,

@@ -66,8 +66,7 @@ export function openPipeline(deps: OpenPipelineDeps) {
   const { redis, keyspace, http, routing, requests, stores, telemetry, tracing, clock, log } = deps;
   const { conversations } = stores;
   const { moderator, openWindow } = createModeration(deps.config.moderation, http, telemetry);
-  const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
-  const openWriter = createChunkWriters(requests);
+  const openLeases = createOpenLeases((lease) => createLease(log, lease));
   const moderate = createModerate({ moderator, clock, events: telemetry });
   const adapters = createAdapters(http);
 
@@ -91,7 +90,7 @@ export function openPipeline(deps: OpenPipelineDeps) {
       breakers: deps.breakers,
       capacities: deps.capacities,
       openWindow,
-      openWriter: (run) => openWriter(run.ref, run.answer, run.lease),
+      openWriter: createChunkWriters(),
       events: telemetry,
       betweenTokensMs: deps.betweenTokensMs,
       slowAnswerMs: deps.config.limits.disconnectGraceSeconds * SLOW_PART_OF_GRACE_MS,
@@ -99,7 +98,7 @@ export function openPipeline(deps: OpenPipelineDeps) {
       log,
     }),
     saveTurn: createSaveTurn({ conversations, clock, log }),
-    finish: createFinish({ requests, conversations, clock, events: telemetry, log }),
+    finish: createFinish({ conversations, clock, events: telemetry, log }),
     storeAnswer: createStoreAnswer({
       answers: stores.answers,
       cache: createAnswerCache(redis, keyspace),

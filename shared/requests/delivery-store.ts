@@ -1,4 +1,6 @@
+import { queueOf } from '../contracts/jobs.ts';
 import { UnreadableError } from '../contracts/request-envelope.ts';
+import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import { randomBase62 } from '../lifecycle/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
@@ -6,8 +8,8 @@ import { defineScript } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { createCommonAppend } from './append-batch.ts';
-import { queueOfRecord, readEnvelope, toClaimed, toHeld } from './delivery.ts';
-import type { Claim, ClaimedRequest, DeliveryRef, PreparedClaim, Needed, Renewal, WriteOutcome } from './delivery.ts';
+import { queueOfRecord, readEnvelope, snapshotOf, toClaimed, toHeld } from './delivery.ts';
+import type { ClaimedRequest, DeliveryRef, FinishInput, Needed, Renewal, WriteOutcome } from './delivery.ts';
 import { createFinishRequest } from './finish-request.ts';
 import type { EndReplays } from './finish-request.ts';
 import { createRepairs, toPutBackRunning } from './rollback.ts';
@@ -22,8 +24,66 @@ interface AppendMore {
 /** The delivery that claims a request. */
 type Claimant = Pick<DeliveryRef, 'shard' | 'requestId' | 'tenantId' | 'fence'>;
 
+/** The job under which a request is claimed. */
+interface ClaimingJob {
+  /** Names the claim. Absent: a request that is taken over beside its queue has no job. */
+  lock?: string;
+  /** The reply of claiming.lua, if the request was claimed when its job was taken, so that Redis is not asked again. */
+  claim?: ScriptReply[] | undefined;
+}
+
+/** What a delivery writes to. */
+interface Writes {
+  append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more: AppendMore): Promise<WriteOutcome>;
+  renew(ref: DeliveryRef, needed: Needed): Promise<Renewal>;
+  finish(ref: DeliveryRef, sentSeq: number, ending: FinishInput, earlier: readonly string[]): Promise<boolean>;
+}
+
+/**
+ * A delivery that owns its request. It knows its fence and its claim, the text that it has sent, and the record: each write
+ * brings back what Redis has lost of them (rollback.ts).
+ */
+export type Delivery = ReturnType<typeof openDelivery>;
+
+/** `lastSeq`: sequence number of the last event that an earlier delivery has sent. */
+export function openDelivery(writes: Writes, ref: DeliveryRef, lastSeq: number) {
+  const { shard, requestId, queue, fence } = ref;
+  const sent: string[] = [];
+  return {
+    shard,
+    requestId,
+    queue,
+    fence,
+    /** `promptTokens`: of what the provider was asked, in case another process has to end the request. */
+    async append(deltas: readonly string[], promptTokens: number): Promise<WriteOutcome> {
+      const outcome = await writes.append(ref, lastSeq + deltas.length, deltas, { promptTokens, earlier: sent });
+      lastSeq += deltas.length;
+      // One by one: a call takes only some 100,000 arguments, and more may pile up while Redis is slow.
+      for (const delta of deltas) sent.push(delta);
+      return outcome;
+    },
+    /** Renews the lease, raises the token weight and resolves with what is held. */
+    renew: (needed: Needed): Promise<Renewal> => writes.renew(ref, needed),
+    /** Ends the request. False: this delivery no longer owns it. */
+    finish: (ending: FinishInput): Promise<boolean> => writes.finish(ref, lastSeq, ending, sent),
+  };
+}
+
+/**
+ * `unreadable`: this delivery owns the request but cannot read its body, so it can only end it. `drop`: another delivery has
+ * it, or it has ended.
+ */
+type Claim =
+  | (ClaimedRequest & { delivery: Delivery })
+  | { kind: 'unreadable'; delivery: Delivery; retentionMs: number; error: Error }
+  | { kind: 'drop'; reason: string };
+
 /** The owner of a request and its body, in one call. */
-function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: number) {
+function createClaimRequest(
+  client: RedisClient,
+  keyspace: Keyspace,
+  { leaseMs, pseudonyms }: Pick<RequestStoreSettings, 'leaseMs' | 'pseudonyms'>,
+) {
   const script = defineScript(client, 'claim', ['window', 'account', 'claiming']);
 
   function send(
@@ -36,6 +96,15 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: nu
       [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
       [requestId, fence, leaseMs, owner, keys.account(''), body === 'known' ? 1 : 0],
     );
+  }
+
+  function refOf(claimed: ClaimedRequest): DeliveryRef {
+    const { shard, fence, owner, envelope, sent } = claimed;
+    const { requestId, tenantId, keyId, endpoint, request } = envelope;
+    const ref: DeliveryRef = { shard, requestId, tenantId, keyId, queue: queueOf(endpoint), fence, owner };
+    if (sent > 0) return ref;
+    const entityHash = request.entityId === undefined ? undefined : pseudonyms?.of(tenantId, request.entityId);
+    return { ...ref, facts: snapshotOf(claimed, entityHash), envelope };
   }
 
   /** Reads from the record what the unreadable body would have said. */
@@ -62,24 +131,24 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: nu
   return {
     /** Repeats a claim under its name, without the body, which Redis may have lost. Resolves with the reply of claim.lua. */
     again: (claimant: Claimant, owner: string): Promise<ScriptReply> => send(claimant, owner, 'known'),
-    /** `made`: the claim that came with the job, so Redis is not asked. */
-    async claim(claimant: Claimant, made?: PreparedClaim): Promise<Claim> {
+    /** Takes the request under a fence. */
+    async claim(writes: Writes, claimant: Claimant, { lock, claim }: ClaimingJob = {}): Promise<Claim> {
       const { shard, requestId, fence } = claimant;
-      const owner = made?.owner ?? randomBase62(12);
-      const reply = made?.reply ?? (await send(claimant, owner));
+      const owner = lock ?? randomBase62(12);
+      const reply = claim ?? (await send(claimant, owner));
       if (!Array.isArray(reply) || reply[0] !== 'run') {
         return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
       }
       const values = reply.map(String);
-      const claimed = { shard, fence, owner };
+      const own = { shard, fence, owner };
       const envelope = readEnvelope(String(reply[1]));
-      if (!(envelope instanceof UnreadableError)) return toClaimed(claimed, envelope, values);
-      return {
-        kind: 'unreadable',
-        error: envelope,
-        sent: Number(values[3]),
-        ...(await identify(claimed, requestId)),
-      };
+      if (envelope instanceof UnreadableError) {
+        const { ref, retentionMs } = await identify(own, requestId);
+        const delivery = openDelivery(writes, ref, Number(values[3]));
+        return { kind: 'unreadable', error: envelope, delivery, retentionMs };
+      }
+      const claimed = toClaimed(own, envelope, values);
+      return { ...claimed, delivery: openDelivery(writes, refOf(claimed), claimed.sent) };
     },
   };
 }
@@ -97,6 +166,8 @@ export interface RequestStoreSettings {
   /** Brings a tenant's book to a Redis that has lost it; never rejects. Without it what runs goes on until the book is there. */
   loadBalance?: (shard: number, tenantId: string) => Promise<void>;
   replays?: EndReplays;
+  /** For the records of requests with an entity. */
+  pseudonyms?: Pick<Pseudonyms, 'of'>;
 }
 
 /**
@@ -139,7 +210,7 @@ async function readLeaseLeftMs(client: RedisClient, record: string, leaseMs: num
 
 export function createRequestStore(client: RedisClient, keyspace: Keyspace, settings: RequestStoreSettings) {
   const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false } = settings;
-  const claiming = createClaimRequest(client, keyspace, leaseMs);
+  const claiming = createClaimRequest(client, keyspace, settings);
   const renew = defineScript(client, 'renew', ['window', 'account', 'token-window']);
   const append = createCommonAppend(client, keyspace);
   const writeWhole = createRepairs({
@@ -148,8 +219,8 @@ export function createRequestStore(client: RedisClient, keyspace: Keyspace, sett
     hasReconnectedRecently,
   });
 
-  return {
-    claim: claiming.claim,
+  const store = {
+    claim: (claimant: Claimant, job?: ClaimingJob): Promise<Claim> => claiming.claim(store, claimant, job),
 
     ...createFinishRequest(client, keyspace, writeWhole, settings.replays),
 
@@ -201,4 +272,5 @@ export function createRequestStore(client: RedisClient, keyspace: Keyspace, sett
       return { outcome: hasReconnectedRecently(ref.shard, waitMs) ? 'ok' : 'cancelled', held };
     },
   };
+  return store;
 }

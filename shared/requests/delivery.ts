@@ -13,7 +13,7 @@ export interface ClaimedRequest {
   kind: 'run';
   shard: number;
   fence: number;
-  /** Names this claim. After a rollback of Redis another claim may have the same fence. */
+  /** Names this claim: the lock of its job. After a rollback of Redis another claim may have the same fence. */
   owner: string;
   envelope: RequestEnvelope;
   /** Milliseconds until the request's deadline; negative when it has passed. */
@@ -40,26 +40,6 @@ export interface Held {
   tokens: number;
 }
 
-/** `drop`: another delivery has it, or it has ended. */
-export type Claim = ClaimedRequest | UnreadableRequest | { kind: 'drop'; reason: string };
-
-/** A claim that was made while its job was taken. */
-export interface PreparedClaim {
-  owner: string;
-  /** As claiming.lua returns it. */
-  reply: ScriptReply[];
-}
-
-/** This delivery owns the request but cannot read its body, so it can only end it. */
-export interface UnreadableRequest {
-  kind: 'unreadable';
-  ref: DeliveryRef;
-  sent: number;
-  /** How long its end is kept; milliseconds. */
-  retentionMs: number;
-  error: Error;
-}
-
 export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
 export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
 
@@ -69,8 +49,6 @@ export interface FinishInput {
   status: FinalStatus;
   /** Text that has not been appended yet. */
   deltas: readonly string[];
-  /** What this delivery appended before, in case Redis comes back without some of it. */
-  earlier?: readonly string[];
   terminal: Terminal;
   costMicro: number;
   /** Tokens that providers were asked for and nobody pays for: they count in the key's window and the test allowance. */
@@ -85,12 +63,10 @@ export interface FinishInput {
   settlement?: SettlementRecord;
   /** An event for webhooks, besides the booking. */
   notice?: FinishedNotice;
-  /** The end stood before, and `deltas` are all of the text: a request of which Redis has lost everything is put back. */
-  restores?: true;
   /** Called when nobody pays for this end, as its caller was told that it failed; again when it is repeated. */
   whenUnbilled?: () => void;
-  /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
-  jobLock?: string;
+  /** The job ends with the request. Absent: BullMQ ends the job, or there is none. */
+  endsJob?: boolean;
 }
 
 /** `limit`: tokens of the month, or of a test key's day; `onDisconnect`: what happens without readers. */
@@ -142,6 +118,28 @@ export interface Needed {
   ahead: Held;
   /** By how much the request may exceed a bound of which no other request holds anything. */
   overrun: Held;
+}
+
+/** The record of a claimed request. `entityHash`: the pseudonym of its entity. */
+export function snapshotOf(claimed: ClaimedRequest, entityHash: string | undefined): RecordSnapshot {
+  const { envelope, seq, now, remainingMs, rates, terms } = claimed;
+  const { tier, mode, endpoint, acceptedAt, request, kept } = envelope;
+  const { metadataJson } = request;
+  const idempotency = kept?.idempotency ?? envelope.idempotency;
+  return {
+    tier,
+    mode,
+    endpoint,
+    acceptedAt,
+    startedAt: now,
+    seq,
+    deadline: now + remainingMs,
+    terms,
+    ...(rates === undefined ? {} : { rates }),
+    ...(metadataJson === undefined ? {} : { metadataJson }),
+    ...(idempotency === undefined ? {} : { idempotency }),
+    ...(entityHash === undefined ? {} : { entityHash }),
+  };
 }
 
 /** The queue of a record. Its field `queue` is written for batches only. */

@@ -65,22 +65,33 @@ function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWh
   }
 
   /** Ends a request, with the text that Redis has lost. Resolves with what finish.lua says. */
-  function end(ref: DeliveryRef, sentSeq: number, ending: FinishInput): Promise<ScriptReply> {
-    const { earlier = [], deltas } = ending;
+  function end(
+    ref: DeliveryRef,
+    sentSeq: number,
+    ending: FinishInput,
+    earlier: readonly string[],
+    restored?: RecordSnapshot,
+  ): Promise<ScriptReply> {
+    const { deltas } = ending;
     const firstSeq = sentSeq - earlier.length;
     const write = (known = sentSeq) => {
       // Text of earlier deliveries is not known here, so it is not repeated.
       const missing = known === sentSeq ? deltas : [...earlier, ...deltas].slice(Math.max(0, known - firstSeq));
-      return script(...toFinishCall(keyspace, ref, known, { ...ending, deltas: missing }));
+      return script(...toFinishCall(keyspace, ref, known, { ...ending, deltas: missing }, restored));
     };
     return writeWhole(ref, write, (found) => found, false);
   }
 
   /** Repeats an end; if Redis has nothing of the request, with all that it had. */
-  function endAgain(ref: DeliveryRef, sentSeq: number, ending: FinishInput): Promise<ScriptReply> {
-    const { earlier = [], deltas } = ending;
-    if (ref.facts === undefined || isLetGo(ref.facts, ending)) return end(ref, sentSeq, ending);
-    return end(ref, 0, { ...ending, earlier: [], deltas: [...earlier, ...deltas], restores: true });
+  function endAgain(
+    ref: DeliveryRef,
+    sentSeq: number,
+    ending: FinishInput,
+    earlier: readonly string[],
+  ): Promise<ScriptReply> {
+    const { facts } = ref;
+    if (facts === undefined || isLetGo(facts, ending)) return end(ref, sentSeq, ending, earlier);
+    return end(ref, 0, { ...ending, deltas: [...earlier, ...ending.deltas] }, [], facts);
   }
 
   return { end, endAgain, hasEnded, asItStood };
@@ -115,23 +126,31 @@ export function createFinishRequest(
     });
   }
 
-  async function replay(ref: DeliveryRef, sentSeq: number, ending: FinishInput): Promise<void> {
-    if ((await store.replayFinish(ref, sentSeq, ending)) !== 'replayed') return;
+  async function replay(ref: DeliveryRef, ...end: [number, FinishInput, readonly string[]]): Promise<void> {
+    if ((await store.replayFinish(ref, ...end)) !== 'replayed') return;
     const { requestId, tenantId } = ref;
     replays?.log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
     eraseIfDeleted(ref);
   }
 
   const store = {
-    /** `sentSeq`: sequence number of the last event before this. False: this delivery no longer owns the request. */
-    async finish(ref: DeliveryRef, sentSeq: number, ending: FinishInput): Promise<boolean> {
-      if (!hasEnded(await end(ref, sentSeq, ending), ending)) return false;
+    /**
+     * `sentSeq`: sequence number of the last event before this; `earlier`: what this delivery appended before, in case Redis
+     * has lost some of it. False: this delivery no longer owns the request.
+     */
+    async finish(
+      ref: DeliveryRef,
+      sentSeq: number,
+      ending: FinishInput,
+      earlier: readonly string[] = [],
+    ): Promise<boolean> {
+      if (!hasEnded(await end(ref, sentSeq, ending, earlier), ending)) return false;
       if (ref.wasRestored === true) eraseIfDeleted(ref);
       const { shard, requestId, tenantId } = ref;
       // Without the body, which may be large, and which nobody needs any more. Even without a charge: otherwise the request
       // could run again although its caller was told that it failed.
       const kept = { ...ref, envelope: undefined };
-      replays?.replayLog.note(() => replay(kept, sentSeq, ending), { shard, requestId, tenantId });
+      replays?.replayLog.note(() => replay(kept, sentSeq, ending, earlier), { shard, requestId, tenantId });
       return true;
     },
 
@@ -144,6 +163,7 @@ export function createFinishRequest(
       ref: DeliveryRef,
       sentSeq: number,
       ending: FinishInput,
+      earlier: readonly string[] = [],
     ): Promise<'known' | 'replayed' | 'superseded'> {
       const { record, outbox } = keyspace.shard(ref.shard);
       const again = asItStood(ending);
@@ -152,7 +172,7 @@ export function createFinishRequest(
       const [state, fence, ...marks] = await client.hmget(record(ref.requestId), ...names);
       // An answer that was put back from MongoDB has no fence, and says nothing of its charge.
       if (state === 'done' && (fence !== null || charge === undefined)) return 'known';
-      const outcome = await endAgain(ref, sentSeq, again);
+      const outcome = await endAgain(ref, sentSeq, again, earlier);
       if (hasEnded(outcome, ending)) return 'replayed';
       // Nobody pays for what a caller was told has failed.
       const isForGood = outcome === 'void' && marks.every((mark) => mark === null);
@@ -198,7 +218,7 @@ function shortTextsOf(
     unbilledTokens = 0,
     unpaidTokens = 0,
     overdraftMicro = 0,
-    jobLock = '',
+    endsJob = false,
   }: FinishInput,
 ): (string | number)[] {
   const { promptTokens, completionTokens } = terminal.usage;
@@ -217,17 +237,26 @@ function shortTextsOf(
     retentionMs,
     owner,
     queue,
-    jobLock,
+    endsJob: endsJob ? 1 : 0,
   });
 }
 
-/** Keys and arguments of finish.lua. `sentSeq`: sequence number of the last event before this end. */
-function toFinishCall(keyspace: Keyspace, ref: DeliveryRef, sentSeq: number, ending: FinishInput): Parameters<Script> {
-  const { deltas, terminal, settlement, notice, restores } = ending;
+/**
+ * Keys and arguments of finish.lua. `sentSeq`: sequence number of the last event before this end; `restored`: the record of
+ * a request whose end stood before, with all of its text, which is put back if Redis has lost everything.
+ */
+function toFinishCall(
+  keyspace: Keyspace,
+  ref: DeliveryRef,
+  sentSeq: number,
+  ending: FinishInput,
+  restored: RecordSnapshot | undefined,
+): Parameters<Script> {
+  const { deltas, terminal, settlement, notice } = ending;
   const lastSeq = sentSeq + deltas.length + eventsOf(terminal);
   const entry = encodeEntry(deltas, terminal);
   const head = ref.owner === undefined ? `${lastSeq}` : `${lastSeq} ${ref.owner}`;
-  const again = restores && ref.facts !== undefined ? toPutBack(keyspace, ref, ref.facts) : undefined;
+  const again = restored && toPutBack(keyspace, ref, restored);
   return [
     [...keysOf(keyspace, ref), ...(again?.names ?? [])],
     [

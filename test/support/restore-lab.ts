@@ -74,9 +74,9 @@ async function openPutBackLab(): Promise<PutBackLab> {
     async ended(principal, sent = [], more = {}) {
       const { request, ref } = await running(principal);
       if (sent.length > 0) await lab.requests.append(ref, sent.length, sent);
-      const ending = { ...endingOf(request, 'Hello', { prompt: 10, completion: 5 }), earlier: sent, ...more };
-      expect(await lab.requests.finish(ref, sent.length, ending)).toBe(true);
-      return { request, ref, repeat: () => lab.requests.replayFinish(ref, sent.length, ending) };
+      const ending = { ...endingOf(request, 'Hello', { prompt: 10, completion: 5 }), ...more };
+      expect(await lab.requests.finish(ref, sent.length, ending, sent)).toBe(true);
+      return { request, ref, repeat: () => lab.requests.replayFinish(ref, sent.length, ending, sent) };
     },
     rollBack: () => rollBackTo(lab, before),
     async textOf({ requestId }) {

@@ -2,7 +2,8 @@ import { jest } from '@jest/globals';
 
 import type { WriteOutcome } from '../../shared/requests/delivery.ts';
 import { createChunkWriters } from '../../workers/pipeline/chunk-writer.ts';
-import { FIRST_DELIVERY, idleLease } from './idle-lease.ts';
+import { openDelivery } from '../../shared/requests/delivery-store.ts';
+import { idleLease, idleRun } from './idle-run.ts';
 
 interface Append {
   lastSeq: number;
@@ -15,29 +16,31 @@ export function openWriter(sentSeq = 0, { others = 0 } = {}) {
   const stops: string[] = [];
   let answering: PromiseWithResolvers<WriteOutcome> | undefined;
   let immediate = true;
-  const answer = {
-    sentSeq,
-    text: '',
-    unsent: [] as string[],
-    sent: [],
-    asked: undefined,
-    asks: [],
-    promptTokens: 0,
-    provider: '',
-    model: '',
-    trace: { attempts: [] },
-  };
-  const lease = idleLease((reason) => stops.push(reason));
-  const openOne = createChunkWriters({
-    append(_ref, lastSeq, deltas) {
+  const writes = {
+    append(_ref: unknown, lastSeq: number, deltas: readonly string[]) {
       appends.push({ lastSeq, deltas: [...deltas] });
-      if (immediate) return Promise.resolve('ok');
+      if (immediate) return Promise.resolve('ok' as const);
       answering = Promise.withResolvers();
       return answering.promise;
     },
-  });
-  const silent = Array.from({ length: others }, () => openOne(FIRST_DELIVERY, { ...answer, unsent: [] }, lease));
-  const writer = openOne(FIRST_DELIVERY, answer, lease);
+    renew: () => Promise.reject(new Error('A writer renews nothing')),
+    finish: () => Promise.reject(new Error('A writer ends nothing')),
+  };
+  const ref = {
+    shard: 0,
+    requestId: 'req_1',
+    tenantId: 'ten_1',
+    keyId: 'key_1',
+    queue: 'interactive',
+    fence: 1,
+  } as const;
+  const lease = idleLease({ stop: (reason) => stops.push(reason) });
+  const openOne = createChunkWriters();
+  const runOf = () => idleRun({ lease, delivery: openDelivery(writes, ref, sentSeq) });
+  const silent = Array.from({ length: others }, () => openOne(runOf()));
+  const run = runOf();
+  const { answer } = run;
+  const writer = openOne(run);
   return {
     writer,
     answer,

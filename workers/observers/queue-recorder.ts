@@ -57,7 +57,7 @@ function recordRequests(events: WorkerEventBus, recorder: QueueRecorder, keyspac
   events.on('request.claimed', ({ envelope }) => {
     claimedAt.set(envelope, clock.now());
   });
-  events.on('request.finished', ({ envelope, ref: { shard, queue } }, { error }) => {
+  events.on('request.finished', ({ envelope, delivery: { shard, queue } }, { error }) => {
     const now = clock.now();
     const startedAt = claimedAt.get(envelope) ?? now;
     recorder.count(

@@ -13,9 +13,9 @@ import type { WorkerEventBus } from '../pipeline/worker-events.ts';
  * this code runs. All spans are children of the span that came with the request.
  */
 export function traceQueue(events: WorkerEventBus, tracing: Tracing, clock: Clock): void {
-  events.on('request.claimed', ({ envelope, ref }) => {
+  events.on('request.claimed', ({ envelope, delivery }) => {
     const { requestId, acceptedAt, traceparent: parent } = envelope;
-    const waited = tracing.waited({ requestId, parent, queue: ref.queue, acceptedAt, claimedAt: clock.now() });
+    const waited = tracing.waited({ requestId, parent, queue: delivery.queue, acceptedAt, claimedAt: clock.now() });
     // Batch lines, and requests from an older ingress, come without a span: the wait starts their trace.
     envelope.traceparent ??= waited;
   });

@@ -133,7 +133,7 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
     // If the caller of a complete answer leaves, the request may be cancelled, and the text so far is billed. A target
     // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
     const isSlow = clock.now() - (slowAt.get(nameOf(route)) ?? -Infinity) < SLOW_REMEMBERED_MS;
-    const mayBeLeft = isSlow && run.ref.facts?.terms.onDisconnect === 'cancel';
+    const mayBeLeft = isSlow && run.onDisconnect === 'cancel';
     return { isWatched, isStreamed: mayBeLeft || capacities.seeksCeiling(route, estimatePrompt(prompt.messages)) };
   }
 

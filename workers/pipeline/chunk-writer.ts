@@ -1,7 +1,5 @@
 import type { ReadLater } from '../../shared/http/http-call.ts';
-import type { RequestStore } from '../../shared/requests/delivery-store.ts';
-import type { DeliveryRef } from '../../shared/requests/delivery.ts';
-import type { AnswerSoFar, Lease, StopReason } from './stage.ts';
+import type { Claimed, StopReason } from './stage.ts';
 
 /** Moments that several streams of a worker share, so that the worker serves all of them in one go. */
 type Beats = ReturnType<typeof createBeats>;
@@ -65,9 +63,7 @@ const BUSY_COALESCE_MS = BEAT_MS / 2;
 export type ChunkWriter = ReturnType<typeof createChunkWriter>;
 
 /** Opens the writers of one worker. */
-export function createChunkWriters(
-  requests: Pick<RequestStore, 'append'>,
-): (ref: DeliveryRef, answer: AnswerSoFar, lease: Lease) => ChunkWriter {
+export function createChunkWriters(): (run: WrittenRun) => ChunkWriter {
   const open = new Set<ChunkWriter>();
   const beats = BEAT_OFFSETS_MS.map((offsetMs) => createBeats(BEAT_MS, offsetMs));
   let opened = 0;
@@ -92,9 +88,9 @@ export function createChunkWriters(
     },
   });
 
-  return (ref, answer, lease) => {
+  return (run) => {
     opened += 1;
-    const writer = createChunkWriter(requests, { ref, answer, lease, pace: paceOf(opened) });
+    const writer = createChunkWriter(run, paceOf(opened));
     open.add(writer);
     return {
       ...writer,
@@ -114,11 +110,11 @@ interface Pace {
   wait(act: () => void, lastAt: number): () => void;
 }
 
-interface Writing {
-  ref: DeliveryRef;
-  answer: AnswerSoFar;
-  lease: Lease;
-  pace: Pace;
+/** What a writer uses of the run whose text it writes. */
+export interface WrittenRun {
+  delivery: Pick<Claimed['delivery'], 'append'>;
+  answer: Pick<Claimed['answer'], 'unsent' | 'promptTokens'>;
+  lease: Pick<Claimed['lease'], 'stop'>;
 }
 
 function charactersOf(deltas: readonly string[]): number {
@@ -145,7 +141,7 @@ function createTurnEnd(act: () => void) {
   };
 }
 
-function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer, lease, pace }: Writing) {
+function createChunkWriter({ delivery, answer, lease }: WrittenRun, pace: Pace) {
   let appending: Promise<void> | undefined;
   let stopWaiting: (() => void) | undefined;
   let lastAppendAt = -Infinity;
@@ -159,16 +155,9 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
 
   async function append(): Promise<void> {
     const deltas = answer.unsent.splice(0);
-    const lastSeq = answer.sentSeq + deltas.length;
     lastAppendAt = performance.now();
     try {
-      const outcome = await requests.append(ref, lastSeq, deltas, {
-        promptTokens: answer.promptTokens,
-        earlier: answer.sent,
-      });
-      answer.sentSeq = lastSeq;
-      // One by one: a call takes only some 100,000 arguments, and more may pile up while Redis is slow.
-      for (const delta of deltas) answer.sent.push(delta);
+      const outcome = await delivery.append(deltas, answer.promptTokens);
       if (outcome !== 'ok') end(outcome);
     } catch {
       // Whether Redis has the text is unknown, so nothing may be appended after it; another delivery has to decide.

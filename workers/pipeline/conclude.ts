@@ -71,7 +71,7 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
   if (error instanceof ServiceError) {
     return error;
   }
-  log.error('A request failed unexpectedly.', { requestId: run.ref.requestId, bug: error });
+  log.error('A request failed unexpectedly.', { requestId: run.envelope.requestId, bug: error });
   return unexpectedError();
 }
 

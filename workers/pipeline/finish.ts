@@ -4,7 +4,6 @@ import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/mongo/entities/conversation-repository.ts';
-import type { RequestStore } from '../../shared/requests/delivery-store.ts';
 import { statusOf } from '../../shared/requests/delivery.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WorkerEmitter } from './worker-events.ts';
@@ -12,7 +11,6 @@ import { askedUsage, spendOn } from './spending.ts';
 import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
-  requests: Pick<RequestStore, 'finish'>;
   conversations: Pick<ConversationRepository, 'deleteTurn'>;
   clock: Clock;
   events: WorkerEmitter;
@@ -120,7 +118,7 @@ async function asCharged(run: Claimed, outcome: Outcome): Promise<Outcome> {
  * refuses a lower fence and a second end, so a job that BullMQ hands out again ends and charges once. False: refused.
  * An end that is refused, or that nobody pays for, leaves no turn in its entity.
  */
-export function createFinish({ requests, conversations, clock, events, log }: FinishDeps) {
+export function createFinish({ conversations, clock, events, log }: FinishDeps) {
   /** Deletes the turn that this run has saved. Undefined: none. Keeps little of the run, as ends are remembered for a while. */
   function deletionOfTurn({ envelope, answer, claimedAt }: Claimed): (() => Promise<void>) | undefined {
     const { tenantId, mode, requestId, request } = envelope;
@@ -136,25 +134,23 @@ export function createFinish({ requests, conversations, clock, events, log }: Fi
   }
 
   return async (run: Claimed, ended: Outcome): Promise<boolean> => {
-    const { answer, envelope, ref } = run;
+    const { answer, envelope, delivery } = run;
     const outcome = await asCharged(run, ended);
     const now = clock.now();
     const settlement = settlementOf(run, outcome, ended.usage, now);
     const notice = noticeOf(run, outcome, now);
     const { finishReason, usage, error, unbilled } = outcome;
-    const jobLock = run.job?.lockToEnd(run, outcome);
     const deleteTurn = deletionOfTurn(run);
     if (settlement !== undefined) outcome.charge = settlement;
-    const finished = await requests.finish(ref, answer.sentSeq, {
+    const finished = await delivery.finish({
       status: statusOf(finishReason),
       deltas: answer.unsent,
-      earlier: answer.sent,
       terminal: { finishReason, usage, trace: answer.trace, ...(error === undefined ? {} : { error }) },
       costMicro: settlement?.costMicro ?? 0,
       retentionMs: envelope.retentionMs,
       ...(settlement === undefined ? {} : { settlement }),
       ...(notice === undefined ? {} : { notice }),
-      ...(jobLock === undefined ? {} : { jobLock }),
+      endsJob: run.job?.endsWith(run, outcome) ?? false,
       ...(deleteTurn === undefined ? {} : { whenUnbilled: () => void deleteTurn() }),
       ...(unbilled === undefined
         ? {}
@@ -162,7 +158,7 @@ export function createFinish({ requests, conversations, clock, events, log }: Fi
     });
     if (finished) events.emit('request.finished', run, outcome);
     else {
-      const { requestId, fence } = ref;
+      const { requestId, fence } = delivery;
       log.info('A finish was refused: another delivery owns the request or it has ended.', { requestId, fence });
       await deleteTurn?.();
     }

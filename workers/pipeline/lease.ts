@@ -1,7 +1,7 @@
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
-import type { RequestStore } from '../../shared/requests/delivery-store.ts';
-import type { DeliveryRef, Held } from '../../shared/requests/delivery.ts';
+import type { Delivery } from '../../shared/requests/delivery-store.ts';
+import type { Held, Needed } from '../../shared/requests/delivery.ts';
 import { boundReached, grantedTokens, holdFor, paidPart } from './spending.ts';
 import type { HoldTerms } from './spending.ts';
 import { Stopped } from './stage.ts';
@@ -23,11 +23,65 @@ const OVERRUN_TOKENS = 100;
 const NOTHING: Held = { micro: 0, tokens: 0 };
 
 export interface LeaseOptions extends HoldTerms {
-  ref: DeliveryRef;
+  delivery: Pick<Delivery, 'shard' | 'requestId' | 'renew'>;
   /** Milliseconds until the request's deadline. */
   remainingMs: number;
   /** What the request holds when it is claimed. */
   held: Held;
+}
+
+/** What a request holds and has used, and what it has to hold next. */
+function createHoldings(terms: LeaseOptions) {
+  let { held } = terms;
+  /** The hold before later text overran a bound. */
+  let chargeable: Held | undefined;
+  let used: Usage = { promptTokens: 0, completionTokens: 0 };
+  /** Undefined: no target has been chosen, so nothing has to be held yet. */
+  let promptTokens: number | undefined;
+  let lastCompletion = 0;
+  const holdOf = (tokens: number) => (promptTokens === undefined ? NOTHING : holdFor(terms, promptTokens, tokens));
+  /** Expects as many tokens as in the last interval. */
+  const nextInterval = () => Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
+  const needs = (mustTokens: number, aheadTokens: number, overrun = NOTHING): Needed => ({
+    weight: used.promptTokens + Math.min(terms.maxTokens, used.completionTokens + nextInterval()),
+    must: holdOf(mustTokens),
+    ahead: holdOf(aheadTokens),
+    overrun,
+  });
+
+  return {
+    granted: (): number => grantedTokens(terms, held, promptTokens ?? 0),
+    bound: (): Bound => boundReached(terms, held, promptTokens ?? 0),
+    use: (usage: Usage): void => void (used = usage),
+    /** A provider is asked next. */
+    begin(tokens: number): void {
+      promptTokens = tokens;
+      used = { promptTokens: tokens, completionTokens: 0 };
+    },
+    hold: (now: Held): void => void (held = now),
+    /** Later text overruns a bound: only what is held by now is charged. */
+    overrun: (): void => void (chargeable ??= held),
+    needs,
+    /** Holds what has been used, plus what the next interval is expected to use. */
+    needsOfNext(): Needed {
+      const needed = needs(used.completionTokens, used.completionTokens + nextInterval());
+      lastCompletion = used.completionTokens;
+      return needed;
+    },
+    /** The part of a usage that is covered; a hold that was overrun is not raised for it. */
+    covered: (usage: Usage): Usage => paidPart(terms, chargeable ?? held, usage),
+    mayRise: (): boolean => chargeable === undefined,
+  };
+}
+
+/** Calls back every 3 s, one call at a time: while one waits for Redis, more would only pile up until Redis is back. */
+function every3s(renew: () => Promise<void>): NodeJS.Timeout {
+  let isRenewing = false;
+  return setInterval(() => {
+    if (isRenewing) return;
+    isRenewing = true;
+    void renew().finally(() => (isRenewing = false));
+  }, RENEW_MS);
 }
 
 /**
@@ -35,123 +89,77 @@ export interface LeaseOptions extends HoldTerms {
  * Between renewals it grants tokens out of credits, budget and allowance. Each grant is twice what has been used, so an
  * answer needs few of them (docs/decisions/0009-holds-and-ledger.md).
  */
-export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
-  const { ref, rates, maxTokens, remainingMs } = options;
-  const controller = new AbortController();
-  let { held } = options;
-  /** What was held before later text overran a bound. */
-  let chargeable: Held | undefined;
-  let used: Usage = { promptTokens: 0, completionTokens: 0 };
-  /** Undefined: no target has been chosen, so nothing has to be held yet. */
-  let promptTokens: number | undefined;
-  let lastCompletion = 0;
-  const overrun = {
-    micro: OVERRUN_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
-    tokens: OVERRUN_TOKENS,
-  };
+export function createLease(log: Logger, options: LeaseOptions): Lease {
+  const { delivery, rates, maxTokens, remainingMs } = options;
+  const { requestId } = delivery;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const holdings = createHoldings(options);
+  const { granted, covered, needs } = holdings;
+  const dearest = Math.max(rates.promptMicro, rates.completionMicro);
+  const overrun = { micro: OVERRUN_TOKENS * dearest, tokens: OVERRUN_TOKENS };
 
   function stop(reason: Stopped['reason'], bound?: Bound): void {
-    controller.abort(new Stopped(reason, bound));
-  }
-
-  function granted(): number {
-    return grantedTokens(options, held, promptTokens ?? 0);
+    stopping.abort(new Stopped(reason, bound));
   }
 
   function exhaust(): void {
-    stop('exhausted', boundReached(options, held, promptTokens ?? 0));
+    stop('exhausted', holdings.bound());
   }
 
-  function needFor(completionTokens: number): Held {
-    return promptTokens === undefined ? NOTHING : holdFor(options, promptTokens, completionTokens);
-  }
-
-  /** Expects as many tokens as in the last interval. */
-  function nextInterval(): number {
-    return Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
-  }
-
-  async function renew(mustTokens: number, aheadTokens: number, over = NOTHING): Promise<void> {
-    const renewal = await requests.renew(ref, {
-      weight: used.promptTokens + Math.min(maxTokens, used.completionTokens + nextInterval()),
-      must: needFor(mustTokens),
-      ahead: needFor(aheadTokens),
-      overrun: over,
-    });
-    if (renewal.outcome !== 'superseded') held = renewal.held;
+  async function renew(needed: Needed): Promise<void> {
+    const renewal = await delivery.renew(needed);
+    if (renewal.outcome !== 'superseded') holdings.hold(renewal.held);
     if (renewal.outcome !== 'ok') stop(renewal.outcome);
   }
 
-  /** Holds what has been used, plus what the next interval is expected to use. */
-  function renewForNext(): Promise<void> {
-    const renewal = renew(used.completionTokens, used.completionTokens + nextInterval());
-    lastCompletion = used.completionTokens;
-    return renewal;
-  }
-
-  /** While a renewal waits for Redis, no other is made: they would only pile up until Redis is back. */
-  let isRenewing = false;
-  async function renewUnlessWaiting(): Promise<void> {
-    if (isRenewing) return;
-    isRenewing = true;
-    await renewForNext().catch((error: unknown) => {
-      log.warn('A lease could not be renewed; the next interval tries again.', { requestId: ref.requestId, error });
-    });
-    isRenewing = false;
-  }
-  const timer = setInterval(() => void renewUnlessWaiting(), RENEW_MS);
-  const deadline = setTimeout(
-    () => {
-      stop('deadline');
-    },
-    Math.max(0, remainingMs),
+  const renewForNext = () => renew(holdings.needsOfNext());
+  const timer = every3s(() =>
+    renewForNext().catch((error: unknown) => {
+      log.warn('A lease could not be renewed; the next interval tries again.', { requestId, error });
+    }),
   );
+  const deadline = setTimeout(stop, Math.max(0, remainingMs), 'deadline');
   // At once, not by the timer: until it fired, a request that had waited too long could call its provider.
   if (remainingMs <= 0) stop('deadline');
 
   return {
-    signal: controller.signal,
+    signal,
     stop,
     granted,
+    need: holdings.use,
     exhaust,
-    need(usage) {
-      used = usage;
-    },
     async cover(tokens, isNew) {
-      promptTokens = tokens;
-      used = { promptTokens: tokens, completionTokens: 0 };
+      holdings.begin(tokens);
       const least = Math.min(maxTokens, LEAST_ANSWER_TOKENS);
-      if (isNew || granted() < least) await renew(least, maxTokens, overrun);
+      if (isNew || granted() < least) await renew(needs(least, maxTokens, overrun));
       if (granted() === 0) exhaust();
-      controller.signal.throwIfAborted();
+      signal.throwIfAborted();
       return granted() === Infinity;
     },
     async grant(completionTokens) {
       try {
         const ahead = completionTokens * 2 + FIRST_INTERVAL_TOKENS;
-        await renew(completionTokens, ahead);
-        if (granted() >= completionTokens || controller.signal.aborted) return;
-        chargeable ??= held;
-        await renew(completionTokens, ahead, overrun);
+        await renew(needs(completionTokens, ahead));
+        if (granted() >= completionTokens || signal.aborted) return;
+        holdings.overrun();
+        await renew(needs(completionTokens, ahead, overrun));
       } catch (error) {
-        log.warn('A running request could not be granted more; it tries again.', { requestId: ref.requestId, error });
+        log.warn('A running request could not be granted more; it tries again.', { requestId, error });
         throw error;
       }
     },
     async payable(usage) {
-      const covered = () => paidPart(options, chargeable ?? held, usage);
-      if (chargeable !== undefined || covered() === usage) return covered();
+      if (!holdings.mayRise() || covered(usage) === usage) return covered(usage);
       try {
-        used = usage;
-        promptTokens = usage.promptTokens;
-        await renew(usage.completionTokens, usage.completionTokens);
+        holdings.begin(usage.promptTokens);
+        holdings.use(usage);
+        await renew(needs(usage.completionTokens, usage.completionTokens));
       } catch (error) {
-        log.warn('Redis did not say whether more is covered than is held; nothing beyond that is charged.', {
-          requestId: ref.requestId,
-          error,
-        });
+        const message = 'Redis did not say whether more is covered than is held; nothing beyond that is charged.';
+        log.warn(message, { requestId, error });
       }
-      return covered();
+      return covered(usage);
     },
     check: renewForNext,
     release() {
@@ -203,7 +211,7 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease) {
   const cancelled = createCancelled();
   return {
     open(options: LeaseOptions): Lease {
-      const { requestId, shard } = options.ref;
+      const { requestId, shard } = options.delivery;
       const lease = create(options);
       // Redis knows whether this run was cancelled: an administrator may have started the request anew.
       if (cancelled.take(requestId)) lease.check().catch(() => undefined);

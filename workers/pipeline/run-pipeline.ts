@@ -20,7 +20,17 @@ import type { createClaim } from './claim.ts';
 import type { createConclude } from './conclude.ts';
 import type { createFinish } from './finish.ts';
 import { whileOwned } from './stage.ts';
-import type { Assembled, Claimed, Delivery, Ended, Generated, Outcome, Routed, Stage, WithEntity } from './stage.ts';
+import type {
+  Assembled,
+  Claimed,
+  Ended,
+  Generated,
+  HandedRequest,
+  Outcome,
+  Routed,
+  Stage,
+  WithEntity,
+} from './stage.ts';
 import type { createStoreAnswer } from './save-answer.ts';
 
 export interface Stages {
@@ -37,7 +47,7 @@ export interface Stages {
 }
 
 /** Undefined: another delivery or the sweep ends the request, or has ended it. */
-export type RunPipeline = (delivery: Delivery) => Promise<Ended | undefined>;
+export type RunPipeline = (handed: HandedRequest) => Promise<Ended | undefined>;
 
 /**
  * The order of the stages, and nothing else. Resolves when this delivery has nothing left to do, whoever ends the
@@ -54,8 +64,8 @@ export function createPipeline(stages: Stages): RunPipeline {
     return outcome;
   }
 
-  return async (delivery) => {
-    const claimed = await stages.claim(delivery);
+  return async (handed) => {
+    const claimed = await stages.claim(handed);
     if (claimed === undefined) return undefined;
     try {
       const outcome = await answer(claimed).catch((error: unknown) => stages.conclude(claimed, error));

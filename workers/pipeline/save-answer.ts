@@ -77,7 +77,11 @@ export interface StoreAnswerDeps {
 const TRIES_MAX = 5;
 const STORE_AGAIN_MS = 500;
 
-type EndedRequest = Pick<Claimed, 'ref' | 'envelope'> & { answer: Pick<Claimed['answer'], 'text'> };
+interface EndedRequest {
+  delivery: Pick<Claimed['delivery'], 'shard' | 'requestId'>;
+  envelope: Claimed['envelope'];
+  answer: Pick<Claimed['answer'], 'text'>;
+}
 
 /**
  * Stores the answer of an ended request in MongoDB if it must be kept longer than Redis keeps answers: for a day if the
@@ -85,7 +89,7 @@ type EndedRequest = Pick<Claimed, 'ref' | 'envelope'> & { answer: Pick<Claimed['
  * keeps it for that long, and recovery stores it later if the request has an intent. Safe to run twice.
  */
 export function createStoreAnswer({ answers, cache, retentionMs, log }: StoreAnswerDeps) {
-  async function readEnd({ shard, requestId }: EndedRequest['ref']): Promise<EndedAnswer | undefined> {
+  async function readEnd({ shard, requestId }: EndedRequest['delivery']): Promise<EndedAnswer | undefined> {
     for (let tries = 1; ; tries += 1) {
       const ended = await cache.read(shard, requestId);
       if (ended !== undefined || tries === TRIES_MAX) return ended;
@@ -93,12 +97,12 @@ export function createStoreAnswer({ answers, cache, retentionMs, log }: StoreAns
     }
   }
 
-  return async ({ ref, envelope, answer }: EndedRequest): Promise<void> => {
-    const { shard, requestId } = ref;
+  return async ({ delivery, envelope, answer }: EndedRequest): Promise<void> => {
+    const { shard, requestId } = delivery;
     const { kept } = envelope;
     if (kept === undefined || kept.redisOnly === true) return;
     try {
-      const ended = await readEnd(ref);
+      const ended = await readEnd(delivery);
       if (ended === undefined) return;
       const stored = toStoredAnswer(ended, envelope, answer.text !== '');
       if (stored === undefined) return;

@@ -7,7 +7,8 @@ import type { ReportedUsage } from '../providers/provider.ts';
 import type { ContextSource, ContextValue } from './context-instruction.ts';
 import type { PromptParts } from './fit-window.ts';
 import type { Provider, Rates, Target, TargetCost } from '../../shared/domain/routing.ts';
-import type { DeliveryRef, PreparedClaim } from '../../shared/requests/delivery.ts';
+import type { Delivery } from '../../shared/requests/delivery-store.ts';
+import type { ScriptReply } from '../../shared/redis/scripts.ts';
 
 /** One step of the pipeline. Its input contains what the earlier stages added. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;
@@ -20,18 +21,20 @@ export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Ou
   return stage(run);
 }
 
-/** The queue's job of a delivery. */
-interface DeliveredJob {
-  /** The claim that was made with the job. Undefined: the request has yet to be claimed. */
-  claim: PreparedClaim | undefined;
+/** The job of a delivery in its queue. */
+interface QueueJob {
+  /** Proves that this worker has the job, and names its claim of the request. */
+  lock: string;
+  /** The reply of the claim that was made with the job. Undefined: the request has yet to be claimed. */
+  claim: ScriptReply[] | undefined;
   /** The request has a place at its provider, or waits for one there: another one may be taken out of the queue. */
   placed(): void;
-  /** The lock of the job, if the job ends with its request. Undefined: the job is kept for Bull Board. Call it once. */
-  lockToEnd(run: Claimed, outcome: Outcome): string | undefined;
+  /** Whether the job ends with its request, so that it is not kept for Bull Board. Call it once. */
+  endsWith(run: Claimed, outcome: Outcome): boolean;
 }
 
-/** One delivery of a job. */
-export interface Delivery {
+/** A request that a worker was handed, before it is claimed. */
+export interface HandedRequest {
   shard: number;
   requestId: string;
   tenantId: string;
@@ -40,22 +43,24 @@ export interface Delivery {
   /** The request has been tried often enough: end it, do not run it again. */
   endOnly?: boolean;
   /** Absent: the sweep runs the request beside its queue. */
-  job?: DeliveredJob;
+  job?: QueueJob | undefined;
 }
 
 /** A request that this delivery owns. */
 export interface Claimed {
   /** An earlier delivery died after sending text, or there were too many: end the request, do not generate again. */
   interrupted: boolean;
-  ref: DeliveryRef;
+  delivery: Delivery;
   /** Absent: the sweep runs the request beside its queue. */
-  job: DeliveredJob | undefined;
+  job: QueueJob | undefined;
   envelope: RequestEnvelope;
   /** Place in the order of acceptance. */
   seq: number;
   /** When it was claimed, by Redis's clock: rises with each delivery, even if a rollback repeats the fence. */
   claimedAt: number;
   rates: Rates;
+  /** What happens to the request without readers; '': it goes on. */
+  onDisconnect: string;
   lease: Lease;
   answer: AnswerSoFar;
 }
@@ -131,14 +136,10 @@ export interface Ask {
 
 /** What has been generated and sent so far. Stages share it, so that a failure can be charged correctly. */
 export interface AnswerSoFar {
-  /** Sequence number of the last event in the stream. */
-  sentSeq: number;
   /** All text that has been released to the caller, including what waits in `unsent`. */
   text: string;
   /** Released but not in the stream; it goes out with the terminal event. */
   unsent: string[];
-  /** The deltas that this delivery has sent, in case Redis loses some of them. */
-  sent: string[];
   /** The messages sent to the provider. Undefined: this delivery has called none. */
   asked: readonly ChatMessage[] | undefined;
   /** An estimate of the tokens sent to a provider; 0: no provider was called. */

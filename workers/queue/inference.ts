@@ -8,14 +8,14 @@ import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
 import { INSTANCE } from '../../shared/logging/logger.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { createChatBackend, createJobStore } from './job-source.ts';
-import type { ClaimSettings } from './job-source.ts';
+import type { ChatBackend, ClaimSettings } from './job-source.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { openQueueConnection } from '../../shared/redis/slot-client.ts';
 import type { MongoPath } from '../mongo-path.ts';
 import type { QueueRoom } from '../pipeline/capacities.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
-import type { Delivery } from '../pipeline/stage.ts';
+import type { HandedRequest } from '../pipeline/stage.ts';
 import { CANARY, startCanary, pauseWhenUnable, createWorkMeter } from './worker-health.ts';
 import { createJobHistory, RequestFailed } from './job-history.ts';
 
@@ -97,12 +97,65 @@ async function resumePolling(worker: Worker): Promise<void> {
 }
 
 /**
+ * Runs the request of a job. Returns what BullMQ is to store of it, if anything. `handed`: the job that BullMQ got under
+ * this token.
+ */
+function createProcessor(
+  { runPipeline, queueName, shard, completedKept }: InferenceDeps,
+  meter: ReturnType<typeof createWorkMeter>,
+  handed: ChatBackend['handed'],
+) {
+  const history = createJobHistory(completedKept);
+
+  async function run(job: Job<ChatJob>, request: HandedRequest, startedAt: number): Promise<JobFacts | undefined> {
+    const held = handed(job.token ?? '');
+    const kept = { job: true };
+    const endsWith = (...end: Parameters<typeof history.keeps>) => !(kept.job = history.keeps(...end));
+    const ended = await runPipeline({ ...request, job: held && { ...held, endsWith } });
+    if (ended === undefined) return undefined;
+    if (held === undefined || kept.job) return history.conclude(job, ended, performance.now() - startedAt);
+    held.isEnded = true;
+    return undefined;
+  }
+
+  return async (job: Job<ChatJob>): Promise<JobFacts | undefined> => {
+    meter.note();
+    if (job.name === CANARY || job.id === undefined) return undefined;
+    // A payload that cannot be read fails its job. The sweep then finds the request overdue and runs it from its record.
+    const { tenantId } = parseJob(queueName, job.data);
+    const startedAt = meter.begin();
+    try {
+      const endOnly = job.stalledCounter >= STALLS_MAX;
+      return await run(job, { shard, requestId: job.id, tenantId, fence: job.attemptsStarted, endOnly }, startedAt);
+    } finally {
+      meter.end(startedAt);
+    }
+  };
+}
+
+/** Reports what BullMQ reports of its worker. */
+function logQueue(worker: Worker<ChatJob, unknown>, shard: number, log: Logger): void {
+  worker.on('failed', (job, error) => {
+    // The request has ended, with its error in log and metrics.
+    if (error instanceof RequestFailed) return;
+    const requestId = job?.id === undefined ? {} : { requestId: job.id };
+    log.error('A job failed; the sweep looks after its request.', { shard, error, ...requestId });
+  });
+  worker.on('error', (error) => {
+    // BullMQ says so of each job, and `lockRenewalFailed` of all of them.
+    log[error.message.startsWith('could not renew lock') ? 'debug' : 'warn']('The queue reported an error.', {
+      shard,
+      error,
+    });
+  });
+}
+
+/**
  * Runs one queue of a shard. The processor returns a value only for jobs that are kept, because BullMQ stores and
  * publishes what it returns.
  */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
-  const { client, keyspace, shard, queueName, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
-  const history = createJobHistory(deps.completedKept);
+  const { client, keyspace, shard, queueName, queue, workerId, onLockLost, log, timings = TIMINGS } = deps;
   const meter = createWorkMeter();
   const connection = openQueueConnection(client, keyspace.shard(shard).tag);
 
@@ -119,46 +172,9 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     },
   });
 
-  /** Runs the request of a job. Returns what BullMQ is to store of it, if anything. */
-  async function run(
-    job: Job<ChatJob>,
-    delivery: Omit<Delivery, 'job'>,
-    startedAt: number,
-  ): Promise<JobFacts | undefined> {
-    const handed = backend.handed(job.token ?? '');
-    const lock = { endsWithRequest: false };
-    const ended = await runPipeline({
-      ...delivery,
-      job: {
-        claim: handed?.claim,
-        placed: () => handed?.placed(),
-        lockToEnd(claimed, outcome) {
-          lock.endsWithRequest = !history.keeps(claimed, outcome);
-          return lock.endsWithRequest ? handed?.lock : undefined;
-        },
-      },
-    });
-    if (ended === undefined) return undefined;
-    if (!lock.endsWithRequest) return history.conclude(job, ended, performance.now() - startedAt);
-    if (handed !== undefined) handed.isEnded = true;
-    return undefined;
-  }
-
   const worker: Worker<ChatJob> = new Worker<ChatJob, unknown, string>(
     queueName,
-    async (job) => {
-      meter.note();
-      if (job.name === CANARY || job.id === undefined) return undefined;
-      // A payload that cannot be read fails its job. The sweep then finds the request overdue and runs it from its record.
-      const { tenantId } = parseJob(queueName, job.data);
-      const startedAt = meter.begin();
-      try {
-        const endOnly = job.stalledCounter >= STALLS_MAX;
-        return await run(job, { shard, requestId: job.id, tenantId, fence: job.attemptsStarted, endOnly }, startedAt);
-      } finally {
-        meter.end(startedAt);
-      }
-    },
+    createProcessor(deps, meter, backend.handed),
     {
       name: INSTANCE,
       connection: connection.client,
@@ -173,19 +189,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     },
     backend.factory,
   );
-  worker.on('failed', (job, error) => {
-    // The request has ended, with its error in log and metrics.
-    if (error instanceof RequestFailed) return;
-    const requestId = job?.id === undefined ? {} : { requestId: job.id };
-    log.error('A job failed; the sweep looks after its request.', { shard, error, ...requestId });
-  });
-  worker.on('error', (error) => {
-    // BullMQ says so of each job, and `lockRenewalFailed` of all of them.
-    log[error.message.startsWith('could not renew lock') ? 'debug' : 'warn']('The queue reported an error.', {
-      shard,
-      error,
-    });
-  });
+  logQueue(worker, shard, log);
   pauseWhenUnable(worker, deps.path);
   // Another worker may have the job, or Redis was unavailable for longer than a lock lasts. The lease decides.
   worker.on('lockRenewalFailed', (jobIds) => {

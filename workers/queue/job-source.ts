@@ -29,7 +29,6 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import { defineScript } from '../../shared/redis/scripts.ts';
 import type { ScriptReply } from '../../shared/redis/scripts.ts';
-import type { PreparedClaim } from '../../shared/requests/delivery.ts';
 import type { QueueRoom } from '../pipeline/capacities.ts';
 
 /** A job that this worker has taken. */
@@ -37,10 +36,10 @@ export interface TakenJob {
   id: string;
   /** The fields of BullMQ's hash, names and values in turn. */
   fields: string[];
-  /** The value of the job's lock, which proves that this worker has it. */
+  /** The value of the job's lock, which proves that this worker has it, and names its claim of the request. */
   lock: string;
-  /** The claim that was made with the job. Undefined: the request has yet to be claimed. */
-  claim: PreparedClaim | undefined;
+  /** The reply of the claim that was made with the job. Undefined: the request has yet to be claimed. */
+  claim: ScriptReply[] | undefined;
 }
 
 /** The jobs of one queue of a shard, for a worker that takes several at once. */
@@ -52,24 +51,14 @@ export interface ClaimSettings {
   areAllowed: (shard: number) => boolean;
 }
 
-/** One job as take.lua returns it; `index`: its place among those of the call. */
-function toTaken(
-  job: ScriptReply,
-  queue: QueueName,
-  { lock, index, now }: { lock: string; index: number; now: number },
-): TakenJob {
+/** One job as take.lua returns it. */
+function toTaken(job: ScriptReply, queue: QueueName, { lock, now }: { lock: string; now: number }): TakenJob {
   const [requestId, fields, claim, timestamp, tenantId] = Array.isArray(job) ? job : [];
   const id = String(requestId);
   if (!Array.isArray(claim))
     return { id, fields: Array.isArray(fields) ? fields.map(String) : [], lock, claim: undefined };
   const first = { tenantId: String(tenantId), timestamp: String(timestamp), now };
-  // take.lua appends a claim's position to the prefix.
-  return {
-    id,
-    fields: fieldsOfFirstStart(queue, id, first),
-    lock,
-    claim: { owner: `${lock}${index}`, reply: claim },
-  };
+  return { id, fields: fieldsOfFirstStart(queue, id, first), lock, claim };
 }
 
 /** `client`: on a cluster, a connection to the master of the shard. `claims` undefined: jobs are taken only. */
@@ -100,7 +89,7 @@ export function createJobStore(
     if (ids.length === 0) return;
     await giveBack(
       [keys.wait(queue), keys.active(queue), keys.queueMeta(queue), keys.marker(queue)],
-      [lock, lock, keys.job(queue, ''), keys.record(''), ...ids],
+      [lock, keys.job(queue, ''), keys.record(''), ...ids],
     );
   }
 
@@ -124,14 +113,14 @@ export function createJobStore(
       const leaseMs = claims?.areAllowed(shard) === true ? claims.leaseMs : '';
       const breaksBefore = breaks;
       const now = Date.now();
-      const reply = await take(taking, [most, lock, lockMs, now, leaseMs, lock, ...prefixes, ...closed]);
+      const reply = await take(taking, [most, lock, lockMs, now, leaseMs, ...prefixes, ...closed]);
       if (breaks !== breaksBefore) {
         // If this fails BullMQ hands them out again when their locks run out.
         await giveBackLost(lock).catch(() => undefined);
         return [];
       }
       if (!Array.isArray(reply)) return 'other';
-      return reply.map((job, index) => toTaken(job, queue, { lock, index, now }));
+      return reply.map((job) => toTaken(job, queue, { lock, now }));
     },
 
     /** Tells other workers that something may wait. */
@@ -284,7 +273,7 @@ export interface ChatBackend {
 /** A job that was handed to BullMQ's worker. */
 interface HandedJob {
   lock: string;
-  claim: PreparedClaim | undefined;
+  claim: ScriptReply[] | undefined;
   /** The request has a place at its provider, or waits for one there. */
   placed(): void;
   /** The job ended with its request, so BullMQ need not end it. */

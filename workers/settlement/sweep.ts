@@ -17,7 +17,7 @@ import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
 import type { RequestStore } from '../../shared/requests/delivery-store.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
-import type { Delivery } from '../pipeline/stage.ts';
+import type { HandedRequest } from '../pipeline/stage.ts';
 import type { RecoverLost } from './recover-lost.ts';
 
 export interface SweepDeps {
@@ -26,7 +26,7 @@ export interface SweepDeps {
   requests: RequestStore;
   leases: LeaderLease;
   /** Runs or ends the request; how does not matter here. */
-  runPipeline: (delivery: Delivery) => Promise<unknown>;
+  runPipeline: (handed: HandedRequest) => Promise<unknown>;
   /** Recovers what Redis has lost. Comes first, as the sweep ends requests without a body. */
   recoverLost: RecoverLost;
   /** How long the end of a request is kept for its reader. */
@@ -103,8 +103,8 @@ export function createSweep(deps: SweepDeps): Sweep {
   /** Runs in the background, as a request may take minutes. */
   function takeOver(shard: number, { requestId, tenantId, fence, deliveries }: Overdue): void {
     log.warn('A request without a living worker is taken over.', { requestId, tenantId, fence: fence + 1 });
-    const delivery = { shard, requestId, tenantId, fence: fence + 1, endOnly: deliveries >= DELIVERIES_MAX };
-    const takeover = runPipeline(delivery)
+    const handed = { shard, requestId, tenantId, fence: fence + 1, endOnly: deliveries >= DELIVERIES_MAX };
+    const takeover = runPipeline(handed)
       .catch((error: unknown) => {
         log.error('A request could not be taken over; a later round tries again.', { requestId, error });
       })

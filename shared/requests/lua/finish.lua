@@ -22,9 +22,9 @@ local NOTICES_MAX = 100000
 local KEYS, ARGV = KEYS, ARGV
 -- `kept` is how many tokens stay in the window of the key and in the test allowance; `unpaid` how many providers have
 -- worked on and nobody pays for; `overdraft` by how many micro-credits the account may be overdrawn; `follows` the sequence number of the event before; `retention` in ms (0 keeps nothing); `owner`
--- names the claim ('': not compared); `job_lock` is the lock of the job that ends with the request ('': none).
+-- names the claim and locks its job ('': not compared); `ends_job` is 1 if the job ends with the request.
 local cost, tokens, completion, kept, unpaid, overdraft, fence, last_seq, follows, status, retention, owner, queue,
-  job_lock = struct.unpack('ssssssssssssss', ARGV[2])
+  ends_job = struct.unpack('ssssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
 local id = ARGV[1]
 if ARGV[6] and follows == '0' then
@@ -62,7 +62,7 @@ end
 -- possibly stalled jobs, where BullMQ skips it. If another worker has the job by now, it finds that the request has
 -- ended.
 local lock = KEYS[12] .. ':@lock@'
-if job_lock ~= '' and redis.call('GET', lock) == job_lock then
+if ends_job == '1' and redis.call('GET', lock) == owner then
   redis.call('LREM', KEYS[13], '-1', id)
   redis.call('UNLINK', KEYS[2], KEYS[12], lock)
 else

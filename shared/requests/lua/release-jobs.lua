@@ -1,7 +1,7 @@
 -- Puts back jobs that a worker has taken and will not start. They go before the waiting queue, because they have had
 -- their turn. Jobs whose lock the worker has lost stay where they are. Safe to repeat.
 -- KEYS 1 list of jobs handed out before, 2 active jobs, 3 settings of the queue, 4 marker
--- ARGV 1 lock, 2 prefix of the claims' names, 3 and 4 how names of jobs and records begin, then the ids of jobs, the next
+-- ARGV 1 lock, which also names the claims, 2 and 3 how names of jobs and records begin, then the ids of jobs, the next
 --      one first
 -- Returns how many jobs were put back.
 local count = 0
@@ -9,21 +9,20 @@ local count = 0
 -- After this the next delivery is the first one again.
 local function undo_claim(record)
   local values = redis.call('HMGET', record, 'state', 'fence', 'owner')
-  if values[1] ~= 'running' or values[2] ~= '1' then return end
-  if string.sub(values[3] or '', 1, #ARGV[2]) ~= ARGV[2] then return end
+  if values[1] ~= 'running' or values[2] ~= '1' or values[3] ~= ARGV[1] then return end
   redis.call('HSET', record, 'state', 'accepted', 'fence', 0)
   redis.call('HDEL', record, 'owner', 'startedAt', 'leased')
 end
 
-for index = #ARGV, 5, -1 do
+for index = #ARGV, 4, -1 do
   local id = ARGV[index]
-  local job = ARGV[3] .. id
+  local job = ARGV[2] .. id
   if redis.call('GET', job .. ':@lock@') == ARGV[1] then
     redis.call('DEL', job .. ':@lock@')
     redis.call('HINCRBY', job, '@attemptsStarted@', -1)
     redis.call('LREM', KEYS[2], -1, id)
     redis.call('RPUSH', KEYS[1], id)
-    undo_claim(ARGV[4] .. id)
+    undo_claim(ARGV[3] .. id)
     count = count + 1
   end
 end

@@ -2,8 +2,9 @@
 -- of each job that starts for the first time. Fewer jobs than asked for mean that no more wait.
 -- KEYS 1 list of jobs handed out before, 2 waiting queue, 3 active jobs, 4 settings of the queue, 5 marker, 6 delayed jobs,
 --      7 priority counter, 8 inflight
--- ARGV 1 jobs at most, 2 lock, 3 its lifetime in ms, 4 the worker's time in ms, 5 lease in ms ('': claims nothing),
---      6 prefix of the claims' names, 7 to 10 how names of jobs, records, bodies and accounts begin,
+-- ARGV 1 jobs at most, 2 lock, which also names the claims, 3 its lifetime in ms, 4 the worker's time in ms,
+--      5 lease in ms ('': claims nothing),
+--      6 to 9 how names of jobs, records, bodies and accounts begin,
 --      then the tiers of which no request may be taken, because their providers are full
 -- Returns 'other', and takes nothing, if the queue has what only BullMQ's own script can hand out. Otherwise a list for
 -- each job: id and fields; or, for a claimed request, id, '', the reply of claim.lua, the job's time and its tenant.
@@ -24,7 +25,7 @@ local function index_line(now)
     for _, tier in ipairs(TIERS) do redis.call('DEL', tier_queue(KEYS[2], tier)) end
     local entries = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
     for index = 1, #entries, 2 do
-      local tier = redis.call('HGET', ARGV[8] .. entries[index], 'tier')
+      local tier = redis.call('HGET', ARGV[7] .. entries[index], 'tier')
       for _, each in ipairs(TIERS) do
         if not tier or tier == each then redis.call('ZADD', tier_queue(KEYS[2], each), entries[index + 1], entries[index]) end
       end
@@ -52,9 +53,9 @@ end
 local wanted = tonumber(ARGV[1])
 local ids = redis.call('RPOP', KEYS[1], wanted) or {}
 local handed_out_before = #ids
-if ARGV[11] then
+if ARGV[10] then
   local closed = {}
-  for index = 11, #ARGV do closed[ARGV[index]] = true end
+  for index = 10, #ARGV do closed[ARGV[index]] = true end
   index_line(now_ms())
   if #ids < wanted then
     for _, id in ipairs(take_open(wanted - #ids, closed)) do ids[#ids + 1] = id end
@@ -72,9 +73,9 @@ redis.call('LPUSH', KEYS[3], unpack(ids))
 if #ids == wanted and redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then redis.call('ZADD', KEYS[5], 0, '@jobWaits@') end
 
 local taken = {}
-local call = { inflight = KEYS[8], accounts = ARGV[10], lease_ms = ARGV[5], now = now_ms(), rows = {} }
+local call = { inflight = KEYS[8], accounts = ARGV[9], lease_ms = ARGV[5], now = now_ms(), rows = {} }
 for index, id in ipairs(ids) do
-  local job = ARGV[7] .. id
+  local job = ARGV[6] .. id
   -- Jobs of the waiting queue start for the first time, or run again: those have a fence, so the claim of a first
   -- delivery is refused.
   local may_claim = ARGV[5] ~= ''
@@ -84,7 +85,7 @@ for index, id in ipairs(ids) do
     -- A claim that fails does not stop the others: the job stays unclaimed, and its worker meets the fault by itself.
     local _
     _, claimed, tenant, accepted_at =
-      pcall(claim_request, call, id, ARGV[8] .. id, ARGV[9] .. id, FIRST, ARGV[6] .. #taken)
+      pcall(claim_request, call, id, ARGV[7] .. id, ARGV[8] .. id, FIRST, ARGV[2])
   end
   -- Without a claim here, the worker claims the request itself and learns why it must not run.
   if tenant then

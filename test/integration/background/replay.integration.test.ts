@@ -17,7 +17,7 @@ import {
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 import { sweepOf } from '../../support/sweep.ts';
 import { usedOf } from '../../support/use-window.ts';
-import type { Delivery } from '../../../workers/pipeline/stage.ts';
+import type { HandedRequest } from '../../../workers/pipeline/stage.ts';
 
 const TERMS = { endpoint: 'chat', tier: 'mobius', queue: 'interactive' } as const;
 
@@ -183,7 +183,7 @@ describe('a failed request that is run again', () => {
 it('a request that is run again is handed out three times again when its workers die, and then only ended', async () => {
   const request = await lab.admit({ withoutBody: true });
   const { requestId, envelope } = request;
-  const taken: Delivery[] = [];
+  const taken: HandedRequest[] = [];
   const sweep = sweepOf(lab, 'process', {
     hasReconnectedRecently: () => false,
     isExhausted: () => false,

@@ -30,7 +30,7 @@ beforeAll(async () => {
   jest.useFakeTimers({ doNotFake: [...doNotFake, 'clearImmediate', 'clearTimeout'] });
   lab = await openRequestLab();
   subscriber = await openTestRedis('subscriber');
-  leases = createOpenLeases((options) => createLease(lab.requests, createRecordingLog(), options));
+  leases = createOpenLeases((options) => createLease(createRecordingLog(), options));
   const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.hearCancel(requestId));
   await channel.subscribe(SHARD);
 });
@@ -42,7 +42,7 @@ afterAll(async () => {
 
 function open(request: LabRequest, fence = 1): Lease {
   return leases.open({
-    ref: request.ref(fence),
+    delivery: { ...request.ref(fence), renew: (needed) => lab.requests.renew(request.ref(fence), needed) },
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: 100,
     remainingMs: 60_000,

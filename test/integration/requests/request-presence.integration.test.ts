@@ -21,14 +21,13 @@ import { unlimited } from '../../../shared/redis/time-limits.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createFinish } from '../../../workers/pipeline/finish.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
-import { idleLease } from '../../support/idle-lease.ts';
+import { idleRun } from '../../support/idle-run.ts';
 import { rollBackTo } from '../../support/restore-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import {
   endingOf,
   FAILED,
   openRequestLab,
-  RATE,
   REQUEST_TIMEOUT_MS,
   RETENTION_MS,
   SHARD,
@@ -38,7 +37,6 @@ import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { sweepOf } from '../../support/sweep.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { openWriter } from '../../support/writer-lab.ts';
 
 const SHORT_MS = 1_000;
 const FAILURE = {
@@ -65,7 +63,6 @@ describe('a request whose tenant keeps answers for a moment only', () => {
     const requests = createRequestStore(lab.redis, lab.keyspace, { ...LAB_SETTINGS, replays });
     const conversations = { deleteTurn: () => Promise.resolve() };
     const finish = createFinish({
-      requests,
       conversations,
       clock: systemClock,
       log,
@@ -73,14 +70,13 @@ describe('a request whose tenant keeps answers for a moment only', () => {
     });
     const request = await lab.admit({ retentionMs: SHORT_MS });
     const { requestId, envelope } = request;
-    const { owner, seq, now: claimedAt } = await lab.run(request, 1);
-    const { answer } = openWriter();
-    const run = {
-      ref: { ...request.ref(1), owner },
+    const claimed = await requests.claim(request.ref(1));
+    if (claimed.kind !== 'run') throw new Error('The request was not claimed.');
+    const { delivery } = claimed;
+    const run = idleRun({
+      delivery,
       envelope: { ...envelope, retentionMs: SHORT_MS, kept: { redisOnly: true as const } },
-      ...{ answer, seq, claimedAt, job: undefined, interrupted: false, lease: idleLease() },
-      rates: { promptMicro: RATE, completionMicro: RATE },
-    };
+    });
     const before = await lab.snapshot();
 
     expect(await finish(run, FAILURE)).toBe(true);

@@ -15,7 +15,7 @@ describe('while it runs', () => {
     append: (ref: DeliveryRef) => lab.requests.append(ref, 2, ['yes.'], { earlier: ['Well, '] }),
     renew: async (ref: DeliveryRef) => (await lab.requests.renew(ref, needs(20))).outcome,
     finish: async (ref: DeliveryRef, request: LabRequest) =>
-      (await lab.requests.finish(ref, 1, { ...endingOf(request, 'yes.', END), earlier: ['Well, '] })) ? 'ok' : 'no',
+      (await lab.requests.finish(ref, 1, endingOf(request, 'yes.', END), ['Well, '])) ? 'ok' : 'no',
   };
 
   async function lost(age = 0) {

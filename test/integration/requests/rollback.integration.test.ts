@@ -76,8 +76,8 @@ describe('a Redis that comes back without its last second', () => {
     await lab.requests.append(ref, 2, ['a', 'b']);
     await rollBackTo(lab, before);
 
-    const ending = { ...endingOf(request, 'c', { prompt: 1, completion: 3 }), earlier: ['a', 'b'] };
-    expect(await lab.requests.finish(ref, 2, ending)).toBe(true);
+    const ending = endingOf(request, 'c', { prompt: 1, completion: 3 });
+    expect(await lab.requests.finish(ref, 2, ending, ['a', 'b'])).toBe(true);
 
     expect(await textOf(request)).toBe('abc');
     expect(await lab.redis.hget(lab.keys.record(request.requestId), 'lastSeq')).toBe('5');
@@ -92,7 +92,7 @@ describe('a Redis that comes back without its last second', () => {
 
     if (how === 'append') await lab.requests.append(ref, 2, ['b'], { earlier: ['a'] });
     else if (how === 'renew') expect(await lab.requests.renew(ref, needs(0))).toMatchObject({ outcome: 'ok' });
-    else await lab.requests.finish(ref, 1, { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] });
+    else await lab.requests.finish(ref, 1, endingOf(request, 'b', { prompt: 1, completion: 2 }), ['a']);
 
     expect(await stateOf(request)).toBe(how === 'finish' ? 'done' : 'running');
     expect(await textOf(request)).toBe(how === 'renew' ? '' : 'ab');
@@ -108,11 +108,11 @@ describe('a Redis that comes back without its last second', () => {
       await lab.requests.append(second, 1, ['a']);
       await rollBackTo(lab, before);
 
-      const ending = { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] };
+      const ending = endingOf(request, 'b', { prompt: 1, completion: 2 });
       if (how === 'append') expect(await lab.requests.append(second, 2, ['b'], { earlier: ['a'] })).toBe('ok');
       else if (how === 'renew') expect(await lab.requests.renew(second, needs(0))).toMatchObject({ outcome: 'ok' });
-      else if (how === 'finish') expect(await lab.requests.finish(second, 1, ending)).toBe(true);
-      else expect(await lab.requests.replayFinish(second, 1, ending)).toBe('replayed');
+      else if (how === 'finish') expect(await lab.requests.finish(second, 1, ending, ['a'])).toBe(true);
+      else expect(await lab.requests.replayFinish(second, 1, ending, ['a'])).toBe('replayed');
 
       expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'fence', 'owner')).toEqual(['2', second.owner]);
       expect(await textOf(request)).toBe(how === 'renew' ? '' : 'ab');
@@ -191,7 +191,7 @@ describe('a Redis that comes back without its last second', () => {
     const before = await lab.snapshot();
     const ref = await claim(request);
     await lab.requests.append(ref, 1, ['a']);
-    await journal.finish(ref, 1, { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] });
+    await journal.finish(ref, 1, endingOf(request, 'b', { prompt: 1, completion: 2 }), ['a']);
     await rollBackTo(lab, before);
 
     await replayLog.repeatAll();

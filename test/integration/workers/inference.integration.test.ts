@@ -7,7 +7,7 @@ import type { ChatJob } from '../../../shared/contracts/jobs.ts';
 import { createChatQueues } from '../../../shared/queue/queues.ts';
 import type { ChatQueues } from '../../../shared/queue/queues.ts';
 import { mayClaim } from '../../../workers/pipeline/claim.ts';
-import type { Delivery } from '../../../workers/pipeline/stage.ts';
+import type { HandedRequest } from '../../../workers/pipeline/stage.ts';
 import { createInferenceWorker } from '../../../workers/queue/inference.ts';
 import type { InferenceWorker } from '../../../workers/queue/inference.ts';
 import { BOUNDLESS } from '../../support/job-lab.ts';
@@ -24,11 +24,11 @@ let lab: RequestLab;
 let queues: ChatQueues;
 let log: RecordingLog;
 let workers: InferenceWorker[];
-let delivered: Delivery[];
+let delivered: HandedRequest[];
 /** Whose lock was told to be lost. */
 let lost: string[];
 /** What a delivery does; by default nothing. */
-let runPipeline: (delivery: Delivery) => Promise<undefined>;
+let runPipeline: (delivery: HandedRequest) => Promise<undefined>;
 beforeEach(async () => {
   lab = await openRequestLab();
   log = createRecordingLog();

@@ -8,7 +8,8 @@ import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createFinish } from '../../../workers/pipeline/finish.ts';
 import { createSaveTurn } from '../../../workers/pipeline/save-answer.ts';
 import type { Generated } from '../../../workers/pipeline/stage.ts';
-import { idleLease } from '../../support/idle-lease.ts';
+import { idleDelivery, idleRun } from '../../support/idle-run.ts';
+import { plainEnvelope } from '../../support/plain-envelope.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -26,19 +27,18 @@ const SPACE = { tenantId: 'ten_1', mode: 'live' } as const;
 
 const OUTCOME = { finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 1 } } as const;
 
-/** What both stages read of a run whose fence is 1. */
-function runOf(claimedAt: number, text: string): Generated {
+/** A run whose fence is 1, with an answer. */
+function runOf(claimedAt: number, text: string, end: (ending: FinishInput) => boolean = () => true): Generated {
+  const delivery = idleDelivery({ finish: (ending) => Promise.resolve(end(ending)) });
+  const envelope = { ...plainEnvelope({ entityId: 'pupil' }), ...SPACE, retentionMs: 1_000 };
+  const run = idleRun({ delivery, claimedAt, envelope, seq: 7 });
   return {
-    ref: { fence: 1 },
-    claimedAt,
-    envelope: { ...SPACE, requestId: 'req_1', retentionMs: 1_000, request: { entityId: 'pupil' } },
-    seq: 7,
-    lease: idleLease(),
+    ...{ ...run, answer: { ...run.answer, text } },
     entity: { rowId: undefined, context: {}, unseen: [{ role: 'user', content: 'Hi' }] },
-    outcome: { finishReason: 'stop' },
-    answer: { text, unsent: [], sent: [], asks: [], trace: { attempts: [] } },
-    rates: { promptMicro: 1, completionMicro: 1 },
-  } as unknown as Generated;
+    ...{ history: [], submitted: [], context: [], targets: [] },
+    prompt: { instruction: undefined, history: [], submitted: [] },
+    outcome: OUTCOME,
+  };
 }
 
 /** Saves the turns of two deliveries, the later one first, and ends the one that slept. */
@@ -46,9 +46,8 @@ async function endSlept(isFirst: boolean, end: (ending: FinishInput) => boolean)
   const conversations = createConversationRepository(connection);
   const log = createRecordingLog();
   const saveTurn = createSaveTurn({ conversations, clock: systemClock, log });
-  const requests = { finish: (_ref: unknown, _sent: unknown, ending: FinishInput) => Promise.resolve(end(ending)) };
-  const finish = createFinish({ requests, conversations, clock: systemClock, log, events: { emit: () => undefined } });
-  const slept = runOf(1_000, 'first');
+  const finish = createFinish({ conversations, clock: systemClock, log, events: { emit: () => undefined } });
+  const slept = runOf(1_000, 'first', end);
   if (!isFirst) await saveTurn(runOf(2_000, 'second'));
   await saveTurn(slept);
 

@@ -56,7 +56,7 @@ function storeAnswerAfter(before: () => Promise<void>) {
 }
 
 const keptOf = (request: LabRequest, text: string) => ({
-  ...{ ref: request.ref(1), answer: { text } },
+  ...{ delivery: request.ref(1), answer: { text } },
   envelope: { ...request.envelope, kept: {} },
 });
 
@@ -96,7 +96,7 @@ it('keeps no answer without its text, but the one that is there once its end has
     log: createRecordingLog(),
   });
   const request = await lab.admit();
-  const { requestId, envelope } = request;
+  const { requestId } = request;
   await lab.run(request, 1);
   await lab.requests.append(request.ref(1), 1, ['a']);
   await lab.requests.finish(request.ref(1), 1, endingOf(request, 'b', { prompt: 1, completion: 2 }));
@@ -105,7 +105,7 @@ it('keeps no answer without its text, but the one that is there once its end has
   await lab.redis.xdel(stream, end?.[0] ?? '');
 
   expect(await createAnswerCache(lab.redis, lab.keyspace).read(SHARD, requestId)).toBeUndefined();
-  const storing = storeAnswer({ ref: request.ref(1), envelope: { ...envelope, kept: {} }, answer: { text: 'ab' } });
+  const storing = storeAnswer(keptOf(request, 'ab'));
   await pause(200);
   await lab.redis.del(stream);
   for (const [id, fields] of [begin, end].flatMap((entry) => (entry === undefined ? [] : [entry])))

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { decodeEntry } from '../../../shared/contracts/events.ts';
 import { createChatQueues } from '../../../shared/queue/queues.ts';
 import type { ChatQueues } from '../../../shared/queue/queues.ts';
-import type { Delivery } from '../../../workers/pipeline/stage.ts';
+import type { HandedRequest } from '../../../workers/pipeline/stage.ts';
 import type { Sweep } from '../../../workers/settlement/sweep.ts';
 import { waitFor } from '../../support/chat.ts';
 import { sweepOf } from '../../support/sweep.ts';
@@ -14,10 +14,10 @@ let lab: RequestLab;
 let queues: ChatQueues;
 let sweep: Sweep;
 /** What the sweep hands to the pipeline. */
-let taken: Delivery[];
+let taken: HandedRequest[];
 let isExhausted = false;
 let hasReconnectedRecently = false;
-let runPipeline: (delivery: Delivery) => Promise<void>;
+let runPipeline: (delivery: HandedRequest) => Promise<void>;
 beforeEach(async () => {
   lab = await openRequestLab();
   queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);

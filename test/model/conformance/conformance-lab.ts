@@ -16,7 +16,7 @@ import { createOutbox } from '../../../shared/requests/outbox.ts';
 import type { Outbox } from '../../../shared/requests/outbox.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import type { RequestStore } from '../../../shared/requests/delivery-store.ts';
-import type { Delivery } from '../../../workers/pipeline/stage.ts';
+import type { HandedRequest } from '../../../workers/pipeline/stage.ts';
 import { createSweep } from '../../../workers/settlement/sweep.ts';
 import { hookScripts } from './hook-scripts.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
@@ -62,7 +62,7 @@ export interface ConformanceLab {
   /** A shard that no run has had before. */
   newShard(): number;
   /** One round of the real sweep over a shard; returns what it hands to the pipeline. */
-  sweep(shard: number): Promise<Delivery[]>;
+  sweep(shard: number): Promise<HandedRequest[]>;
   view(shard: number, tenantId: string, requestIds: readonly string[]): Promise<ShardView>;
   close(): Promise<void>;
 }
@@ -104,7 +104,7 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
   const unhooked = await openTestRedis('worker');
   const queues = createChatQueues(unhooked, keyspace, () => undefined);
   const promised = new Set<string>();
-  let taken: Delivery[] = [];
+  let taken: HandedRequest[] = [];
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace, queues),
     admissions,

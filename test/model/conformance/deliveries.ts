@@ -38,7 +38,7 @@ export function createDeliveries(worlds: TwoWorlds): Deliveries {
     );
     expectSame(`claim by ${owner}`, redis.kind, model.outcome);
     if (redis.kind === 'drop') return end(subject, delivery);
-    expectSame(`what ${owner} finds`, redis.sent, sentSeq);
+    expectSame(`what ${owner} finds`, redis.kind === 'run' ? redis.sent : undefined, sentSeq);
     delivery.found = sentSeq;
     delivery.phase = sentSeq > 0 || delivery.endOnly ? 'finish' : 'work';
   }

@@ -6,7 +6,7 @@ import { Interrupted, Stopped } from '../../../../workers/pipeline/stage.ts';
 import type { Claimed, StopReason } from '../../../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 import { plainEnvelope } from '../../../support/plain-envelope.ts';
-import { idleLease } from '../../../support/idle-lease.ts';
+import { idleRun } from '../../../support/idle-run.ts';
 
 interface Forgotten {
   entityId: string;
@@ -30,28 +30,11 @@ function setUp(deleteFails = false) {
 }
 
 function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: string; entityId?: string } = {}): Claimed {
-  return {
-    interrupted: false,
-    job: undefined,
-    ref: { shard: 0, requestId: 'req_1', tenantId: 'ten_1', keyId: 'key_1', queue: 'interactive', fence },
-    envelope: plainEnvelope(entityId === undefined ? {} : { entityId }),
-    seq: 1,
+  const run = idleRun({
     claimedAt: 1_000 + fence,
-    rates: { promptMicro: 1, completionMicro: 1 },
-    lease: idleLease(),
-    answer: {
-      sentSeq: 0,
-      text,
-      unsent: [],
-      sent: [],
-      asked: undefined,
-      asks: [],
-      promptTokens: 0,
-      provider: '',
-      model: '',
-      trace: { attempts: [] },
-    },
-  };
+    envelope: plainEnvelope(entityId === undefined ? {} : { entityId }),
+  });
+  return { ...run, answer: { ...run.answer, text } };
 }
 
 describe('a run that did not come to its own end', () => {

@@ -1,19 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { createGenerate } from '../../../../workers/pipeline/generate.ts';
-import type { Lease, Routed } from '../../../../workers/pipeline/stage.ts';
+import type { Routed } from '../../../../workers/pipeline/stage.ts';
 import { ProviderError } from '../../../../workers/providers/provider.ts';
 import type { ProviderAdapter } from '../../../../workers/providers/provider.ts';
 import { createEventBus } from '../../../../shared/lifecycle/event-bus.ts';
+import { idleLease, idleRun } from '../../../support/idle-run.ts';
+import { plainEnvelope } from '../../../support/plain-envelope.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 
 describe('generate', () => {
   it('shows nothing of a call that was replaced while its text waited to be granted', async () => {
     const asked = Promise.withResolvers<undefined>();
     let granted = 32;
-    const lease: Lease = {
-      signal: new AbortController().signal,
-      need: () => undefined,
+    const lease = idleLease({
       cover: () => Promise.resolve(false),
       granted: () => granted,
       async grant() {
@@ -21,12 +21,7 @@ describe('generate', () => {
         await asked.promise;
         granted = 4_000;
       },
-      payable: (usage) => Promise.resolve(usage),
-      exhaust: () => undefined,
-      check: () => Promise.resolve(),
-      stop: () => undefined,
-      release: () => undefined,
-    };
+    });
     let calls = 0;
     const adapter: ProviderAdapter = {
       async generate(_provider, _call, sink) {
@@ -42,7 +37,9 @@ describe('generate', () => {
       },
     };
     const shown: string[] = [];
-    const provider = { name: 'p', kind: 'openai', maxRetries: 1, timeoutMs: 5_000, firstTokenTimeoutMs: 5_000 };
+    const limits = { maxRetries: 1, timeoutMs: 5_000, firstTokenTimeoutMs: 5_000 };
+    const provider = { name: 'p', kind: 'openai' as const, baseUrl: '', ...limits };
+    const target = { provider: 'p', model: 'm', weight: 1, priority: 1, contextWindow: 100_000 };
     const generate = createGenerate({
       adapters: { openai: adapter, anthropic: adapter, simulated: adapter },
       breakers: { guard: (_provider, call) => call(() => undefined), isPassable: () => true },
@@ -65,15 +62,12 @@ describe('generate', () => {
       clock: { now: Date.now },
       log: createRecordingLog(),
     });
-    const run = {
-      envelope: { requestId: 'req_1', stream: true, tenant: {}, request: { maxTokens: 4_096, jsonMode: false } },
-      ref: {},
-      lease,
-      history: [],
+    const run: Routed = {
+      ...idleRun({ lease, envelope: plainEnvelope({ maxTokens: 4_096 }) }),
+      ...{ entity: undefined, history: [], submitted: [], context: [] },
       prompt: { instruction: undefined, history: [], submitted: [{ role: 'user', content: 'Hello' }] },
-      targets: [{ provider, target: { model: 'm', contextWindow: 100_000 } }],
-      answer: { text: '', unsent: [], sent: [], sentSeq: 0, asks: [], promptTokens: 0, trace: { attempts: [] } },
-    } as unknown as Routed;
+      targets: [{ provider, target }],
+    };
 
     const { outcome } = await generate(run);
 

@@ -4,7 +4,7 @@ import type { Held, Needed, Renewal } from '../../../../shared/requests/delivery
 import { createLease } from '../../../../workers/pipeline/lease.ts';
 import { openReleaseGate } from '../../../../workers/pipeline/spending.ts';
 import { Stopped } from '../../../../workers/pipeline/stage.ts';
-import { FIRST_DELIVERY } from '../../../support/idle-lease.ts';
+import { idleDelivery } from '../../../support/idle-run.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 
 const MAX_TOKENS = 4_096;
@@ -14,14 +14,14 @@ function leaseOf({ micro = Infinity, tokens = Infinity }: Partial<Held>) {
   const all = { micro, tokens };
   const asked: Needed[] = [];
   let held = { micro: Math.min(50, micro), tokens: Math.min(50, tokens) };
-  const renew = (_ref: unknown, needed: Needed): Promise<Renewal> => {
+  const renew = (needed: Needed): Promise<Renewal> => {
     asked.push(needed);
     const grant = (bound: keyof Held) => Math.min(all[bound], Math.max(held[bound], needed.ahead[bound]));
     held = { micro: grant('micro'), tokens: grant('tokens') };
     return Promise.resolve({ outcome: 'ok', held });
   };
-  const lease = createLease({ renew }, createRecordingLog(), {
-    ref: FIRST_DELIVERY,
+  const lease = createLease(createRecordingLog(), {
+    delivery: idleDelivery({ renew }),
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: MAX_TOKENS,
     remainingMs: 60_000,
@@ -53,8 +53,8 @@ describe('a lease', () => {
     };
     const held = { micro: 50, tokens: 50 };
     const rates = { promptMicro: 1, completionMicro: 1 };
-    const options = { ref: FIRST_DELIVERY, rates, maxTokens: MAX_TOKENS, remainingMs: 600_000, held };
-    const lease = createLease({ renew }, createRecordingLog(), options);
+    const options = { delivery: idleDelivery({ renew }), rates, maxTokens: MAX_TOKENS, remainingMs: 600_000, held };
+    const lease = createLease(createRecordingLog(), options);
 
     jest.advanceTimersByTime(60_000);
     lease.release();
