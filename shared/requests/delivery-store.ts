@@ -32,7 +32,7 @@ interface ClaimingJob {
   claim?: ScriptReply[] | undefined;
 }
 
-/** What a delivery writes to. */
+/** The store that a delivery writes to. */
 interface Writes {
   append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more: AppendMore): Promise<WriteOutcome>;
   renew(ref: DeliveryRef, needed: Needed): Promise<Renewal>;

@@ -110,7 +110,7 @@ interface Pace {
   wait(act: () => void, lastAt: number): () => void;
 }
 
-/** What a writer uses of the run whose text it writes. */
+/** The parts of a run that its writer uses. */
 export interface WrittenRun {
   delivery: Pick<Claimed['delivery'], 'append'>;
   answer: Pick<Claimed['answer'], 'unsent' | 'promptTokens'>;

@@ -30,7 +30,7 @@ export interface LeaseOptions extends HoldTerms {
   held: Held;
 }
 
-/** What a request holds and has used, and what it has to hold next. */
+/** Keeps what a request holds and has used, and says what it has to hold next. */
 function createHoldings(terms: LeaseOptions) {
   let { held } = terms;
   /** The hold before later text overran a bound. */
