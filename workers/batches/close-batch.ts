@@ -10,7 +10,7 @@ import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/publish.ts';
 import type { KeepLead, ReadLines } from './send-slice.ts';
-import { hasUnsent, isAtRest, rewind } from './open-batch.ts';
+import { advance, hasUnsent, isAtRest } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 
 export interface CloseBatchDeps {
@@ -71,18 +71,15 @@ export function createCloseBatch(deps: CloseBatchDeps) {
     await queue.close(shard, batchId);
     // Redis may have lost that it has admitted a line, and a worker that runs it may be on its way back.
     const mayRun = hasReconnectedRecently(shard, WORKERS_BACK_MS);
-    rewind(batch);
-    while (!batch.isRead) {
-      batch.ready = [];
-      batch.later = [];
+    advance(batch, { kind: 'rewound' });
+    while (!batch.lines.isRead) {
       await keepLead();
       await lines.more(batch, CLOSING_PAGE, mayRun);
+      advance(batch, { kind: 'ended' });
     }
-    batch.ready = [];
-    batch.later = [];
     const owner = { shard, tenantId, keyId };
     const takenOut = new Map<number, string>();
-    for (const [index, { requestId }] of batch.inFlight) {
+    for (const [index, { requestId }] of batch.lines.inFlight) {
       const state = await admissions.void(requestId, owner);
       if (!isRun(state)) takenOut.set(index, requestId);
     }
@@ -92,8 +89,8 @@ export function createCloseBatch(deps: CloseBatchDeps) {
       // Until then whoever has the end of a line may put it back (void.lua).
       if (isRun(await admissions.voidPermanently(requestId, owner, LOST))) takenOut.delete(index);
     }
-    for (const [index, requestId] of takenOut) {
-      batch.inFlight.delete(index);
+    advance(batch, { kind: 'gone', indexes: [...takenOut.keys()] });
+    for (const requestId of takenOut.values()) {
       // If Redis later loses this void, it would run the line, whose result says that it did not run.
       const about = { shard, requestId, tenantId, batchId };
       replayLog.note(async () => {
@@ -101,7 +98,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
           log.error('A line has ended of which its result says that it did not run; it may be charged.', about);
       }, about);
     }
-    await work.endWaiting(tenantId, batchId, [...batch.inFlight.keys()], NOT_RUN[closing]);
+    await work.endWaiting(tenantId, batchId, [...batch.lines.inFlight.keys()], NOT_RUN[closing]);
     batch.counts = await work.count(tenantId, batchId);
     batch.isClosed = true;
   }
@@ -112,11 +109,11 @@ export function createCloseBatch(deps: CloseBatchDeps) {
       const closing = closingOf(batch);
       // Once is not always enough: a line that Redis lost or took back waits again, and after a fault of the batch its lines
       // have to be read again, which nothing else does for a closed batch.
-      const isToEnd = !batch.isClosed || !batch.isRead || hasUnsent(batch);
+      const isToEnd = !batch.isClosed || !batch.lines.isRead || hasUnsent(batch);
       if (closing !== undefined && isToEnd) await endWaiting(batch, closing, keepLead);
       if (!isAtRest(batch)) return false;
       const hasEnded = await finish(deps, batch, closing ?? 'completed');
-      if (!hasEnded) rewind(batch);
+      if (!hasEnded) advance(batch, { kind: 'rewound' });
       return hasEnded;
     },
 

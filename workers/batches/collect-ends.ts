@@ -11,6 +11,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { FailedTries } from './line-state.ts';
 import { answeredAt, nextRetry } from './line-state.ts';
+import { advance } from './open-batch.ts';
 import type { OpenBatch, SentLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines } from './send-slice.ts';
@@ -57,11 +58,6 @@ function learnTokens({ tokens }: OpenBatch, tries: readonly EndedTry[]): void {
       tokens.note(tokensOf(end.terminal) - line.promptTokens);
 }
 
-/** Ended requests give back the tokens that they were counted with beyond what they took. */
-function trySoon(batch: OpenBatch): void {
-  if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, performance.now() + SOON_MS);
-}
-
 /** Replaces an answer that cannot be decoded. Stored as it is, it would make all of the batch's results unreadable. */
 const UNREADABLE: EndedAnswer['entries'] = [{ lastSeq: eventsOf(FAULT), payload: encodeEntry([], FAULT) }];
 
@@ -80,21 +76,10 @@ function toEnd({ line: { index, requestId }, answer, end }: EndedTry, now: numbe
 async function endAll({ work }: CollectEndsDeps, batch: OpenBatch, ends: readonly LineEnd[]): Promise<void> {
   const { tenantId, _id: batchId } = batch.row;
   const written = await work.end(tenantId, batchId, ends);
-  for (const { index, status } of ends) {
-    batch.inFlight.delete(index);
-    batch.counts[status] += 1;
-  }
+  advance(batch, { kind: 'gone', indexes: ends.map(({ index }) => index) });
+  for (const { status } of ends) batch.counts[status] += 1;
   // The others had ended before, by an earlier try of this call or by the deletion of their entity, and are counted already.
   if (written < ends.length) batch.counts = await work.count(tenantId, batchId);
-}
-
-/** While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage. */
-function noteOnce({ watch }: CollectEndsDeps, tries: readonly EndedTry[]): void {
-  for (const { line, answer, end } of tries) {
-    if (end.terminal === undefined || line.isNoted === true) continue;
-    line.isNoted = true;
-    watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, outageOf(end) !== undefined && !hasOnlyWaited(end));
-  }
 }
 
 function noteFailed({ failedTries }: CollectEndsDeps, { row }: OpenBatch, tries: readonly EndedTry[]): void {
@@ -120,6 +105,17 @@ async function shortenAll(
  */
 export function createCollectEnds(deps: CollectEndsDeps) {
   const { work, queue, answers, lines, watch, clock, random, log } = deps;
+
+  /** While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage. */
+  const noted = new WeakSet<SentLine>();
+  function noteOnce(tries: readonly EndedTry[]): void {
+    for (const { line, answer, end } of tries) {
+      if (end.terminal === undefined || noted.has(line)) continue;
+      noted.add(line);
+      const hasFailed = outageOf(end) !== undefined && !hasOnlyWaited(end);
+      watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, hasFailed);
+    }
+  }
 
   async function read(shard: number, line: SentLine): Promise<EndedTry | undefined> {
     const ended = await answers.read(shard, line.requestId);
@@ -149,8 +145,8 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     const next = { requestId: newId('req'), retry: { ...retry, requestId: line.requestId } };
     const isOwn = await work.renumber(tenantId, batchId, line, next);
     if (!isOwn) return lines.again(batch, line.index);
-    batch.inFlight.delete(line.index);
-    batch.later.push({ index: line.index, retry: next.retry });
+    advance(batch, { kind: 'gone', indexes: [line.index] });
+    advance(batch, { kind: 'waits', lines: [{ index: line.index, retry: next.retry }] });
   }
 
   async function readAll(shard: number, group: readonly SentLine[]): Promise<EndedTry[]> {
@@ -173,18 +169,19 @@ export function createCollectEnds(deps: CollectEndsDeps) {
   async function take(batch: OpenBatch, group: readonly SentLine[]): Promise<void> {
     const { shard } = batch.row;
     const tries = await readAll(shard, group);
-    noteOnce(deps, tries);
+    noteOnce(tries);
     const ends = await putBackFailed(batch, tries);
     await endAll(deps, batch, ends);
     // After the write, because an end that could not be written is read again.
     noteFailed(deps, batch, tries);
     learnTokens(batch, tries);
-    trySoon(batch);
+    // Ended requests give back the tokens that they were counted with beyond what they took.
+    advance(batch, { kind: 'freed', soon: performance.now() + SOON_MS });
     await shortenAll(deps, shard, tries);
   }
 
   return async (batch: OpenBatch): Promise<void> => {
-    const inFlight = [...batch.inFlight.values()];
+    const inFlight = [...batch.lines.inFlight.values()];
     if (inFlight.length === 0) return;
     const states = await queue.states(
       batch.row.shard,

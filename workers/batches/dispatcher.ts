@@ -41,7 +41,7 @@ import type { CollectEnds } from './collect-ends.ts';
 import { createFillQueue } from './fill-queue.ts';
 import type { FillQueue } from './fill-queue.ts';
 import { createFailedTries } from './line-state.ts';
-import { rewind } from './open-batch.ts';
+import { advance, readyLines } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 import { createProviderWatch } from './provider-watch.ts';
 import type { ProviderWatch, ProviderWatchDeps } from './provider-watch.ts';
@@ -63,15 +63,16 @@ type NoteProgress = (batch: OpenBatch, keepLead: KeepLead) => Promise<void>;
 
 function createNoteProgress({ work, watch, clock }: NoteProgressDeps): NoteProgress {
   /** Whether lines wait because their tier is down, or all lines that are left wait for their next try. */
-  function waitsForProvider({ ready, later, held, inFlight }: OpenBatch): boolean {
-    const isHeld = [...held.keys()].some(watch.isDown);
-    return isHeld || (later.length > 0 && ready.length === 0 && inFlight.size === 0);
+  function waitsForProvider(batch: OpenBatch): boolean {
+    const { waiting, held, inFlight } = batch.lines;
+    if ([...held.keys()].some(watch.isDown)) return true;
+    return waiting.length > 0 && inFlight.size === 0 && readyLines(batch, clock.now()).length === 0;
   }
 
   return async (batch, keepLead) => {
-    const { row, counts, inFlight } = batch;
-    const waitingFor = batch.waitingFor ?? (waitsForProvider(batch) ? 'provider' : null);
-    const hasBegun = inFlight.size > 0 || counts.completed > 0;
+    const { row, counts, lines } = batch;
+    const waitingFor = lines.waitingFor ?? (waitsForProvider(batch) ? 'provider' : null);
+    const hasBegun = lines.inFlight.size > 0 || counts.completed > 0;
     const startedAt = row.startedAt ?? (hasBegun ? clock.now() : undefined);
     const state = { ...counts, waitingFor, ...(startedAt === undefined ? {} : { startedAt }) };
     const text = JSON.stringify({ ...counts, waitingFor, hasBegun });
@@ -175,7 +176,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
           return IDLE_MS;
         }
         // The round broke off anywhere, for example between sending a line and noting that it was sent.
-        for (const batch of state.open.values()) rewind(batch);
+        for (const batch of state.open.values()) advance(batch, { kind: 'rewound' });
         throw error;
       }
       return state.open.size > 0 || state.readAt === NEVER ? BUSY_MS : IDLE_MS;
@@ -213,7 +214,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   const work = createBatchWorkRepository(mongo);
   const queue = createBatchQueue(redis, keyspace);
   const failedTries = createFailedTries({ admissions, replayLog });
-  const lines = createReadLines({ work, queue, failedTries });
+  const lines = createReadLines({ work, queue, failedTries, clock });
   const watch = openProviderWatch(deps);
   return createDispatcher({
     work,

@@ -1,9 +1,9 @@
 import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
 import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { isDue } from './line-state.ts';
 import { createFindSender } from './send-line.ts';
-import type { OpenBatch, OpenLine } from './open-batch.ts';
+import { advance, readyLines } from './open-batch.ts';
+import type { OpenBatch } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines, KeepLead, SendSliceDeps } from './send-slice.ts';
 import { createSendSlice } from './send-slice.ts';
@@ -75,24 +75,17 @@ export function createFillQueue({
     findSender: createFindSender(principals, clock),
     sendLine,
     onRefused: resting.add,
+    clock,
   });
 
-  /** Makes waiting lines ready: their next try is due, their tier is up again, or one is to find out whether it is. */
+  /** Lets held lines go whose tier is up again, or one that is to find out whether it is. */
   function wake(batch: OpenBatch): void {
-    const now = clock.now();
-    const known = batch.ready.length;
-    const later: OpenLine[] = [];
-    for (const line of batch.later)
-      if (line.retry !== undefined && !isDue(line.retry, now)) later.push(line);
-      else batch.ready.push(line);
-    batch.later = later;
-    for (const [tier, indexes] of batch.held) {
-      const isDown = watch.isDown(tier);
-      const count = isDown ? Number(watch.takeProbe(tier)) : Math.max(0, WOKEN - batch.ready.length);
-      for (const index of indexes.splice(0, count)) batch.ready.push(isDown ? { index, isProbe: true } : { index });
-      if (indexes.length === 0) batch.held.delete(tier);
+    for (const tier of batch.lines.held.keys()) {
+      const isProbe = watch.isDown(tier);
+      const room = WOKEN - readyLines(batch, clock.now()).length;
+      const count = isProbe ? Number(watch.takeProbe(tier)) : Math.max(0, room);
+      if (count > 0) advance(batch, { kind: 'woken', tier, count, isProbe });
     }
-    if (batch.ready.length > known) batch.ready.sort((one, other) => one.index - other.index);
   }
 
   /**
@@ -100,11 +93,11 @@ export function createFillQueue({
    * of those has sent. Otherwise it would be first again each time the tenant's rest is over, and the others never sent.
    */
   async function nextOf(batches: readonly OpenBatch[]): Promise<OpenBatch | undefined> {
-    for (const batch of batches.toSorted((one, other) => one.refusedAt - other.refusedAt)) {
-      if (batch.isClosed || batch.notBefore > performance.now()) continue;
+    for (const batch of batches.toSorted((one, other) => one.lines.refusedAt - other.lines.refusedAt)) {
+      if (batch.isClosed || batch.lines.notBefore > performance.now()) continue;
       wake(batch);
       await lines.more(batch);
-      if (batch.ready.length > 0) return batch;
+      if (readyLines(batch, clock.now()).length > 0) return batch;
     }
     return undefined;
   }
@@ -121,7 +114,7 @@ export function createFillQueue({
         const count = Math.min(SLICE, room);
         room -= count;
         await sendSlice(batch, count, keepLead);
-        if (batch.refusedAt === 0) for (const other of own) other.refusedAt = 0;
+        if (batch.lines.refusedAt === 0) for (const other of own) advance(other, { kind: 'served' });
         lastServed.set(shard, tenantId);
         left.push(turn);
       }

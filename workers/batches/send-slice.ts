@@ -1,5 +1,6 @@
 import type { Principal } from '../../shared/domain/principal.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type {
   BatchWorkRepository,
@@ -9,6 +10,7 @@ import type {
 } from '../../shared/mongo/batches/batch-work-repository.ts';
 import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { FailedTries } from './line-state.ts';
+import { advance, readyLines } from './open-batch.ts';
 import type { OpenBatch, OpenLine } from './open-batch.ts';
 import { SENDER_MS } from './send-line.ts';
 import type { FindSender, SendLine } from './send-line.ts';
@@ -17,6 +19,7 @@ export interface ReadLinesDeps {
   work: Pick<BatchWorkRepository, 'waiting' | 'waitingAt' | 'renumber'>;
   queue: Pick<BatchQueue, 'states'>;
   failedTries: Pick<FailedTries, 'end'>;
+  clock: Clock;
 }
 
 const PAGE = 100;
@@ -32,62 +35,54 @@ const isUnsent = (state: string | undefined) => state === undefined || state ===
  * Brings lines of a batch into memory, a page at a time. If Redis knows a line's request, an earlier leader has sent it: the
  * line is in flight and is not sent again.
  */
-export function createReadLines({ work, queue, failedTries }: ReadLinesDeps) {
-  function wait(batch: OpenBatch, { index, retry }: WaitingLine): void {
-    if (retry === undefined) batch.ready.push({ index });
-    else batch.later.push({ index, retry });
-  }
-
+export function createReadLines({ work, queue, failedTries, clock }: ReadLinesDeps) {
   /** An earlier leader saw these tries end. It may have died together with Redis, which has forgotten the ends. */
   async function endFailedTries(batch: OpenBatch, lines: readonly WaitingLine[]): Promise<void> {
     const failed = lines.flatMap(({ retry }) => (retry?.requestId === undefined ? [] : [retry.requestId]));
     await Promise.all(failed.map((requestId) => failedTries.end(batch.row, requestId)));
   }
 
-  async function place(batch: OpenBatch, line: WaitingLine, state: string | undefined): Promise<void> {
-    const { tenantId, _id: batchId } = batch.row;
-    if (batch.inFlight.has(line.index)) return;
-    if (!isUnsent(state)) batch.inFlight.set(line.index, line);
-    else if (state === undefined) wait(batch, line);
-    else {
-      // Redis refuses the id of a request that was taken back, so the line needs another.
-      const requestId = newId('req');
-      const isOwn = await work.renumber(tenantId, batchId, line, { requestId });
-      if (isOwn) wait(batch, { ...line, requestId });
-    }
-  }
-
   async function placeAll(batch: OpenBatch, lines: readonly WaitingLine[], mayRun = false): Promise<void> {
+    const { tenantId, shard, _id: batchId } = batch.row;
     const known = await queue.states(
-      batch.row.shard,
+      shard,
       lines.map(({ requestId }) => requestId),
     );
     const states = mayRun ? known.map((state) => state ?? 'running') : known;
-    await endFailedTries(
-      batch,
-      lines.filter((_line, index) => isUnsent(states[index])),
-    );
-    for (const [index, line] of lines.entries()) await place(batch, line, states[index]);
+    const unsent = lines.filter((_line, at) => isUnsent(states[at]));
+    await endFailedTries(batch, unsent);
+    const waits: OpenLine[] = [];
+    for (const [at, line] of lines.entries()) {
+      const { index, retry } = line;
+      if (!isUnsent(states[at]) || batch.lines.inFlight.has(index)) continue;
+      // Redis refuses the id of a request that was taken back, so the line needs another.
+      const isOwn =
+        states[at] === undefined || (await work.renumber(tenantId, batchId, line, { requestId: newId('req') }));
+      if (isOwn) waits.push({ index, ...(retry && { retry }) });
+    }
+    const sent = lines.filter((line, at) => !isUnsent(states[at]) && !batch.lines.inFlight.has(line.index));
+    advance(batch, { kind: 'sent', lines: sent });
+    advance(batch, { kind: 'waits', lines: waits });
   }
 
   return {
     /** Reads the next page, of so many lines, if lines run short. `mayRun`: lines that Redis does not know count as in flight. */
     async more(batch: OpenBatch, page = PAGE, mayRun = false): Promise<void> {
-      if (batch.isRead || batch.ready.length >= READY_MIN || batch.later.length >= LATER_MAX) return;
+      const { isRead, cursor, waiting } = batch.lines;
+      const ready = readyLines(batch, clock.now()).length;
+      if (isRead || ready >= READY_MIN || waiting.length - ready >= LATER_MAX) return;
       const { tenantId, _id: batchId } = batch.row;
-      const lines = await work.waiting(tenantId, batchId, batch.cursor, page);
-      batch.cursor = lines.at(-1)?.index ?? batch.cursor;
-      batch.isRead = lines.length < page;
+      const lines = await work.waiting(tenantId, batchId, cursor, page);
+      advance(batch, { kind: 'page', cursor: lines.at(-1)?.index ?? cursor, isRead: lines.length < page });
       await placeAll(batch, lines, mayRun);
     },
 
     /** Reads a line again that was thought to be in flight, because Redis has lost its request or took it back. */
     async again(batch: OpenBatch, index: number): Promise<void> {
       const { tenantId, _id: batchId } = batch.row;
-      batch.inFlight.delete(index);
+      advance(batch, { kind: 'gone', indexes: [index] });
       const line = await work.waitingAt(tenantId, batchId, index);
       if (line !== undefined) await placeAll(batch, [line]);
-      batch.ready.sort((one, other) => one.index - other.index);
     },
   };
 }
@@ -101,6 +96,7 @@ export interface SendSliceDeps {
   sendLine: SendLine;
   /** Admission refused a line of the tenant for the moment; `length`: of its request as JSON. */
   onRefused: (tenantId: string, length: number) => void;
+  clock: Clock;
 }
 
 /** Renews the lease. Rejects where another process may have led since the round began. */
@@ -120,7 +116,7 @@ function readable(lines: readonly OpenLine[], count: number): number {
 }
 
 /** Sends up to `count` of a batch's next lines at once, and ends those that are refused for good. */
-export function createSendSlice({ work, queue, findSender, sendLine, onRefused }: SendSliceDeps) {
+export function createSendSlice({ work, queue, findSender, sendLine, onRefused, clock }: SendSliceDeps) {
   /**
    * Ends lines whose key may not send any more. Of a line that seemed not to be sent the answer of Redis may have been lost, so
    * that it runs and is charged: Redis knows.
@@ -130,45 +126,40 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused }
       batch.row.shard,
       lines.map(({ requestId }) => requestId),
     );
-    for (const [at, { index, requestId, retry }] of lines.entries())
-      if (!isUnsent(states[at])) batch.inFlight.set(index, { index, requestId, ...(retry && { retry }) });
-    const unsent = lines.filter(({ index }) => !batch.inFlight.has(index));
+    const sent = lines.filter((_line, at) => !isUnsent(states[at]));
+    advance(batch, {
+      kind: 'sent',
+      lines: sent.map(({ index, requestId, retry }) => ({ index, requestId, ...(retry && { retry }) })),
+    });
+    const unsent = lines.filter((line) => !sent.includes(line));
     return unsent.map(({ index, requestId }) => ({ index, requestId, status: 'failed', error }));
   }
 
   async function send(batch: OpenBatch, line: ReadLine, principal: Principal): Promise<LineEnd[]> {
     const { index, requestId, retry } = line;
     const length = line.requestJson?.length ?? 0;
-    const open: OpenLine = { index, length, ...(retry && { retry }) };
-    const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
+    const tried = retry && { retry };
+    const again = { kind: 'waits', lines: [{ index, length, ...tried }] } as const;
     // The tenant was moved to another shard, whose leader goes on with the batch.
     if (principal.shard !== batch.row.shard) {
-      batch.ready.push(open);
-      batch.notBefore = performance.now() + SENDER_MS;
+      advance(batch, again);
+      advance(batch, { kind: 'moved', until: performance.now() + SENDER_MS });
       return [];
     }
     const sent = await sendLine(line, principal, { batchId: batch.row._id, tokens: batch.tokens });
-    if (sent.kind === 'refused') return failed(sent.error);
+    if (sent.kind === 'refused') return [{ index, requestId, status: 'failed', error: sent.error }];
     if (sent.kind === 'sent') {
-      batch.inFlight.set(index, {
-        index,
-        requestId,
-        ...(retry && { retry }),
-        ...(sent.promptTokens !== undefined && { promptTokens: sent.promptTokens }),
+      const { promptTokens } = sent;
+      advance(batch, {
+        kind: 'sent',
+        lines: [{ index, requestId, ...tried, ...(promptTokens !== undefined && { promptTokens }) }],
       });
-      return [];
+    } else if (sent.kind === 'held') advance(batch, { kind: 'held', index, tier: sent.tier });
+    else {
+      advance(batch, again);
+      advance(batch, { kind: 'refused', waitFor: sent.waitFor, now: performance.now(), ms: sent.ms });
+      onRefused(batch.row.tenantId, length);
     }
-    if (sent.kind === 'held') {
-      const held = batch.held.get(sent.tier) ?? [];
-      held.push(index);
-      batch.held.set(sent.tier, held);
-      return [];
-    }
-    batch.ready.push(open);
-    onRefused(batch.row.tenantId, length);
-    batch.refusedAt = performance.now();
-    batch.waitingFor = sent.waitFor;
-    batch.notBefore = Math.max(batch.notBefore, performance.now() + sent.ms);
     return [];
   }
 
@@ -177,7 +168,9 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused }
     const sender = await findSender(batch);
     // Sending the lines of others may have taken long, and another leader may have sent or ended these meanwhile.
     await keepLead();
-    const read = batch.ready.splice(0, readable(batch.ready, count));
+    const ready = readyLines(batch, clock.now());
+    const read = ready.slice(0, readable(ready, count));
+    advance(batch, { kind: 'taken', lines: read });
     const known = new Map(read.map((line) => [line.index, line]));
     // Without those that have ended since they were read, for example by the deletion of their entity.
     const slice = await work.toSend(
@@ -185,14 +178,11 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused }
       batchId,
       read.map(({ index }) => index),
     );
-    batch.waitingFor = null;
-    batch.refusedAt = 0;
     const lines = slice.map((line): ReadLine => ({ ...known.get(line.index), ...line }));
     const ends =
       'fault' in sender
         ? await endForKey(batch, lines, sender.fault)
         : (await Promise.all(lines.map((line) => send(batch, line, sender.principal)))).flat();
-    batch.ready.sort((one, other) => one.index - other.index);
     if (ends.length === 0) return;
     // If another process leads by now, it may have sent what was refused here.
     await keepLead();

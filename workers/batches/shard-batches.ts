@@ -7,7 +7,7 @@ import { isBadDocument } from '../../shared/mongo/faults.ts';
 import { isBadKey } from '../../shared/redis/scripts.ts';
 import type { BatchFate, BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { CloseBatch } from './close-batch.ts';
-import { openBatch, rewind } from './open-batch.ts';
+import { advance, openBatch } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 
 /** What a leader knows about its shard. Times come from `performance.now`, which is never set back. */
@@ -52,7 +52,7 @@ export function createDoForBatch(log: Logger): DoForBatch {
       log.error('A batch cannot go on; it is tried again shortly.', { batchId, error });
       shard.resting.set(batchId, performance.now() + REST_MS);
       const batch = shard.open.get(batchId);
-      if (batch !== undefined) rewind(batch);
+      if (batch !== undefined) advance(batch, { kind: 'rewound' });
     }
   };
 }

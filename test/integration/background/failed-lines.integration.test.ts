@@ -10,7 +10,7 @@ import { createModels } from '../../../shared/mongo/administration/catalogue.ts'
 import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { createCloseBatch } from '../../../workers/batches/close-batch.ts';
-import { openBatch } from '../../../workers/batches/open-batch.ts';
+import { advance, openBatch } from '../../../workers/batches/open-batch.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 
@@ -43,7 +43,8 @@ async function batchAtRest() {
     ...{ _id: batchLineId(batchId, 0), tenantId, mode: 'live', batchId, index: 0, customId: 'one', requestId },
     ...{ state: 'failed', requestJson: '{}', ...OUTAGE, removeAt },
   });
-  const batch = { ...openBatch(row.toObject(), { completed: 0, failed: 1 }), isRead: true };
+  const batch = openBatch(row.toObject(), { completed: 0, failed: 1 });
+  advance(batch, { kind: 'page', cursor: -1, isRead: true });
   const line = async () => models.batchLines.findOne({ batchId }).lean();
   const reopen = async () => {
     const [one] = await failed.list({ requestIds: [requestId] }, { after: undefined, limit: 1 });
@@ -87,7 +88,7 @@ it('a batch does not end while one of its lines comes to wait again', async () =
   expect((await models.batches.findById(batchId).lean())?.status).toBe('in_progress');
   expect((await line())?.state).toBe('waiting');
   // All lines are read again, so that this one is sent.
-  expect(batch.isRead).toBe(false);
+  expect(batch.lines.isRead).toBe(false);
 });
 
 it('a line that comes too late ends with its batch, and nothing of its request is left', async () => {

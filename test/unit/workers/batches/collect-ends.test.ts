@@ -4,7 +4,7 @@ import { encodeEntry, FAULT } from '../../../../shared/contracts/events.ts';
 import type { BatchRow } from '../../../../shared/mongo/batches/batch-repository.ts';
 import type { LineEnd } from '../../../../shared/mongo/batches/batch-work-repository.ts';
 import { createCollectEnds } from '../../../../workers/batches/collect-ends.ts';
-import { openBatch } from '../../../../workers/batches/open-batch.ts';
+import { advance, openBatch } from '../../../../workers/batches/open-batch.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 
 const ROW: BatchRow = {
@@ -27,8 +27,8 @@ const ENTRY = encodeEntry(['Yes'], { finishReason: 'stop', usage: { promptTokens
 /** A batch whose lines have ended: the payload of each answer, by the request's id. `end` takes the results. */
 function endedBatch(payloads: Record<string, string>, end: (ends: readonly LineEnd[]) => Promise<number>) {
   const batch = openBatch(ROW, { completed: 0, failed: 0 });
-  for (const [index, requestId] of Object.keys(payloads).entries())
-    batch.inFlight.set(index, { index, requestId, promptTokens: 0 });
+  const lines = Object.keys(payloads).map((requestId, index) => ({ index, requestId, promptTokens: 0 }));
+  advance(batch, { kind: 'sent', lines });
   const log = createRecordingLog();
   let noted = 0;
   const collect = createCollectEnds({

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { systemClock } from '../../../../shared/lifecycle/clock.ts';
 import type { BatchRow } from '../../../../shared/mongo/batches/batch-repository.ts';
 import { createFillQueue } from '../../../../workers/batches/fill-queue.ts';
-import { isAtRest, openBatch } from '../../../../workers/batches/open-batch.ts';
+import { advance, isAtRest, openBatch } from '../../../../workers/batches/open-batch.ts';
+import type { OpenBatch } from '../../../../workers/batches/open-batch.ts';
 import { createReadLines } from '../../../../workers/batches/send-slice.ts';
 import type { LineSendResult } from '../../../../workers/batches/send-line.ts';
 import { principalOf } from '../../../support/request-lab.ts';
@@ -12,6 +13,14 @@ const ROW: BatchRow = {
   ...{ _id: 'batch_1', tenantId: 'ten_1', keyId: 'key_1', shard: 3, mode: 'live', status: 'in_progress' },
   ...{ waitingFor: null, total: 3, completed: 0, failed: 0, createdAt: 0, expiresAt: 1, removeAt: new Date(0) },
 };
+/** A batch of which all lines have been read, and none sent. */
+function readBatch(count: number, row: Partial<BatchRow> = {}): OpenBatch {
+  const batch = openBatch({ ...ROW, ...row }, { completed: 0, failed: 0 });
+  advance(batch, { kind: 'waits', lines: Array.from({ length: count }, (_, index) => ({ index })) });
+  advance(batch, { kind: 'page', cursor: count - 1, isRead: true });
+  return batch;
+}
+
 const WAIT: LineSendResult = { kind: 'wait', waitFor: 'tpm', ms: 2_000 };
 
 beforeEach(() => {
@@ -22,9 +31,7 @@ afterEach(() => {
 });
 
 it('ends no line that was refused where another process may lead: that one may have sent it', async () => {
-  const batch = openBatch(ROW, { completed: 0, failed: 0 });
-  batch.isRead = true;
-  batch.ready = [{ index: 0 }];
+  const batch = readBatch(1);
   const ended: number[] = [];
   const lead = { isLost: false };
   const fillQueue = createFillQueue({
@@ -51,9 +58,7 @@ it('ends no line that was refused where another process may lead: that one may h
 });
 
 it('reads few of the large requests that are refused, and rests for the time that they take of others', async () => {
-  const batch = openBatch(ROW, { completed: 0, failed: 0 });
-  batch.isRead = true;
-  batch.ready = Array.from({ length: 20 }, (_, index) => ({ index }));
+  const batch = readBatch(20);
   const read: number[] = [];
   const fillQueue = createFillQueue({
     work: {
@@ -86,13 +91,7 @@ it('reads few of the large requests that are refused, and rests for the time tha
 describe('two batches of a tenant', () => {
   /** Lines of 125,000 characters: a refusal of eight is worth a rest of half a second. */
   function openTwo(lines: number, send: (id: string) => LineSendResult) {
-    const [older, younger] = ['older', 'younger'].map((_id) => {
-      const batch = openBatch({ ...ROW, _id }, { completed: 0, failed: 0 });
-      batch.isRead = true;
-      batch.ready = Array.from({ length: lines }, (_, index) => ({ index }));
-      return batch;
-    });
-    if (older === undefined || younger === undefined) throw new Error('There are two.');
+    const [older, younger] = [readBatch(lines, { _id: 'older' }), readBatch(lines, { _id: 'younger' })];
     const requestJson = 'x'.repeat(125_000);
     const fillQueue = createFillQueue({
       work: {
@@ -118,19 +117,19 @@ describe('two batches of a tenant', () => {
 
     for (let rounds = 0; rounds < 30; rounds += 1) {
       // Lines of it end now and then, which lets it try soon.
-      older.notBefore = 0;
+      advance(older, { kind: 'moved', until: 0 });
       await round();
       jest.advanceTimersByTime(100);
     }
 
-    expect(younger.inFlight.size).toBe(20);
+    expect(younger.lines.inFlight.size).toBe(20);
   });
 
   it('asks again for one that was refused once, however much the other has to send', async () => {
     let isRefused = true;
     const { older, younger, round } = openTwo(10_000, (id) => (id === 'older' && isRefused ? WAIT : SENT));
     await round();
-    expect([older.inFlight.size, younger.inFlight.size]).toEqual([0, 0]);
+    expect([older.lines.inFlight.size, younger.lines.inFlight.size]).toEqual([0, 0]);
     isRefused = false;
 
     for (let rounds = 0; rounds < 25; rounds += 1) {
@@ -138,8 +137,8 @@ describe('two batches of a tenant', () => {
       await round();
     }
 
-    expect(older.inFlight.size).toBeGreaterThan(0);
-    expect(younger.inFlight.size).toBeGreaterThan(0);
+    expect(older.lines.inFlight.size).toBeGreaterThan(0);
+    expect(younger.lines.inFlight.size).toBeGreaterThan(0);
   });
 });
 
@@ -175,13 +174,14 @@ describe('a batch of two tiers', () => {
         },
         queue: { states: (_shard, ids) => Promise.resolve(ids.map(() => undefined)) },
         failedTries: { end: () => Promise.resolve() },
+        clock: systemClock,
       }),
       sendLine: ({ index, isProbe }) => {
         const tier = tierOf(index);
         if (isProbe === true) probes.push(index);
         return Promise.resolve(isProbe !== true && isDown(tier) ? { kind: 'held', tier } : { kind: 'sent' });
       },
-      watch: { isDown, takeProbe: (tier) => isDown(tier) && probes.length === 0 && batch.inFlight.size > 0 },
+      watch: { isDown, takeProbe: (tier) => isDown(tier) && probes.length === 0 && batch.lines.inFlight.size > 0 },
       clock: systemClock,
     });
     const rounds = async (count: number) => {
@@ -189,7 +189,7 @@ describe('a batch of two tiers', () => {
         await fillQueue(3, [batch], () => Promise.resolve());
         jest.advanceTimersByTime(100);
       }
-      return [...batch.inFlight.keys()].sort((one, other) => one - other);
+      return [...batch.lines.inFlight.keys()].sort((one, other) => one - other);
     };
     return { batch, down, probes, rounds };
   }
@@ -202,7 +202,7 @@ describe('a batch of two tiers', () => {
     expect(sent.filter((index) => tierOf(index) === 'mobius')).toHaveLength(LINES - OLOID);
     expect(probes).toHaveLength(1);
     expect(sent.filter((index) => tierOf(index) === 'oloid')).toEqual(probes);
-    expect(isAtRest({ ...batch, inFlight: new Map() })).toBe(false);
+    expect(isAtRest({ ...batch, lines: { ...batch.lines, inFlight: new Map() } })).toBe(false);
   });
 
   it('sends those that waited when their tier answers again', async () => {
@@ -213,6 +213,6 @@ describe('a batch of two tiers', () => {
     const sent = await rounds(20);
 
     expect(sent).toHaveLength(LINES);
-    expect(isAtRest({ ...batch, inFlight: new Map() })).toBe(true);
+    expect(isAtRest({ ...batch, lines: { ...batch.lines, inFlight: new Map() } })).toBe(true);
   });
 });
