@@ -155,7 +155,7 @@ async function openBreakers(connections: WorkerConnections, telemetry: WorkerEve
 /** Requests in Redis, and what is written there again whenever it is back. */
 function openRequests(
   { config, redis, keyspace, mongo, clock, closer, log }: WorkerConnections,
-  { erasures, pseudonyms }: Pick<ReturnType<typeof withErasureGate>, 'erasures' | 'pseudonyms'>,
+  { erasures, pseudonyms }: ReturnType<typeof withErasureGate>,
   times: RequestTimes,
 ) {
   const { lastAwayMs, ...redisReturn } = openRedisReturn(redis, keyspace, { clock, log, closer });
@@ -226,7 +226,8 @@ export async function composeWorker(
   const tracing = await openTracing(config, 'worker', closer, log);
   const connections = await openConnections(config, options.namespace, log, closer);
   const { keyspace, redis, subscriber, memory, mongo } = connections;
-  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, connections.pseudonymKey);
+  const gated = withErasureGate(mongo, connections.pseudonymKey);
+  const { pseudonyms, erasures, gate, ...stores } = gated;
 
   const { metrics, telemetry, recorder } = openListeners(
     connections,
@@ -239,7 +240,7 @@ export async function composeWorker(
   const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, capacities, leases, pseudonyms };
   const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });
 
-  const { onReturn, ...requestParts } = openRequests(connections, { erasures, pseudonyms }, times);
+  const { onReturn, ...requestParts } = openRequests(connections, gated, times);
   const { hasReconnectedRecently, meet } = requestParts;
   const pipeline = openPipeline({
     ...common,

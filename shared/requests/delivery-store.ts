@@ -79,11 +79,7 @@ type Claim =
   | { kind: 'drop'; reason: string };
 
 /** The owner of a request and its body, in one call. */
-function createClaimRequest(
-  client: RedisClient,
-  keyspace: Keyspace,
-  { leaseMs, pseudonyms }: Pick<RequestStoreSettings, 'leaseMs' | 'pseudonyms'>,
-) {
+function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, pseudonyms }: RequestStoreSettings) {
   const script = defineScript(client, 'claim', ['window', 'account', 'claiming']);
 
   function send(

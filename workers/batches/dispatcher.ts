@@ -98,11 +98,7 @@ export interface DispatcherDeps {
   log: Logger;
 }
 
-export interface Dispatcher {
-  /** One round; returns how long to pause until the next one, in milliseconds. */
-  dispatchShard(shard: number): Promise<number>;
-  release(shard: number): Promise<void>;
-}
+export type Dispatcher = ReturnType<typeof createDispatcher>;
 
 /** Another process may have led meanwhile, or Redis may have lost data: nothing that is known of the shard counts any more. */
 class LeadLost extends Error {
@@ -118,7 +114,7 @@ const IDLE_MS = 1_000;
  * lines. One process of the fleet does so, the shard's leader. All that it knows is read from the stores, so when it dies the
  * next leader goes on, and no line is lost or run twice.
  */
-export function createDispatcher(deps: DispatcherDeps): Dispatcher {
+export function createDispatcher(deps: DispatcherDeps) {
   const { fillQueue, collectEnds, closeBatch, leases, hasReconnectedRecently } = deps;
   const doForBatch = createDoForBatch(deps.log);
   const refreshShard = createRefreshShard({ ...deps, doForBatch });
@@ -164,7 +160,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 
   return {
-    async dispatchShard(shard) {
+    /** One round; returns how long to pause until the next one, in milliseconds. */
+    async dispatchShard(shard: number): Promise<number> {
       if (hasReconnectedRecently(shard)) return IDLE_MS;
       const state = await lead(shard);
       if (state === undefined) return IDLE_MS;
@@ -181,7 +178,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       }
       return state.open.size > 0 || state.readAt === NEVER ? BUSY_MS : IDLE_MS;
     },
-    release: (shard) => leases.release(shard, BATCH_LEASE),
+    release: (shard: number): Promise<void> => leases.release(shard, BATCH_LEASE),
   };
 }
 

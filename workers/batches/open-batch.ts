@@ -70,8 +70,14 @@ export type LineEvent =
   | { kind: 'rewound' };
 
 const NO_LINES: BatchLines = {
-  ...{ waiting: [], held: new Map(), inFlight: new Map(), cursor: -1, isRead: false },
-  ...{ waitingFor: null, notBefore: 0, refusedAt: 0 },
+  waiting: [],
+  held: new Map(),
+  inFlight: new Map(),
+  cursor: -1,
+  isRead: false,
+  waitingFor: null,
+  notBefore: 0,
+  refusedAt: 0,
 };
 
 const byNumber = (lines: readonly OpenLine[]) => lines.toSorted((one, other) => one.index - other.index);
@@ -98,7 +104,9 @@ function next(lines: BatchLines, event: LineEvent): BatchLines {
     case 'taken':
       return {
         ...lines,
-        ...{ waiting: waiting.filter((line) => !event.lines.includes(line)), waitingFor: null, refusedAt: 0 },
+        waiting: waiting.filter((line) => !event.lines.includes(line)),
+        waitingFor: null,
+        refusedAt: 0,
       };
     case 'sent':
       return { ...lines, inFlight: new Map([...inFlight, ...event.lines.map((line) => [line.index, line] as const)]) };

@@ -53,12 +53,11 @@ export function createReadLines({ work, queue, failedTries, clock }: ReadLinesDe
     await endFailedTries(batch, unsent);
     const waits: OpenLine[] = [];
     for (const [at, line] of lines.entries()) {
-      const { index, retry } = line;
-      if (!isUnsent(states[at]) || batch.lines.inFlight.has(index)) continue;
+      if (!isUnsent(states[at]) || batch.lines.inFlight.has(line.index)) continue;
       // Redis refuses the id of a request that was taken back, so the line needs another.
       const isOwn =
         states[at] === undefined || (await work.renumber(tenantId, batchId, line, { requestId: newId('req') }));
-      if (isOwn) waits.push({ index, ...(retry && { retry }) });
+      if (isOwn) waits.push({ index: line.index, ...(line.retry && { retry: line.retry }) });
     }
     const sent = lines.filter((line, at) => !isUnsent(states[at]) && !batch.lines.inFlight.has(line.index));
     advance(batch, { kind: 'sent', lines: sent });

@@ -111,11 +111,7 @@ interface Pace {
 }
 
 /** The parts of a run that its writer uses. */
-export interface WrittenRun {
-  delivery: Pick<Claimed['delivery'], 'append'>;
-  answer: Pick<Claimed['answer'], 'unsent' | 'promptTokens'>;
-  lease: Pick<Claimed['lease'], 'stop'>;
-}
+export type WrittenRun = Pick<Claimed, 'delivery' | 'answer' | 'lease'>;
 
 function charactersOf(deltas: readonly string[]): number {
   return deltas.reduce((sum, delta) => sum + delta.length, 0);

@@ -129,12 +129,12 @@ function toText(content: unknown): string {
   return parts.filter((text) => typeof text === 'string').join('');
 }
 
-type FinishInput = Pick<Completion, 'finishReason' | 'wantsTool' | 'unknownReason'>;
+type ReadEnd = Pick<Completion, 'finishReason' | 'wantsTool' | 'unknownReason'>;
 
-const NO_END: FinishInput = { finishReason: undefined, wantsTool: false, unknownReason: undefined };
+const NO_END: ReadEnd = { finishReason: undefined, wantsTool: false, unknownReason: undefined };
 
 /** A word that is not known is an ordinary end, which the log mentions. */
-function readEnding(choice: Record<string, unknown>): FinishInput {
+function readEnding(choice: Record<string, unknown>): ReadEnd {
   // In camel case where a server of Gemini's kind speaks this protocol; OpenRouter may give the model's own word alone.
   const word = choice['finish_reason'] ?? choice['finishReason'] ?? choice['native_finish_reason'];
   const meaning = readFinishReason(word);

@@ -51,25 +51,7 @@ interface InferenceTimings {
   canaryMs: number;
 }
 
-export interface InferenceWorker {
-  /** How many jobs it runs at once; may be changed at any time. */
-  concurrency: number;
-  /**
-   * Milliseconds since this worker took or ended a job, canaries included; 0 while all its places are taken, or its providers
-   * are full.
-   */
-  quietMs(): number;
-  /** How many requests it runs. */
-  running(): number;
-  /** Milliseconds since this worker ran a request; 0 while one runs. */
-  idleMs(): number;
-  /** Average duration of its latest requests, or of the running ones so far, whichever is longer. */
-  meanMs(): number;
-  /** Takes no new jobs; resolves when nothing is running any more, whether or not Redis is reachable. */
-  drain(): Promise<void>;
-  /** Waits for Redis as well. */
-  close(): Promise<void>;
-}
+export type InferenceWorker = ReturnType<typeof createInferenceWorker>;
 
 /** A killed worker's jobs start again within about 13 s (job-source.ts). */
 const TIMINGS: InferenceTimings = { lockMs: 10_000, stallCheckMs: 3_000, canaryMs: 10_000 };
@@ -154,7 +136,7 @@ function logQueue(worker: Worker<ChatJob, unknown>, shard: number, log: Logger):
  * Runs one queue of a shard. The processor returns a value only for jobs that are kept, because BullMQ stores and
  * publishes what it returns.
  */
-export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
+export function createInferenceWorker(deps: InferenceDeps) {
   const { client, keyspace, shard, queueName, queue, workerId, onLockLost, log, timings = TIMINGS } = deps;
   const meter = createWorkMeter();
   const connection = openQueueConnection(client, keyspace.shard(shard).tag);
@@ -198,20 +180,23 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   const stopCanary = startCanary({ queue, workerId, everyMs: timings.canaryMs, onPaused: meter.note });
 
   return {
-    get concurrency() {
+    /** How many jobs it runs at once; may be changed at any time. */
+    get concurrency(): number {
       return worker.concurrency;
     },
-    set concurrency(places) {
+    set concurrency(places: number) {
       const before = worker.concurrency;
       if (places === before) return;
       worker.concurrency = places;
       if (places > before && meter.running() >= before) void resumePolling(worker);
     },
-    quietMs: () => (backend.hasNoRoom() ? 0 : meter.quietMs(worker.concurrency)),
+    /** Milliseconds since it took or ended a job, canaries included; 0 while its places or its providers are full. */
+    quietMs: (): number => (backend.hasNoRoom() ? 0 : meter.quietMs(worker.concurrency)),
     running: meter.running,
     idleMs: meter.idleMs,
     meanMs: meter.meanMs,
-    async drain() {
+    /** Takes no new jobs; resolves when nothing is running any more, whether or not Redis is reachable. */
+    async drain(): Promise<void> {
       stopCanary();
       backend.stop().catch(() => undefined);
       // BullMQ's own `close` hangs while Redis is unavailable. It is enough that nothing is running.
@@ -222,7 +207,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
         drained.abort();
       }
     },
-    async close() {
+    /** Waits for Redis as well. */
+    async close(): Promise<void> {
       stopCanary();
       await backend.stop();
       await worker.close();

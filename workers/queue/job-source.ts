@@ -259,16 +259,7 @@ function createTakenJobs(deps: TakenJobsDeps) {
 }
 
 /** What BullMQ does for a worker of chat requests, in fewer calls (docs/decisions/0005-fencing-and-leases.md). */
-export interface ChatBackend {
-  /** For BullMQ's Worker. */
-  factory: BackendFactory<RedisQueueBackend>;
-  /** The job that BullMQ got under this token. */
-  handed(token: string): HandedJob | undefined;
-  /** All that waits, if anything does, waits for its provider. */
-  hasNoRoom(): boolean;
-  /** Takes no more jobs, and puts back those that have not been started. */
-  stop(): Promise<void>;
-}
+export type ChatBackend = ReturnType<typeof createChatBackend>;
 
 /** A job that was handed to BullMQ's worker. */
 interface HandedJob {
@@ -358,60 +349,65 @@ function endByToken(backend: RedisQueueBackend, handed: Map<string, HandedJob>):
  * BullMQ's Worker asks for one job at a time and gets those of one call in turn. It stays in charge of stalled jobs,
  * locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and whatever this does not know, go BullMQ's way.
  */
-export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatBackendDeps): ChatBackend {
+export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatBackendDeps) {
   /** By the token of BullMQ's question, under which the worker knows the job. */
   const handed = new Map<string, HandedJob>();
   const taken = createTakenJobs({ jobs, room, lockMs, onError });
   const stopped = Promise.withResolvers<undefined>();
 
+  const factory: BackendFactory<RedisQueueBackend> = (name, options, more) => {
+    const backend = createRedisBackend(name, options, more);
+    const moveToActive = backend.moveToActive.bind(backend);
+    const waitForJob = backend.waitForJob.bind(backend);
+
+    backend.moveToActive = async (token, workerName) => {
+      const job = await taken.next(Math.max(1, places() - handed.size));
+      if (job === 'none') return [];
+      if (job !== 'other') {
+        handed.set(token, { lock: job.lock, claim: job.claim, placed: placeOnce(room), isEnded: false });
+        const found: unknown[] = raw2NextJobData([job.fields, job.id, 0, 0]);
+        return found;
+      }
+      const theirs: unknown[] = await moveToActive(token, workerName);
+      if (theirs[0] !== null)
+        handed.set(token, { lock: token, claim: undefined, placed: () => undefined, isEnded: false });
+      return theirs;
+    };
+
+    // A worker that waits for the marker has heard that there are no more jobs.
+    // One that has no room leaves the marker to the others.
+    backend.waitForJob = async (timeout) => {
+      if (taken.mayHaveMore()) return MARKER;
+      const shut = taken.shut();
+      if (shut === 'nothing') {
+        const marker = await waitForJob(timeout);
+        if (marker) taken.noteMarker();
+        return marker;
+      }
+      const looksAgain = new AbortController();
+      const later = pause(LOOK_MS[shut], undefined, { signal: looksAgain.signal, ref: false });
+      await Promise.race([room.changed(), stopped.promise, later.catch(() => undefined)]);
+      looksAgain.abort();
+      return MARKER;
+    };
+
+    endByToken(backend, handed);
+    return backend;
+  };
+
   return {
-    handed: (token) => handed.get(token),
+    /** The job that BullMQ got under this token. */
+    handed: (token: string): HandedJob | undefined => handed.get(token),
+    /** All that waits, if anything does, waits for its provider. */
+    hasNoRoom: (): boolean => taken.shut() === 'all tiers',
 
-    hasNoRoom: () => taken.shut() === 'all tiers',
-
-    stop() {
+    /** Takes no more jobs, and puts back those that have not been started. */
+    stop(): Promise<void> {
       stopped.resolve(undefined);
       return taken.stop();
     },
 
-    factory(name, options, more) {
-      const backend = createRedisBackend(name, options, more);
-      const moveToActive = backend.moveToActive.bind(backend);
-      const waitForJob = backend.waitForJob.bind(backend);
-
-      backend.moveToActive = async (token, workerName) => {
-        const job = await taken.next(Math.max(1, places() - handed.size));
-        if (job === 'none') return [];
-        if (job !== 'other') {
-          handed.set(token, { lock: job.lock, claim: job.claim, placed: placeOnce(room), isEnded: false });
-          const found: unknown[] = raw2NextJobData([job.fields, job.id, 0, 0]);
-          return found;
-        }
-        const theirs: unknown[] = await moveToActive(token, workerName);
-        if (theirs[0] !== null)
-          handed.set(token, { lock: token, claim: undefined, placed: () => undefined, isEnded: false });
-        return theirs;
-      };
-
-      // A worker that waits for the marker has heard that there are no more jobs.
-      // One that has no room leaves the marker to the others.
-      backend.waitForJob = async (timeout) => {
-        if (taken.mayHaveMore()) return MARKER;
-        const shut = taken.shut();
-        if (shut === 'nothing') {
-          const marker = await waitForJob(timeout);
-          if (marker) taken.noteMarker();
-          return marker;
-        }
-        const looksAgain = new AbortController();
-        const later = pause(LOOK_MS[shut], undefined, { signal: looksAgain.signal, ref: false });
-        await Promise.race([room.changed(), stopped.promise, later.catch(() => undefined)]);
-        looksAgain.abort();
-        return MARKER;
-      };
-
-      endByToken(backend, handed);
-      return backend;
-    },
+    /** For BullMQ's Worker. */
+    factory,
   };
 }

@@ -51,13 +51,7 @@ const TAKEOVERS_MAX = 50;
 /** After this many deliveries a request is ended instead of run again, as it may be what kills workers. */
 const DELIVERIES_MAX = 3;
 
-export interface Sweep {
-  sweepShard(shard: number): Promise<void>;
-  /** Waits for the requests that were taken over. */
-  idle(): Promise<void>;
-  /** Gives up the lead, so that another process can sweep at once. */
-  release(shard: number): Promise<void>;
-}
+export type Sweep = ReturnType<typeof createSweep>;
 
 /** Nothing was generated that could be priced. */
 const ENDED = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0 } as const;
@@ -95,7 +89,7 @@ async function mayComeBack(
 }
 
 /** Ends what nobody else ends: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
-export function createSweep(deps: SweepDeps): Sweep {
+export function createSweep(deps: SweepDeps) {
   const { inflight, leases, runPipeline, recoverLost, log } = deps;
   const { hasReconnectedRecently, isExhausted } = deps;
   const takeovers = new Set<Promise<unknown>>();
@@ -145,7 +139,7 @@ export function createSweep(deps: SweepDeps): Sweep {
   }
 
   return {
-    async sweepShard(shard) {
+    async sweepShard(shard: number): Promise<void> {
       if (hasReconnectedRecently(shard)) return;
       if (!(await leases.hold(shard, TASK))) return inflight.watchClock(shard);
       const round: Round = { hasLookedForLost: true };
@@ -162,9 +156,11 @@ export function createSweep(deps: SweepDeps): Sweep {
         if (overdue.length < BATCH || failures > 0 || takeovers.size >= TAKEOVERS_MAX) return;
       }
     },
-    async idle() {
+    /** Waits for the requests that were taken over. */
+    async idle(): Promise<void> {
       await Promise.all(takeovers);
     },
-    release: (shard) => leases.release(shard, TASK),
+    /** Gives up the lead, so that another process can sweep at once. */
+    release: (shard: number): Promise<void> => leases.release(shard, TASK),
   };
 }

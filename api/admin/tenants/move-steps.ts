@@ -97,7 +97,7 @@ export function createMoveSteps(deps: MoveStepsDeps) {
     /** Leaves the tenant on its old shard. False: it has already arrived, or another process is moving it. */
     async giveUp(tenantId: string, move: TenantMove): Promise<boolean> {
       const { from, to, token } = move;
-      // FinishInput the move comes first, because from then on the process that began it can do nothing more.
+      // Ending the move comes first, because from then on the process that began it can do nothing more.
       if (!(await moves.end(tenantId, move, from))) return false;
       await marks.take(from, tenantId, movingMark(token));
       await applyStatus(deps, await findTenant(tenants, tenantId));
