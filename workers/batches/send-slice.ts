@@ -126,10 +126,8 @@ export function createSendSlice({ work, queue, findSender, sendLine, onRefused, 
       lines.map(({ requestId }) => requestId),
     );
     const sent = lines.filter((_line, at) => !isUnsent(states[at]));
-    advance(batch, {
-      kind: 'sent',
-      lines: sent.map(({ index, requestId, retry }) => ({ index, requestId, ...(retry && { retry }) })),
-    });
+    const known = sent.map(({ index, requestId, retry }) => ({ index, requestId, ...(retry && { retry }) }));
+    advance(batch, { kind: 'sent', lines: known });
     const unsent = lines.filter((line) => !sent.includes(line));
     return unsent.map(({ index, requestId }) => ({ index, requestId, status: 'failed', error }));
   }

@@ -96,11 +96,8 @@ export function createClaim(deps: ClaimDeps) {
     const claimed = await requests.claim(handed, job);
     if (claimed.kind === 'drop') {
       const reason = claimed.reason.replace(/^drop /, '');
-      log.debug('A job was handed out again and let go: its request has an owner or an end.', {
-        requestId,
-        fence,
-        reason,
-      });
+      const message = 'A job was handed out again and let go: its request has an owner or an end.';
+      log.debug(message, { requestId, fence, reason });
       return undefined;
     }
     const { delivery } = claimed;
