@@ -50,7 +50,7 @@ import type { Breakers } from './pipeline/breakers.ts';
 import { createCapacities } from './pipeline/capacities.ts';
 import { REPLAYED_MS } from './pipeline/claim.ts';
 import { createOpenQueueWorkers } from './queue/open-queue-workers.ts';
-import { createLoadBook } from './settlement/book-records.ts';
+import { createLoadBalance } from './settlement/book-records.ts';
 import { openSettlement } from './settlement/open-settlement.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import type { ShardSupervisor, ShardSupervisorDeps } from './shard-supervisor.ts';
@@ -166,7 +166,7 @@ function openRequests(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
     hasReconnectedRecently: redisReturn.hasReconnectedRecently,
     lastAwayMs,
-    loadBalance: createLoadBook({ accounts: createAccountRepository(mongo), accountStore, log }),
+    loadBalance: createLoadBalance({ accounts: createAccountRepository(mongo), accountStore, log }),
     replays: { replayLog: redisReturn.replayLog, eraseDeleted: createEraseDeleted({ erasures, eraser }), log },
     pseudonyms,
   });

@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { toCredits, toMicro } from '../../shared/domain/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
-import type { AccountRepository, Book } from '../../shared/mongo/accounts/account-repository.ts';
+import type { AccountRepository, LedgerBalance } from '../../shared/mongo/accounts/account-repository.ts';
 import type { LedgerRow } from '../../shared/mongo/accounts/ledger-repository.ts';
 import type { TenantRow, TenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../shared/redis/stores/account-store.ts';
@@ -55,7 +55,7 @@ async function bookCredits(
   booking: Booking,
   now: number,
 ): Promise<{ entry: LedgerRow; isRepeated: boolean }> {
-  async function publish(book: Book): Promise<void> {
+  async function publish(book: LedgerBalance): Promise<void> {
     try {
       // Read after the booking: if the tenant is being moved, the book must reach the shard on which the tenant ends
       // up.

@@ -3,7 +3,7 @@ import type { Reversal } from '../../shared/domain/reversal.ts';
 import { toCredits } from '../../shared/domain/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
-import type { Book } from '../../shared/mongo/accounts/account-repository.ts';
+import type { LedgerBalance } from '../../shared/mongo/accounts/account-repository.ts';
 import type { PaidCheckout, PaymentBookings, ReversalOutcome } from '../../shared/mongo/accounts/payment-bookings.ts';
 import type {
   PurchaseRow,
@@ -38,7 +38,7 @@ export type BookPayment = ReturnType<typeof createBookPayment>;
 export function createBookPayment(deps: BookPaymentDeps) {
   const { purchases, paymentBookings, tenants, accountStore, events, watchAccount, countMismatch, clock, log } = deps;
 
-  async function publishBalance({ tenantId }: PurchaseRow, book: Book): Promise<void> {
+  async function publishBalance({ tenantId }: PurchaseRow, book: LedgerBalance): Promise<void> {
     try {
       const tenant = await tenants.find(tenantId);
       if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);

@@ -53,7 +53,7 @@ export type Verdict =
   | 'max_in_flight'
   | 'moved'
   | 'moving'
-  | 'load';
+  | 'balance_missing';
 
 /** The figures behind the rate-limit headers, as they are after the call. */
 export interface WindowFigures {
@@ -93,7 +93,7 @@ const NOW_AT = 7;
 /** Milliseconds since the epoch, by the server's clock. */
 function readTime(reply: ScriptReply): TimedReply {
   const { verdict, numbers } = numbersOf(reply);
-  const isLate = verdict === 'late';
+  const isLate = verdict === 'deadline_passed';
   return { isLate, now: numbers[isLate ? 0 : NOW_AT] ?? 0 };
 }
 
@@ -114,7 +114,7 @@ function toAdmission(reply: ScriptReply): Admission {
   // Besides these verdicts, admit.lua and count.lua know `elsewhere`, which is read below.
   const admission: Admission = { ...figures, verdict: verdict as Verdict };
   const text = Array.isArray(reply) ? String(reply[9]) : '';
-  if (verdict === 'elsewhere') {
+  if (verdict === 'moved') {
     const movedTo = readMark(text);
     return movedTo === undefined
       ? { ...admission, verdict: 'moving', retryAfterMs: MOVING_RETRY_MS }

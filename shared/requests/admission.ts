@@ -158,9 +158,9 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
 
   async function loadBalance({ tenantId, shard }: Principal): Promise<void> {
     try {
-      const book = await accounts.read(tenantId);
-      if (book === undefined) throw new Error(`Tenant ${tenantId} has no account`);
-      await accountStore.publishBalance(shard, tenantId, book);
+      const balance = await accounts.read(tenantId);
+      if (balance === undefined) throw new Error(`Tenant ${tenantId} has no account`);
+      await accountStore.publishBalance(shard, tenantId, balance);
     } catch (cause) {
       throw new ServiceError('model_unavailable', 'The account cannot be read at the moment; try again shortly.', {
         cause,
@@ -207,12 +207,12 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     const isQueued = call.isEnqueuedAtOnce && terms.promptTokens <= BODY_TOKENS_MAX;
     if (isQueued) terms.body = JSON.stringify(envelope);
     let admission = await tryOnce(call, terms);
-    if (admission.verdict === 'load') {
+    if (admission.verdict === 'balance_missing') {
       await loadBalance(call.principal);
       admission = await tryOnce(call, terms);
     }
     const { verdict, joined } = admission;
-    if (verdict === 'load') throw new Error('The account stays unloaded although its book was just published');
+    if (verdict === 'balance_missing') throw new Error('The ledger balance is missing although it was just published');
     if (verdict === 'joined')
       return { kind: 'joined', figures: admission, ...(joined ?? { requestId: '', fingerprint: '' }) };
     if (verdict !== 'admitted') return { kind: 'refused', figures: admission, verdict };

@@ -8,8 +8,8 @@ import { defineScript } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { createCommonAppend } from './append-batch.ts';
-import { queueOfRecord, readEnvelope, snapshotOf, toClaimed, toHeld } from './delivery.ts';
-import type { ClaimedRequest, DeliveryRef, FinishInput, Needed, Renewal, WriteOutcome } from './delivery.ts';
+import { queueOfRecord, readEnvelope, snapshotOf, toClaimed, toHold } from './delivery.ts';
+import type { ClaimedRequest, DeliveryRef, FinishInput, HoldRequest, Renewal, WriteOutcome } from './delivery.ts';
 import { createFinishRequest } from './finish-request.ts';
 import type { EndReplays } from './finish-request.ts';
 import { createRepairs, toPutBackRunning } from './rollback.ts';
@@ -35,7 +35,7 @@ interface ClaimingJob {
 /** The store that a delivery writes to. */
 interface Writes {
   append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more: AppendMore): Promise<WriteOutcome>;
-  renew(ref: DeliveryRef, needed: Needed): Promise<Renewal>;
+  renew(ref: DeliveryRef, needed: HoldRequest): Promise<Renewal>;
   finish(ref: DeliveryRef, sentSeq: number, ending: FinishInput, earlier: readonly string[]): Promise<boolean>;
 }
 
@@ -63,7 +63,7 @@ export function openDelivery(writes: Writes, ref: DeliveryRef, lastSeq: number) 
       return outcome;
     },
     /** Renews the lease, raises the token weight and resolves with what is held. */
-    renew: (needed: Needed): Promise<Renewal> => writes.renew(ref, needed),
+    renew: (needed: HoldRequest): Promise<Renewal> => writes.renew(ref, needed),
     /** Ends the request. False: this delivery no longer owns it. */
     finish: (ending: FinishInput): Promise<boolean> => writes.finish(ref, lastSeq, ending, sent),
   };
@@ -159,7 +159,7 @@ export interface RequestStoreSettings {
   hasReconnectedRecently?: (shard: number, withinMs: number) => boolean;
   /** For how long the shard's Redis was away before it came back a moment ago; milliseconds. */
   lastAwayMs?: (shard: number) => number;
-  /** Brings a tenant's book to a Redis that has lost it; never rejects. Without it what runs goes on until the book is there. */
+  /** Brings a ledger balance to a Redis that has lost it; never rejects. Without it what runs goes on until it is there. */
   loadBalance?: (shard: number, tenantId: string) => Promise<void>;
   replays?: EndReplays;
   /** For the records of requests with an entity. */
@@ -172,7 +172,7 @@ export interface RequestStoreSettings {
  */
 const READERS_BACK_MS = 20_000;
 
-/** What restore-running.lua returns where Redis lacks the tenant's book, too. */
+/** What restore-running.lua returns where Redis lacks the ledger balance, too. */
 const BOOKLESS = 2;
 
 /** Puts a running request back that Redis has lost. False: it may have ended. */
@@ -242,7 +242,7 @@ export function createRequestStore(client: RedisClient, keyspace: Keyspace, sett
       readLeaseLeftMs(client, keyspace.shard(shard).record(requestId), leaseMs),
 
     /** Renews the lease, raises the token weight and resolves with what is held. */
-    async renew(ref: DeliveryRef, { weight, must, ahead, overrun }: Needed): Promise<Renewal> {
+    async renew(ref: DeliveryRef, { weight, required, preferred, overdraft }: HoldRequest): Promise<Renewal> {
       const keys = keyspace.shard(ref.shard);
       const send = async (): Promise<readonly ScriptReply[]> => {
         const reply = await renew(
@@ -253,14 +253,14 @@ export function createRequestStore(client: RedisClient, keyspace: Keyspace, sett
             leaseMs,
             disconnectGraceMs,
             Math.ceil(weight),
-            ...[must, ahead, overrun].flatMap(({ micro, tokens }) => [Math.ceil(micro), Math.ceil(tokens)]),
+            ...[required, preferred, overdraft].flatMap(({ micro, tokens }) => [Math.ceil(micro), Math.ceil(tokens)]),
             ref.owner ?? '',
           ],
         );
         return Array.isArray(reply) ? reply : [];
       };
       const [outcome, micro, tokens, unreadMs] = await writeWhole(ref, send, ([found]) => found);
-      const held = toHeld(micro, tokens);
+      const held = toHold(micro, tokens);
       if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
       if (outcome !== 'abandoned') return { outcome: 'superseded' };
       // Asked after the answer has come: ioredis may have repeated the command after a reconnect.

@@ -22,7 +22,7 @@ export interface ClaimedRequest {
   sent: number;
   cancelled: boolean;
   seq: number;
-  held: Held;
+  held: Hold;
   /** The prices at its acceptance. Undefined: the record has none. */
   rates: Rates | undefined;
   /** Prompt tokens as an earlier delivery counted them; 0: unknown. */
@@ -34,14 +34,14 @@ export interface ClaimedRequest {
 }
 
 /** What a request holds of each bound; Infinity if the bound does not apply to it. */
-export interface Held {
+export interface Hold {
   micro: number;
   /** Of the monthly budget, or of the test allowance. */
   tokens: number;
 }
 
 export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
-export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
+export type Renewal = { outcome: 'ok' | 'cancelled'; held: Hold } | { outcome: 'superseded' };
 
 export type FinalStatus = 'completed' | 'failed' | 'cancelled';
 
@@ -109,15 +109,15 @@ export interface DeliveryRef {
 }
 
 /** The hold that a running request asks for, as totals. What it holds is never reduced. */
-export interface Needed {
+export interface HoldRequest {
   /** Its tokens in the key's window. */
   weight: number;
   /** Granted as far as the bounds allow. */
-  must: Held;
+  required: Hold;
   /** Wanted ahead of need: granted if it is a small part of what is left. */
-  ahead: Held;
+  preferred: Hold;
   /** By how much the request may exceed a bound of which no other request holds anything. */
-  overrun: Held;
+  overdraft: Hold;
 }
 
 /** The record of a claimed request. `entityHash`: the pseudonym of its entity. */
@@ -148,7 +148,7 @@ export function queueOfRecord(queue: string | null | undefined): QueueName {
 }
 
 /** From a script's reply, which has -1 if a bound does not apply. */
-export function toHeld(micro: unknown, tokens: unknown): Held {
+export function toHold(micro: unknown, tokens: unknown): Hold {
   const amountOf = (held: unknown) => (Number(held) === -1 ? Infinity : Number(held));
   return { micro: amountOf(micro), tokens: amountOf(tokens) };
 }
@@ -194,7 +194,7 @@ export function toClaimed(
     sent: Number(sent),
     cancelled: cancel !== '',
     seq: Number(seq),
-    held: toHeld(micro, tokens),
+    held: toHold(micro, tokens),
     rates: toRates(rates),
     promptTokens: Number(promptTokens),
     terms: { limit, onDisconnect, retentionMs },

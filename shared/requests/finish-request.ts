@@ -177,7 +177,7 @@ export function createFinishRequest(
       // Nobody pays for what a caller was told has failed.
       const isForGood = outcome === 'void' && marks.every((mark) => mark === null);
       if (isForGood || !isNowhere(outcome)) return 'superseded';
-      // What cannot be put back is charged all the same; the book takes a charge once.
+      // What cannot be put back is charged all the same; the ledger takes a charge once.
       if (charge !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(charge));
       return 'replayed';
     },

@@ -69,7 +69,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace) {
     },
 
     /**
-     * Takes booked entries out, once their charges are pending no more: where Redis has lost the book that was published of
+     * Takes booked entries out, once their charges are pending no more: where Redis has lost the balance that was published of
      * them, they stay and are read again. Safe to repeat.
      */
     async acknowledge(shard: number, entries: readonly ReadableEntry[]): Promise<void> {

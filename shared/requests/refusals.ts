@@ -6,7 +6,7 @@ import { ServiceError, toRetrySeconds } from '../errors/service-error.ts';
 import type { Admission, Verdict } from './admission-store.ts';
 
 /** Why a request is refused. */
-export type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'load'>;
+export type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'balance_missing'>;
 
 interface RefusalMessage {
   code: ErrorCode;

@@ -1,7 +1,7 @@
 import type { Principal } from '../../shared/domain/principal.ts';
 import { monthOf } from '../../shared/domain/pricing.ts';
 import { createAccountStore } from '../../shared/redis/stores/account-store.ts';
-import type { AccountFigures, PublishedBook } from '../../shared/redis/stores/account-store.ts';
+import type { AccountFigures, PublishedBalance } from '../../shared/redis/stores/account-store.ts';
 import { createAdmissionStore } from '../../shared/requests/admission-store.ts';
 import type { Admission, AdmissionStore } from '../../shared/requests/admission-store.ts';
 import type { AdmissionRequest } from '../../shared/requests/admit-arguments.ts';
@@ -32,7 +32,7 @@ export interface LabKey {
   admitAlone(asked: Asked, now: number): Promise<Admission>;
   /** As `admit`, with further limits of the key. */
   admitWith(limits: Partial<Principal['limits']>, asked?: Asked): Promise<Admission>;
-  publish(book: Partial<PublishedBook>): Promise<void>;
+  publish(book: Partial<PublishedBalance>): Promise<void>;
   figures(): Promise<AccountFigures>;
   /** Moves all that was counted so far this far into the past. */
   pass(ms: number): Promise<void>;

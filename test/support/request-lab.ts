@@ -16,7 +16,7 @@ import type { Keyspace, ShardKeys } from '../../shared/redis/keyspace.ts';
 import { createOutbox } from '../../shared/requests/outbox.ts';
 import type { Outbox } from '../../shared/requests/outbox.ts';
 import { createRequestStore } from '../../shared/requests/delivery-store.ts';
-import type { ClaimedRequest, DeliveryRef, FinishInput, Needed } from '../../shared/requests/delivery.ts';
+import type { ClaimedRequest, DeliveryRef, FinishInput, HoldRequest } from '../../shared/requests/delivery.ts';
 import type { RequestStore } from '../../shared/requests/delivery-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
@@ -103,9 +103,9 @@ export function endingOf(
 }
 
 /** A renewal that must hold this many tokens and asks for none ahead of need. */
-export function needs(tokens: number, more: Partial<Needed> = {}): Needed {
+export function needs(tokens: number, more: Partial<HoldRequest> = {}): HoldRequest {
   const held = { micro: tokens * RATE, tokens };
-  return { weight: tokens, must: held, ahead: held, overrun: { micro: 0, tokens: 0 }, ...more };
+  return { weight: tokens, required: held, preferred: held, overdraft: { micro: 0, tokens: 0 }, ...more };
 }
 
 /** An end without text: nothing is charged. */

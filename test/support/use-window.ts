@@ -7,7 +7,7 @@ const TOKENS_AT = 8;
 const TOKENS_BYTES = 6;
 
 async function entriesOf(redis: RedisClient, hash: string): Promise<Buffer[]> {
-  const [text] = await redis.hmgetBuffer(hash, 'w');
+  const [text] = await redis.hmgetBuffer(hash, 'window');
   if (text === undefined || text === null) return [];
   return Array.from({ length: text.length / ENTRY_BYTES }, (_, index) =>
     text.subarray(index * ENTRY_BYTES, (index + 1) * ENTRY_BYTES),
@@ -19,7 +19,7 @@ export async function moveUse(redis: RedisClient, hash: string, seconds: number)
   const entries = await entriesOf(redis, hash);
   if (entries.length === 0 || seconds === 0) return;
   for (const entry of entries) entry.writeUInt32BE(entry.readUInt32BE(0) - seconds, 0);
-  await redis.hset(hash, 'w', Buffer.concat(entries));
+  await redis.hset(hash, 'window', Buffer.concat(entries));
 }
 
 /** The sums of the window as it was last written. */

@@ -1,7 +1,7 @@
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { Delivery } from '../../shared/requests/delivery-store.ts';
-import type { Held, Needed } from '../../shared/requests/delivery.ts';
+import type { Hold, HoldRequest } from '../../shared/requests/delivery.ts';
 import { boundReached, grantedTokens, holdFor, paidPart } from './spending.ts';
 import type { HoldTerms } from './spending.ts';
 import { Stopped } from './stage.ts';
@@ -20,21 +20,21 @@ const LEAST_ANSWER_TOKENS = 32;
  */
 const OVERRUN_TOKENS = 100;
 
-const NOTHING: Held = { micro: 0, tokens: 0 };
+const NOTHING: Hold = { micro: 0, tokens: 0 };
 
 export interface LeaseOptions extends HoldTerms {
   delivery: Pick<Delivery, 'shard' | 'requestId' | 'renew'>;
   /** Milliseconds until the request's deadline. */
   remainingMs: number;
   /** What the request holds when it is claimed. */
-  held: Held;
+  held: Hold;
 }
 
 /** Keeps what a request holds and has used, and says what it has to hold next. */
 function createHoldings(terms: LeaseOptions) {
   let { held } = terms;
   /** The hold before later text overran a bound. */
-  let chargeable: Held | undefined;
+  let chargeable: Hold | undefined;
   let used: Usage = { promptTokens: 0, completionTokens: 0 };
   /** Undefined: no target has been chosen, so nothing has to be held yet. */
   let promptTokens: number | undefined;
@@ -42,11 +42,11 @@ function createHoldings(terms: LeaseOptions) {
   const holdOf = (tokens: number) => (promptTokens === undefined ? NOTHING : holdFor(terms, promptTokens, tokens));
   /** Expects as many tokens as in the last interval. */
   const nextInterval = () => Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
-  const needs = (mustTokens: number, aheadTokens: number, overrun = NOTHING): Needed => ({
+  const needs = (requiredTokens: number, preferredTokens: number, overdraft = NOTHING): HoldRequest => ({
     weight: used.promptTokens + Math.min(terms.maxTokens, used.completionTokens + nextInterval()),
-    must: holdOf(mustTokens),
-    ahead: holdOf(aheadTokens),
-    overrun,
+    required: holdOf(requiredTokens),
+    preferred: holdOf(preferredTokens),
+    overdraft,
   });
 
   return {
@@ -58,12 +58,12 @@ function createHoldings(terms: LeaseOptions) {
       promptTokens = tokens;
       used = { promptTokens: tokens, completionTokens: 0 };
     },
-    hold: (now: Held): void => void (held = now),
+    hold: (now: Hold): void => void (held = now),
     /** Later text overruns a bound: only what is held by now is charged. */
     overrun: (): void => void (chargeable ??= held),
     needs,
     /** Holds what has been used, plus what the next interval is expected to use. */
-    needsOfNext(): Needed {
+    needsOfNext(): HoldRequest {
       const needed = needs(used.completionTokens, used.completionTokens + nextInterval());
       lastCompletion = used.completionTokens;
       return needed;
@@ -97,7 +97,7 @@ export function createLease(log: Logger, options: LeaseOptions): Lease {
   const holdings = createHoldings(options);
   const { granted, covered, needs } = holdings;
   const dearest = Math.max(rates.promptMicro, rates.completionMicro);
-  const overrun = { micro: OVERRUN_TOKENS * dearest, tokens: OVERRUN_TOKENS };
+  const overdraft = { micro: OVERRUN_TOKENS * dearest, tokens: OVERRUN_TOKENS };
 
   function stop(reason: Stopped['reason'], bound?: Bound): void {
     stopping.abort(new Stopped(reason, bound));
@@ -107,7 +107,7 @@ export function createLease(log: Logger, options: LeaseOptions): Lease {
     stop('exhausted', holdings.bound());
   }
 
-  async function renew(needed: Needed): Promise<void> {
+  async function renew(needed: HoldRequest): Promise<void> {
     const renewal = await delivery.renew(needed);
     if (renewal.outcome !== 'superseded') holdings.hold(renewal.held);
     if (renewal.outcome !== 'ok') stop(renewal.outcome);
@@ -132,7 +132,7 @@ export function createLease(log: Logger, options: LeaseOptions): Lease {
     async cover(tokens, isNew) {
       holdings.begin(tokens);
       const least = Math.min(maxTokens, LEAST_ANSWER_TOKENS);
-      if (isNew || granted() < least) await renew(needs(least, maxTokens, overrun));
+      if (isNew || granted() < least) await renew(needs(least, maxTokens, overdraft));
       if (granted() === 0) exhaust();
       signal.throwIfAborted();
       return granted() === Infinity;
@@ -143,7 +143,7 @@ export function createLease(log: Logger, options: LeaseOptions): Lease {
         await renew(needs(completionTokens, ahead));
         if (granted() >= completionTokens || signal.aborted) return;
         holdings.overrun();
-        await renew(needs(completionTokens, ahead, overrun));
+        await renew(needs(completionTokens, ahead, overdraft));
       } catch (error) {
         log.warn('A running request could not be granted more; it tries again.', { requestId, error });
         throw error;

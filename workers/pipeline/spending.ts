@@ -3,7 +3,7 @@ import type { Usage } from '../../shared/contracts/events.ts';
 import { BYTES_PER_TOKEN, priceUsage, spendOf } from '../../shared/domain/pricing.ts';
 import type { Spend } from '../../shared/contracts/settlement.ts';
 import type { Rates } from '../../shared/domain/routing.ts';
-import type { Held } from '../../shared/requests/delivery.ts';
+import type { Hold } from '../../shared/requests/delivery.ts';
 import type { ReportedUsage } from '../providers/provider.ts';
 import { loadTokenizer } from './count-tokens.ts';
 import { countBytes, countPrompt } from './fit-window.ts';
@@ -17,28 +17,28 @@ export interface HoldTerms {
 }
 
 /** How many tokens of the answer the held credits pay for. Negative: they do not even pay for the prompt. */
-function paidTokens({ rates }: HoldTerms, held: Held, promptTokens: number): number {
+function paidTokens({ rates }: HoldTerms, held: Hold, promptTokens: number): number {
   const left = held.micro - priceUsage({ promptTokens, completionTokens: 0 }, rates);
   if (rates.completionMicro > 0) return Math.floor(left / rates.completionMicro);
   return left >= 0 ? Infinity : 0;
 }
 
 /** How many tokens of the answer the hold covers; Infinity: the longest answer. */
-export function grantedTokens(terms: HoldTerms, held: Held, promptTokens: number): number {
+export function grantedTokens(terms: HoldTerms, held: Hold, promptTokens: number): number {
   const least = Math.min(paidTokens(terms, held, promptTokens), held.tokens - promptTokens);
   // No provider sends more than it was asked for, whatever our estimate says.
   return least >= terms.maxTokens ? Infinity : Math.max(0, least);
 }
 
 /** Which bound ends an answer that needs more than is granted. */
-export function boundReached(terms: HoldTerms, held: Held, promptTokens: number): Bound {
+export function boundReached(terms: HoldTerms, held: Hold, promptTokens: number): Bound {
   if (paidTokens(terms, held, promptTokens) <= held.tokens - promptTokens) return 'credits';
   const isTest = held.micro === Infinity;
   return isTest ? 'allowance' : 'budget';
 }
 
 /** The part of a usage that a hold pays for: the answer is cut before the prompt. */
-export function paidPart({ rates }: HoldTerms, held: Held, usage: Usage): Usage {
+export function paidPart({ rates }: HoldTerms, held: Hold, usage: Usage): Usage {
   if (priceUsage(usage, rates) <= held.micro && usage.promptTokens + usage.completionTokens <= held.tokens)
     return usage;
   const covered = (tokens: number, rate: number, micro: number, most: number) =>
@@ -50,7 +50,7 @@ export function paidPart({ rates }: HoldTerms, held: Held, usage: Usage): Usage 
 }
 
 /** What a request with an answer of this length has to hold; lengths beyond `maxTokens` count as `maxTokens`. */
-export function holdFor({ rates, maxTokens }: HoldTerms, promptTokens: number, completionTokens: number): Held {
+export function holdFor({ rates, maxTokens }: HoldTerms, promptTokens: number, completionTokens: number): Hold {
   const completion = Math.min(maxTokens, completionTokens);
   return {
     micro: priceUsage({ promptTokens, completionTokens: completion }, rates),

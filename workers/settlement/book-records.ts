@@ -1,7 +1,7 @@
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
-import type { AccountRepository, Book } from '../../shared/mongo/accounts/account-repository.ts';
+import type { AccountRepository, LedgerBalance } from '../../shared/mongo/accounts/account-repository.ts';
 import { RefusedError, UnbookableError } from '../../shared/mongo/accounts/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/mongo/accounts/settlement-repository.ts';
 import type { TenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
@@ -81,7 +81,7 @@ export type BookRecords = (shard: number, entries: readonly OutboxEntry[], optio
 async function publishElsewhere(
   { tenants, accounts }: BookRecordsDeps,
   shard: number,
-  books: ReadonlyMap<string, Book>,
+  books: ReadonlyMap<string, LedgerBalance>,
 ): Promise<void> {
   for (const { _id: tenantId, shard: own } of await tenants.elsewhere(shard, [...books.keys()])) {
     const account = books.get(tenantId);
@@ -99,7 +99,7 @@ async function bookAll(deps: BookRecordsDeps, shard: number, entries: readonly R
     const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
     await accounts.publishBalance(shard, tenantId, account, settled).catch((cause: unknown) => {
       // A damaged key of one tenant must not block the records of all others.
-      throw isBadKey(cause) ? new RefusedError('Redis refused the book of a tenant', { cause }) : cause;
+      throw isBadKey(cause) ? new RefusedError('Redis refused the ledger balance of a tenant', { cause }) : cause;
     });
   }
   await publishElsewhere(deps, shard, books);
@@ -181,23 +181,23 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
   };
 }
 
-export interface LoadBookDeps {
+export interface LoadBalanceDeps {
   accounts: AccountRepository;
   accountStore: AccountStore;
   log: Logger;
 }
 
 /**
- * Brings a tenant's book to a Redis that has lost it, before a request that runs is granted more (delivery-store.ts). Never
- * rejects: while MongoDB is away the request goes on, and the tenant's next admission or settlement brings the book.
+ * Brings a ledger balance to a Redis that has lost it, before a request that runs is granted more (delivery-store.ts). Never
+ * rejects: while MongoDB is away the request goes on, and the tenant's next admission or settlement brings it.
  */
-export function createLoadBook({ accounts, accountStore, log }: LoadBookDeps) {
+export function createLoadBalance({ accounts, accountStore, log }: LoadBalanceDeps) {
   /** All that a tenant runs is put back at once. */
   const underWay = new Map<string, Promise<void>>();
 
   async function load(shard: number, tenantId: string): Promise<void> {
-    const book = await accounts.read(tenantId);
-    if (book !== undefined) await accountStore.publishBalance(shard, tenantId, book);
+    const balance = await accounts.read(tenantId);
+    if (balance !== undefined) await accountStore.publishBalance(shard, tenantId, balance);
   }
 
   return (shard: number, tenantId: string): Promise<void> => {
@@ -206,7 +206,7 @@ export function createLoadBook({ accounts, accountStore, log }: LoadBookDeps) {
       // Not longer: the lease that waits for it is renewed every three seconds.
       loading = inTime(load(shard, tenantId))
         .catch((error: unknown) => {
-          log.warn('The book of a tenant could not be brought to a Redis that had lost it.', { tenantId, error });
+          log.warn('A ledger balance could not be brought to a Redis that had lost it.', { tenantId, error });
         })
         .finally(() => underWay.delete(tenantId));
       underWay.set(tenantId, loading);

@@ -1,4 +1,4 @@
-import type { OnDrift } from '../../shared/domain/compare-book.ts';
+import type { OnDrift } from '../../shared/domain/compare-ledger.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { ReconciliationRepository } from '../../shared/mongo/accounts/reconciliation-repository.ts';
 import type { AccountAudit, AuditedAccount, AccountStore, LastDrift } from '../../shared/redis/stores/account-store.ts';
@@ -26,8 +26,8 @@ export interface Drift {
   budgetTokens: number;
   /** Usage roll-ups against the ledger. */
   usageTokens: number;
-  /** The book in Redis against MongoDB's book of the same version. */
-  cachedBook: number;
+  /** The ledger balance in Redis against that of the same version in MongoDB. */
+  cachedBalance: number;
   /** Sums of holds and pending charges in Redis against those of the single requests. */
   held: number;
   pending: number;
@@ -45,7 +45,7 @@ interface Reconciled {
 }
 
 interface ReconcileOptions {
-  /** Books from MongoDB are published to Redis in either case. */
+  /** Balances from MongoDB are published to Redis in either case. */
   onDrift: OnDrift;
   /** Adds up whole ledgers, not just what was booked since the last time. */
   full?: boolean;
@@ -61,7 +61,7 @@ const FAILURES_IN_A_ROW_MAX = 10;
 const OUTBOX_READ_MAX = 20_000;
 
 export function noDrift(): Drift {
-  return { balance: 0, budgetTokens: 0, usageTokens: 0, cachedBook: 0, held: 0, pending: 0, lostRequests: 0 };
+  return { balance: 0, budgetTokens: 0, usageTokens: 0, cachedBalance: 0, held: 0, pending: 0, lostRequests: 0 };
 }
 
 export function isDrifting(drift: Drift): boolean {
@@ -132,8 +132,8 @@ export function createReconciler(deps: ReconcileDeps) {
     // Redis was read first, so it must not be ahead, and at the same version both must agree.
     const isAhead = version !== undefined && version > book.version;
     if (isAhead || (version === book.version && drift.balance === 0))
-      drift.cachedBook = Math.abs(cached.bookMicro - book.balanceMicro);
-    if (onDrift === 'repair' && (isAhead || drift.cachedBook !== 0)) {
+      drift.cachedBalance = Math.abs(cached.ledgerMicro - book.balanceMicro);
+    if (onDrift === 'repair' && (isAhead || drift.cachedBalance !== 0)) {
       book = await books.supersede(tenantId, Math.max(version ?? 0, book.version));
     }
     // An account that Redis has not loaded is loaded by its next admission.

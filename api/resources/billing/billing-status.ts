@@ -25,10 +25,11 @@ export async function readBalance(
   now: number,
 ) {
   const figures = await accountStore.read(tenant.shard, tenant._id, monthOf(now));
-  const bookMicro = figures.bookMicro ?? (await accounts.read(tenant._id))?.balanceMicro ?? 0;
+  const ledgerMicro = figures.ledgerMicro ?? (await accounts.read(tenant._id))?.balanceMicro ?? 0;
   return {
-    /** The book's balance minus the pending charges of finished requests. */
-    balanceMicro: bookMicro - figures.pendingMicro /** Held for requests in progress. */,
+    /** The ledger balance minus the pending charges of finished requests. */
+    balanceMicro: ledgerMicro - figures.pendingMicro,
+    /** Held for requests in progress. */
     heldMicro: figures.heldMicro,
   };
 }
@@ -67,8 +68,8 @@ async function readStatus(
 ) {
   const month = monthOf(now);
   const figures = await accountStore.read(shard, tenantId, month);
-  const book = figures.bookMicro === undefined ? await accounts.read(tenantId) : undefined;
-  const balanceMicro = (figures.bookMicro ?? book?.balanceMicro ?? 0) - figures.pendingMicro;
+  const book = figures.ledgerMicro === undefined ? await accounts.read(tenantId) : undefined;
+  const balanceMicro = (figures.ledgerMicro ?? book?.balanceMicro ?? 0) - figures.pendingMicro;
   const used = figures.budgetUsedTokens + (book?.tokensByMonth[month] ?? 0);
   return {
     object: 'billing.status',

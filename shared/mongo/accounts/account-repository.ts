@@ -38,8 +38,8 @@ const accountSchema = new Schema<AccountRow>(
 
 export const accountModel = collection<AccountRow>('Account', 'accounts', accountSchema);
 
-/** A tenant's account as the book has it. */
-export interface Book {
+/** A tenant's account as the ledger has it. */
+export interface LedgerBalance {
   balanceMicro: number;
   /** Rises by one with every change; Redis takes only a higher one. */
   version: number;
@@ -78,7 +78,7 @@ export function createAccountRepository(connection: Connection) {
   async function booked(tenantId: string, transactionId: string) {
     const entry = await ledger.findOne({ _id: transactionId, tenantId }).lean();
     const account = entry === null ? null : await accounts.findById(tenantId).lean();
-    return entry === null || account === null ? undefined : { entry, book: toBook(account) };
+    return entry === null || account === null ? undefined : { entry, book: toLedgerBalance(account) };
   }
 
   return {
@@ -88,16 +88,16 @@ export function createAccountRepository(connection: Connection) {
       await accounts.updateOne({ _id: tenantId }, { $setOnInsert: setOnInsert }, { upsert: true });
     },
 
-    async read(tenantId: string): Promise<Book | undefined> {
+    async read(tenantId: string): Promise<LedgerBalance | undefined> {
       const row = await accounts.findById(tenantId).lean();
-      return row === null ? undefined : toBook(row);
+      return row === null ? undefined : toLedgerBalance(row);
     },
 
     /** What was booked under an id, and the book as it is now. */
     booked,
 
     /** Adds one ledger entry and moves the balance by it, both or neither. */
-    async book(entry: BookEntry): Promise<{ entry: LedgerRow; book: Book }> {
+    async book(entry: BookEntry): Promise<{ entry: LedgerRow; book: LedgerBalance }> {
       const { tenantId, type, amountMicro, reason, refunded, transactionId = newId('txn'), now } = entry;
       // A refund is no top-up: of low credits its tenant is told as before.
       const about = refunded === undefined ? { transactionId } : budgetBack(refunded);
@@ -116,7 +116,7 @@ export function createAccountRepository(connection: Connection) {
           ...(refunded === undefined ? {} : tokensBack(refunded)),
         };
         await ledger.create([line], { session });
-        return { entry: line, book: toBook(account) };
+        return { entry: line, book: toLedgerBalance(account) };
       };
       try {
         return await connection.transaction(move);
@@ -129,7 +129,7 @@ export function createAccountRepository(connection: Connection) {
   };
 }
 
-export function toBook(row: Book): Book {
+export function toLedgerBalance(row: LedgerBalance): LedgerBalance {
   return { balanceMicro: row.balanceMicro, version: row.version, tokensByMonth: row.tokensByMonth };
 }
 

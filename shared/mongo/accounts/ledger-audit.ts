@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
-import type { LedgerGroup, RollUpGroup } from '../../domain/compare-book.ts';
+import type { LedgerGroup, RollUpGroup } from '../../domain/compare-ledger.ts';
 import { addUsageCounts, BUCKET_MS, USAGE_COUNTS } from '../../domain/roll-up.ts';
 import type { BucketWidth, UsageCounts } from '../../domain/roll-up.ts';
 import { collection, count, options, required, text } from '../collection.ts';

@@ -4,8 +4,8 @@ import type { ClientSession, Connection, Model } from 'mongoose';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { Dispute } from '../../domain/reversal.ts';
 import { collection, count, number, options, required, text, listRows } from '../collection.ts';
-import { accountModel, toBook } from './account-repository.ts';
-import type { Book } from './account-repository.ts';
+import { accountModel, toLedgerBalance } from './account-repository.ts';
+import type { LedgerBalance } from './account-repository.ts';
 import { orderFields } from './checkout-repository.ts';
 import type { Order, PaymentName } from './checkout-repository.ts';
 
@@ -88,10 +88,10 @@ export function createPurchaseRepository(connection: Connection) {
     list: (tenantId: string, query: ListQuery): Promise<PurchaseRow[]> => listRows(purchases, { tenantId }, query),
 
     /** A purchase, and the book of its tenant's account as it stands. Undefined: no such purchase is booked. */
-    async find(reference: PurchaseReference): Promise<{ purchase: PurchaseRow; book: Book } | undefined> {
+    async find(reference: PurchaseReference): Promise<{ purchase: PurchaseRow; book: LedgerBalance } | undefined> {
       const purchase = await findPurchase(purchases, reference, null);
       const account = purchase === null ? null : await accounts.findById(purchase.tenantId).lean();
-      return purchase === null || account === null ? undefined : { purchase, book: toBook(account) };
+      return purchase === null || account === null ? undefined : { purchase, book: toLedgerBalance(account) };
     },
   };
 }

@@ -1,20 +1,20 @@
 import type { Connection } from 'mongoose';
 
-import { addGroups, compareAccount, compareDay, daysOf, usageOfDay } from '../../domain/compare-book.ts';
-import type { AccountComparison, OnDrift } from '../../domain/compare-book.ts';
+import { addGroups, compareAccount, compareDay, daysOf, usageOfDay } from '../../domain/compare-ledger.ts';
+import type { AccountComparison, OnDrift } from '../../domain/compare-ledger.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
-import { accountModel, toBook } from './account-repository.ts';
-import type { Book } from './account-repository.ts';
+import { accountModel, toLedgerBalance } from './account-repository.ts';
+import type { LedgerBalance } from './account-repository.ts';
 import { createLedgerCheckpoints, NO_CHECKPOINT, createLedgerSums } from './ledger-audit.ts';
 import type { LedgerCheckpoint, LedgerCheckpoints, LedgerSums } from './ledger-audit.ts';
 import { createRebuildUsage } from './rebuild-usage.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 
 /** One tenant's account and usage held against its ledger. */
-interface CheckedBook extends Omit<AccountComparison, 'correct'> {
+interface CheckedAccount extends Omit<AccountComparison, 'correct'> {
   usageDriftTokens: number;
   /** As it is after the check, and after the repair where there was one. */
-  book: Book;
+  book: LedgerBalance;
 }
 
 interface CheckOptions {
@@ -36,7 +36,7 @@ interface Found {
   usageDriftTokens: number;
   /** Days whose roll-ups have to be made anew, each with its number of requests. */
   wrongDays: Map<number, number>;
-  book: Book;
+  book: LedgerBalance;
 }
 
 const hasDrift = ({ comparison: { balanceDriftMicro, budgetDriftTokens }, usageDriftTokens }: Found) =>
@@ -80,7 +80,7 @@ function createComparison(connection: Connection, sums: LedgerSums) {
       const all = addGroups(groups, await sums.groups(tenantId, { afterMs: throughMs }, session));
       const comparison = compareAccount(all, account);
       const isWrong = comparison.balanceDriftMicro + comparison.budgetDriftTokens > 0;
-      if (onDrift === 'report' || !isWrong) return { comparison, book: toBook(account) };
+      if (onDrift === 'report' || !isWrong) return { comparison, book: toLedgerBalance(account) };
       const row = await accounts
         .findOneAndUpdate(
           { _id: tenantId },
@@ -88,7 +88,7 @@ function createComparison(connection: Connection, sums: LedgerSums) {
           { session, returnDocument: 'after' },
         )
         .lean();
-      return { comparison, book: toBook(row ?? account) };
+      return { comparison, book: toLedgerBalance(row ?? account) };
     });
 
   /** A day's roll-ups against the ledger, in one snapshot. */
@@ -174,7 +174,7 @@ export function createReconciliationRepository(connection: Connection) {
     tenantsOf: (shard: number): AsyncIterable<string[]> => tenantsOf(tenants, shard),
 
     /** Undefined: the tenant has no account. */
-    async check(tenantId: string, options: CheckOptions): Promise<CheckedBook | undefined> {
+    async check(tenantId: string, options: CheckOptions): Promise<CheckedAccount | undefined> {
       let looked = await lookAt(tenantId, options, { whole: options.full === true });
       // What differs from a checkpoint's sums is believed only when the ledger itself says so.
       if (looked !== undefined && hasDrift(looked.found) && !looked.isWhole)
@@ -193,19 +193,19 @@ export function createReconciliationRepository(connection: Connection) {
     },
 
     /** The account as it is now. Throws where there is none. */
-    async book(tenantId: string): Promise<Book> {
+    async book(tenantId: string): Promise<LedgerBalance> {
       const row = await accounts.findById(tenantId).lean();
       if (row === null) throw new Error(`Tenant ${tenantId} has no account`);
-      return toBook(row);
+      return toLedgerBalance(row);
     },
 
     /** Raises the account's version above `version`, so that Redis takes the book of this database again. */
-    async supersede(tenantId: string, version: number): Promise<Book> {
+    async supersede(tenantId: string, version: number): Promise<LedgerBalance> {
       const row = await accounts
         .findOneAndUpdate({ _id: tenantId }, { $max: { version: version + 1 } }, { returnDocument: 'after' })
         .lean();
       if (row === null) throw new Error(`Tenant ${tenantId} has no account`);
-      return toBook(row);
+      return toLedgerBalance(row);
     },
   };
 }

@@ -3,8 +3,8 @@ import type { ClientSession, Connection } from 'mongoose';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { monthOf } from '../../domain/pricing.ts';
 import { isBadDocument, isMongoAway } from '../faults.ts';
-import { toBook, accountModel, moveAccount } from './account-repository.ts';
-import type { Book, AccountMove } from './account-repository.ts';
+import { toLedgerBalance, accountModel, moveAccount } from './account-repository.ts';
+import type { LedgerBalance, AccountMove } from './account-repository.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 import type { LedgerRow } from './ledger-repository.ts';
 import { addUsage, usageRollUpModel } from './usage-repository.ts';
@@ -87,8 +87,8 @@ export function createSettlementRepository(connection: Connection) {
     fresh: readonly SettlementRecord[],
     session: ClientSession,
     now: number,
-  ): Promise<Map<string, Book>> {
-    const books = new Map<string, Book>();
+  ): Promise<Map<string, LedgerBalance>> {
+    const books = new Map<string, LedgerBalance>();
     if (fresh.length === 0) return books;
     const rows: LedgerRow[] = [];
     for (const [tenantId, own] of Map.groupBy(fresh, (record) => record.tenantId)) {
@@ -96,7 +96,7 @@ export function createSettlementRepository(connection: Connection) {
       const account = await moveAccount(accounts, move, session);
       if (account === undefined) throw new UnbookableError(`Tenant ${tenantId} has no account`);
       rows.push(...toLedgerRows(own, account.lastEntryAt, account.balanceMicro - move.amountMicro));
-      books.set(tenantId, toBook(account));
+      books.set(tenantId, toLedgerBalance(account));
     }
     // `lean`: the rows are ours, and hydrating a document for each costs more than the insert.
     await ledger.insertMany(rows, { session, lean: true });
@@ -108,7 +108,7 @@ export function createSettlementRepository(connection: Connection) {
    * Begins with a read. What a worker without a path to MongoDB has sent and given up may arrive when the path is back: a write
    * would lock the accounts of its batch, and so the settlement of its shard, until MongoDB ends the transaction after a minute.
    */
-  const bookOnce = (records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>> =>
+  const bookOnce = (records: readonly SettlementRecord[], now: number): Promise<Map<string, LedgerBalance>> =>
     connection.transaction(async (session) => bookFresh(await withoutKnown(records, session), session, now));
 
   return {
@@ -118,9 +118,9 @@ export function createSettlementRepository(connection: Connection) {
      * Throws an UnbookableError where a record is at fault, a RefusedError where that is not known; any other error means
      * that MongoDB cannot serve.
      */
-    async settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>> {
+    async settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, LedgerBalance>> {
       const unique = [...new Map(records.map((record) => [record.requestId, record])).values()];
-      let books: Map<string, Book>;
+      let books: Map<string, LedgerBalance>;
       try {
         books = await bookOnce(unique, now);
       } catch (error) {
@@ -131,7 +131,7 @@ export function createSettlementRepository(connection: Connection) {
       const unmoved = unique.map(({ tenantId }) => tenantId).filter((tenantId) => !books.has(tenantId));
       if (unmoved.length === 0) return books;
       const rows = await accounts.find({ _id: { $in: [...new Set(unmoved)] } }).lean();
-      return new Map([...books, ...rows.map((row) => [row._id, toBook(row)] as const)]);
+      return new Map([...books, ...rows.map((row) => [row._id, toLedgerBalance(row)] as const)]);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { OnDrift } from '../../domain/compare-book.ts';
+import type { OnDrift } from '../../domain/compare-ledger.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { streamPages } from '../pages.ts';
@@ -6,8 +6,8 @@ import { defineScript } from '../scripts.ts';
 import { unlimited } from '../time-limits.ts';
 import type { TimeLimit } from '../time-limits.ts';
 
-/** The book as MongoDB has it; see `Book` in shared/mongo/accounts/account-repository.ts. */
-export interface PublishedBook {
+/** The ledger balance as MongoDB has it; see `LedgerBalance` in shared/mongo/accounts/account-repository.ts. */
+export interface PublishedBalance {
   balanceMicro: number;
   version: number;
   tokensByMonth: Record<string, number>;
@@ -15,7 +15,7 @@ export interface PublishedBook {
 
 export interface AccountFigures {
   /** Undefined: not loaded from MongoDB yet. */
-  bookMicro: number | undefined;
+  ledgerMicro: number | undefined;
   pendingMicro: number;
   heldMicro: number;
   budgetUsedTokens: number;
@@ -35,13 +35,13 @@ export function createAccountStore(client: RedisClient, keyspace: Keyspace, limi
     async publishBalance(
       shard: number,
       tenantId: string,
-      book: PublishedBook,
+      balance: PublishedBalance,
       settledIds: readonly string[] = [],
     ): Promise<void> {
       const keys = keyspace.shard(shard);
-      const months = Object.entries(book.tokensByMonth);
-      const fields = [book.version, book.balanceMicro, months.length, ...months.flat()];
-      // At least once: the book is published even without settled ids.
+      const months = Object.entries(balance.tokensByMonth);
+      const fields = [balance.version, balance.balanceMicro, months.length, ...months.flat()];
+      // At least once: the balance is published even without settled ids.
       for (let from = 0; from === 0 || from < settledIds.length; from += SETTLED_AT_ONCE) {
         const ids = settledIds.slice(from, from + SETTLED_AT_ONCE);
         await limit(publish([keys.account(tenantId), keys.pending(tenantId)], [...fields, ...ids]));
@@ -54,7 +54,7 @@ export function createAccountStore(client: RedisClient, keyspace: Keyspace, limi
       const values = Array.isArray(reply) ? reply.map(String) : [];
       const figure = (index: number) => Number(values[index] ?? 0);
       return {
-        bookMicro: values[0] === undefined || values[0] === '' ? undefined : figure(0),
+        ledgerMicro: values[0] === undefined || values[0] === '' ? undefined : figure(0),
         pendingMicro: figure(1),
         heldMicro: figure(2),
         budgetUsedTokens: figure(3) + figure(4),
@@ -69,7 +69,7 @@ export interface AuditedAccount {
   tenantId: string;
   /** Undefined: Redis has not loaded the account. */
   version: number | undefined;
-  bookMicro: number;
+  ledgerMicro: number;
   heldDriftMicro: number;
   pendingDriftMicro: number;
 }
@@ -108,11 +108,11 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
       );
       const rows = Array.isArray(reply) ? reply : [];
       return rows.map((row, index) => {
-        const [version, book, held, pending] = Array.isArray(row) ? row.map(String) : [];
+        const [version, ledger, held, pending] = Array.isArray(row) ? row.map(String) : [];
         return {
           tenantId: tenantIds[index] ?? '',
           version: version === '' || version === undefined ? undefined : Number(version),
-          bookMicro: Number(book),
+          ledgerMicro: Number(ledger),
           heldDriftMicro: Number(held),
           pendingDriftMicro: Number(pending),
         };

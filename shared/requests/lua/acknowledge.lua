@@ -1,5 +1,5 @@
 -- Removes entries whose charges are booked from the outbox for good. An entry whose charge is still pending stays:
--- Redis has come back without the book that contains it. A full Redis refuses even this in a transaction, but not in a
+-- Redis has come back without the balance that contains it. A full Redis refuses even this in a transaction, but not in a
 -- script.
 -- KEYS 1 outbox, then the pending charges of each tenant in turn
 -- ARGV for each tenant how many entries it has, and the ids of each entry and of its request in turn

@@ -6,7 +6,7 @@
 -- KEYS  1 record
 --       2 requests of the key in the last minute
 --       3 token window of the key
---       4 account, with the tenant's token window and turns
+--       4 account, with the tenant's token window and finish tags
 --       5 flag of the key
 --       6 flag of the tenant
 --       7 inflight
@@ -27,7 +27,7 @@
 --       6 metadata as JSON ('': none)
 --       7 until when the caller waits, by this server's clock ('': unknown)
 -- Returns the verdict, the key's requests and ms until none is left, its tokens and the same, ms until the call may be
--- repeated, tokens held, place in the order of acceptance, now; and what `joined` and `elsewhere` say.
+-- repeated, tokens held, place in the order of acceptance, now; and what `joined` and `moved` say.
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local IDEMPOTENCY_MS = 86400000
@@ -45,7 +45,7 @@ local KEYS, ARGV = KEYS, ARGV
 local seq = now_us()
 local now = math.floor(seq / 1000)
 -- The caller has given up, so nobody is waiting for the answer.
-if ARGV[7] ~= '' and now > tonumber(ARGV[7]) then return { 'late', now } end
+if ARGV[7] ~= '' and now > tonumber(ARGV[7]) then return { 'deadline_passed', now } end
 local seq_text = int(seq)
 local now_text = string.sub(seq_text, 1, -4)
 local id, req = ARGV[1], cjson.decode(ARGV[2])
@@ -57,7 +57,7 @@ local records = string.sub(KEYS[1], 1, -#id - 1)
 -- Read: windows of the key, waiting requests, flags, the account.
 local requests = count_of(KEYS[2], now)
 local throttled = throttle_log and count_of(throttle_log, now)
-local key_entries, kept_at = unpack(redis.call('HMGET', KEYS[3], 'w', 'kept'))
+local key_entries, kept_at = unpack(redis.call('HMGET', KEYS[3], 'window', 'kept'))
 local key = read_window(KEYS[3], key_entries, now)
 
 -- Usually none of the three exists: a record of this request, a job handed out before, a waiting job. `first` is the job with
@@ -76,16 +76,16 @@ local key_flag, tenant_flag, mean, known = unpack(named_key
   and redis.call('MGET', KEYS[5], KEYS[6], KEYS[9], named_key) or redis.call('MGET', KEYS[5], KEYS[6], KEYS[9]))
 local joined, retries = not req.attempt and known, req.attempt == 'again' and known
 
-local finish_name, owed_name, hold_name = 'f:' .. queue, 'o:' .. queue, 'ht:' .. req.month
-local names = { 'w', finish_name, owed_name, 'open', 'weight', 'held', hold_name, 'unpaid' }
+local finish_name, debt_name, hold_name = 'finishTag:' .. queue, 'debt:' .. queue, 'heldTokens:' .. req.month
+local names = { 'window', finish_name, debt_name, 'open', 'weight', 'held', hold_name, 'unpaid' }
 if billed then
-  names[9], names[10] = 'book', 'pend'
-  if req.budget then names[11], names[12] = 'bt:' .. req.month, 'pt:' .. req.month end
+  names[9], names[10] = 'ledgerBalance', 'pending'
+  if req.budget then names[11], names[12] = 'ledgerTokens:' .. req.month, 'pendingTokens:' .. req.month end
 end
--- A turn can follow another one only if requests are waiting.
-if first[1] then names[#names + 1] = 's:' .. queue end
+-- A request can follow its tenant's last one directly only if requests are waiting.
+if first[1] then names[#names + 1] = 'shift:' .. queue end
 local account = redis.call('HMGET', KEYS[4], unpack(names))
-local use_entries, finish, owed, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
+local use_entries, finish, debt, open_text, known_weight, held, held_tokens, noted = unpack(account, 1, 8)
 local use = read_window(KEYS[4], use_entries, now)
 
 local completion = math.min(req.completionTokens, mean and math.ceil(mean) or MEAN_UNKNOWN)
@@ -104,10 +104,10 @@ if not billed then
   used = number_of(redis.call('GET', allowance_key))
   left = req.budget - used
 else
-  local book, pending, booked_tokens, pending_tokens = unpack(account, 9)
-  balance = book and book - number_of(pending)
-  if book and req.budget then
-    left, used = req.budget - number_of(booked_tokens) - number_of(pending_tokens), held_tokens
+  local ledger_balance, pending, ledger_tokens, pending_tokens = unpack(account, 9)
+  balance = ledger_balance and ledger_balance - number_of(pending)
+  if ledger_balance and req.budget then
+    left, used = req.budget - number_of(ledger_tokens) - number_of(pending_tokens), held_tokens
   end
 end
 -- However small the rest is, it admits a first request. A test request may use whatever the allowance has left after its
@@ -127,7 +127,7 @@ local function reply_counted(verdict, retry_ms)
     log_request(KEYS[2], id, now)
     requests = requests + 1
     count_now(use, 1, 0)
-    redis.call('HSET', KEYS[4], 'w', use.entries)
+    redis.call('HSET', KEYS[4], 'window', use.entries)
   end
   return reply(verdict, retry_ms)
 end
@@ -169,9 +169,9 @@ local function check_flags()
   if key_flag then return reply(key_flag == '1' and 'revoked' or 'changed') end
   if not tenant_flag then return end
   if tenant_flag == '1' then return check_request_limits() or reply_counted('suspended') end
-  local elsewhere = reply('elsewhere')
-  elsewhere[10] = tenant_flag
-  return elsewhere
+  local moved = reply('moved')
+  moved[10] = tenant_flag
+  return moved
 end
 
 -- A second call with the same Idempotency-Key, or a client's own retry, joins the first call's request. It counts as a
@@ -260,7 +260,7 @@ end
 
 local function check_money()
   if not billed then return end
-  if not balance then return reply('load') end
+  if not balance then return reply('balance_missing') end
   if balance <= 0 then return reply_counted('credits') end
   if held > 0 and balance - held < micro then return reply_counted('credits_in_flight', until_end_of(1)) end
   if left and left <= 0 then return reply_counted('budget') end
@@ -287,7 +287,7 @@ local reserve = left and math.min(likely, left) or likely
 
 -- Admitted: the script writes from here on.
 count_now(key, 1, estimate)
-local key_fields = { 'w', key.entries }
+local key_fields = { 'window', key.entries }
 if not is_batch then
   redis.call('ZADD', KEYS[2], now_text, id)
   -- A log without requests may be new, without a time to live.
@@ -309,23 +309,23 @@ if is_due then
 end
 if day then log_day(day) end
 
--- The tenant's turn, its use and what it holds.
+-- The tenant's tags, its window and what it holds.
 local ends_at = number_of(finish)
 local ahead = first[2] and ends_at - first[2] or 0
 if ahead > NEAR_HEAD and is_ahead_of_clock(ends_at, ahead, now, queue, KEYS[10], KEYS[11], waiting) then ends_at = 0 end
 local start, is_first, follows = start_tag(first, ends_at, now)
--- If nothing waits, there is nobody to be fair to, and what was owed is forgotten.
-local work = BASE_COST + estimate + (is_first and 0 or number_of(owed))
+-- If nothing waits, there is nobody to be fair to, and the debt is forgotten.
+local work = BASE_COST + estimate + (is_first and 0 or number_of(debt))
 local charged = math.max(1, work)
-local turn = decimal(start)
+local tag = decimal(start)
 count_now(use, is_batch and 0 or 1, estimate)
-local account_fields = { 'w', use.entries, finish_name, decimal(start + charged / req.weight) }
-local still_owed = work == charged and '0' or int(work - charged)
-if still_owed ~= owed then put(account_fields, owed_name, still_owed) end
--- A turn that does not follow the tenant's last one begins a new row: corrections count from its beginning.
+local account_fields = { 'window', use.entries, finish_name, decimal(start + charged / req.weight) }
+local new_debt = work == charged and '0' or int(work - charged)
+if new_debt ~= debt then put(account_fields, debt_name, new_debt) end
+-- A request that does not follow its tenant's last one directly begins a busy period: corrections count from there.
 if not follows then
-  put(account_fields, 'c:' .. queue, now_text)
-  put(account_fields, 's:' .. queue, '0')
+  put(account_fields, 'busySince:' .. queue, now_text)
+  put(account_fields, 'shift:' .. queue, '0')
 end
 if number_of(known_weight) ~= req.weight then put(account_fields, 'weight', req.weight) end
 if billed then
@@ -346,12 +346,12 @@ if req.budget then put(more, 'limit', int(req.budget)) end
 if allowance_key then put(more, 'allowance', allowance_key) end
 if ARGV[6] ~= '' then put(more, 'metadata', ARGV[6]) end
 if is_batch then put(more, 'queue', queue) end
--- The shift of the row is the last value read from the account.
+-- The shift of the busy period is the last value read from the account.
 local shift = account[#names]
 if follows and number_of(shift) ~= 0 then put(more, 'shift', shift) end
 if req.retentionMs then put(more, 'retentionMs', int(req.retentionMs)) end
--- If nothing waits, the turn follows from the time of acceptance.
-if not is_first then put(more, 'turn', turn) end
+-- If nothing waits, the start tag follows from the time of acceptance.
+if not is_first then put(more, 'startTag', tag) end
 if named_key and req.attempt then
   put(more, 'retries', named_key)
   local list = string.sub(known and id .. ' ' .. known or id, 1, RETRIES_LENGTH)
@@ -378,7 +378,7 @@ if ARGV[3] ~= '' then
   -- Another command costs less than joining kilobytes in Lua.
   redis.call('SET', KEYS[15], ARGV[3], 'PX', req.bodyMs)
   redis.call('APPEND', KEYS[15], ',"acceptedAt":' .. now_text .. '}')
-  add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, req.jobName, ARGV[4], ARGV[5], now_text, turn)
+  add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, req.jobName, ARGV[4], ARGV[5], now_text, tag)
 end
 -- The window is reset when this request leaves it: it is the newest.
 return { 'admitted', requests, MINUTE_MS, key.tokens, reset_of_window(key, now), 0, estimate, seq, now }

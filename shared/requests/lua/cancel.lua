@@ -3,7 +3,7 @@
 -- ARGV 1 request id, 2 tenant id, 3 last entry, 4 its last sequence number, 5 retention in ms (0: keeps nothing) unless the
 --      record has its own, 6 billed (1 live, 0 test, '' either)
 -- Returns the state that was found; '' for a request that is unknown, another tenant's or of the other mode.
-local tenant, state, channels, billed, own_retention, alone =
+local tenant, state, channels, billed, own_retention, on_disconnect =
   unpack(redis.call('HMGET', KEYS[1], 'tenant', 'state', 'channels', 'billed', 'retentionMs', 'onDisconnect'))
 if tenant ~= ARGV[2] or state == 'void' or not is_of_mode(billed, ARGV[6]) then return '' end
 if state == 'running' then
@@ -21,5 +21,5 @@ emit_whole(answer, channels, ARGV[1], ARGV[4] .. '\n' .. ARGV[3], retention == '
 if own_retention then redis.call('HDEL', KEYS[1], 'metadata') end
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'lastSeq', ARGV[4], 'finishedAt', int(now_ms()),
   'hold', 0, 'holdTokens', 0)
-leave_end(tag, KEYS[4], ARGV[1], KEYS[1], KEYS[6], answer, retention, own_retention, alone, now_ms())
+leave_end(tag, KEYS[4], ARGV[1], KEYS[1], KEYS[6], answer, retention, own_retention, on_disconnect, now_ms())
 return 'accepted'

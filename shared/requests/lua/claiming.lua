@@ -9,14 +9,14 @@ end
 -- Claims a request for a delivery, or takes it over from one that died: the higher number (`delivery`, the fence) wins
 -- and shuts out all writes of the lower one. `owner` names this claim. `call` has what all claims of a script share:
 -- `inflight`, `accounts` (how names of accounts begin), `lease_ms`, `now`, `has_body` if the worker has the body already,
--- and `rows`, which holds_of fills and the script writes at its end.
+-- and `holds`, which holds_of fills and the script writes at its end.
 -- Returns 'drop' and why; 'no_body' and the state; or 'run', body, ms until the deadline, last event
 -- that was sent, cancel flag, place in the order of acceptance, now, micro-credits and tokens held (-1: not bounded),
 -- rates, prompt tokens, then what only a record has: bound on tokens, what a disconnect means, the tenant's retention
 -- ('': none). If the request is claimed, also returns its tenant and the time of its acceptance.
 local function claim_request(call, id, record, body_key, delivery, owner)
   local state, fence, deadline, cancel, seq, accepted_at, rates, hold_text, hold_tokens, month, billed, tenant, limit,
-    alone, keep = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt',
+    on_disconnect, retention = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt',
       'rates', 'hold', 'holdTokens', 'month', 'billed', 'tenant', 'limit', 'onDisconnect', 'retentionMs'))
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
   fence = tonumber(fence)
@@ -32,12 +32,12 @@ local function claim_request(call, id, record, body_key, delivery, owner)
   local leased = int(now + call.lease_ms)
   -- If the account has plenty, the hold covers the longest answer at once, so that nobody need watch the answer grow.
   local micro, tokens, limit_tokens = number_of(hold_text), number_of(hold_tokens), tonumber(limit)
-  local hold_micro, ahead = micro, most_of(rates)
+  local hold_micro, preferred = micro, most_of(rates)
   if is_billed then
-    local owed = holds_of(call.rows, call.accounts .. tenant, month)
-    hold_micro, tokens = raise_hold(owed, micro, tokens, limit_tokens, NOTHING, ahead, NOTHING)
+    local holds = holds_of(call.holds, call.accounts .. tenant, month)
+    hold_micro, tokens = raise_hold(holds, micro, tokens, limit_tokens, NOTHING, preferred, NOTHING)
   else
-    tokens = more_allowed(redis.call('HGET', record, 'allowance'), tokens, limit_tokens, NOTHING, ahead, NOTHING)
+    tokens = more_allowed(redis.call('HGET', record, 'allowance'), tokens, limit_tokens, NOTHING, preferred, NOTHING)
   end
   redis.call('HSET', record, 'state', 'running', 'fence', delivery, 'owner', owner, 'startedAt', started_at or int(now),
     'leased', leased, 'hold', int(hold_micro), 'holdTokens', int(tokens))
@@ -46,6 +46,6 @@ local function claim_request(call, id, record, body_key, delivery, owner)
   return {
     'run', body or '', number_of(deadline) - math.max(now, number_of(accepted_at)), number_of(sent), cancel or '', number_of(seq), now,
     is_billed and hold_micro or -1, (limit_tokens or not is_billed) and tokens or -1, rates or '', number_of(prompt),
-    limit or '', alone or '', keep or '',
+    limit or '', on_disconnect or '', retention or '',
   }, tenant, accepted_at
 end

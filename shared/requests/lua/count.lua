@@ -8,7 +8,7 @@
 local now = now_ms()
 local limit = tonumber(ARGV[2])
 local requests = count_of(KEYS[1], now)
-local key = read_window(KEYS[2], redis.call('HGET', KEYS[2], 'w'), now)
+local key = read_window(KEYS[2], redis.call('HGET', KEYS[2], 'window'), now)
 local blocked = redis.call('MGET', KEYS[3], KEYS[4])
 
 local function reply(verdict, retry_ms)
@@ -18,9 +18,9 @@ end
 if blocked[1] then return reply(blocked[1] == '1' and 'revoked' or 'changed') end
 -- If a tenant moves to another shard, its flag is a mark (set-move-marker.lua).
 if blocked[2] and blocked[2] ~= '1' then
-  local elsewhere = reply('elsewhere')
-  elsewhere[10] = blocked[2]
-  return elsewhere
+  local moved = reply('moved')
+  moved[10] = blocked[2]
+  return moved
 end
 local taken = KEYS[5] == KEYS[1] and requests or count_of(KEYS[5], now)
 local verdict, retry = nil, 0

@@ -1,14 +1,14 @@
 -- The queue in which requests wait for a worker: BullMQ's sorted set of prioritized jobs, taken from the lowest score.
--- Scores are start tags of start-time fair queueing (docs/decisions/0004-fair-queueing.md): tenants take turns by
+-- Scores are start tags of start-time fair queueing (docs/decisions/0004-fair-queueing.md): tenants are served by
 -- weight, and the requests of one tenant go in the order of acceptance.
 -- Added to the tokens of every request, so that tiny requests are not free.
 local BASE_COST = 100
--- If nothing waits, a turn begins at the clock's time, counted in tokens per millisecond: faster than any tenant can
+-- If nothing waits, the start tag is the clock's time, counted in tokens per millisecond: faster than any tenant can
 -- use them.
 local VIRTUAL_TIME_PER_MS = 1000
 
 -- The start tag of a tenant's next request. It follows the tenant's last one, which ends at `finish`, but never
--- precedes what is being served, so nobody saves up turns. Only tags of a tenant that newly arrives are whole numbers,
+-- precedes what is being served, so nobody saves up service. Only tags of a tenant that newly arrives are whole numbers,
 -- so a newcomer goes before the next requests of those that have waited. `first` is the job with the lowest tag, and
 -- that tag.
 -- Returns the tag, whether nothing waits, and whether the request follows the tenant's last one directly.
@@ -19,12 +19,12 @@ local function start_tag(first, finish, now)
   return finish % 1 == 0 and finish + 0.25 or finish, false, true
 end
 
--- If nothing of a tenant waits, its last turn ends near the head of the queue, or further if that turn or its overrun
--- was long.
+-- If nothing of a tenant waits, its finish tag is near the head of the queue, or further if its last request or its
+-- overrun was long.
 local NEAR_HEAD = 5000 * VIRTUAL_TIME_PER_MS
 
 -- Writes a job as the scripts of the pinned BullMQ do, but without their events, which nobody reads. Its priority is 0:
--- a job that BullMQ hands out again goes to the front, because it has had its turn.
+-- a job that BullMQ hands out again goes to the front, because it was handed out before.
 local function write_job(job, name, data, opts, timestamp)
   return redis.call('HSET', job, '@name@', name, '@data@', data, '@opts@', opts, '@timestamp@', timestamp,
     '@delay@', '0', '@priority@', '0')
@@ -80,7 +80,7 @@ local function has_waiting(open, prioritized)
   return false
 end
 
--- Whether a tenant's last turn ends far behind all that waits (by `ahead`), and a minute ahead of the clock, although
+-- Whether a tenant's finish tag is far behind all that waits (by `ahead`), and a minute ahead of the clock, although
 -- nothing of the tenant waits: it was written before the server's clock was set back, and the queue has been empty
 -- since. The tenant would otherwise wait until the clock has caught up, while others keep the queue from emptying. Ask
 -- only if the end is not near. Lines of batches are not among the open requests; few of them are queued.
@@ -115,9 +115,9 @@ local MOVED_MAX = 96
 -- A tag may be off by this many tokens; such errors do not add up.
 local NEAR = BASE_COST / 4
 
--- Corrects the tags of a tenant's next waiting requests. Each request knows its own tag, and how far the row had been
--- shifted when it was tagged. None overtakes a request that was accepted before it.
-local function move_waiting(open, prioritized, records, row)
+-- Corrects the tags of a tenant's next waiting requests. Each request knows its own tag, and how far the busy
+-- period had been shifted when it was tagged. None overtakes a request that was accepted before it.
+local function move_waiting(open, prioritized, records, period)
   if redis.call('ZCARD', prioritized) == 0 then return end
   local newest = redis.call('ZRANGE', open, -1, -1)[1]
   if not newest or not redis.call('ZSCORE', prioritized, newest) then return end
@@ -130,10 +130,10 @@ local function move_waiting(open, prioritized, records, row)
     tags, after = {}, tonumber(places[most + 1])
     for index = 1, math.min(most, #ids) do
       local place = tonumber(places[index])
-      local values = place and redis.call('HMGET', records .. ids[index], 'turn', 'shift', 'acceptedAt')
-      if values and values[3] and number_of(values[3]) >= row.since then
-        local off = row.shift - number_of(values[2])
-        if #tags == 0 and math.abs(off) * row.weight < NEAR then return end
+      local values = place and redis.call('HMGET', records .. ids[index], 'startTag', 'shift', 'acceptedAt')
+      if values and values[3] and number_of(values[3]) >= period.since then
+        local off = period.shift - number_of(values[2])
+        if #tags == 0 and math.abs(off) * period.weight < NEAR then return end
         tags[#tags + 1] = { id = ids[index], place = place, tag = (values[1] or values[3] * VIRTUAL_TIME_PER_MS) + off }
       end
     end

@@ -21,8 +21,9 @@ local NOTICES_MAX = 100000
 -- Local names are found sooner than global ones.
 local KEYS, ARGV = KEYS, ARGV
 -- `kept` is how many tokens stay in the window of the key and in the test allowance; `unpaid` how many providers have
--- worked on and nobody pays for; `overdraft` by how many micro-credits the account may be overdrawn; `follows` the sequence number of the event before; `retention` in ms (0 keeps nothing); `owner`
--- names the claim and locks its job ('': not compared); `ends_job` is 1 if the job ends with the request.
+-- worked on and nobody pays for; `overdraft` by how many micro-credits the account may be overdrawn; `follows` the
+-- sequence number of the event before; `retention` in ms (0 keeps nothing); `owner` names the claim and locks its job
+-- ('': not compared); `ends_job` is 1 if the job ends with the request.
 local cost, tokens, completion, kept, unpaid, overdraft, fence, last_seq, follows, status, retention, owner, queue,
   ends_job = struct.unpack('ssssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
@@ -32,7 +33,7 @@ if ARGV[6] and follows == '0' then
   restore_ended(id, keys, fence, owner, queue, retention, { unpack(ARGV, 6) })
 end
 local state, known_fence, sent, known_owner, channels, known_billed, month, hold_text, hold_tokens, accepted_at, estimate,
-  weight, is_unbilled, own_retention, alone = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'lastSeq', 'owner',
+  weight, is_unbilled, own_retention, on_disconnect = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'lastSeq', 'owner',
   'channels', 'billed', 'month', 'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unbilled', 'retentionMs', 'onDisconnect'))
 -- Redis came back without the claim: accepted, or with that of an earlier delivery.
 if state == 'accepted' then return 'accepted' end
@@ -73,7 +74,7 @@ redis.call('ZREM', KEYS[11], id)
 -- Nobody pays for a request whose caller was told that the request was not accepted.
 local settlement = is_unbilled and '' or ARGV[4]
 -- The final count may exceed the hold. The account is charged at most what it can pay, plus the overdraft.
-if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'book') == 1 then
+if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'ledgerBalance') == 1 then
   local most = held + math.max(0, spendable(KEYS[4]) + overdraft)
   if cost > most then
     settlement = string.gsub(settlement, '"costMicro":%d+', '"costMicro":' .. int(most), 1)
@@ -89,24 +90,24 @@ end
 -- A request that was put back or is replayed has no estimate, and says nothing about how long requests take.
 local settles, is_sampled = settlement ~= '', estimate and string.byte(id, -1) % SAMPLE == 0
 
--- The account is read once and written once: pending charge, token use, turns and pace.
+-- The account is read once and written once: pending charge, token window, tags and throughput.
 local names = queue_fields(queue)
-local row_fields = #names
+local queue_field_count = #names
 if is_billed then
-  names[row_fields + 1], names[row_fields + 2] = 'held', 'ht:' .. month
-  if settles then names[row_fields + 3], names[row_fields + 4] = 'pend', 'pt:' .. month end
+  names[queue_field_count + 1], names[queue_field_count + 2] = 'held', 'heldTokens:' .. month
+  if settles then names[queue_field_count + 3], names[queue_field_count + 4] = 'pending', 'pendingTokens:' .. month end
   if is_sampled then names[#names + 1] = 'duration' end
 end
 local account, fields = redis.call('HMGET', KEYS[4], unpack(names)), {}
 if is_billed then
-  -- The hold becomes a pending charge until its settlement is in the book.
-  local all_held, all_held_tokens, pending, pending_tokens = unpack(account, row_fields + 1)
+  -- The hold becomes a pending charge until its settlement is in the ledger balance.
+  local all_held, all_held_tokens, pending, pending_tokens = unpack(account, queue_field_count + 1)
   put(fields, 'held', int(number_of(all_held) - held))
-  put(fields, 'ht:' .. month, int(number_of(all_held_tokens) - held_tokens))
+  put(fields, 'heldTokens:' .. month, int(number_of(all_held_tokens) - held_tokens))
   if settles then
     redis.call('HSET', KEYS[5], id, int(cost) .. ':' .. tokens .. ':' .. month)
-    put(fields, 'pend', int(number_of(pending) + cost))
-    put(fields, 'pt:' .. month, int(number_of(pending_tokens) + tokens))
+    put(fields, 'pending', int(number_of(pending) + cost))
+    put(fields, 'pendingTokens:' .. month, int(number_of(pending_tokens) + tokens))
   end
   if is_sampled then
     local duration, mine = number_of(account[#names]), now - number_of(redis.call('HGET', KEYS[1], 'startedAt'))
@@ -117,14 +118,14 @@ else
   use_allowance(allowance, -held_tokens)
   if kept > 0 and not is_unbilled then use_allowance(allowance, kept) end
 end
-local row, own_ends
+local period, own_ends
 -- A replayed request has no estimate: its tokens stay as admission counted them (requeue.lua).
 if estimate then
   accepted_at = number_of(accepted_at)
   correct_tokens(KEYS[7], accepted_at, kept - (weight or estimate), now)
-  row = correct_finish_tag(fields, KEYS[4], account, queue, accepted_at, kept - estimate, now, true)
+  period = correct_finish_tag(fields, KEYS[4], account, queue, accepted_at, kept - estimate, now, true)
   if queue == 'interactive' then
-    own_ends = number_of(account[row_fields]) + 1
+    own_ends = number_of(account[queue_field_count]) + 1
     put(fields, 'ends:own', int(own_ends))
   end
 end
@@ -133,15 +134,16 @@ if unpaid ~= '0' and not is_unbilled then
   put(fields, 'unpaid', int(math.floor(now / HOUR_MS)) .. ' ' .. int(before + unpaid))
 end
 if #fields > 0 then redis.call('HSET', KEYS[4], unpack(fields)) end
-if row and row.shift ~= 0 and row.ends % ENDS == 0 then
-  move_waiting(KEYS[11], tag .. queue .. ':@prioritized@', tag .. 'r:', row)
+if period and period.shift ~= 0 and period.ends % ENDS == 0 then
+  move_waiting(KEYS[11], tag .. queue .. ':@prioritized@', tag .. 'r:', period)
 end
 if own_ends and own_ends >= GROUP then
   record_throughput(KEYS[4], 'own', own_ends, now, has_waiting(KEYS[11], tag .. queue .. ':@prioritized@'))
 end
 local queue_ends = redis.call('HINCRBY', KEYS[9], 'ends:queue', '1')
 if queue_ends >= GROUP then
-  record_throughput(KEYS[9], 'queue', queue_ends, now, redis.call('EXISTS', tag .. queue .. ':@prioritized@', tag .. queue .. ':@wait@') > 0)
+  local is_busy = redis.call('EXISTS', tag .. queue .. ':@prioritized@', tag .. queue .. ':@wait@') > 0
+  record_throughput(KEYS[9], 'queue', queue_ends, now, is_busy)
 end
 
 if not settles and status ~= 'completed' then forget_idempotency(KEYS[1], id) end
@@ -159,5 +161,5 @@ else
 end
 -- Nothing was charged that could be given back (void.lua).
 if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unbilled', '1') end
-leave_end(tag, KEYS[4], id, KEYS[1], stream, KEYS[10], retention, own_retention, alone, now)
+leave_end(tag, KEYS[4], id, KEYS[1], stream, KEYS[10], retention, own_retention, on_disconnect, now)
 return ended

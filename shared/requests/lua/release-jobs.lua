@@ -1,5 +1,5 @@
--- Puts back jobs that a worker has taken and will not start. They go before the waiting queue, because they have had
--- their turn. Jobs whose lock the worker has lost stay where they are. Safe to repeat.
+-- Puts back jobs that a worker has taken and will not start. They go before the waiting queue, because they were
+-- handed out before. Jobs whose lock the worker has lost stay where they are. Safe to repeat.
 -- KEYS 1 list of jobs handed out before, 2 active jobs, 3 settings of the queue, 4 marker
 -- ARGV 1 lock, which also names the claims, 2 and 3 how names of jobs and records begin, then the ids of jobs, the next
 --      one first

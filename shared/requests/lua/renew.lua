@@ -43,16 +43,16 @@ if is_cancelled then verdict = 'cancelled' end
 local function pair_at(at)
   return { micro = tonumber(ARGV[at]), tokens = tonumber(ARGV[at + 1]) }
 end
-local must, ahead, over = pair_at(6), pair_at(8), pair_at(10)
+local required, preferred, overdraft = pair_at(6), pair_at(8), pair_at(10)
 local micro, tokens, is_billed = number_of(hold_text), number_of(hold_tokens), billed == '1'
 limit = tonumber(limit)
 local held_micro, held_tokens = micro, tokens
 if is_billed then
-  local owed = load_holds(KEYS[3], month)
-  held_micro, held_tokens = raise_hold(owed, micro, tokens, limit, must, ahead, over)
-  save_holds(owed)
+  local holds = load_holds(KEYS[3], month)
+  held_micro, held_tokens = raise_hold(holds, micro, tokens, limit, required, preferred, overdraft)
+  save_holds(holds)
 else
-  held_tokens = more_allowed(allowance, tokens, limit, must, ahead, over)
+  held_tokens = more_allowed(allowance, tokens, limit, required, preferred, overdraft)
 end
 if held_micro ~= micro or held_tokens ~= tokens then
   redis.call('HSET', KEYS[1], 'hold', int(held_micro), 'holdTokens', int(held_tokens))

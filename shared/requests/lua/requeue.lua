@@ -9,11 +9,11 @@
 
 -- Takes one request out of the second of `time`.
 local function uncount_request(account, time)
-  local window = read_window(account, redis.call('HGET', account, 'w'), now_ms())
-  if change_second(window, second_of(time), -1, 0) then redis.call('HSET', account, 'w', window.entries) end
+  local window = read_window(account, redis.call('HGET', account, 'window'), now_ms())
+  if change_second(window, second_of(time), -1, 0) then redis.call('HSET', account, 'window', window.entries) end
 end
 
-local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')
+local values = redis.call('HMGET', KEYS[1], 'state', 'startTag', 'acceptedAt')
 if values[1] ~= 'accepted' then return values[1] or 'missing' end
 if redis.call('EXISTS', KEYS[2]) == 1 then return values[1] end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])

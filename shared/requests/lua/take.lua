@@ -73,7 +73,7 @@ redis.call('LPUSH', KEYS[3], unpack(ids))
 if #ids == wanted and redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then redis.call('ZADD', KEYS[5], 0, '@jobWaits@') end
 
 local taken = {}
-local call = { inflight = KEYS[8], accounts = ARGV[9], lease_ms = ARGV[5], now = now_ms(), rows = {} }
+local call = { inflight = KEYS[8], accounts = ARGV[9], lease_ms = ARGV[5], now = now_ms(), holds = {} }
 for index, id in ipairs(ids) do
   local job = ARGV[6] .. id
   -- Jobs of the waiting queue start for the first time, or run again: those have a fence, so the claim of a first
@@ -98,5 +98,5 @@ for index, id in ipairs(ids) do
   end
   redis.call('SET', job .. ':@lock@', ARGV[2], 'PX', ARGV[3])
 end
-for _, owed in pairs(call.rows) do save_holds(owed) end
+for _, holds in pairs(call.holds) do save_holds(holds) end
 return taken

@@ -1,4 +1,4 @@
--- The requests and tokens of a key or a tenant in the last minute, by the second. Field `w` of its hash has an ENTRY for
+-- The requests and tokens of a key or a tenant in the last minute, by the second. Field `window` of its hash has an ENTRY for
 -- each second that has any, the oldest first. A second is dropped only when all of it has left the minute, so a limit
 -- errs on the strict side by at most a second, and no true minute has more.
 local WINDOW_SECONDS = 60
@@ -26,11 +26,11 @@ local function shift_to_now(hash, entries, by)
     moved[#moved + 1] = struct.pack(ENTRY, second - by, requests, tokens)
   end
   entries = table.concat(moved)
-  redis.call('HSET', hash, 'w', entries)
+  redis.call('HSET', hash, 'window', entries)
   return entries
 end
 
--- The window that the field `w` of a hash has (false: none), without the seconds that have left.
+-- The window that the field `window` of a hash has (false: none), without the seconds that have left.
 local function read_window(hash, entries, now)
   local present, newest = second_of(now), 0
   entries = entries or ''
@@ -108,41 +108,41 @@ end
 -- Called once more is known about a request: corrects the key's tokens in the second of its acceptance.
 local function correct_tokens(hash, accepted_at, more, now)
   if more == 0 then return end
-  local window = read_window(hash, redis.call('HGET', hash, 'w'), now)
+  local window = read_window(hash, redis.call('HGET', hash, 'window'), now)
   local is_changed, is_late = correct_second(window, accepted_at, more)
-  if is_changed then redis.call('HSET', hash, 'w', window.entries) end
+  if is_changed then redis.call('HSET', hash, 'window', window.entries) end
   -- The window may have been empty for so long that it had expired.
   if is_late then redis.call('PEXPIRE', hash, 3 * MINUTE_MS) end
 end
 
--- The fields of a tenant's hash about its use and its turns, for correct_finish_tag.
+-- The fields of a tenant's hash about its window and its tags, for correct_finish_tag.
 local function queue_fields(queue)
   if queue == 'interactive' then
-    return { 'w', 'f:interactive', 's:interactive', 'c:interactive', 'weight', 'ends:own' }
+    return { 'window', 'finishTag:interactive', 'shift:interactive', 'busySince:interactive', 'weight', 'ends:own' }
   end
-  return { 'w', 'f:' .. queue, 's:' .. queue, 'c:' .. queue, 'weight', 'ends:own' }
+  return { 'window', 'finishTag:' .. queue, 'shift:' .. queue, 'busySince:' .. queue, 'weight', 'ends:own' }
 end
 
 -- Called once it is known what a request has taken: gives the tenant's tokens the true figure. If the request has
--- ended, all turns that follow it directly begin later by the difference; requests before the tenant's present row of
--- turns change nothing. For a request that never ran, or a line of a batch, the next turn is credited or charged
--- instead. `values` are those of queue_fields in the hash `use`; changes are added to `fields`. Returns the row that was
--- corrected.
+-- ended, all requests that follow it directly start later by the difference; requests before the tenant's present busy
+-- period change nothing. For a request that never ran, or a line of a batch, the next request is credited or charged
+-- instead. `values` are those of queue_fields in the hash `use`; changes are added to `fields`. Returns the busy period that
+-- was corrected.
 local function correct_finish_tag(fields, use, values, queue, accepted_at, more, now, has_ended)
   if not values[2] then return nil end
   if more ~= 0 then
     local window = read_window(use, values[1], now)
-    if correct_second(window, accepted_at, more) then put(fields, 'w', window.entries) end
+    if correct_second(window, accepted_at, more) then put(fields, 'window', window.entries) end
   end
   local at = #fields
   if not has_ended or queue == 'batch' then
-    fields[at + 1], fields[at + 2] = 'o:' .. queue, int(number_of(redis.call('HGET', use, 'o:' .. queue)) + more)
+    fields[at + 1], fields[at + 2] = 'debt:' .. queue, int(number_of(redis.call('HGET', use, 'debt:' .. queue)) + more)
   elseif values[4] and accepted_at >= values[4] + 0 then
     local weight = number_of(values[5] or 1)
     local shift = number_of(values[3]) + more / weight
     if more ~= 0 then
-      fields[at + 1], fields[at + 2] = 'f:' .. queue, decimal(values[2] + more / weight)
-      fields[at + 3], fields[at + 4] = 's:' .. queue, decimal(shift)
+      fields[at + 1], fields[at + 2] = 'finishTag:' .. queue, decimal(values[2] + more / weight)
+      fields[at + 3], fields[at + 4] = 'shift:' .. queue, decimal(shift)
     end
     return { since = values[4] + 0, shift = shift, weight = weight, ends = number_of(values[6]) }
   end

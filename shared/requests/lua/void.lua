@@ -53,5 +53,5 @@ if not state and ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'tenant', ARGV[7
 if not is_told then redis.call('HSET', KEYS[1], 'voidUnconfirmed', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 -- MongoDB may have the body for longer than the tombstone stays.
-note_end(tag_of(KEYS[3]), ARGV[1], INTENT_MS)
+record_end(tag_of(KEYS[3]), ARGV[1], INTENT_MS)
 return state or 'missing'

@@ -1,5 +1,5 @@
--- This file says what every end of a request leaves in Redis: leave_end for a request that ended, note_end for whatever
--- else must not run again.
+-- This file says what every end of a request leaves in Redis: leave_end for a request that ended, record_end for
+-- whatever else must not run again.
 -- If nothing is kept, readers have this long to read the end: longer than a client may stall (api/relay/forward.ts).
 -- Their ingress usually deletes the answer sooner.
 local READING_MS = 60000
@@ -9,7 +9,7 @@ local READ_ON_MS = 15000
 local GONE_MS = 3600000
 -- As long as MongoDB may have the body of a request (an intent), and as long as a worker may put a request back.
 local INTENT_MS = 86400000
-local PUT_BACK_MS = 900000
+local RESTORE_MS = 900000
 
 local function is_read(record, now)
   for channel in string.gmatch(redis.call('HGET', record, 'channels') or '', '[^,]+') do
@@ -45,17 +45,18 @@ local function keep_briefly(record, stream, answer, id, now, retention)
   redis.call('PEXPIRE', record, GONE_MS)
 end
 
--- Notes that a request has ended, beside its record, which may expire sooner: recovery would take the request for a lost
+-- Records that a request has ended, beside its record, which may expire sooner: recovery would take the request for a lost
 -- one and run it again.
-local function note_end(tag, id, noted_ms)
-  redis.call('SET', tag .. 'e:' .. id, '1', 'PX', int(noted_ms))
+local function record_end(tag, id, kept_ms)
+  redis.call('SET', tag .. 'e:' .. id, '1', 'PX', int(kept_ms))
 end
 
 -- Few requests have a retention of their own (`own`, as the record has it): one that may have an intent, or one of a
--- tenant with a shorter retention. `alone` is what happens without readers; requests with an intent finish.
-local function note_short_end(tag, id, retention, alone)
-  local noted_ms = alone == 'finish' and INTENT_MS or PUT_BACK_MS
-  if retention ~= '0' and retention + 0 < noted_ms then note_end(tag, id, noted_ms) end
+-- tenant with a shorter retention. `on_disconnect` is what happens without readers; requests with an intent
+-- finish.
+local function record_short_end(tag, id, retention, on_disconnect)
+  local kept_ms = on_disconnect == 'finish' and INTENT_MS or RESTORE_MS
+  if retention ~= '0' and retention + 0 < kept_ms then record_end(tag, id, kept_ms) end
 end
 
 -- A text for each quarter of an hour in which something of ended requests of a tenant expires, and the text with it: their
@@ -69,10 +70,11 @@ local function list_left(tag, account, id, retention, now)
   if redis.call('APPEND', list, id .. ' ') == #id + 1 then redis.call('PEXPIREAT', list, int(until_part * LEFT_MS)) end
 end
 
--- To be called once the answer has its time to live. `account`: the key of the tenant's account, `acct:` and its id. `own` and `alone` are the fields `keep` and `alone` of the record.
-local function leave_end(tag, account, id, record, stream, answer, retention, own, alone, now)
+-- To be called once the answer has its time to live. `account`: the key of the tenant's account, `acct:` and its id.
+-- `own` and `on_disconnect` are the fields `retentionMs` and `onDisconnect` of the record.
+local function leave_end(tag, account, id, record, stream, answer, retention, own, on_disconnect, now)
   list_left(tag, account, id, retention + 0, now)
-  if own then note_short_end(tag, id, retention, alone) end
+  if own then record_short_end(tag, id, retention, on_disconnect) end
   if retention + 0 < READING_MS then
     keep_briefly(record, stream, answer, id, now, retention)
   else

@@ -33,7 +33,9 @@ it('a positive amount is a grant that counts at once in MongoDB and Redis', asyn
     reason: 'Welcome',
   });
   const tenant = await admin.models.tenants.findById(id).lean();
-  expect(await admin.redis.hget(admin.keyspace.shard(tenant?.shard ?? -1).account(id), 'book')).toBe('3500000');
+  expect(await admin.redis.hget(admin.keyspace.shard(tenant?.shard ?? -1).account(id), 'ledgerBalance')).toBe(
+    '3500000',
+  );
   expect(await ledgerSum(id)).toBe(3_500_000);
 });
 
@@ -95,7 +97,7 @@ describe('a booking under an Idempotency-Key', () => {
 
     expect((await bookAs(id, 'died', { credits: 5 })).status).toBe(201);
     expect(await admin.models.audit.countDocuments({ tenantId: id, action: 'credits.granted' })).toBe(1);
-    expect(await admin.redis.hget(account, 'book')).toBe('5000000');
+    expect(await admin.redis.hget(account, 'ledgerBalance')).toBe('5000000');
   });
 
   it('is 422 for other credits, and another booking for another tenant', async () => {

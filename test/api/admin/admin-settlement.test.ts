@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { createLastDrift } from '../../../shared/redis/stores/account-store.ts';
 import { errorOf, startAdmin } from '../../support/admin.ts';
 import type { TestAdmin } from '../../support/admin.ts';
-import { recordOf } from '../../support/book-lab.ts';
+import { recordOf } from '../../support/ledger-lab.ts';
 
 let admin: TestAdmin;
 beforeAll(async () => {

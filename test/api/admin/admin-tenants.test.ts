@@ -95,7 +95,7 @@ describe('a tenant that is made with every setting', () => {
       { type: 'grant', amountMicro: 100_000_000 },
     ]);
     expect(await admin.models.accounts.findById(id).lean()).toMatchObject({ balanceMicro: 100_000_000 });
-    expect(await admin.redis.hget(account, 'book')).toBe('100000000');
+    expect(await admin.redis.hget(account, 'ledgerBalance')).toBe('100000000');
   });
 });
 
@@ -103,7 +103,7 @@ it('what running and unsettled requests take is not shown as available', async (
   const { id } = await create({ name: 'Busy', credits: 10 });
   const row = await admin.models.tenants.findById(id).lean();
   const account = admin.keyspace.shard(row?.shard ?? -1).account(id);
-  await admin.redis.hset(account, { pend: '2000000', held: '3000000' });
+  await admin.redis.hset(account, { pending: '2000000', held: '3000000' });
   const response = await admin.call('get', `/admin/v1/tenants/${id}`);
   expect(response.body).toMatchObject({ balance: 8, held: 3, available: 5 });
 });

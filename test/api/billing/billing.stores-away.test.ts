@@ -80,7 +80,7 @@ it.each([
     'the event to be heard',
   );
   const { shard = -1 } = (await service.models.tenants.findById(tenant.tenantId).lean()) ?? {};
-  const book = await service.redis.hget(service.keyspace.shard(shard).account(tenant.tenantId), 'book');
+  const book = await service.redis.hget(service.keyspace.shard(shard).account(tenant.tenantId), 'ledgerBalance');
   expect(book).toBe('1000000000000');
   const rows = await service.models.ledger.find({ tenantId: tenant.tenantId }).lean();
   expect(rows).toHaveLength(2);

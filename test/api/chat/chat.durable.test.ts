@@ -105,7 +105,7 @@ describe('a request that was accepted before Redis lost its last second', () => 
 
     expect((await get(tenant, id)).body.status).toBe('queued');
 
-    const held = await service.redis.hget(service.keyspace.shard(0).account(tenant.tenantId), 'ht:202601');
+    const held = await service.redis.hget(service.keyspace.shard(0).account(tenant.tenantId), 'heldTokens:202601');
     expect(Number(held)).toBeGreaterThan(0);
   });
 

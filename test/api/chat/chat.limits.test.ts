@@ -142,7 +142,7 @@ describe('a refused request over a limit', () => {
       await service.redis.zrange(keys.keyRpm(keyId), '0', '-1'),
       await service.redis.zrange(keys.throttle('chat', keyId), '0', '-1'),
       await service.redis.hgetall(keys.keyUse(keyId)),
-      (await service.redis.hmget(keys.account(tenantId), 'held', 'book')).slice(0, 1),
+      (await service.redis.hmget(keys.account(tenantId), 'held', 'ledgerBalance')).slice(0, 1),
     ];
     const before = await figures();
 

@@ -183,7 +183,7 @@ describe('a refund of a tenant that has been moved since', () => {
     await openRefund(service)(requestId, principal);
 
     const accounts = createAccountStore(redis, keyspace);
-    expect(await accounts.read(1 - from, tenantId, '202611')).toMatchObject({ bookMicro: 1_000_000_000 });
-    expect(await accounts.read(from, tenantId, '202611')).toMatchObject({ bookMicro: undefined });
+    expect(await accounts.read(1 - from, tenantId, '202611')).toMatchObject({ ledgerMicro: 1_000_000_000 });
+    expect(await accounts.read(from, tenantId, '202611')).toMatchObject({ ledgerMicro: undefined });
   }, 60_000);
 });

@@ -44,8 +44,8 @@ describe('an ingress that ends before Redis has heard that a call was answered 5
     await waitFor(called, 'the call of the provider');
     await waitFor(() => (service.provider.stats().in_flight === 0 ? true : undefined), 'its end', STOPPED_WITHIN_MS);
 
-    const { held, pend } = await service.redis.hgetall(service.keyspace.shard(0).account(tenantId));
-    expect([held ?? '0', pend ?? '0']).toEqual(['0', '0']);
+    const { held, pending } = await service.redis.hgetall(service.keyspace.shard(0).account(tenantId));
+    expect([held ?? '0', pending ?? '0']).toEqual(['0', '0']);
     expect(await charges()).toBe(1);
   }, 60_000);
 });

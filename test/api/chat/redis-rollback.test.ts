@@ -79,7 +79,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
 
   it('is told again of credits that were granted', async () => {
     const { tenantId } = await service.startTenant({ credits: 100 });
-    const book = () => direct.hget(service.keyspace.shard(0).account(tenantId), 'book');
+    const book = () => direct.hget(service.keyspace.shard(0).account(tenantId), 'ledgerBalance');
     const before = await snapshot();
     const grant = { credits: 50, reason: 'More' };
     expect((await service.admin('post', `/tenants/${tenantId}/credits`, grant)).status).toBe(201);

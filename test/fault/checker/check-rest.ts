@@ -4,14 +4,14 @@ import type { Verdict } from './verdict.ts';
 
 /** I4: grants − Σ ledger = balance, the same in MongoDB and Redis, and nothing is held at rest; reconciliation agrees. */
 export function checkBalances({ accounts, ledger, reconciliation }: Evidence): Verdict {
-  const faults = accounts.flatMap(({ tenantId, grantedMicro, balanceMicro, bookMicro, leftovers }) => {
+  const faults = accounts.flatMap(({ tenantId, grantedMicro, balanceMicro, ledgerMicro, leftovers }) => {
     const lines = ledger.filter((line) => line.tenantId === tenantId);
     const charged = lines.filter(({ type }) => type === 'usage').reduce((sum, { amountMicro }) => sum - amountMicro, 0);
     const found: string[] = [];
     if (grantedMicro - charged !== balanceMicro) {
       found.push(`granted ${grantedMicro} - charged ${charged} is not the balance of ${balanceMicro}`);
     }
-    if (bookMicro !== balanceMicro) found.push(`Redis has the book at ${bookMicro}, MongoDB at ${balanceMicro}`);
+    if (ledgerMicro !== balanceMicro) found.push(`Redis has the book at ${ledgerMicro}, MongoDB at ${balanceMicro}`);
     for (const [name, amount] of Object.entries(leftovers)) {
       if (amount !== 0) found.push(`${name} is ${amount} at rest`);
     }

@@ -111,7 +111,7 @@ export interface AccountState {
   /** In MongoDB. */
   balanceMicro: number;
   /** In Redis. */
-  bookMicro: number;
+  ledgerMicro: number;
   /** In Redis, of credits and of the months' token budgets: all 0 at rest, by name. */
   leftovers: Readonly<Record<string, number>>;
 }

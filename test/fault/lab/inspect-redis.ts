@@ -15,7 +15,7 @@ interface RedisState {
   /** What must be empty at rest. */
   queues: Record<string, number>;
   records: RequestState[];
-  accounts: Pick<AccountState, 'tenantId' | 'bookMicro' | 'leftovers'>[];
+  accounts: Pick<AccountState, 'tenantId' | 'ledgerMicro' | 'leftovers'>[];
 }
 
 export interface RedisInspector {
@@ -62,13 +62,15 @@ export async function openRedisInspector(url: string, shards: number): Promise<R
   }
   async function accountIn(shard: ShardKeys, tenantId: string) {
     const fields = await client.hgetall(shard.account(tenantId));
-    // `held` and `pend` are credits, `ht:` and `pt:` the tokens of a month.
-    const numbers = Object.entries(fields).filter(([name]) => /^(held|pend|ht:.*|pt:.*)$/.test(name));
+    // `held` and `pending` are credits, `heldTokens:` and `pendingTokens:` the tokens of a month.
+    const numbers = Object.entries(fields).filter(([name]) =>
+      /^(held|pending|heldTokens:.*|pendingTokens:.*)$/.test(name),
+    );
     const leftovers = Object.fromEntries(numbers.map(([name, value]) => [name, Number(value)]));
     const pending = await client.hlen(shard.pending(tenantId));
     const open = await client.zcard(shard.open(tenantId));
     return {
-      book: Number(fields['book'] ?? 0),
+      book: Number(fields['ledgerBalance'] ?? 0),
       leftovers: { ...leftovers, 'pending charges': pending, 'open requests': open },
     };
   }
@@ -86,7 +88,7 @@ export async function openRedisInspector(url: string, shards: number): Promise<R
       const leftovers: Record<string, number> = {};
       for (const [name, amount] of found.flatMap((each) => Object.entries(each.leftovers)))
         leftovers[name] = (leftovers[name] ?? 0) + amount;
-      return { tenantId, bookMicro: found.reduce((sum, { book }) => sum + book, 0), leftovers };
+      return { tenantId, ledgerMicro: found.reduce((sum, { book }) => sum + book, 0), leftovers };
     },
     async records() {
       const found = await Promise.all(all.map((shard) => recordsOf(client, shard)));

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { monthOf } from '../../../shared/domain/pricing.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
-import { openBookLab } from '../../support/book-lab.ts';
-import type { BookLab } from '../../support/book-lab.ts';
+import { openLedgerLab } from '../../support/ledger-lab.ts';
+import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { endingOf, FAILED, needs, openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
 import type { RequestLab } from '../../support/request-lab.ts';
 
@@ -22,8 +22,8 @@ const publish = ({ tenantId }: Principal, version: number, credits: number, sett
 
 /** book, pending, held and what is left to spend, in credits. */
 async function numbers(principal: Principal): Promise<[number, number, number, number]> {
-  const { bookMicro = NaN, pendingMicro, heldMicro } = await lab.figures(principal);
-  return [bookMicro / RATE, pendingMicro / RATE, heldMicro / RATE, (bookMicro - pendingMicro - heldMicro) / RATE];
+  const { ledgerMicro = NaN, pendingMicro, heldMicro } = await lab.figures(principal);
+  return [ledgerMicro / RATE, pendingMicro / RATE, heldMicro / RATE, (ledgerMicro - pendingMicro - heldMicro) / RATE];
 }
 
 describe('the three numbers of a balance', () => {
@@ -142,7 +142,7 @@ describe('publishing the book', () => {
 
   it('knows no balance where none was published', async () => {
     expect(await lab.accounts.read(SHARD, 'ten_unknown', MONTH)).toEqual({
-      bookMicro: undefined,
+      ledgerMicro: undefined,
       pendingMicro: 0,
       heldMicro: 0,
       budgetUsedTokens: 0,
@@ -152,9 +152,9 @@ describe('publishing the book', () => {
 });
 
 describe('the account in MongoDB', () => {
-  let book: BookLab;
+  let book: LedgerLab;
   beforeAll(async () => {
-    book = await openBookLab();
+    book = await openLedgerLab();
   });
   afterAll(async () => {
     await book.close();

@@ -19,7 +19,7 @@ describe('the balance', () => {
     const key = await lab.key();
     await lab.redis.del(lab.keys.account(key.principal.tenantId));
 
-    expect((await key.admit()).verdict).toBe('load');
+    expect((await key.admit()).verdict).toBe('balance_missing');
     expect(await lab.store.count('req_look', key.principal, false)).toMatchObject({ requests: 0, tokens: 0 });
   });
 
@@ -33,7 +33,7 @@ describe('the balance', () => {
 
     await key.admit({ promptTokens: 3, maxTokens: 5, rates: { promptMicro: 2 * RATE, completionMicro: 10 * RATE } });
 
-    expect(await key.figures()).toMatchObject({ bookMicro: 1_000 * RATE, heldMicro: 56 * RATE, pendingMicro: 0 });
+    expect(await key.figures()).toMatchObject({ ledgerMicro: 1_000 * RATE, heldMicro: 56 * RATE, pendingMicro: 0 });
   });
 
   it('admits as many as it can hold, and tells the next that it only has to wait', async () => {
@@ -66,9 +66,9 @@ describe('the balance', () => {
     const key = await lab.key({}, 100);
     const account = lab.keys.account(key.principal.tenantId);
 
-    await lab.redis.hset(account, 'pend', 100 * RATE);
+    await lab.redis.hset(account, 'pending', 100 * RATE);
     expect((await key.admit()).verdict).toBe('credits');
-    await lab.redis.hset(account, 'pend', 99 * RATE);
+    await lab.redis.hset(account, 'pending', 99 * RATE);
     expect((await key.admit()).verdict).toBe('admitted');
   });
 
@@ -130,7 +130,7 @@ describe('the monthly token budget', () => {
   it('counts what is settled and what is not settled yet', async () => {
     const key = await lab.key(budget);
     await key.publish({ balanceMicro: 1e12, tokensByMonth: { [MONTH]: 60 } });
-    await lab.redis.hset(lab.keys.account(key.principal.tenantId), `pt:${MONTH}`, 40);
+    await lab.redis.hset(lab.keys.account(key.principal.tenantId), `pendingTokens:${MONTH}`, 40);
 
     expect(await key.admit()).toMatchObject({ verdict: 'budget', retryAfterMs: 0 });
     expect((await key.figures()).budgetUsedTokens).toBe(100);
@@ -146,7 +146,7 @@ describe('the monthly token budget', () => {
     await key.publish({ balanceMicro: 1_000 * RATE, tokensByMonth: { 202601: 50, [MONTH]: 100 } });
 
     expect((await key.admit({ acceptedAt })).verdict).toBe('admitted');
-    expect(await lab.redis.hmget(account, 'ht:202601', `ht:${MONTH}`)).toEqual(['20', null]);
+    expect(await lab.redis.hmget(account, 'heldTokens:202601', `heldTokens:${MONTH}`)).toEqual(['20', null]);
   });
 
   it('is that of the month in Redis, to which the charge will count, whatever the clock of the ingress says', async () => {

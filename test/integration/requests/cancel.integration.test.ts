@@ -125,7 +125,7 @@ it('asks nothing of a lease that was released, and keeps that of a later deliver
 
 it('goes on without text when it is asked whether it is still wanted, although its prompt is more than it holds', async () => {
   const { request, lease } = await run();
-  await lab.redis.hset(lab.keys.account(request.ref(1).tenantId), 'book', 0);
+  await lab.redis.hset(lab.keys.account(request.ref(1).tenantId), 'ledgerBalance', 0);
   lease.need({ promptTokens: 1_000_000, completionTokens: 0 });
   await leases.check(request.requestId);
   expect(lease.signal.aborted).toBe(false);

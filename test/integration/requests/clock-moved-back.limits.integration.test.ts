@@ -122,7 +122,7 @@ it('a line that emptied after the clock was put back is not its first tenant’s
   // The other one's last turn, of before.
   await lab.redis.hset(
     lab.keys.account(other.principal.tenantId),
-    'f:interactive',
+    'finishTag:interactive',
     (Date.now() + BACK_MS) * VIRTUAL_TIME_PER_MS,
   );
   for (let index = 0; index < 3; index += 1) await first.admit({ body: '{}' });

@@ -97,8 +97,8 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ],
   [
     'a grant is no more than there is',
-    'if left < must then return math.max(0, math.min(must, left + over)) end',
-    'if left < must then return must end',
+    'if left < required then return math.max(0, math.min(required, left + overdraft)) end',
+    'if left < required then return required end',
   ],
   ['what is asked ahead of need takes a small part of what is left', 'math.floor(left / SHARE)', 'left'],
   ['a charge takes no more than there is', 'if cost > most then', 'if false then'],
@@ -111,7 +111,11 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ['an end gives the hold back', 'number_of(all_held) - held)', 'number_of(all_held))'],
   ['a cancel ends an accepted request only', "if state ~= 'accepted' then return state end", ''],
   ['only a higher version of the book replaces a lower one', 'if tonumber(ARGV[1]) > version then', 'if true then'],
-  ['a charge that is settled twice is taken from pending once', 'if owed then\n', 'owed = owed or "7:1:1"\n  do\n'],
+  [
+    'a charge that is settled twice is taken from pending once',
+    'if charge then\n',
+    'charge = charge or "7:1:1"\n  do\n',
+  ],
 ];
 
 describe('a script without its guard is found out:', () => {

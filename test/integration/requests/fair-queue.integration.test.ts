@@ -189,7 +189,7 @@ describe('turns', () => {
     const [short, long] = [await lab.key(), await lab.key()];
     await queueUp(short, 'a', 2);
     await queueUp(long, 'b', 2);
-    await lab.redis.hincrby(lab.keys.account(long.principal.tenantId), 'o:interactive', 1_000);
+    await lab.redis.hincrby(lab.keys.account(long.principal.tenantId), 'debt:interactive', 1_000);
     await queueUp(short, 'a', 4, 2);
     await queueUp(long, 'b', 4, 2);
 

@@ -40,7 +40,7 @@ describe('finishing with an answer', () => {
     await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
 
     expect(await lab.figures(principal)).toEqual({
-      bookMicro: 1_000 * RATE,
+      ledgerMicro: 1_000 * RATE,
       pendingMicro: 42 * RATE,
       heldMicro: 0,
       budgetUsedTokens: 42,
@@ -182,7 +182,7 @@ describe('finishing without text', () => {
 
     expect(await outboxOf(request)).toEqual([]);
     expect(await lab.figures(principal)).toEqual({
-      bookMicro: 1_000 * RATE,
+      ledgerMicro: 1_000 * RATE,
       pendingMicro: 0,
       heldMicro: 0,
       budgetUsedTokens: 0,
@@ -208,7 +208,7 @@ describe('finishing a request of a test key', () => {
     await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
 
     expect(await lab.figures(principal)).toEqual({
-      bookMicro: 500 * RATE,
+      ledgerMicro: 500 * RATE,
       pendingMicro: 0,
       heldMicro: 0,
       budgetUsedTokens: 0,

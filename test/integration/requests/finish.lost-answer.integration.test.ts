@@ -111,7 +111,7 @@ it('settles a pending charge once', async () => {
 
   await losingTheAnswer(() => accounts.publishBalance(SHARD, tenantId, book(2, 958), [request.requestId]));
 
-  expect(await lab.figures(request.principal)).toMatchObject({ bookMicro: 958 * RATE, pendingMicro: 0 });
+  expect(await lab.figures(request.principal)).toMatchObject({ ledgerMicro: 958 * RATE, pendingMicro: 0 });
 });
 
 it('reads a record whose answer is lost with the answer that comes', async () => {

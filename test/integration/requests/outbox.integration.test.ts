@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
 import { createOutbox, isReadable } from '../../../shared/requests/outbox.ts';
-import { recordOf } from '../../support/book-lab.ts';
+import { recordOf } from '../../support/ledger-lab.ts';
 import { endingOf, openRequestLab, SHARD } from '../../support/request-lab.ts';
 import type { RequestLab } from '../../support/request-lab.ts';
 

@@ -26,7 +26,7 @@ async function running(balanceCredits = 1_000): Promise<LabRequest> {
 async function renew(request: LabRequest, tokens: number, ahead = tokens): Promise<string> {
   const renewal = await lab.requests.renew(
     request.ref(1),
-    needs(tokens, { ahead: { micro: ahead * RATE, tokens: ahead } }),
+    needs(tokens, { preferred: { micro: ahead * RATE, tokens: ahead } }),
   );
   return renewal.outcome;
 }
@@ -72,9 +72,9 @@ it('grants no more than is left, and answers how much that is', async () => {
   const renewal = await lab.requests.renew(request.ref(1), needs(200));
 
   expect(renewal).toEqual({ outcome: 'ok', held: { micro: 130 * RATE, tokens: Infinity } });
-  const { bookMicro = 0, heldMicro, pendingMicro } = await lab.figures(request.principal);
+  const { ledgerMicro = 0, heldMicro, pendingMicro } = await lab.figures(request.principal);
   expect(heldMicro).toBe(130 * RATE);
-  expect(bookMicro - pendingMicro - heldMicro).toBe(0);
+  expect(ledgerMicro - pendingMicro - heldMicro).toBe(0);
 });
 
 it('grants what is asked ahead of need as far as it is a sixteenth of what is left', async () => {
@@ -88,9 +88,9 @@ it('grants what is asked ahead of need as far as it is a sixteenth of what is le
 
 it('lets a request that nobody else is beside overrun a bound once, by so much and no more', async () => {
   const request = await running(50);
-  const overrun = { micro: 20 * RATE, tokens: 20 };
+  const overdraft = { micro: 20 * RATE, tokens: 20 };
 
-  for (const tokens of [60, 90, 120]) await lab.requests.renew(request.ref(1), needs(tokens, { overrun }));
+  for (const tokens of [60, 90, 120]) await lab.requests.renew(request.ref(1), needs(tokens, { overdraft }));
 
   expect(await holdOf(request)).toBe(70 * RATE);
 });
@@ -100,7 +100,7 @@ it('grants nothing beyond the balance to a request beside others', async () => {
   const other = await lab.admit({ principal: request.principal, maxTokens: 90 });
 
   expect(other.admission.verdict).toBe('admitted');
-  await lab.requests.renew(request.ref(1), needs(200, { overrun: { micro: 20 * RATE, tokens: 20 } }));
+  await lab.requests.renew(request.ref(1), needs(200, { overdraft: { micro: 20 * RATE, tokens: 20 } }));
 
   expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 250 * RATE });
   expect(await holdOf(request)).toBe(150 * RATE);
@@ -126,7 +126,7 @@ it('gives back at the end all that it has ever raised', async () => {
   await lab.requests.finish(request.ref(1), 0, FAILED);
 
   expect(await lab.figures(request.principal)).toMatchObject({
-    bookMicro: 400 * RATE,
+    ledgerMicro: 400 * RATE,
     heldMicro: 0,
     pendingMicro: 0,
     budgetHeldTokens: 0,

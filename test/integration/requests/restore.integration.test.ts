@@ -57,7 +57,7 @@ describe('its end', () => {
 
     const account = lab.keys.account(principal.tenantId);
     expect(await lab.figures(principal)).toMatchObject({ heldMicro: 0, pendingMicro: 15 * RATE });
-    expect(await lab.redis.hget(account, `pt:${monthOf(Date.now())}`)).toBe('15');
+    expect(await lab.redis.hget(account, `pendingTokens:${monthOf(Date.now())}`)).toBe('15');
     expect(await puts.charges()).toEqual([request.requestId]);
     const book = { version: 2, balanceMicro: 85 * RATE, tokensByMonth: {} };
     await lab.accounts.publishBalance(SHARD, principal.tenantId, book, [request.requestId]);

@@ -69,8 +69,8 @@ describe('while it runs', () => {
       await puts.clear();
       const settings = { leaseMs: LEASE_MS, disconnectGraceMs: 30_000, ...(loadBalance && { loadBalance }) };
       const { renew } = createRequestStore(lab.redis, lab.keyspace, settings);
-      const ahead = { micro: 5_000 * RATE, tokens: 5_000 };
-      const ask = (tokens: number) => renew({ ...ref, envelope: request.envelope }, needs(tokens, { ahead }));
+      const preferred = { micro: 5_000 * RATE, tokens: 5_000 };
+      const ask = (tokens: number) => renew({ ...ref, envelope: request.envelope }, needs(tokens, { preferred }));
       return { principal, request, ask };
     }
 
@@ -91,7 +91,7 @@ describe('while it runs', () => {
 
       expect(await ask(200)).toMatchObject({ outcome: 'ok', held: { micro: 130 * RATE } });
 
-      expect(await lab.figures(principal)).toMatchObject({ bookMicro: 130 * RATE, heldMicro: 130 * RATE });
+      expect(await lab.figures(principal)).toMatchObject({ ledgerMicro: 130 * RATE, heldMicro: 130 * RATE });
     });
   });
 

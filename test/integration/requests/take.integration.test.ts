@@ -75,7 +75,7 @@ describe('taking', () => {
     // Each has times, a turn and a name of its own.
     const alike = { owner: '', now: 0, remainingMs: 0, seq: 0, envelope: {}, delivery: {} };
     expect({ ...made, ...alike }).toEqual({ ...claimed, ...alike });
-    const own = ['owner', 'startedAt', 'leased', 'acceptedAt', 'deadline', 'seq', 'turn', 'tenant', 'key'];
+    const own = ['owner', 'startedAt', 'leased', 'acceptedAt', 'deadline', 'seq', 'startTag', 'tenant', 'key'];
     const shared = (record: Record<string, string>) =>
       Object.entries(record).filter(([name]) => !own.includes(name) && !name.startsWith('reader:'));
     expect(shared(await lab.recordOf(other.requestId))).toEqual(shared(await lab.recordOf(one.requestId)));

@@ -13,13 +13,13 @@ if kind == 'correct' then
   correct_tokens(KEYS[1], at, tokens, now)
   return {}
 end
-local use = read_window(KEYS[1], redis.call('HGET', KEYS[1], 'w'), now)
+local use = read_window(KEYS[1], redis.call('HGET', KEYS[1], 'window'), now)
 local before = use.tokens
 if before > 0 and before + tokens > limit then
   return { before, 0, wait_for_window(use, 'tokens', math.max(0, limit - tokens), now) }
 end
 count_now(use, 1, tokens)
-redis.call('HSET', KEYS[1], 'w', use.entries)
+redis.call('HSET', KEYS[1], 'window', use.entries)
 return { before, 1, 0 }
 `;
 const source = (path: string) => readFileSync(new URL(`../../../shared/${path}.lua`, import.meta.url), 'utf8');

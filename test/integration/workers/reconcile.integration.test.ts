@@ -10,8 +10,8 @@ import type { WorkerEvents } from '../../../workers/pipeline/worker-events.ts';
 import { measureWorker } from '../../../workers/observers/worker-metrics.ts';
 import { createReconcileHourly, createReconciler, noDrift } from '../../../workers/settlement/reconcile.ts';
 import type { Reconciler } from '../../../workers/settlement/reconcile.ts';
-import { openBookLab, recordOf } from '../../support/book-lab.ts';
-import type { BookLab } from '../../support/book-lab.ts';
+import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
+import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { RATE, SHARD, endingOf, openRequestLab } from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
@@ -20,13 +20,13 @@ const GRANT = 1_000 * RATE;
 const REPAIR = { onDrift: 'repair' } as const;
 
 let lab: RequestLab;
-let book: BookLab;
+let book: LedgerLab;
 let reconciler: Reconciler;
 let principal: Principal;
 let tenantId: string;
 beforeAll(async () => {
   lab = await openRequestLab();
-  book = await openBookLab();
+  book = await openLedgerLab();
   reconciler = createReconciler({
     books: book.reconciliation,
     audit: createAccountAudit(lab.redis, lab.keyspace),
@@ -77,7 +77,7 @@ describe('a book that agrees with itself', () => {
       found: noDrift(),
       left: noDrift(),
     });
-    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT - 7, pendingMicro: 15 * RATE });
+    expect(await lab.figures(principal)).toMatchObject({ ledgerMicro: GRANT - 7, pendingMicro: 15 * RATE });
   });
 });
 
@@ -102,8 +102,8 @@ describe('a book that moves while it is compared', () => {
 
     await later.reconcileShard(SHARD, REPAIR);
 
-    const { bookMicro = 0, pendingMicro } = await lab.figures(principal);
-    expect(bookMicro - pendingMicro).toBe(GRANT - 15 * RATE);
+    const { ledgerMicro = 0, pendingMicro } = await lab.figures(principal);
+    expect(ledgerMicro - pendingMicro).toBe(GRANT - 15 * RATE);
   });
 });
 
@@ -117,7 +117,7 @@ describe('a book that does not', () => {
     expect(found).toEqual({ ...noDrift(), balance: 500 });
     expect(left).toEqual(noDrift());
     expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT, ledger: GRANT });
-    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT });
+    expect(await lab.figures(principal)).toMatchObject({ ledgerMicro: GRANT });
   });
 
   it('gets its tokens by month and its roll-ups again', async () => {
@@ -152,13 +152,13 @@ describe('a Redis that does not', () => {
     ['of the same version', 1],
     ['of a version that MongoDB never had', 40],
   ])('takes the book again where its own is wrong and %s', async (_name, version) => {
-    await lab.redis.hset(lab.keys.account(tenantId), { book: GRANT + 5, version });
+    await lab.redis.hset(lab.keys.account(tenantId), { ledgerBalance: GRANT + 5, version });
 
     const { found, left } = await reconciler.reconcileShard(SHARD, REPAIR);
 
-    expect(found).toEqual({ ...noDrift(), cachedBook: 5 });
+    expect(found).toEqual({ ...noDrift(), cachedBalance: 5 });
     expect(left).toEqual(noDrift());
-    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT });
+    expect(await lab.figures(principal)).toMatchObject({ ledgerMicro: GRANT });
   });
 
   it('counts its holds and pending charges again', async () => {
@@ -166,7 +166,7 @@ describe('a Redis that does not', () => {
     const held = (await lab.figures(principal)).heldMicro;
     await finished();
     await lab.redis.hincrby(lab.keys.account(tenantId), 'held', 11);
-    await lab.redis.hincrby(lab.keys.account(tenantId), 'pend', -4);
+    await lab.redis.hincrby(lab.keys.account(tenantId), 'pending', -4);
 
     const { found, left } = await reconciler.reconcileShard(SHARD, REPAIR);
 
@@ -182,7 +182,7 @@ describe('a Redis that does not', () => {
 
     await reconciler.reconcileShard(SHARD, REPAIR);
 
-    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT - 15 * RATE, pendingMicro: 0 });
+    expect(await lab.figures(principal)).toMatchObject({ ledgerMicro: GRANT - 15 * RATE, pendingMicro: 0 });
   });
 
   it('drops a charge whose settlement is lost, only when nobody can bring it again', async () => {
@@ -197,7 +197,7 @@ describe('a Redis that does not', () => {
     expect(found).toEqual({ ...noDrift(), lostRequests: 1 });
     expect(left).toEqual(noDrift());
     // The other one has its record still.
-    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT, pendingMicro: 15 * RATE });
+    expect(await lab.figures(principal)).toMatchObject({ ledgerMicro: GRANT, pendingMicro: 15 * RATE });
   });
 });
 

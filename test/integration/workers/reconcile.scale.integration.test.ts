@@ -7,8 +7,8 @@ import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts'
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { createReconcileHourly, createReconciler, noDrift } from '../../../workers/settlement/reconcile.ts';
 import type { Reconciler } from '../../../workers/settlement/reconcile.ts';
-import { openBookLab, recordOf } from '../../support/book-lab.ts';
-import type { BookLab } from '../../support/book-lab.ts';
+import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
+import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import type { RecordingLog } from '../../support/recording-log.ts';
 import { openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
@@ -20,12 +20,12 @@ const DAY_MS = 86_400_000;
 const ACCEPTED_AT = Date.UTC(2026, 10, 20, 12);
 
 let lab: RequestLab;
-let book: BookLab;
+let book: LedgerLab;
 let log: RecordingLog;
 let tenantId: string;
 beforeAll(async () => {
   lab = await openRequestLab();
-  book = await openBookLab();
+  book = await openLedgerLab();
 });
 afterAll(async () => {
   await lab.close();
@@ -138,14 +138,14 @@ it('frees 20,000 pending charges that the ledger has, and keeps what is not in i
   const pending = rows.flatMap(({ requestId }) => [requestId, '1:2:202611']);
   for (let from = 0; from < pending.length; from += 4_000)
     await lab.redis.hset(lab.keys.pending(tenantId), ...pending.slice(from, from + 4_000));
-  await lab.redis.hset(lab.keys.account(tenantId), { pend: 20_000, 'pt:202611': 40_000 });
+  await lab.redis.hset(lab.keys.account(tenantId), { pending: 20_000, 'pendingTokens:202611': 40_000 });
   await lab.redis.xadd(lab.keys.deadLetters, '*', 's', JSON.stringify(first));
 
   const reconciler = newReconciler({ ...book.reconciliation, booked });
   expect(await reconciler.reconcileShard(SHARD, REPAIR)).toMatchObject({ found: noDrift(), failed: 0 });
 
   expect(await lab.redis.hkeys(lab.keys.pending(tenantId))).toEqual([first?.requestId]);
-  expect(await lab.redis.hmget(lab.keys.account(tenantId), 'pend', 'pt:202611')).toEqual(['1', '2']);
+  expect(await lab.redis.hmget(lab.keys.account(tenantId), 'pending', 'pendingTokens:202611')).toEqual(['1', '2']);
 });
 
 describe('a tenant that cannot be reconciled', () => {

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { SettlementRecord } from '../../../shared/contracts/settlement.ts';
-import { openBookLab, recordOf } from '../../support/book-lab.ts';
-import type { BookLab } from '../../support/book-lab.ts';
+import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
+import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 13);
 const GRANT = 1_000_000_000;
 
-let book: BookLab;
+let book: LedgerLab;
 beforeAll(async () => {
-  book = await openBookLab();
+  book = await openLedgerLab();
 });
 afterAll(async () => {
   await book.close();

@@ -4,8 +4,8 @@ import { createTenantRepository } from '../../../shared/mongo/tenants/tenant-rep
 import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
 import { createSettler } from '../../../workers/settlement/settle.ts';
 import type { SettleDeps, Settler } from '../../../workers/settlement/settle.ts';
-import { openBookLab, recordOf } from '../../support/book-lab.ts';
-import type { BookLab } from '../../support/book-lab.ts';
+import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
+import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import type { RecordingLog } from '../../support/recording-log.ts';
 import { openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
@@ -15,12 +15,12 @@ const GRANT = 1_000 * RATE;
 const COST = 30 * RATE;
 
 let lab: RequestLab;
-let book: BookLab;
+let book: LedgerLab;
 let log: RecordingLog;
 let time = 0;
 let processes = 0;
 beforeAll(async () => {
-  book = await openBookLab();
+  book = await openLedgerLab();
 });
 afterAll(async () => {
   await book.close();
@@ -59,7 +59,7 @@ async function owing(count = 1): Promise<{ tenantId: string; requestIds: string[
   const records = Array.from({ length: count }, () => recordOf(tenantId, { costMicro: COST }));
   for (const { requestId } of records) {
     await lab.redis.hset(lab.keys.pending(tenantId), requestId, `${COST}:30:202611`);
-    await lab.redis.hincrby(lab.keys.account(tenantId), 'pend', COST);
+    await lab.redis.hincrby(lab.keys.account(tenantId), 'pending', COST);
   }
   for (const record of records) await lab.redis.xadd(lab.keys.outbox, '*', 's', JSON.stringify(record));
   return { tenantId, requestIds: records.map(({ requestId }) => requestId) };
@@ -72,7 +72,7 @@ async function expectSettled(tenantId: string, count = 1): Promise<void> {
   const left = GRANT - count * COST;
   expect(await book.usageOf(tenantId)).toHaveLength(count);
   expect(await book.balanceOf(tenantId)).toEqual({ account: left, ledger: left });
-  expect(await inRedis(tenantId)).toMatchObject({ bookMicro: left, pendingMicro: 0 });
+  expect(await inRedis(tenantId)).toMatchObject({ ledgerMicro: left, pendingMicro: 0 });
   expect(await lab.outbox.length(SHARD)).toBe(0);
 }
 
@@ -96,15 +96,15 @@ it('is spent where its tenant is by now, however late its worker came back to th
   await newSettler().settleShard(SHARD);
 
   await expectSettled(tenantId);
-  expect(await lab.accounts.read(NEXT, tenantId, '202611')).toMatchObject({ bookMicro: GRANT - COST });
+  expect(await lab.accounts.read(NEXT, tenantId, '202611')).toMatchObject({ ledgerMicro: GRANT - COST });
 });
 
 it('never lets more be spent than there is, whatever the moment', async () => {
   const { tenantId } = await owing();
   const spendable: number[] = [];
   const look = async () => {
-    const { bookMicro = 0, pendingMicro } = await inRedis(tenantId);
-    spendable.push(bookMicro - pendingMicro);
+    const { ledgerMicro = 0, pendingMicro } = await inRedis(tenantId);
+    spendable.push(ledgerMicro - pendingMicro);
   };
   const settler = newSettler({
     ledger: {

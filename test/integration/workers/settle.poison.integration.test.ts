@@ -5,8 +5,8 @@ import { createTenantRepository } from '../../../shared/mongo/tenants/tenant-rep
 import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
 import { createSettler } from '../../../workers/settlement/settle.ts';
 import type { BlockReason, SettleDeps, Settler } from '../../../workers/settlement/settle.ts';
-import { openBookLab, recordOf } from '../../support/book-lab.ts';
-import type { BookLab } from '../../support/book-lab.ts';
+import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
+import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
@@ -19,14 +19,14 @@ const GRANT = 1_000 * RATE;
 const LOOK_BACK_MS = 5_000;
 
 let lab: RequestLab;
-let book: BookLab;
+let book: LedgerLab;
 let proxy: TcpProxy;
 let refusing: TcpProxy;
 let log: RecordingLog;
 let time = 0;
 let blocked: BlockReason[];
 beforeAll(async () => {
-  book = await openBookLab();
+  book = await openLedgerLab();
   proxy = await openTcpProxy(mongoUri(''));
   refusing = await openTcpProxy(mongoUri(''));
 });

@@ -7,8 +7,8 @@ import { createOutbox } from '../../../shared/requests/outbox.ts';
 import type { SettlementRepository } from '../../../shared/mongo/accounts/settlement-repository.ts';
 import { createSettler } from '../../../workers/settlement/settle.ts';
 import type { Settler } from '../../../workers/settlement/settle.ts';
-import { openBookLab, recordOf } from '../../support/book-lab.ts';
-import type { BookLab } from '../../support/book-lab.ts';
+import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
+import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
@@ -36,12 +36,12 @@ const random = createRandom(SEED);
 const below = (limit: number) => Math.floor(random() * limit);
 
 let lab: RequestLab;
-let book: BookLab;
+let book: LedgerLab;
 let proxies: { redis: TcpProxy; mongo: TcpProxy };
 let ledger: SettlementRepository;
 beforeAll(async () => {
   lab = await openRequestLab();
-  book = await openBookLab();
+  book = await openLedgerLab();
   proxies = { redis: await openTcpProxy(redisUrl()), mongo: await openTcpProxy(mongoUri('')) };
   ledger = await book.ledgerThrough(proxies.mongo.port);
 });
@@ -64,8 +64,8 @@ async function finish({ requestId, tenantId, costMicro, mode }: SettlementRecord
   const commands = lab.redis.multi();
   if (mode === 'live') {
     commands.hset(lab.keys.pending(tenantId), requestId, `${costMicro}:1:202611`);
-    commands.hincrby(lab.keys.account(tenantId), 'pend', costMicro);
-    commands.hincrby(lab.keys.account(tenantId), 'pt:202611', 1);
+    commands.hincrby(lab.keys.account(tenantId), 'pending', costMicro);
+    commands.hincrby(lab.keys.account(tenantId), 'pendingTokens:202611', 1);
   }
   await commands.xadd(lab.keys.outbox, '*', 's', text).exec();
 }
@@ -136,7 +136,7 @@ it(`adds up after ${RECORDS} records, lost answers, deaths and duplicates`, asyn
     const sum = { requests: usage.length, tokens, costMicro: spent };
     expect(await book.rolledUp(tenantId)).toEqual(Array.from({ length: 6 }, () => sum));
     expect(await lab.accounts.read(SHARD, tenantId, '202611')).toMatchObject({
-      bookMicro: GRANT - spent,
+      ledgerMicro: GRANT - spent,
       pendingMicro: 0,
     });
     expect(await lab.redis.hlen(lab.keys.pending(tenantId))).toBe(0);

@@ -197,7 +197,7 @@ describe('a running request', () => {
 
     expect(await stateOf(request)).toBe('done');
     expect(await lookAgainAt(request)).toBeNull();
-    expect(await lab.figures(principal)).toMatchObject({ bookMicro: 1_000 * RATE, heldMicro: 0, pendingMicro: 0 });
+    expect(await lab.figures(principal)).toMatchObject({ ledgerMicro: 1_000 * RATE, heldMicro: 0, pendingMicro: 0 });
     await waitFor(() => lab.heard.find((message) => message.includes('"code":"model_unavailable"')), 'the end');
     expect(taken).toEqual([]);
   });

@@ -146,7 +146,7 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
       const keys = keyspace.shard(shard);
       const [views, account, pending, rows] = await Promise.all([
         Promise.all(requestIds.map((id) => viewRequest(redis, keyspace, shard, id))),
-        redis.hmget(keys.account(tenantId), 'book', 'version', 'held', 'pend'),
+        redis.hmget(keys.account(tenantId), 'ledgerBalance', 'version', 'held', 'pending'),
         redis.hgetall(keys.pending(tenantId)),
         redis.xrange(keys.outbox, '-', '+'),
       ]);

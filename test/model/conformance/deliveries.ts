@@ -52,9 +52,9 @@ export function createDeliveries(worlds: TwoWorlds): Deliveries {
       const ahead = 2 * must;
       const ask = {
         weight: must,
-        must: { micro: must, tokens: must },
-        ahead: { micro: ahead, tokens: ahead },
-        overrun: { micro: 0, tokens: 0 },
+        required: { micro: must, tokens: must },
+        preferred: { micro: ahead, tokens: ahead },
+        overdraft: { micro: 0, tokens: 0 },
       };
       const send = () => lab.requests.renew(request.ref(fence), ask);
       const { redis, model } = await both(subject, fault, send, (world) =>

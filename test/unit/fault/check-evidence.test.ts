@@ -169,7 +169,7 @@ describe('I3', () => {
         );
         evidence.accounts = evidence.accounts.map((account) => {
           const balance = account.balanceMicro - (completionTokens - 8) * 1_000_000;
-          return { ...account, balanceMicro: balance, bookMicro: balance };
+          return { ...account, balanceMicro: balance, ledgerMicro: balance };
         });
         spoilReading(evidence, { usage: { prompt: 10, completion: completionTokens } });
       });
@@ -215,8 +215,8 @@ describe('I3', () => {
 describe('I4', () => {
   it.each([
     ['a hold', { leftovers: { held: 1 } }],
-    ['a balance that is not grants less charges', { balanceMicro: 65_000_000, bookMicro: 65_000_000 }],
-    ['a Redis that says something else than MongoDB', { bookMicro: 0 }],
+    ['a balance that is not grants less charges', { balanceMicro: 65_000_000, ledgerMicro: 65_000_000 }],
+    ['a Redis that says something else than MongoDB', { ledgerMicro: 0 }],
   ])('I4 finds %s', (_, change) => {
     const broken = brokenBy((evidence) => {
       evidence.accounts = evidence.accounts.map((account) => ({ ...account, ...change }));
@@ -300,7 +300,7 @@ describe('what Redis has lost with its last second', () => {
       evidence.accounts = evidence.accounts.map((account) => ({
         ...account,
         balanceMicro: 82_000_000,
-        bookMicro: 82_000_000,
+        ledgerMicro: 82_000_000,
       }));
       evidence.forgotten = new Set(['req_a']);
       spoilReading(evidence, told);

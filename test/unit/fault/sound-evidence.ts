@@ -87,7 +87,7 @@ export function soundEvidence(): Spoiled {
         tenantId: 'ten_1',
         grantedMicro: 100_000_000,
         balanceMicro: 64_000_000,
-        bookMicro: 64_000_000,
+        ledgerMicro: 64_000_000,
         leftovers: { held: 0, pend: 0 },
       },
     ],

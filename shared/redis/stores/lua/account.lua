@@ -1,6 +1,7 @@
--- A tenant's balance in Redis is three numbers in micro-credits: `book` (from MongoDB, with its version), `pend` (finished
--- requests that are not settled) and `held` (admitted requests that have not finished). Spendable = book - pend - held. The
--- monthly token budget has the same three for each month: `bt:`, `pt:` and `ht:`.
+-- A tenant's balance in Redis is three numbers in micro-credits: `ledgerBalance` (from MongoDB, with its version),
+-- `pending` (finished requests that are not settled) and `held` (admitted requests that have not finished). Spendable =
+-- ledgerBalance - pending - held. The monthly token budget has the same three for each month: `ledgerTokens:`,
+-- `pendingTokens:` and `heldTokens:`.
 local ALLOWANCE_MS = 2 * 86400000
 local HOUR_MS = 3600000
 
@@ -22,12 +23,12 @@ local function move(account, ...)
 end
 
 local function hold(account, month, micro, tokens)
-  move(account, 'held', micro, 'ht:' .. month, tokens)
+  move(account, 'held', micro, 'heldTokens:' .. month, tokens)
 end
 
 -- The micro-credits that are left after all holds and pending charges.
 local function spendable(account)
-  local values = redis.call('HMGET', account, 'book', 'pend', 'held')
+  local values = redis.call('HMGET', account, 'ledgerBalance', 'pending', 'held')
   return number_of(values[1]) - number_of(values[2]) - number_of(values[3])
 end
 
@@ -52,18 +53,19 @@ end
 local SHARE = 16
 local UNLIMITED = 1e15
 
--- How much more a request gets within one bound: what it must have, if that is left, or what it would like ahead of
--- need. `over` is by how much it may exceed the bound.
-local function more_of(left, must, ahead, over)
-  if left < must then return math.max(0, math.min(must, left + over)) end
-  return math.max(must, math.min(ahead, math.floor(left / SHARE)))
+-- How much more a request gets within one bound: what it must have (`required`), if that is left, or what it would like
+-- ahead of need (`preferred`). `overdraft` is by how much it may exceed the bound.
+local function more_of(left, required, preferred, overdraft)
+  if left < required then return math.max(0, math.min(required, left + overdraft)) end
+  return math.max(required, math.min(preferred, math.floor(left / SHARE)))
 end
 
 -- What bounds the holds of a tenant's requests, for raise_hold. A script reads it once for all requests of the tenant.
--- `left` is false if Redis lacks the book.
+-- `left` is false if Redis lacks the ledger balance.
 local function load_holds(account, month)
-  local reserved = 'ht:' .. month
-  local values = redis.call('HMGET', account, 'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, reserved)
+  local reserved = 'heldTokens:' .. month
+  local values = redis.call('HMGET', account, 'ledgerBalance', 'pending', 'held',
+    'ledgerTokens:' .. month, 'pendingTokens:' .. month, reserved)
   return {
     account = account, month = month, reserved = reserved, is_changed = false,
     left = values[1] and number_of(values[1]) - number_of(values[2]), held = number_of(values[3]),
@@ -71,43 +73,45 @@ local function load_holds(account, month)
   }
 end
 
-local function save_holds(owed)
-  if not owed.is_changed then return end
-  redis.call('HSET', owed.account, 'held', int(owed.held), owed.reserved, int(owed.held_tokens))
-  owed.is_changed = false
+local function save_holds(holds)
+  if not holds.is_changed then return end
+  redis.call('HSET', holds.account, 'held', int(holds.held), holds.reserved, int(holds.held_tokens))
+  holds.is_changed = false
 end
 
--- The row of an account in `rows`, read on its first use. `rows` has one row per account: a row of another month is
--- written first.
-local function holds_of(rows, account, month)
-  local owed = rows[account]
-  if owed and owed.month == month then return owed end
-  if owed then save_holds(owed) end
-  rows[account] = load_holds(account, month)
-  return rows[account]
+-- The holds of an account, read on their first use. `all` has those of one month per account: those of another month
+-- are written first.
+local function holds_of(all, account, month)
+  local holds = all[account]
+  if holds and holds.month == month then return holds end
+  if holds then save_holds(holds) end
+  all[account] = load_holds(account, month)
+  return all[account]
 end
 
--- Raises the micro-credits and tokens that a request holds of credits and budget (`limit`; nil: no budget). `must` and
--- `ahead` are totals: what it must hold, and what it would like to hold. If no other request holds anything, it may
--- exceed a bound by `over`, because a positive balance always admits one request. Returns what the request holds now.
-local function raise_hold(owed, micro, tokens, limit, must, ahead, over)
-  -- Redis came back without the book, and nobody knows what is left: no reason to end what runs, nor to hold ahead of need.
-  if not owed.left then ahead = must end
-  local more_micro = more_of(owed.left and owed.left - owed.held or UNLIMITED, math.max(0, must.micro - micro),
-    math.max(0, ahead.micro - micro), owed.held <= micro and over.micro or 0)
-  local left = limit and limit - owed.used_tokens - owed.held_tokens or UNLIMITED
-  local more_tokens = more_of(left, math.max(0, must.tokens - tokens), math.max(0, ahead.tokens - tokens),
-    owed.held_tokens <= tokens and over.tokens or 0)
+-- Raises the micro-credits and tokens that a request holds of credits and budget (`limit`; nil: no budget). `required`
+-- and `preferred` are totals: what it must hold, and what it would like to hold. If no other request holds anything, it
+-- may exceed a bound by `overdraft`, because a positive balance always admits one request. Returns what the request
+-- holds now.
+local function raise_hold(holds, micro, tokens, limit, required, preferred, overdraft)
+  -- Redis came back without the ledger balance, and nobody knows what is left: no reason to end what runs, nor to hold
+  -- ahead of need.
+  if not holds.left then preferred = required end
+  local more_micro = more_of(holds.left and holds.left - holds.held or UNLIMITED, math.max(0, required.micro - micro),
+    math.max(0, preferred.micro - micro), holds.held <= micro and overdraft.micro or 0)
+  local left = limit and limit - holds.used_tokens - holds.held_tokens or UNLIMITED
+  local more_tokens = more_of(left, math.max(0, required.tokens - tokens), math.max(0, preferred.tokens - tokens),
+    holds.held_tokens <= tokens and overdraft.tokens or 0)
   if more_micro <= 0 and more_tokens <= 0 then return micro, tokens end
-  owed.held, owed.held_tokens, owed.is_changed = owed.held + more_micro, owed.held_tokens + more_tokens, true
+  holds.held, holds.held_tokens, holds.is_changed = holds.held + more_micro, holds.held_tokens + more_tokens, true
   return micro + more_micro, tokens + more_tokens
 end
 
 -- The same for a test request, whose tokens come from an allowance.
-local function more_allowed(allowance, tokens, limit, must, ahead, over)
+local function more_allowed(allowance, tokens, limit, required, preferred, overdraft)
   local used = number_of(allowance and redis.call('GET', allowance))
-  local more = more_of((limit or UNLIMITED) - used, math.max(0, must.tokens - tokens), math.max(0, ahead.tokens - tokens),
-    used <= tokens and over.tokens or 0)
+  local more = more_of((limit or UNLIMITED) - used, math.max(0, required.tokens - tokens),
+    math.max(0, preferred.tokens - tokens), used <= tokens and overdraft.tokens or 0)
   if more <= 0 then return tokens end
   use_allowance(allowance, more)
   return tokens + more

@@ -1,20 +1,20 @@
--- Brings a tenant's book from MongoDB to Redis: a higher version replaces a lower one, never the other way round, and
--- the charges that this version contains stop being pending. Safe to repeat.
+-- Brings a tenant's ledger balance from MongoDB to Redis: a higher version replaces a lower one, never the other way
+-- round, and the charges that this version contains stop being pending. Safe to repeat.
 -- KEYS 1 account, 2 pending
 -- ARGV 1 version, 2 balance in micro-credits, 3 number of months, then month and tokens each, then settled request ids
 local version = tonumber(redis.call('HGET', KEYS[1], 'version')) or -1
 local months = tonumber(ARGV[3])
 if tonumber(ARGV[1]) > version then
-  local write = { 'version', ARGV[1], 'book', ARGV[2] }
+  local write = { 'version', ARGV[1], 'ledgerBalance', ARGV[2] }
   for index = 1, months do
-    write[#write + 1] = 'bt:' .. ARGV[2 + index * 2]
+    write[#write + 1] = 'ledgerTokens:' .. ARGV[2 + index * 2]
     write[#write + 1] = ARGV[3 + index * 2]
   end
   redis.call('HSET', KEYS[1], unpack(write))
 end
 
 -- A request that is named twice owes once.
-local ids, named, settled, changes = {}, {}, {}, { 'pend', 0 }
+local ids, named, settled, changes = {}, {}, {}, { 'pending', 0 }
 for index = 4 + months * 2, #ARGV do
   if not named[ARGV[index]] then
     named[ARGV[index]] = true
@@ -23,9 +23,9 @@ for index = 4 + months * 2, #ARGV do
 end
 if #ids == 0 then return 0 end
 local by_month = {}
-for index, owed in ipairs(redis.call('HMGET', KEYS[2], unpack(ids))) do
-  if owed then
-    local micro, tokens, month = string.match(owed, '^(-?%d+):(-?%d+):(%d+)$')
+for index, charge in ipairs(redis.call('HMGET', KEYS[2], unpack(ids))) do
+  if charge then
+    local micro, tokens, month = string.match(charge, '^(-?%d+):(-?%d+):(%d+)$')
     settled[#settled + 1] = ids[index]
     changes[2] = changes[2] - tonumber(micro)
     by_month[month] = (by_month[month] or 0) - tonumber(tokens)
@@ -33,7 +33,7 @@ for index, owed in ipairs(redis.call('HMGET', KEYS[2], unpack(ids))) do
 end
 if #settled == 0 then return 0 end
 for month, tokens in pairs(by_month) do
-  changes[#changes + 1] = 'pt:' .. month
+  changes[#changes + 1] = 'pendingTokens:' .. month
   changes[#changes + 1] = tokens
 end
 redis.call('HDEL', KEYS[2], unpack(settled))

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 
-import type { Held, Needed, Renewal } from '../../../../shared/requests/delivery.ts';
+import type { Hold, HoldRequest, Renewal } from '../../../../shared/requests/delivery.ts';
 import { createLease } from '../../../../workers/pipeline/lease.ts';
 import { openReleaseGate } from '../../../../workers/pipeline/spending.ts';
 import { Stopped } from '../../../../workers/pipeline/stage.ts';
@@ -10,13 +10,13 @@ import { createRecordingLog } from '../../../support/recording-log.ts';
 const MAX_TOKENS = 4_096;
 
 /** A lease at rate 1 that holds 50 of each bound, of a tenant who has `all` in all. */
-function leaseOf({ micro = Infinity, tokens = Infinity }: Partial<Held>) {
+function leaseOf({ micro = Infinity, tokens = Infinity }: Partial<Hold>) {
   const all = { micro, tokens };
-  const asked: Needed[] = [];
+  const asked: HoldRequest[] = [];
   let held = { micro: Math.min(50, micro), tokens: Math.min(50, tokens) };
-  const renew = (needed: Needed): Promise<Renewal> => {
+  const renew = (needed: HoldRequest): Promise<Renewal> => {
     asked.push(needed);
-    const grant = (bound: keyof Held) => Math.min(all[bound], Math.max(held[bound], needed.ahead[bound]));
+    const grant = (bound: keyof Hold) => Math.min(all[bound], Math.max(held[bound], needed.preferred[bound]));
     held = { micro: grant('micro'), tokens: grant('tokens') };
     return Promise.resolve({ outcome: 'ok', held });
   };
@@ -119,7 +119,7 @@ describe('a lease', () => {
     await lease.cover(10, true);
     await lease.grant(1e9);
 
-    expect(Math.max(...asked.map(({ ahead }) => ahead.tokens))).toBe(10 + MAX_TOKENS);
+    expect(Math.max(...asked.map(({ preferred }) => preferred.tokens))).toBe(10 + MAX_TOKENS);
     lease.release();
   });
 });

@@ -24,7 +24,7 @@ async function reconcile(tenants: number, fails: (index: number) => boolean) {
           tenantIds.map((tenantId) => ({
             tenantId,
             version: undefined,
-            bookMicro: 0,
+            ledgerMicro: 0,
             heldDriftMicro: 0,
             pendingDriftMicro: 0,
           })),

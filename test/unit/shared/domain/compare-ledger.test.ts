@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { compareAccount, compareDay } from '../../../../shared/domain/compare-book.ts';
-import type { LedgerGroup, RollUpGroup } from '../../../../shared/domain/compare-book.ts';
+import { compareAccount, compareDay } from '../../../../shared/domain/compare-ledger.ts';
+import type { LedgerGroup, RollUpGroup } from '../../../../shared/domain/compare-ledger.ts';
 import type { UsageCounts } from '../../../../shared/domain/roll-up.ts';
 
 const DAY_MS = 86_400_000;

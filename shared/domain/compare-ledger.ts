@@ -18,14 +18,14 @@ export interface LedgerGroup extends UsageCounts {
 /** Usage roll-ups of one day, width and scope, added up. */
 export interface RollUpGroup extends UsageCounts, Pick<RollUpKey, 'width' | 'scope'> {}
 
-export interface AccountBook {
+export interface AccountSums {
   balanceMicro: number;
   tokensByMonth: Readonly<Record<string, number>>;
 }
 
 export interface AccountComparison {
   /** What the account should say, according to the ledger. */
-  correct: AccountBook;
+  correct: AccountSums;
   /** Absolute differences between the ledger and the account. */
   balanceDriftMicro: number;
   budgetDriftTokens: number;
@@ -85,7 +85,7 @@ function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
 }
 
 /** Compares a tenant's account with its ledger, which is always right. */
-export function compareAccount(ledger: readonly LedgerGroup[], account: AccountBook): AccountComparison {
+export function compareAccount(ledger: readonly LedgerGroup[], account: AccountSums): AccountComparison {
   const correct = {
     balanceMicro: ledger.reduce((sum, group) => sum + group.amountMicro, 0),
     tokensByMonth: budgetByMonth(ledger),

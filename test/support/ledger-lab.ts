@@ -16,7 +16,7 @@ import { createRecordingLog } from './recording-log.ts';
 import { mongoUri, openTestMongo, uniqueName } from './stores.ts';
 
 /** The book in a database of its own. */
-export interface BookLab {
+export interface LedgerLab {
   connection: Connection;
   models: Models;
   ledger: SettlementRepository;
@@ -65,7 +65,7 @@ export function recordOf(tenantId: string, more: Partial<SettlementRecord> = {})
   };
 }
 
-export async function openBookLab(): Promise<BookLab> {
+export async function openLedgerLab(): Promise<LedgerLab> {
   const name = uniqueName('book');
   await prepareDatabase(mongoUri(name), createRecordingLog());
   const connection = await openTestMongo(name);
