@@ -251,7 +251,7 @@ export async function composeWorker(
   });
   onReturn(pipeline.checkAll);
   const { runPipeline } = pipeline;
-  const cancelChannel = createCancelChannel(subscriber, keyspace, pipeline.hearCancel);
+  const cancelChannel = createCancelChannel(subscriber, keyspace, pipeline.onCancelled);
 
   const queues = openQueues(connections);
   const settlement = openSettlement({

@@ -31,7 +31,7 @@ export interface MongoPathDeps {
 
 const PING_MS = 1_500;
 const EVERY_MS = 2_000;
-const AGAIN_MS = 1_000;
+const RETRY_MS = 1_000;
 /** Two in a row; with the pauses this takes 6 s, and the leases are given up within 10 s. */
 const FAILURES_MAX = 2;
 /** Longer than it takes any worker to ping once more. */
@@ -61,17 +61,17 @@ export function watchMongoPath({ ping, redis, keyspace, workerId, random, log }:
     const wasCutOff = isCutOff;
     isCutOff = failures >= FAILURES_MAX && (await isReachedByAnother());
     if (isCutOff) leadsFrom = performance.now() + STAND_BACK_MS + random() * STAND_BACK_MORE_MS;
-    if (isCutOff === wasCutOff) return isReached ? EVERY_MS : AGAIN_MS;
+    if (isCutOff === wasCutOff) return isReached ? EVERY_MS : RETRY_MS;
     if (isCutOff) {
       log.error('MongoDB answers other workers and not this one, which takes no requests and leads nothing meanwhile.');
       for (const listener of listeners) listener();
     } else log.info('This worker is not cut off from MongoDB any more.');
-    return isReached ? EVERY_MS : AGAIN_MS;
+    return isReached ? EVERY_MS : RETRY_MS;
   }
 
   const looking = repeat(
     look,
-    (pauseMs = AGAIN_MS) => pauseMs,
+    (pauseMs = RETRY_MS) => pauseMs,
     () => undefined,
   );
   return {

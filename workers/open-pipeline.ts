@@ -125,8 +125,8 @@ export function openPipeline(deps: OpenPipelineDeps) {
       openLeases.check(requestId).catch(warn(requestId));
     },
     /** As `checkNow`, of a request that was cancelled: one that is about to run here stops, too. */
-    hearCancel(requestId: string): void {
-      openLeases.hearCancel(requestId).catch(warn(requestId));
+    onCancelled(requestId: string): void {
+      openLeases.onCancelled(requestId).catch(warn(requestId));
     },
   };
 }

@@ -54,7 +54,7 @@ const NOTICES_MS = 500;
 const DISPATCH_AGAIN_MS = 1_000;
 /** Records gather for this time: half of a transaction's cost does not depend on their number. */
 const SETTLE_MS = 150;
-/** After a round of this many records more may gather: nobody waits for the book, as Redis has what limits need. */
+/** After a round of this many records more may gather: nobody waits for the ledger balance, as Redis has what limits need. */
 const SETTLE_BUSY = 50;
 const SETTLE_BUSY_MS = 300;
 /** The pause after a failed round, as a MongoDB that refuses everything refuses at once. */

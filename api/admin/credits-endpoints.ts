@@ -57,7 +57,7 @@ async function bookCredits(
 ): Promise<{ entry: LedgerRow; isRepeated: boolean }> {
   async function publish(book: LedgerBalance): Promise<void> {
     try {
-      // Read after the booking: if the tenant is being moved, the book must reach the shard on which the tenant ends
+      // Read after the booking: if the tenant is being moved, the ledger balance must reach the shard on which the tenant ends
       // up.
       const tenant = await findTenant(deps.tenants, tenantId);
       await deps.accountStore.publishBalance(tenant.shard, tenantId, book);

@@ -25,7 +25,7 @@ import type { RelayHub } from '../relay/hub.ts';
 import { answerHead } from '../relay/sse.ts';
 import type { AnswerHead } from '../relay/sse.ts';
 import type { ParsedChatBody } from './chat-body.ts';
-import type { IntentStore, Recall } from './durable-requests.ts';
+import type { IntentStore, RestoreFromMongo } from './durable-requests.ts';
 
 export function noLongerKept(): ServiceError {
   return new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
@@ -56,8 +56,8 @@ export interface AcceptDeps {
   enqueuer: Enqueuer;
   hub: RelayHub;
   records: RecordStore;
-  recall: Recall;
-  intentKeeper: IntentStore;
+  restoreFromMongo: RestoreFromMongo;
+  intentStore: IntentStore;
   retention: RetentionSettings;
   follow: FollowMove;
   events: Emitter<AdmissionEvents>;
@@ -174,18 +174,18 @@ function prepare({ hub, retention }: AcceptDeps, { res, route, body, notFound }:
  * once the request is stored; for other callers it is stored in the background.
  */
 async function storeAndEnqueue(
-  { enqueuer, intentKeeper }: AcceptDeps,
+  { enqueuer, intentStore }: AcceptDeps,
   { asked: { principal }, hasIntent, call }: Decided<Relay>,
   { envelope, isQueued }: AdmissionOutcome<'admitted'>,
 ): Promise<void> {
   const { shard } = principal;
   if (hasIntent && call.route.async === true) {
-    await intentKeeper.storeBeforeAnswer(shard, envelope).catch((error: unknown) => {
+    await intentStore.storeBeforeAnswer(shard, envelope).catch((error: unknown) => {
       // The job does not exist, so no worker has begun.
       enqueuer.voidLater(envelope.requestId, principal, false, envelope);
       throw error;
     });
-  } else if (hasIntent) intentKeeper.storeInBackground(shard, envelope);
+  } else if (hasIntent) intentStore.storeInBackground(shard, envelope);
   if (!isQueued) await enqueuer.enqueue(envelope, principal);
 }
 
@@ -231,7 +231,7 @@ async function begin<R extends Relay>(
  * longer knows the request, or what a try would need of it.
  */
 async function findEarlier(
-  { hub, records, recall, intentKeeper }: AcceptDeps,
+  { hub, records, restoreFromMongo, intentStore }: AcceptDeps,
   { asked: { principal, request }, call: { route } }: Decided<Relay>,
   { requestId, fingerprint }: AdmissionOutcome<'joined'>,
 ): Promise<RequestRecord | undefined> {
@@ -244,7 +244,7 @@ async function findEarlier(
   }
   const attach = () => records.attach(principal, requestId, hub.channelOf(principal.shard));
   let record = await attach();
-  if (record === undefined && (await recall.byId(principal, requestId))) record = await attach();
+  if (record === undefined && (await restoreFromMongo.byId(principal, requestId))) record = await attach();
   if (record === undefined) return undefined;
   if (record.isGone) {
     if (route.idempotencyKey === undefined) return undefined;
@@ -252,7 +252,7 @@ async function findEarlier(
   }
   // The earlier call may still be refused.
   if (route.async === true && record.state !== 'done')
-    await intentKeeper.waitUntilStored(principal, record.requestId, async () => (await attach())?.state === 'done');
+    await intentStore.waitUntilStored(principal, record.requestId, async () => (await attach())?.state === 'done');
   return record;
 }
 
@@ -302,12 +302,12 @@ function handle<R extends Relay, Kind extends AdmissionOutcome['kind']>(
 
 /** Asks admission on the shard where the tenant is, with the relay open. */
 async function acceptOnShard<R extends Relay>(deps: AcceptDeps, call: Call<R>): Answer<R> {
-  const { admit, hub, recall, events } = deps;
+  const { admit, hub, restoreFromMongo, events } = deps;
   const prepared = prepare(deps, call);
   const { requestId, principal, idempotency } = prepared.asked;
   const { shard } = principal;
   if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
-  if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
+  if (idempotency !== undefined) await restoreFromMongo.byName(principal, idempotency.name);
   // A worker may begin before the result of the admission arrives.
   const relay = call.openRelay(shard, requestId, false);
   const outcome = await admit(prepared.asked).catch((error: unknown) => {

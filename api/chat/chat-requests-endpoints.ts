@@ -9,7 +9,7 @@ import type { RecordStore, RequestRecord } from '../../shared/requests/record-st
 import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { idempotencyKeyOf } from '../limits/request-terms.ts';
-import type { IntentStore, Recall } from './durable-requests.ts';
+import type { IntentStore, RestoreFromMongo } from './durable-requests.ts';
 import { defineEndpoint, SENT, json } from '../contract/endpoint.ts';
 import type { Sent } from '../contract/endpoint.ts';
 import { dropUnread } from '../relay/paced-writer.ts';
@@ -22,8 +22,8 @@ export interface ChatRequestsDeps {
   records: RecordStore;
   streams: StreamReader;
   ledger: Pick<LedgerRepository, 'settledAt'>;
-  recall: Pick<Recall, 'byId'>;
-  intentKeeper: Pick<IntentStore, 'conclude'>;
+  restoreFromMongo: Pick<RestoreFromMongo, 'byId'>;
+  intentStore: Pick<IntentStore, 'conclude'>;
   clock: Clock;
   relayTimes: RelayTimes;
 }
@@ -85,7 +85,7 @@ const getChatRequest = defineEndpoint({
     if (hasEndedMeanwhile(record, entries)) record = await find();
     if (record.state === 'done' && entries.length === 0) {
       // Redis has let them go since their record was read, or before it.
-      if (await deps.recall.byId(principal, requestId)) entries = await read();
+      if (await deps.restoreFromMongo.byId(principal, requestId)) entries = await read();
       if (entries.length === 0) throw answerGone();
     }
     return sendRequest(res, principal, { record, entries }, deps);
@@ -116,7 +116,7 @@ const cancelChatRequest = defineEndpoint({
     });
     // A Redis that comes back without the cancelling would else bring the request back, and run it.
     const concludeCancelled = () => {
-      if (record.status === 'cancelled') deps.intentKeeper.conclude(principal, requestId);
+      if (record.status === 'cancelled') deps.intentStore.conclude(principal, requestId);
     };
     concludeCancelled();
     const entries = await deps.streams.readFrom(principal.shard, requestId, 1);

@@ -18,7 +18,7 @@ import type { AnswerCache } from '../../shared/requests/answers.ts';
 import { openRecovery } from '../../shared/requests/recovery.ts';
 import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest, Recovery } from '../../shared/requests/recovery.ts';
 
-interface IntentKeeperDeps {
+interface IntentStoreDeps {
   intents: RequestIntents;
   conclude: ConcludeIntent;
   clock: Clock;
@@ -26,7 +26,7 @@ interface IntentKeeperDeps {
 }
 
 /** Keeps accepted requests in MongoDB until they end, in case Redis comes back without its last second. */
-export type IntentStore = ReturnType<typeof createIntentKeeper>;
+export type IntentStore = ReturnType<typeof createIntentStore>;
 
 /** The other call may take this long to store it. */
 const OTHER_MS = 1_500;
@@ -40,7 +40,7 @@ function noPromise(cause: unknown): ServiceError {
   );
 }
 
-function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps) {
+function createIntentStore({ intents, conclude, clock, log }: IntentStoreDeps) {
   const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
 
   return {
@@ -94,9 +94,9 @@ function createIntentKeeper({ intents, conclude, clock, log }: IntentKeeperDeps)
  * Brings back to Redis what MongoDB keeps and Redis has expired or lost: answers, and requests that have not ended. So
  * readers need to read only from Redis.
  */
-export type Recall = ReturnType<typeof createRecall>;
+export type RestoreFromMongo = ReturnType<typeof createRestoreFromMongo>;
 
-interface RecallDeps {
+interface RestoreFromMongoDeps {
   answers: AnswerRepository;
   cache: AnswerCache;
   intents: RequestIntents;
@@ -106,7 +106,7 @@ interface RecallDeps {
   log: Logger;
 }
 
-function createRecall({ answers, cache, intents, recover, retentionMs, clock, log }: RecallDeps) {
+function createRestoreFromMongo({ answers, cache, intents, recover, retentionMs, clock, log }: RestoreFromMongoDeps) {
   /** If MongoDB is unavailable, what Redis knows has to do. */
   async function orNothing<Kept>(look: Promise<Kept | undefined>): Promise<Kept | undefined> {
     return look.catch((error: unknown) => {
@@ -166,16 +166,20 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
   };
 }
 
-interface OpenRecallDeps extends Omit<OpenRecoveryDeps, 'limit'> {
+interface OpenDurableRequestsDeps extends Omit<OpenRecoveryDeps, 'limit'> {
   retentionMs: number;
 }
 
 /** Composes the parts that keep requests in MongoDB, and those that bring them back. */
-export function openRecall(deps: OpenRecallDeps): { recall: Recall; intentKeeper: IntentStore; recovery: Recovery } {
+export function openDurableRequests(deps: OpenDurableRequestsDeps): {
+  restoreFromMongo: RestoreFromMongo;
+  intentStore: IntentStore;
+  recovery: Recovery;
+} {
   const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
   const intents = createRequestIntents(mongo);
   const recovery = openRecovery({ ...deps, limit: inTime });
-  const recall = createRecall({
+  const restoreFromMongo = createRestoreFromMongo({
     intents,
     recover: recovery.recover,
     retentionMs,
@@ -184,5 +188,9 @@ export function openRecall(deps: OpenRecallDeps): { recall: Recall; intentKeeper
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
   });
-  return { recall, intentKeeper: createIntentKeeper({ intents, conclude: recovery.conclude, clock, log }), recovery };
+  return {
+    restoreFromMongo,
+    intentStore: createIntentStore({ intents, conclude: recovery.conclude, clock, log }),
+    recovery,
+  };
 }

@@ -13,7 +13,7 @@ import type { RelayHub } from '../relay/hub.ts';
 import { createAccept } from './accept.ts';
 import type { AdmissionEvents } from './accept.ts';
 import type { FollowMove } from '../limits/follow-move.ts';
-import { openRecall } from './durable-requests.ts';
+import { openDurableRequests } from './durable-requests.ts';
 import { createRefund } from './refund.ts';
 
 interface AdmissionParts {
@@ -44,7 +44,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
   closer.defer('routing', () => {
     routing.stop();
   });
-  const { recall, intentKeeper, recovery } = openRecall({
+  const { restoreFromMongo, intentStore, recovery } = openDurableRequests({
     ...connections,
     accountStore,
     routing,
@@ -91,11 +91,11 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     enqueuer,
     hub,
     records,
-    recall,
-    intentKeeper,
+    restoreFromMongo,
+    intentStore,
     retention: { ordinaryMs: retentionMs, storedAnswerMs: STORED_ANSWER_MS },
     follow,
     events,
   });
-  return { accept, recall, intentKeeper, recovery };
+  return { accept, restoreFromMongo, intentStore, recovery };
 }

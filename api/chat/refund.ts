@@ -43,7 +43,7 @@ export function createRefund({ ledger, accounts, accountStore, tenants, clock, l
       now: clock.now(),
     } as const;
     const { book } = await accounts.book(entry);
-    // Read after the booking: if the tenant is being moved, the book must reach the shard on which the tenant ends up.
+    // Read after the booking: if the tenant is being moved, the ledger balance must reach the shard on which the tenant ends up.
     const tenant = await tenants.find(tenantId);
     await accountStore.publishBalance(tenant?.shard ?? shard, tenantId, book);
     log.warn('A request that was refused had ended; its charge was given back.', { requestId, tenantId });

@@ -21,11 +21,11 @@ import type { RelayHub } from '../relay/hub.ts';
 import type { ReaderPlaces } from '../relay/reader-places.ts';
 import { answerHead } from '../relay/sse.ts';
 import { STREAM_EXAMPLE, STREAM_TEXT, chunkSchema } from './completion-schemas.ts';
-import type { Recall } from './durable-requests.ts';
+import type { RestoreFromMongo } from './durable-requests.ts';
 
 export interface FindRequestDeps {
   ledger: Pick<LedgerRepository, 'settledAt'>;
-  recall: Pick<Recall, 'byId'>;
+  restoreFromMongo: Pick<RestoreFromMongo, 'byId'>;
 }
 
 const HOURS_KEPT = STORED_ANSWER_MS / 3_600_000;
@@ -38,13 +38,13 @@ export const LOOKUP_TEXT = `for 15 minutes after its end (${HOURS_KEPT} hours wi
  * `gone` for a request that the ledger knows but whose answer is no longer kept.
  */
 export async function findRequest(
-  { ledger, recall }: FindRequestDeps,
+  { ledger, restoreFromMongo }: FindRequestDeps,
   principal: Principal,
   requestId: string,
   look: () => Promise<RequestRecord | undefined>,
 ): Promise<RequestRecord> {
   let record = await look();
-  if (record === undefined && (await recall.byId(principal, requestId))) record = await look();
+  if (record === undefined && (await restoreFromMongo.byId(principal, requestId))) record = await look();
   if (record !== undefined && !record.isGone) return record;
   if (record === undefined) found(await ledger.settledAt(principal, requestId), 'requestId');
   throw answerGone();

@@ -32,12 +32,12 @@ export interface RequestContext {
   countIsClaimed: boolean;
   /** Set if the request runs under an `Idempotency-Key`. */
   run?: KeyedRun;
-  /** Set on chat paths: key and path, under which refusals are remembered; see refuse-early.ts. */
+  /** Set on chat paths: key and path, under which refusals are remembered; see early-refusal.ts. */
   chatName?: string;
-  /** Set if the body may be no larger than a small one; see refuse-early.ts. */
+  /** Set if the body may be no larger than a small one; see early-refusal.ts. */
   bodyLimit?: BodyLimit;
   /** How often the call has followed its tenant to another shard; see follow-move.ts. */
-  hops?: number;
+  redirects?: number;
   /** Set if the call is traced; see trace-request.ts. */
   traceparent?: string;
   /** Deletes what reading the body has stored, if the request does not run after all. Safe to repeat. */

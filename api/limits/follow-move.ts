@@ -49,10 +49,10 @@ export function createFollowMove({ principals, recover, log }: FollowMoveDeps): 
     if (verdict === 'suspended' && principal.tenantStatus === 'active') recoverOnce(principal.tenantId);
     if (verdict !== 'moving' && verdict !== 'moved') return undefined;
     const context = contextOf(res);
-    const { hops: count = 0 } = context;
+    const { redirects: count = 0 } = context;
     if (verdict === 'moving' || count === HOPS_MAX) recoverOnce(principal.tenantId);
     if (verdict === 'moving' || movedTo === undefined || count === HOPS_MAX) return undefined;
-    context.hops = count + 1;
+    context.redirects = count + 1;
     principals.relocate(principal.tenantId, movedTo);
     const moved = { ...principal, shard: movedTo };
     context.principal = moved;

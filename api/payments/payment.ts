@@ -2,8 +2,8 @@
  * What a payment service can do: one interface and two implementations, Stripe Checkout and the test page. A checkout
  * (api/resources/billing/create-checkout.ts) stores the order and sends the customer there. Credits are granted by the
  * notice that follows, never by the customer's return: stripe/events.ts reads it, book-payment.ts books it in one
- * transaction (shared/mongo/accounts/payment-bookings.ts), and the book goes to Redis. If that fails, the notice is
- * answered 503, and its repetition publishes the book. A notice may come any number of times
+ * transaction (shared/mongo/accounts/payment-bookings.ts), and the ledger balance goes to Redis. If that fails, the notice is
+ * answered 503, and its repetition publishes the ledger balance. A notice may come any number of times
  * (docs/decisions/0019-payments.md).
  */
 import type { CheckoutRow, PaymentName } from '../../shared/mongo/accounts/checkout-repository.ts';

@@ -5,7 +5,7 @@ import type { StreamReader } from '../../shared/requests/answers.ts';
 import { isListening, isOpen } from './readers.ts';
 import type { OpenReader, ReaderGroup } from './readers.ts';
 
-export type HandOn = ReturnType<typeof createHandOn>;
+export type Deliver = ReturnType<typeof createDeliver>;
 
 /**
  * Whether an entry belongs to another answer than the reader's: Redis came back without its last writes, and another
@@ -25,7 +25,7 @@ function unseenOf(entry: StreamEntry, nextSeq: number): StreamEntry {
 }
 
 /** How entries reach a reader: each event once and in order, and nothing after the end. */
-export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now: () => number; log: Logger }) {
+export function createDeliver(deps: { onEnded: (reader: OpenReader) => void; now: () => number; log: Logger }) {
   const { onEnded, now, log } = deps;
 
   function deliver(reader: OpenReader, entry: StreamEntry): void {
@@ -34,20 +34,20 @@ export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now:
       log.warn('Redis has come back with another answer than the one that was begun; the client is told.', {
         requestId: reader.requestId,
       });
-      lose(reader);
+      failLost(reader);
       return;
     }
     if (entry.lastSeq < reader.nextSeq) return;
     reader.writer ??= entry.writer;
-    handOn(reader, unseenOf(entry, reader.nextSeq));
+    pass(reader, unseenOf(entry, reader.nextSeq));
   }
 
-  function lose(reader: OpenReader): void {
-    if (isListening(reader)) handOn(reader, { lastSeq: reader.nextSeq, deltas: [], terminal: LOST });
+  function failLost(reader: OpenReader): void {
+    if (isListening(reader)) pass(reader, { lastSeq: reader.nextSeq, deltas: [], terminal: LOST });
   }
 
   /** An error thrown by a reader ends only its own stream, because one call serves many readers. */
-  function handOn(reader: OpenReader, entry: StreamEntry): void {
+  function pass(reader: OpenReader, entry: StreamEntry): void {
     reader.nextSeq = entry.lastSeq + 1;
     reader.quietSince = now();
     reader.ended = entry.terminal !== undefined;
@@ -72,8 +72,10 @@ export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now:
 
   return {
     /** Hands an entry to a reader that takes entries now, without the events that the reader already has. */
-    deliver /** Ends a reader whose request Redis has lost. */,
-    lose /** Ends a reader that this service cannot continue to serve. */,
+    deliver,
+    /** Ends a reader whose request Redis has lost. */
+    failLost,
+    /** Ends a reader that this service cannot continue to serve. */
     failReader,
   };
 }
@@ -100,14 +102,14 @@ function isFound({ reader, fromSeq, hasGap }: ReadStart, lastSeq: number): boole
 export function createCatchUp(deps: {
   groups: ReadonlyMap<string, ReaderGroup>;
   streams: StreamReader;
-  handOn: HandOn;
+  delivering: Deliver;
   /** A read has found text that no message brought. */
   onGap: () => void;
   now: () => number;
   log: Logger;
 }) {
-  const { groups, streams, handOn, onGap, now, log } = deps;
-  const { deliver, failReader } = handOn;
+  const { groups, streams, delivering, onGap, now, log } = deps;
+  const { deliver, failReader } = delivering;
 
   /** Reads what readers of a request have not seen: one read at a time, for all of them. False: it has not read all. */
   async function fill(group: ReaderGroup): Promise<boolean> {
@@ -168,9 +170,12 @@ export function createCatchUp(deps: {
 
   return {
     /** Reads the events that the readers have not seen. */
-    catchUp /** Like `catchUp`, for events that messages should have brought. */,
-    recover /** Recovers all readers without an entry for this time. */,
-    recoverQuiet /** Reads the rest of the stream. False: another read is under way, or Redis does not answer. */,
+    catchUp,
+    /** Like `catchUp`, for events that messages should have brought. */
+    recover,
+    /** Recovers all readers without an entry for this time. */
+    recoverQuiet,
+    /** Reads the rest of the stream. False: another read is under way, or Redis does not answer. */
     readRest,
   };
 }

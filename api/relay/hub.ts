@@ -25,8 +25,8 @@ import type { Logger } from '../../shared/logging/logger.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { ChunkChannel } from '../../shared/requests/channels.ts';
 import type { RecordStore } from '../../shared/requests/record-store.ts';
-import { createCatchUp, createHandOn } from './deliver.ts';
-import type { CatchUp, HandOn } from './deliver.ts';
+import { createCatchUp, createDeliver } from './deliver.ts';
+import type { CatchUp, Deliver } from './deliver.ts';
 import { isOpen, newGroup, newReader } from './readers.ts';
 import type { OpenReader, ReaderGroup } from './readers.ts';
 
@@ -35,7 +35,7 @@ interface RenewReadersDeps {
   channel: ChunkChannel;
   records: Pick<RecordStore, 'renewReader'>;
   readRest: CatchUp['readRest'];
-  lose: HandOn['lose'];
+  failLost: Deliver['failLost'];
   log: Logger;
 }
 
@@ -48,7 +48,7 @@ const ignoreFailure = () => undefined;
 const UNKNOWN_MS = 6_000;
 
 /** Renews the leases of all readers, and finds readers that wait for a request which Redis does not have. */
-function createRenewReaders({ groups, channel, records, readRest, lose, log }: RenewReadersDeps): () => void {
+function createRenewReaders({ groups, channel, records, readRest, failLost, log }: RenewReadersDeps): () => void {
   /** Whether a worker may still restore a request that Redis does not know. If so, Redis is asked again later. */
   function mayComeBack(group: ReaderGroup): boolean {
     if (group.unknownSince !== undefined) return performance.now() - group.unknownSince < UNKNOWN_MS;
@@ -70,7 +70,7 @@ function createRenewReaders({ groups, channel, records, readRest, lose, log }: R
     const lost = waitingOf().filter(isOpen);
     if (lost.length === 0) return;
     log.warn('Redis has no end of a request that a client waits for; the client is told.', { requestId });
-    for (const reader of lost) lose(reader);
+    for (const reader of lost) failLost(reader);
     if (state === 'unknown' && [...readers].every(({ ended }) => ended)) {
       group.onLost?.();
       group.onLost = undefined;
@@ -160,7 +160,7 @@ function createWipeIfRead(groups: ReaderGroups, { records, channel }: RelayHubDe
 /** Receives messages and delivers their entries; if an earlier entry is missing, recovers first. */
 function createReceive(deps: {
   groups: ReaderGroups;
-  deliver: HandOn['deliver'];
+  deliver: Deliver['deliver'];
   recover: CatchUp['recover'];
   log: Logger;
 }) {
@@ -220,13 +220,13 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
   const groups: ReaderGroups = new Map();
   const wipeIfRead = createWipeIfRead(groups, deps);
   const { add, remove, close } = createMembership(groups, deps, wipeIfRead);
-  const handOn = createHandOn({ onEnded: wipeIfRead, now, log });
-  const { deliver, lose } = handOn;
+  const delivering = createDeliver({ onEnded: wipeIfRead, now, log });
+  const { deliver, failLost } = delivering;
   const onGap = () => {
     events.emit('relay.gap_filled');
   };
-  const { catchUp, recover, recoverQuiet, readRest } = createCatchUp({ groups, streams, handOn, onGap, now, log });
-  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, log });
+  const { catchUp, recover, recoverQuiet, readRest } = createCatchUp({ groups, streams, delivering, onGap, now, log });
+  const renewAll = createRenewReaders({ groups, channel, records, readRest, failLost, log });
 
   channel.onEntry(createReceive({ groups, deliver, recover, log }));
   channel.onReady(() => {

@@ -11,7 +11,7 @@ export interface Spend {
   nano: number;
 }
 
-/** The debt of a finished request to the book: one outbox entry, at most one ledger entry. */
+/** The debt of a finished request to the ledger: one outbox entry, at most one ledger entry. */
 export interface SettlementRecord {
   requestId: string;
   tenantId: string;

@@ -13,7 +13,7 @@ export interface Slice {
 const SLICES = 30;
 
 /** Notes one attempt in `slices` (oldest first) and drops slices older than the window. No reason: it succeeded. */
-export function noteAttempt(slices: Slice[], reason: string | undefined, windowMs: number, now: number): void {
+export function recordAttempt(slices: Slice[], reason: string | undefined, windowMs: number, now: number): void {
   const sliceMs = Math.ceil(windowMs / SLICES);
   const at = Math.floor(now / sliceMs) * sliceMs;
   let slice = slices.at(-1);

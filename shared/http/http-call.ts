@@ -35,7 +35,7 @@ export function createEndpoint(url: string, headers: Readonly<Record<string, str
 }
 
 /** Calls back when reading may continue. */
-export type ReadLater = (act: () => void) => void;
+export type ScheduleRead = (act: () => void) => void;
 
 export interface HttpCall {
   endpoint: HttpEndpoint;
@@ -44,7 +44,7 @@ export interface HttpCall {
   body: string;
   signal: AbortSignal;
   /** Asked with each part of the body: when to read the next one. Undefined: as soon as it comes. */
-  readLater?: (() => ReadLater | undefined) | undefined;
+  scheduleRead?: (() => ScheduleRead | undefined) | undefined;
   /** Hears of the answer's status and headers, and says what takes its body. What it throws ends the call. */
   onHead: (head: HttpHead) => TakePart;
 }

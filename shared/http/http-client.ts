@@ -171,10 +171,10 @@ function dispatch({ agent, opener, sockets }: Connections, sentCall: HttpCall): 
     },
     onResponseData(_controller, part) {
       answer.part(part);
-      if (call?.readLater === undefined) return;
+      if (call?.scheduleRead === undefined) return;
       // The socket is known only while its data is handed over.
       socket ??= sockets.current();
-      socket?.pace(call.readLater());
+      socket?.pace(call.scheduleRead());
     },
     onResponseEnd() {
       sockets.current()?.rest();

@@ -2,13 +2,13 @@ import type { Socket } from 'node:net';
 
 import { buildConnector } from 'undici';
 
-import type { ReadLater } from './http-call.ts';
+import type { ScheduleRead } from './http-call.ts';
 import { skipContinue } from './interim-answers.ts';
 
 /** A connection that can be left unread for a while. */
 export interface PacedSocket {
   /** From now on reads when `later` calls back. Undefined: as soon as something comes. */
-  pace(later: ReadLater | undefined): void;
+  pace(later: ScheduleRead | undefined): void;
   /** An answer has ended; another call may follow. */
   rest(): void;
   /** Whether the connection has brought an answer before, and not a byte since: its server may have given it up. */
@@ -29,7 +29,7 @@ function paceable(socket: Socket): PacedSocket {
   const answers = skipContinue(socket);
   const read = socket._read.bind(socket);
   let hasServed = false;
-  let later: ReadLater | undefined;
+  let later: ScheduleRead | undefined;
   let readOn: (() => void) | undefined;
 
   socket._read = (size) => {

@@ -115,7 +115,7 @@ function shardKeys(tag: string) {
     /** Present once a batch is being ended: none of its lines is admitted any more. */
     closedBatch: (batchId: string) => `${tag}:closed:${batchId}`,
     /** Whether a batch runs or was refused, where its ingress may not know whether it has started. */
-    batchState: (batchId: string) => `${tag}:fate:${batchId}`,
+    batchState: (batchId: string) => `${tag}:batch-state:${batchId}`,
     /** Channel: ids of cancelled requests, for the workers that run them. */
     cancelled: `${tag}:cancelled`,
     channel: (ingressId: string) => `${tag}:in:${ingressId}`,

@@ -412,7 +412,7 @@ export function createReplayLog({ hasReconnectedRecently, clock, log }: ReplayLo
      * tried again for a while. If Redis comes back once more meanwhile, all are repeated again; a write is never under way
      * twice.
      */
-    async repeatAll(isBack: IsBack = () => true): Promise<void> {
+    async replay(isBack: IsBack = () => true): Promise<void> {
       await Promise.all([...shards].map(async ([shard, own]) => isBack(shard) && repeatShard(own)));
     },
   };
@@ -427,6 +427,6 @@ export function openRedisReturn(
   const { stop, ...watch } = watchReturn(redis, keyspace);
   closer.defer('outage watch', stop);
   const replayLog = createReplayLog({ ...watch, clock, log });
-  watch.onReturn((isBack) => void replayLog.repeatAll(isBack));
+  watch.onReturn((isBack) => void replayLog.replay(isBack));
   return { ...watch, replayLog };
 }

@@ -60,14 +60,14 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
     isSubscribed: (shard: number): boolean => subscribed.has(shard),
 
     onEntry(listener: EntryListener): void {
-      const hear = (message: string) => {
+      const onMessage = (message: string) => {
         const headEnd = message.indexOf('\n');
         const space = message.indexOf(' ');
         listener(message.slice(0, space), message.slice(space + 1, headEnd), message.slice(headEnd + 1));
       };
       const receive = (channel: string, message: string) => {
         if (!names.has(channel)) return;
-        for (const each of message.split(SEPARATOR)) hear(each);
+        for (const each of message.split(SEPARATOR)) onMessage(each);
       };
       client.on('message', receive);
       client.on('smessage', receive);

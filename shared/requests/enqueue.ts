@@ -39,7 +39,7 @@ const RETRY_MS = 250;
 const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped', 'void']);
 
 /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
-function noteTaken(
+function reportTaken(
   { store, replayLog, refund }: EnqueuerDeps,
   state: string | undefined,
   requestId: string,
@@ -110,7 +110,7 @@ export function createEnqueuer(deps: EnqueuerDeps) {
     // LOST is for whoever reads the request's stream by its id.
     const taking = untilConfirmed(() => store.voidRefused(requestId, principal, LOST, isRefused), requestId);
     const taken = taking.then(async (state) => {
-      if (!isRefused) noteTaken(deps, state, requestId, principal);
+      if (!isRefused) reportTaken(deps, state, requestId, principal);
       if (state === 'joined' && envelope !== undefined) await putInQueueForOthers(deps, envelope, principal);
       if (state === 'gone') await refund?.(requestId, principal);
     });
@@ -155,7 +155,7 @@ export function createEnqueuer(deps: EnqueuerDeps) {
         if (state === 'running' || state === 'done') return;
         // Redis answers again.
         if (state === 'joined' && (await putInQueueForOthers(deps, envelope, principal))) return;
-        noteTaken(deps, state, requestId, principal);
+        reportTaken(deps, state, requestId, principal);
         log.warn('A request could not be enqueued and was, or is being, taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
           cause,

@@ -43,7 +43,7 @@ export function createQueueStatistics(client: RedisClient, keyspace: Keyspace) {
 }
 
 /** Whether a batch runs: it was taken up, or its caller was told that there is none. */
-export type BatchFate = 'running' | 'refused';
+export type BatchState = 'running' | 'refused';
 
 /** Reads how far the sent lines have come, and keeps lines of ended batches out. */
 export type BatchQueue = ReturnType<typeof createBatchQueue>;
@@ -51,7 +51,7 @@ export type BatchQueue = ReturnType<typeof createBatchQueue>;
 /** Longer than a batch has. */
 const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
 /** One that is refused must not run when MongoDB is back; whoever asks about one that runs does so within minutes. */
-const DECIDED_MS: Record<BatchFate, number> = { running: 3_600_000, refused: CLOSED_MS };
+const DECIDED_MS: Record<BatchState, number> = { running: 3_600_000, refused: CLOSED_MS };
 
 export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
   const takeMs = defineTimedScript(client, 'take-writing', ['window']);
@@ -67,10 +67,10 @@ export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
       await client.set(keyspace.shard(shard).closedBatch(batchId), 1, 'PX', CLOSED_MS);
     },
     /** Says what becomes of a batch, unless that has been said: the first one decides. Returns what holds; safe to repeat. */
-    async decide(shard: number, batchId: string, fate: BatchFate): Promise<BatchFate> {
+    async decide(shard: number, batchId: string, state: BatchState): Promise<BatchState> {
       const key = keyspace.shard(shard).batchState(batchId);
-      const decided = await client.set(key, fate, 'PX', DECIDED_MS[fate], 'NX', 'GET');
-      return decided === 'running' || decided === 'refused' ? decided : fate;
+      const decided = await client.set(key, state, 'PX', DECIDED_MS[state], 'NX', 'GET');
+      return decided === 'running' || decided === 'refused' ? decided : state;
     },
     /** Takes this much of the minute in which a tenant's uploads may write. Returns how long the next one has to wait. */
     takeWriting: async (shard: number, tenantId: string, ms: number): Promise<number> =>

@@ -23,7 +23,7 @@ export interface RepairDeps {
 
 /** After a reconnect claims may be lost, or in the hands of a worker that gives them back, for this time. */
 const CLAIMS_BACK_MS = 1_500;
-const AGAIN_MS = 100;
+const RETRY_MS = 100;
 /** Redis may come back without claim and text, and again while these are repaired, but this does not try for ever. */
 const TRIES_MAX = 20;
 
@@ -79,7 +79,7 @@ export function createRepairs({ claim, restore, hasReconnectedRecently }: Repair
       known = behind ?? known;
       if (behind !== undefined || (await repair(ref, found))) continue;
       if ((found === 'missing' && !waits) || !hasReconnectedRecently(ref.shard, CLAIMS_BACK_MS)) return reply;
-      await pause(AGAIN_MS);
+      await pause(RETRY_MS);
     }
   };
 }

@@ -147,7 +147,7 @@ function attributesOf({ provider, model, maxTokens, stream, requestId }: Started
   };
 }
 
-function noteAnswer(span: Span, outcome: ProviderCallOutcome): void {
+function recordAnswer(span: Span, outcome: ProviderCallOutcome): void {
   if ('error' in outcome) {
     fail(span, outcome.error);
     return;
@@ -216,7 +216,7 @@ export function createOtlpTracing(config: TracingSettings, log: Logger): Tracing
       const options = { kind: SpanKind.CLIENT, attributes: attributesOf(call) };
       const span = start(`chat ${call.model}`, call.parent, options);
       return opened(span, (outcome) => {
-        noteAnswer(span, outcome);
+        recordAnswer(span, outcome);
       });
     },
 

@@ -147,14 +147,14 @@ export function passedAs({ tenant }: ModelKey, { isJoined }: ModelRequest): stri
 }
 
 /** Refused for another reason than its limits, or joined. */
-export function noteCounted(key: ModelKey, now: number): void {
+export function recordCounted(key: ModelKey, now: number): void {
   key.log.push(now);
   add(key.tenant.requests, secondOf(now), 1);
 }
 
-export function noteAdmitted(key: ModelKey, asked: ModelRequest, requestId: string, now: number): void {
+export function recordAdmitted(key: ModelKey, asked: ModelRequest, requestId: string, now: number): void {
   if (!asked.isBatch) {
-    noteCounted(key, now);
+    recordCounted(key, now);
     key.tenant.open.add(requestId);
   }
   throttleOf(key, asked)?.log.push(now);
@@ -163,7 +163,7 @@ export function noteAdmitted(key: ModelKey, asked: ModelRequest, requestId: stri
 }
 
 /** An end, with what its tokens differ from the estimate. What a request took beyond it after its minute counts as of now. */
-export function noteEnded(key: ModelKey, requestId: string, acceptedAt: number, more: number, now: number): void {
+export function recordEnded(key: ModelKey, requestId: string, acceptedAt: number, more: number, now: number): void {
   key.tenant.open.delete(requestId);
   for (const counts of [key.tokens, key.tenant.tokens]) {
     if (secondOf(acceptedAt) >= secondOf(now) - 60) add(counts, secondOf(acceptedAt), more);

@@ -30,7 +30,7 @@ export interface BatchLeader {
   /** Leads for one round. */
   lead(): Promise<unknown>;
   /** Tells Redis again what this leader has told it last. */
-  repeatAll(): Promise<void>;
+  replay(): Promise<void>;
   /** Leads without having heard of another leader. */
   takeLease(): Promise<void>;
   /** Gives the lease up. */
@@ -127,7 +127,7 @@ export async function openLeader(
       }
     },
     lead: () => dispatcher.dispatchShard(0),
-    repeatAll: replayLog.repeatAll,
+    replay: replayLog.replay,
     async takeLease() {
       if (!(await leases.hold(0, 'batches'))) throw new Error('Another process leads');
     },

@@ -22,7 +22,7 @@ export interface CollectEndsDeps {
   answers: Pick<AnswerCache, 'read' | 'shorten'>;
   lines: Pick<ReadLines, 'again'>;
   failedTries: Pick<FailedTries, 'note'>;
-  watch: Pick<ProviderWatch, 'noteEnd' | 'hasAnsweredSince'>;
+  watch: Pick<ProviderWatch, 'recordEnd' | 'hasAnsweredSince'>;
   /** How long Redis keeps an answer once it is in the batch's results; milliseconds. */
   retentionMs: number;
   clock: Clock;
@@ -82,7 +82,7 @@ async function endAll({ work }: CollectEndsDeps, batch: OpenBatch, ends: readonl
   if (written < ends.length) batch.counts = await work.count(tenantId, batchId);
 }
 
-function noteFailed({ failedTries }: CollectEndsDeps, { row }: OpenBatch, tries: readonly EndedTry[]): void {
+function recordFailed({ failedTries }: CollectEndsDeps, { row }: OpenBatch, tries: readonly EndedTry[]): void {
   for (const { line, answer, end } of tries)
     if (answer.fields['status'] !== 'completed' && !end.hasText) failedTries.note(row, line.requestId);
 }
@@ -108,12 +108,12 @@ export function createCollectEnds(deps: CollectEndsDeps) {
 
   /** While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage. */
   const noted = new WeakSet<SentLine>();
-  function noteOnce(tries: readonly EndedTry[]): void {
+  function recordOnce(tries: readonly EndedTry[]): void {
     for (const { line, answer, end } of tries) {
       if (end.terminal === undefined || noted.has(line)) continue;
       noted.add(line);
       const hasFailed = outageOf(end) !== undefined && !hasOnlyWaited(end);
-      watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, hasFailed);
+      watch.recordEnd(answer.fields['tier'] ?? '', end.terminal.trace, hasFailed);
     }
   }
 
@@ -169,11 +169,11 @@ export function createCollectEnds(deps: CollectEndsDeps) {
   async function take(batch: OpenBatch, group: readonly SentLine[]): Promise<void> {
     const { shard } = batch.row;
     const tries = await readAll(shard, group);
-    noteOnce(tries);
+    recordOnce(tries);
     const ends = await putBackFailed(batch, tries);
     await endAll(deps, batch, ends);
     // After the write, because an end that could not be written is read again.
-    noteFailed(deps, batch, tries);
+    recordFailed(deps, batch, tries);
     learnTokens(batch, tries);
     // Ended requests give back the tokens that they were counted with beyond what they took.
     advance(batch, { kind: 'freed', soon: performance.now() + SOON_MS });

@@ -52,16 +52,16 @@ import type { KeepLead } from './send-slice.ts';
 import { NEVER, createDoForBatch, createRefreshShard, emptyShard, isResting } from './shard-batches.ts';
 import type { ShardBatches } from './shard-batches.ts';
 
-interface NoteProgressDeps {
-  work: Pick<BatchWorkRepository, 'noteProgress'>;
+interface RecordProgressDeps {
+  work: Pick<BatchWorkRepository, 'recordProgress'>;
   watch: Pick<ProviderWatch, 'isDown'>;
   clock: Clock;
 }
 
 /** Writes to a batch's row what its tenant sees of its progress, if that has changed. */
-type NoteProgress = (batch: OpenBatch, keepLead: KeepLead) => Promise<void>;
+type RecordProgress = (batch: OpenBatch, keepLead: KeepLead) => Promise<void>;
 
-function createNoteProgress({ work, watch, clock }: NoteProgressDeps): NoteProgress {
+function createRecordProgress({ work, watch, clock }: RecordProgressDeps): RecordProgress {
   /** Whether lines wait because their tier is down, or all lines that are left wait for their next try. */
   function waitsForProvider(batch: OpenBatch): boolean {
     const { waiting, held, inFlight } = batch.lines;
@@ -79,13 +79,13 @@ function createNoteProgress({ work, watch, clock }: NoteProgressDeps): NoteProgr
     if (text === batch.noted) return;
     // A state written by a former leader would stay wrong: the present one writes changes only.
     await keepLead();
-    await work.noteProgress(row.tenantId, row._id, state);
+    await work.recordProgress(row.tenantId, row._id, state);
     batch.noted = text;
   };
 }
 
 export interface DispatcherDeps {
-  work: Pick<BatchWorkRepository, 'open' | 'count' | 'noteProgress' | 'removeUnstarted'>;
+  work: Pick<BatchWorkRepository, 'open' | 'count' | 'recordProgress' | 'removeUnstarted'>;
   fillQueue: FillQueue;
   collectEnds: CollectEnds;
   closeBatch: CloseBatch;
@@ -118,7 +118,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   const { fillQueue, collectEnds, closeBatch, leases, hasReconnectedRecently } = deps;
   const doForBatch = createDoForBatch(deps.log);
   const refreshShard = createRefreshShard({ ...deps, doForBatch });
-  const noteProgress = createNoteProgress(deps);
+  const recordProgress = createRecordProgress(deps);
   const led = new Map<number, ShardBatches>();
 
   /** What this process knows of the shard, from the time since when it has led without a break. Undefined: another one leads. */
@@ -156,7 +156,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     await closeWhatHasEnded(state, keepLead);
     const batches = [...state.open.values()].filter(({ row }) => !isResting(state, row._id));
     await fillQueue(shard, batches, keepLead);
-    for (const batch of batches) await noteProgress(batch, keepLead);
+    for (const batch of batches) await recordProgress(batch, keepLead);
   }
 
   return {
@@ -199,7 +199,7 @@ function openProviderWatch({ routing, breakers, telemetry, log }: OpenWatchDeps)
   const watch = createProviderWatch({ routing, breakers, now: () => performance.now(), log });
   // What anybody's request finds out about a provider counts for lines, too.
   telemetry.on('request.finished', ({ envelope, answer }) => {
-    watch.noteEnd(envelope.tier, answer.trace, false);
+    watch.recordEnd(envelope.tier, answer.trace, false);
   });
   return watch;
 }

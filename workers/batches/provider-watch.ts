@@ -8,7 +8,7 @@ import { answeredAt } from './line-state.ts';
 /** What the batch leader knows about the providers behind each tier. */
 export interface ProviderWatch {
   /** Call it for every ended request, not only for lines. `hasFailed`: the request failed for a temporary reason. */
-  noteEnd(tier: string, trace: RequestTrace | undefined, hasFailed: boolean): void;
+  recordEnd(tier: string, trace: RequestTrace | undefined, hasFailed: boolean): void;
   /** Whether a call that began at `since` or later was answered. */
   hasAnsweredSince(tier: string, since: number): boolean;
   /** Whether no provider of the tier answers, so that its lines wait. */
@@ -56,7 +56,7 @@ export function createProviderWatch({ routing, breakers, now, log }: ProviderWat
   }
 
   return {
-    noteEnd(tier, trace, hasFailed) {
+    recordEnd(tier, trace, hasFailed) {
       const health = healthOf(tier);
       const answered = answeredAt(trace);
       if (answered === undefined) {

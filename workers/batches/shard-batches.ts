@@ -5,7 +5,7 @@ import type { BatchRow } from '../../shared/mongo/batches/batch-repository.ts';
 import type { BatchWorkRepository } from '../../shared/mongo/batches/batch-work-repository.ts';
 import { isBadDocument } from '../../shared/mongo/faults.ts';
 import { isBadKey } from '../../shared/redis/scripts.ts';
-import type { BatchFate, BatchQueue } from '../../shared/requests/queue-store.ts';
+import type { BatchQueue, BatchState } from '../../shared/requests/queue-store.ts';
 import type { CloseBatch } from './close-batch.ts';
 import { advance, openBatch } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
@@ -93,7 +93,7 @@ export function createRefreshShard({
   }
 
   /** Undefined: Redis is full or unavailable. Other batches continue; this one is tried again at the next read. */
-  async function decide({ shard, _id: batchId }: BatchRow): Promise<BatchFate | undefined> {
+  async function decide({ shard, _id: batchId }: BatchRow): Promise<BatchState | undefined> {
     return queue.decide(shard, batchId, 'running').catch((error: unknown) => {
       log.warn('A batch cannot be taken up yet.', { batchId, error });
       return undefined;
@@ -103,12 +103,12 @@ export function createRefreshShard({
   async function takeUp({ open }: ShardBatches, row: BatchRow): Promise<void> {
     const { _id: batchId, tenantId } = row;
     // A started batch needs no new decision: a full Redis would not give one, and the lines have to end.
-    const fate = row.startedAt === undefined ? await decide(row) : 'running';
-    if (fate === 'refused') {
+    const state = row.startedAt === undefined ? await decide(row) : 'running';
+    if (state === 'refused') {
       // MongoDB became unavailable as the batch started, and its caller got an error.
       log.info('A batch that was refused is removed.', { batchId, tenantId });
       await removeUnstarted(row);
-    } else if (fate === 'running') {
+    } else if (state === 'running') {
       log.info('A batch is taken up.', { batchId, tenantId, count: row.total });
       open.set(batchId, openBatch(row, await work.count(tenantId, batchId)));
     }

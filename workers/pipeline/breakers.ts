@@ -46,14 +46,14 @@ function createSharedBreakers({ store, clock, log, callMs = CALL_MS }: CreateBre
   let isAlone = false;
   const [changes, reads] = [createBriefCalls(callMs), createBriefCalls(callMs)];
 
-  function noteAlone(error: unknown): void {
+  function recordAlone(error: unknown): void {
     if (!isAlone)
       log.warn('The circuit breakers cannot be shared; this worker goes by its own until they can.', { error });
     isAlone = true;
   }
 
   return {
-    noteAlone,
+    recordAlone,
     /** Redis's clock. */
     now: (): number => clock.now() + offsetMs,
     /** Messages have their own connection, so one may be older than what was read since. */
@@ -70,7 +70,7 @@ function createSharedBreakers({ store, clock, log, callMs = CALL_MS }: CreateBre
         return breaker;
       } catch (error) {
         isLate = true;
-        noteAlone(error);
+        recordAlone(error);
         throw error;
       }
     },
@@ -127,18 +127,18 @@ export async function createBreakers(deps: CreateBreakersDeps) {
       if (shared.isNews(provider, breaker)) adopt(provider, breaker);
     },
     () => {
-      read().catch(shared.noteAlone);
+      read().catch(shared.recordAlone);
     },
   );
   // One master of a cluster may be away for long: until the breakers are there, this worker goes by its own.
-  await Promise.all([inTime(listening, callMs), read()]).catch(shared.noteAlone);
+  await Promise.all([inTime(listening, callMs), read()]).catch(shared.recordAlone);
   const reading = repeat(
     async () => {
       await read();
       for (const circuit of circuits.values()) circuit.tick();
     },
     () => READ_MS,
-    shared.noteAlone,
+    shared.recordAlone,
   );
 
   return {

@@ -49,7 +49,7 @@ async function traceProviderCall<T>(
 }
 
 /** Notes the verdict on the answer, which is the request's last. */
-function noteVerdict(trace: RequestTrace, verdict: ModerationTrace['verdict'], categories: readonly string[]): void {
+function recordVerdict(trace: RequestTrace, verdict: ModerationTrace['verdict'], categories: readonly string[]): void {
   if (trace.moderation !== undefined) trace.moderation = { ...trace.moderation, verdict, categories: [...categories] };
 }
 
@@ -173,7 +173,7 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
     },
 
     /** How long a call has taken; `endedAt`: milliseconds since the epoch. */
-    noteDuration(route: Route, durationMs: number, endedAt: number): void {
+    recordDuration(route: Route, durationMs: number, endedAt: number): void {
       if (durationMs > slowAnswerMs) slowAt.set(nameOf(route), endedAt);
     },
   };
@@ -185,7 +185,7 @@ function openAsk({ run: { answer }, route: { target, provider }, prompt, writer 
   const promptTokens = estimatePrompt(messages);
   const heard = { units: 0, pieces: 0 };
   const ask = { messages, cost: target.cost, promptTokens, maxTokens, heard };
-  const opened: Ask = { ...ask, said: undefined, durationMs: 0, isRefused: false };
+  const opened: Ask = { ...ask, reported: undefined, durationMs: 0, isRefused: false };
   answer.asks.push(opened);
   Object.assign(answer, { text: '', asked: messages, promptTokens, provider: provider.name, model: target.model });
   if (writer === undefined) answer.unsent = [];
@@ -214,10 +214,10 @@ function inputOf(
     firstTokenMs: isWatched ? firstTokenLimit(provider.firstTokenTimeoutMs, ask.promptTokens) : provider.timeoutMs,
     betweenTokensMs,
     openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
-    readLater: writer?.readLater,
+    scheduleRead: writer?.scheduleRead,
     onHeard(event) {
       if (event.kind === 'end') {
-        ask.said = event.usage;
+        ask.reported = event.usage;
         return;
       }
       ask.heard.units += event.text.length;
@@ -227,17 +227,21 @@ function inputOf(
 }
 
 /** The usage that is charged and counted: the provider's count if it is plausible, or else our own. */
-async function usageOf({ run, route, prompt: { messages } }: TargetCall, said: ReportedUsage | undefined, log: Logger) {
+async function usageOf(
+  { run, route, prompt: { messages } }: TargetCall,
+  reported: ReportedUsage | undefined,
+  log: Logger,
+) {
   const { requestId, request } = run.envelope;
   const { text } = run.answer;
-  const believed = said && plausibleUsage(said, messages, text, request.maxTokens);
-  if (said !== undefined && believed === undefined) {
+  const believed = reported && plausibleUsage(reported, messages, text, request.maxTokens);
+  if (reported !== undefined && believed === undefined) {
     log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
       requestId,
       provider: route.provider.name,
       model: route.target.model,
-      promptTokens: said.promptTokens,
-      completionTokens: said.completionTokens,
+      promptTokens: reported.promptTokens,
+      completionTokens: reported.completionTokens,
     });
   }
   return believed ?? estimateUsage(messages, text, request.maxTokens);
@@ -296,7 +300,7 @@ export function createCallTarget(deps: CallTargetDeps) {
       gate.close();
       const endedAt = clock.now();
       opened.durationMs = endedAt - calledAt;
-      places.noteDuration(route, opened.durationMs, endedAt);
+      places.recordDuration(route, opened.durationMs, endedAt);
     }
   }
 
@@ -316,13 +320,13 @@ export function createCallTarget(deps: CallTargetDeps) {
       place?.seat.leave({ kind: 'failed' });
       if (error instanceof ProviderError) events.emit('provider.called', asked, error.fault);
       // Here only the moderation window throws a ServiceError, when its backend gave no verdict.
-      if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
+      if (error instanceof ServiceError) recordVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });
     events.emit('provider.called', asked, 'ok');
     if (result.unknownReason !== undefined) events.emit('provider.odd_end', asked, result.unknownReason);
     if (result.flagged !== undefined) {
-      noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
+      recordVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
       events.emit('moderation.flagged', run, 'output', result.flagged.categories);
     }
     const outcome = { finishReason: result.finishReason, usage: await usageOf(call, result.usage, log) };

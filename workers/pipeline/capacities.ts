@@ -80,11 +80,11 @@ function joined(seats: readonly Seat[]): Seat {
   const [only] = seats;
   if (seats.length === 1 && only !== undefined) return only;
   return {
-    noteText: () => {
-      for (const seat of seats) seat.noteText();
+    recordText: () => {
+      for (const seat of seats) seat.recordText();
     },
-    noteLimits: (limits: SeenLimits) => {
-      for (const seat of seats) seat.noteLimits(limits);
+    recordLimits: (limits: SeenLimits) => {
+      for (const seat of seats) seat.recordLimits(limits);
     },
     leave: (end: SeatEnd) => {
       for (const seat of seats) seat.leave(end);

@@ -1,14 +1,14 @@
-import type { ReadLater } from '../../shared/http/http-call.ts';
+import type { ScheduleRead } from '../../shared/http/http-call.ts';
 import type { Claimed, StopReason } from './stage.ts';
 
 /** Moments that several streams of a worker share, so that the worker serves all of them in one go. */
-type Beats = ReturnType<typeof createBeats>;
+type FlushSchedule = ReturnType<typeof createFlushSchedule>;
 
 /** A beat due in less than a quarter of the interval is skipped: a timer that fires early would hit it twice. */
 const NEAR = 4;
 
 /** `offsetMs`: how much earlier these beats come than beats without an offset; less than `everyMs`. */
-export function createBeats(everyMs: number, offsetMs = 0) {
+export function createFlushSchedule(everyMs: number, offsetMs = 0) {
   let waiting = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -65,19 +65,19 @@ export type ChunkWriter = ReturnType<typeof createChunkWriter>;
 /** Opens the writers of one worker. */
 export function createChunkWriters(): (run: WrittenRun) => ChunkWriter {
   const open = new Set<ChunkWriter>();
-  const beats = BEAT_OFFSETS_MS.map((offsetMs) => createBeats(BEAT_MS, offsetMs));
+  const flushSchedules = BEAT_OFFSETS_MS.map((offsetMs) => createFlushSchedule(BEAT_MS, offsetMs));
   let opened = 0;
   const isBusy = () => open.size > BUSY_STREAMS;
 
-  function beatOf(stream: number): Beats | undefined {
+  function beatOf(stream: number): FlushSchedule | undefined {
     if (!isBusy()) return undefined;
-    const used = Math.min(beats.length, Math.ceil(open.size / STREAMS_OF_A_BEAT));
-    return beats[stream % used];
+    const used = Math.min(flushSchedules.length, Math.ceil(open.size / STREAMS_OF_A_BEAT));
+    return flushSchedules[stream % used];
   }
 
   const paceOf = (stream: number): Pace => ({
     isDue: (lastAt) => lastAt + (isBusy() ? BUSY_COALESCE_MS : COALESCE_MS) <= performance.now(),
-    readLater: () => beatOf(stream)?.next,
+    scheduleRead: () => beatOf(stream)?.next,
     wait(act, lastAt) {
       const beat = beatOf(stream);
       if (beat !== undefined) return beat.next(act);
@@ -105,7 +105,7 @@ export function createChunkWriters(): (run: WrittenRun) => ChunkWriter {
 /** Decides when text is appended. `lastAt`: when text was last appended; -Infinity: never. */
 interface Pace {
   isDue(lastAt: number): boolean;
-  readLater: () => ReadLater | undefined;
+  scheduleRead: () => ScheduleRead | undefined;
   /** Calls back when text is due; returns a function that cancels it. */
   wait(act: () => void, lastAt: number): () => void;
 }
@@ -185,7 +185,7 @@ function createChunkWriter({ delivery, answer, lease }: WrittenRun, pace: Pace) 
       schedule();
     },
     /** When to read the provider's next text. Undefined: as soon as it arrives. */
-    readLater: (): ReadLater | undefined => (lastAppendAt === -Infinity ? undefined : pace.readLater()),
+    scheduleRead: (): ScheduleRead | undefined => (lastAppendAt === -Infinity ? undefined : pace.scheduleRead()),
     /**
      * Waits for the append in progress. Text that has not been appended stays in `answer.unsent` and is sent with the end
      * of the answer. `endsLater`: the end waits for something else, so text that is due is appended first.

@@ -7,7 +7,7 @@ import {
   decisionAt,
   holdsProbe,
   isFailing,
-  noteAttempt,
+  recordAttempt,
   passageOf,
   renewProbe,
 } from '../../shared/domain/breaker.ts';
@@ -81,13 +81,13 @@ function createCallReports({ send, decisionAt, now }: CallReportsDeps) {
 
   return {
     /** `reason`: why the call failed. */
-    noteCall(reason: string | undefined, windowMs: number): void {
-      noteAttempt(unreported.slices, reason, windowMs, now());
+    recordCall(reason: string | undefined, windowMs: number): void {
+      recordAttempt(unreported.slices, reason, windowMs, now());
       if (reason !== undefined) sendIn(0);
     },
 
     /** Reports at once. */
-    noteRefusal(reason: string): void {
+    recordRefusal(reason: string): void {
       unreported.refusal = reason;
       void sendNow();
     },
@@ -234,8 +234,8 @@ export function createCircuit({ change, classify, newHolder, now, events, provid
       return;
     }
     if (view.state !== 'closed' || verdict?.kind === 'void') return;
-    if (verdict?.kind === 'refused') reports.noteRefusal(verdict.reason);
-    else reports.noteCall(verdict?.reason, settings.windowMs);
+    if (verdict?.kind === 'refused') reports.recordRefusal(verdict.reason);
+    else reports.recordCall(verdict?.reason, settings.windowMs);
   }
 
   events.emit('breaker.seen', provider, view.state);

@@ -107,7 +107,7 @@ function isReplaceable(run: Routed, writer: ChunkWriter | undefined): boolean {
 }
 
 /** Returns whether another target can help. */
-function noteFailure(
+function recordFailure(
   { clock, log }: GenerateDeps,
   failures: TargetFailures,
   error: unknown,
@@ -174,7 +174,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       try {
         return await tryTarget(run, route, writer);
       } catch (error) {
-        if (!noteFailure(deps, failures, error, run, route)) break;
+        if (!recordFailure(deps, failures, error, run, route)) break;
         // Only a failed call, not a skipped target, can have released text.
         if (failures.called === error && !isReplaceable(run, writer)) break;
       }

@@ -233,7 +233,7 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease) {
      * A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is
      * checked then.
      */
-    async hearCancel(requestId: string): Promise<void> {
+    async onCancelled(requestId: string): Promise<void> {
       const lease = running.get(requestId)?.lease;
       if (lease === undefined) cancelled.add(requestId);
       else await lease.check();

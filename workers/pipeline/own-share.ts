@@ -156,7 +156,7 @@ function createDemand(inFlight: () => number, unplaced: () => number) {
     want: (): void => void (wantedAt = performance.now()),
     isWanted: (withinMs = HUNGER_MS): boolean => performance.now() - wantedAt < withinMs,
     isUsed: (): boolean => performance.now() - usedAt < UNUSED_MS,
-    noteUse(): void {
+    recordUse(): void {
       usedAt = performance.now();
       peak = Math.max(peak, inUse());
     },
@@ -264,7 +264,7 @@ export function createOwnShare(deps: OwnShareDeps) {
     take(call: SeatCall): Seat {
       reports.schedule(BUSY_MS);
       const seat = seats.take(call);
-      demand.noteUse();
+      demand.recordUse();
       return seat;
     },
 

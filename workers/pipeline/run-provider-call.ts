@@ -116,7 +116,7 @@ export interface ProviderCallInput {
   betweenTokensMs: number;
   openWindow: OpenWindow;
   /** See ProviderCall. */
-  readLater?: ProviderCall['readLater'];
+  scheduleRead?: ProviderCall['scheduleRead'];
   /** The call's place at the provider, which learns from the answer. */
   seat?: Seat;
   /** Called for each part of the answer, before anything else is done with it. */
@@ -143,7 +143,7 @@ export interface ProviderCallResult {
 const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
 
 function callOf(
-  { envelope, target, messages, maxTokens, stream, joinsText = false, readLater, seat }: ProviderCallInput,
+  { envelope, target, messages, maxTokens, stream, joinsText = false, scheduleRead, seat }: ProviderCallInput,
   clock: ProviderCallClock,
 ) {
   const { requestId, request, traceparent } = envelope;
@@ -157,11 +157,11 @@ function callOf(
     signal: clock.signal,
     onHead: (head: HttpHead) => {
       const [requests, tokens] = [readLimit(head, 'requests'), readLimit(head, 'tokens')];
-      if (requests !== undefined || tokens !== undefined) seat?.noteLimits({ requests, tokens });
+      if (requests !== undefined || tokens !== undefined) seat?.recordLimits({ requests, tokens });
     },
     onBytes: clock.touch,
     joinsText,
-    readLater,
+    scheduleRead,
     ...(request.sampling === undefined ? {} : { sampling: request.sampling }),
     ...(traceparent === undefined ? {} : { traceparent }),
   };
@@ -194,7 +194,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   const end = Promise.withResolvers<ProviderEnd>();
   let units = 0;
   /** Called as each part of the answer is read. Anything it throws ends the call. */
-  function hear(event: ProviderEvent): void {
+  function onEvent(event: ProviderEvent): void {
     if (state.hasEnded) return;
     input.onHeard?.(event);
     if (event.kind === 'end') {
@@ -204,7 +204,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
       return;
     }
     clock.tick();
-    if (units === 0) input.seat?.noteText();
+    if (units === 0) input.seat?.recordText();
     units += event.text.length;
     if (units > ANSWER_UNITS_MAX) throw new ProviderError('transient', 'The provider sent an oversized answer');
     window.push(event.text);
@@ -212,7 +212,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   }
   async function call(): Promise<void> {
     try {
-      await adapter.generate(provider, callOf(input, clock), hear);
+      await adapter.generate(provider, callOf(input, clock), onEvent);
       if (!state.hasEnded) end.reject(new Error('An adapter ended without an end event'));
     } catch (error) {
       end.reject(error);

@@ -18,7 +18,7 @@ export interface SaveTurnDeps {
 
 /** Longer than a replica set takes to choose another primary. */
 const AWAY_MS = 20_000;
-const AGAIN_MS = 500;
+const RETRY_MS = 500;
 
 /**
  * Stores the turn before the terminal event, so that the caller's next request finds it. Only whole answers are stored
@@ -34,7 +34,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
         return;
       } catch (error) {
         if (!isMongoUnreachable(error) || signal.aborted || clock.now() > until) throw error;
-        await pause(AGAIN_MS);
+        await pause(RETRY_MS);
       }
     }
   }

@@ -14,8 +14,8 @@ export type SeatEnd =
 /** The place of one call. */
 export interface Seat {
   /** The first text has come. */
-  noteText(): void;
-  noteLimits(limits: SeenLimits): void;
+  recordText(): void;
+  recordLimits(limits: SeenLimits): void;
   /** Frees the place. */
   leave(end: SeatEnd): void;
 }
@@ -96,7 +96,7 @@ function createPending(capacity: SeatsDeps['capacity']) {
       return all;
     },
 
-    noteFirst(call: OpenCall, counts: SeatCounts): void {
+    recordFirst(call: OpenCall, counts: SeatCounts): void {
       const first = counts.firsts[call.size];
       if (!call.isStreamed || !pending.has(call) || !isOfEpoch(call) || first === undefined) return;
       first.count += 1;
@@ -125,11 +125,11 @@ export function createSeats({ capacity, onFull, onLeave }: SeatsDeps) {
       counts.spent.requests += 1;
       counts.spent.tokens += estimate;
       return {
-        noteText() {
-          pending.noteFirst(call, counts);
+        recordText() {
+          pending.recordFirst(call, counts);
           pending.end(call, true, counts);
         },
-        noteLimits({ requests, tokens }) {
+        recordLimits({ requests, tokens }) {
           const isFresh = performance.now() - call.startedAt < FRESH_MS;
           const seen = ({ limit, remaining }: SeenLimit) => (isFresh ? { limit, remaining } : { limit });
           if (requests !== undefined) counts.limits.requests = seen(requests);

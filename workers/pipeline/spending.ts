@@ -251,12 +251,12 @@ export function plausibleUsage(
 const SILENT_TOKENS_PER_SECOND = 100;
 
 /** The tokens of a call: the provider's count if it is plausible, or else what was sent and heard. */
-export function askedUsage({ messages, promptTokens, maxTokens, heard, said, durationMs }: Ask): Usage {
+export function askedUsage({ messages, promptTokens, maxTokens, heard, reported, durationMs }: Ask): Usage {
   const { units, pieces } = heard;
-  const believed = said && plausibleUsage(said, messages, pieces > 0 ? 'text' : '', maxTokens);
+  const believed = reported && plausibleUsage(reported, messages, pieces > 0 ? 'text' : '', maxTokens);
   if (believed !== undefined) return believed;
-  const unheard = Math.min(maxTokens, Math.floor((durationMs / 1000) * SILENT_TOKENS_PER_SECOND));
-  const completionTokens = pieces > 0 ? Math.max(pieces, Math.ceil(units / BYTES_PER_TOKEN)) : unheard;
+  const unreported = Math.min(maxTokens, Math.floor((durationMs / 1000) * SILENT_TOKENS_PER_SECOND));
+  const completionTokens = pieces > 0 ? Math.max(pieces, Math.ceil(units / BYTES_PER_TOKEN)) : unreported;
   return { promptTokens, completionTokens, estimated: true };
 }
 

@@ -128,7 +128,7 @@ export interface Ask {
   maxTokens: number;
   /** What has come of the answer, shown or not, in UTF-16 units and pieces. */
   heard: { units: number; pieces: number };
-  said: ReportedUsage | undefined;
+  reported: ReportedUsage | undefined;
   durationMs: number;
   /** The provider refused the call or could not be reached, so it has done no work. */
   isRefused: boolean;

@@ -186,7 +186,7 @@ function byBeginning(isStream: boolean, open: (isStream: boolean) => AnswerReade
 /** Makes one call over HTTP, in any protocol. The signal limits its time; sizes are limited here; failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
-  { requestId, traceparent, stream, signal, onHead, onBytes, joinsText = false, readLater, endWaitMs }: ProviderCall,
+  { requestId, traceparent, stream, signal, onHead, onBytes, joinsText = false, scheduleRead, endWaitMs }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
@@ -195,8 +195,8 @@ export async function callProvider(
   let end: ((isEnded: boolean) => void) | undefined;
   let hasRefused = false;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
-  const call = { endpoint, headers, body, signal, readLater, onHead };
-  const hear: ProviderSink = (event) => {
+  const call = { endpoint, headers, body, signal, scheduleRead, onHead };
+  const onEvent: ProviderSink = (event) => {
     try {
       sink(event);
     } catch (error) {
@@ -205,7 +205,7 @@ export async function callProvider(
     }
   };
   function openSse(): AnswerReader {
-    const joined = joinsText ? joinText(hear) : { sink: hear, flush: () => undefined };
+    const joined = joinsText ? joinText(onEvent) : { sink: onEvent, flush: () => undefined };
     const reader = openStream(joined.sink);
     const sse = readSse(reader, onBytes, joined.flush);
     // What the sink has thrown ends the call, however much of the answer is there.
@@ -223,7 +223,7 @@ export async function callProvider(
   function openDocument(): AnswerReader {
     const document = readDocument(ANSWER_BYTES_MAX);
     end = () => {
-      readComplete(document.text(), hear);
+      readComplete(document.text(), onEvent);
     };
     return document;
   }

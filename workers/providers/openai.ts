@@ -203,7 +203,7 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
     ended = true;
     sink(event);
   }
-  function hear(text: string): void {
+  function onText(text: string): void {
     isEarly ||= end.finishReason !== undefined;
     seen ||= text;
     sink({ kind: 'text', text });
@@ -213,7 +213,7 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
       if (ended) return;
       const chunk = parseCompletion(event, 'delta');
       // Whatever the sink throws, the text of this chunk has not been taken, so the answer is not whole.
-      if (chunk.text !== '') hear(chunk.text);
+      if (chunk.text !== '') onText(chunk.text);
       end.usage = chunk.usage ?? end.usage;
       end.model ??= chunk.model;
       end.finishReason = chunk.finishReason ?? end.finishReason;

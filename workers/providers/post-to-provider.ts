@@ -63,20 +63,20 @@ export function readDocument(maxBytes: number): AnswerReader & { text(): string 
   };
 }
 
-const ROOM = { maxOutputLength: STREAM_BYTES_MAX };
+const LIMITS = { maxOutputLength: STREAM_BYTES_MAX };
 const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
-  gzip: (bytes) => unzipSync(bytes, ROOM),
-  'x-gzip': (bytes) => unzipSync(bytes, ROOM),
+  gzip: (bytes) => unzipSync(bytes, LIMITS),
+  'x-gzip': (bytes) => unzipSync(bytes, LIMITS),
   deflate(bytes) {
     try {
-      return unzipSync(bytes, ROOM);
+      return unzipSync(bytes, LIMITS);
     } catch {
       // Some servers leave the two bytes of the format's head out (RFC 9110 section 8.4.1.2).
-      return inflateRawSync(bytes, ROOM);
+      return inflateRawSync(bytes, LIMITS);
     }
   },
-  br: (bytes) => brotliDecompressSync(bytes, ROOM),
-  zstd: (bytes) => zstdDecompressSync(bytes, ROOM),
+  br: (bytes) => brotliDecompressSync(bytes, LIMITS),
+  zstd: (bytes) => zstdDecompressSync(bytes, LIMITS),
 };
 
 interface CodedReader extends AnswerReader {

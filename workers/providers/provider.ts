@@ -1,6 +1,6 @@
 import type { ChatMessage, Sampling } from '../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
-import type { HttpHead, ReadLater } from '../../shared/http/http-call.ts';
+import type { HttpHead, ScheduleRead } from '../../shared/http/http-call.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
 
 export interface ProviderCall {
@@ -28,7 +28,7 @@ export interface ProviderCall {
   /** How long the end of the body is waited for once nothing of the answer is missing; a second by default. */
   endWaitMs?: number;
   /** Called after each part of a stream's body: when to read the next part. Undefined: as soon as it arrives. */
-  readLater?: (() => ReadLater | undefined) | undefined;
+  scheduleRead?: (() => ScheduleRead | undefined) | undefined;
 }
 
 /** A provider's count, all of its answer included. */

@@ -68,7 +68,7 @@ export function createJobStore(
   { shard, queue, claims }: { shard: number; queue: QueueName; claims: ClaimSettings | undefined },
 ) {
   const take = defineScript(client, 'take', ['window', 'account', 'fair-queue', 'claiming']);
-  const giveBack = defineScript(client, 'release-jobs');
+  const release = defineScript(client, 'release-jobs');
   const keys = keyspace.shard(shard);
   const taking = [
     keys.wait(queue),
@@ -85,9 +85,9 @@ export function createJobStore(
   let breaks = 0;
   client.on('close', () => (breaks += 1));
 
-  async function giveBackAll(lock: string, ids: readonly string[]): Promise<void> {
+  async function releaseAll(lock: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    await giveBack(
+    await release(
       [keys.wait(queue), keys.active(queue), keys.queueMeta(queue), keys.marker(queue)],
       [lock, keys.job(queue, ''), keys.record(''), ...ids],
     );
@@ -97,10 +97,10 @@ export function createJobStore(
    * If the connection breaks, ioredis repeats the call: Redis may have taken jobs twice, and this worker knows of one time.
    * Redis may also have come back without what other workers did, so the jobs of both times go back.
    */
-  async function giveBackLost(lock: string): Promise<void> {
+  async function releaseLost(lock: string): Promise<void> {
     // That list begins with the latest.
     const active = await client.lrange(keys.active(queue), 0, -1);
-    await giveBackAll(lock, active.reverse());
+    await releaseAll(lock, active.reverse());
   }
 
   return {
@@ -116,7 +116,7 @@ export function createJobStore(
       const reply = await take(taking, [most, lock, lockMs, now, leaseMs, ...prefixes, ...closed]);
       if (breaks !== breaksBefore) {
         // If this fails BullMQ hands them out again when their locks run out.
-        await giveBackLost(lock).catch(() => undefined);
+        await releaseLost(lock).catch(() => undefined);
         return [];
       }
       if (!Array.isArray(reply)) return 'other';
@@ -129,9 +129,9 @@ export function createJobStore(
     },
 
     /** Puts back jobs that have not been started. Jobs that another worker has by now stay with it. */
-    async giveBack(jobs: readonly TakenJob[]): Promise<void> {
+    async release(jobs: readonly TakenJob[]): Promise<void> {
       for (const lock of new Set(jobs.map((job) => job.lock)))
-        await giveBackAll(
+        await releaseAll(
           lock,
           jobs.filter((job) => job.lock === lock).map(({ id }) => id),
         );
@@ -156,17 +156,17 @@ function createLeftJobs({ jobs, room, onError }: TakenJobsDeps) {
   let left: TakenJob[] = [];
   let timer: NodeJS.Timeout | undefined;
 
-  async function giveBack(): Promise<void> {
+  async function release(): Promise<void> {
     clearTimeout(timer);
     const unstarted = left;
     left = [];
     if (unstarted.length === 0) return;
     room.placed(unstarted.length);
-    await jobs.giveBack(unstarted);
+    await jobs.release(unstarted);
   }
 
   return {
-    giveBack,
+    release,
     isEmpty: (): boolean => left.length === 0,
     next(): TakenJob | undefined {
       const job = left.shift();
@@ -177,7 +177,7 @@ function createLeftJobs({ jobs, room, onError }: TakenJobsDeps) {
       clearTimeout(timer);
       left = taken;
       timer = setTimeout(() => {
-        giveBack().catch(onError);
+        release().catch(onError);
       }, LEFT_MS).unref();
     },
   };
@@ -226,7 +226,7 @@ function createTakenJobs(deps: TakenJobsDeps) {
       left.put(taken);
       // `stop` may have been called meanwhile, which the type checker cannot see.
       if (isStopped as boolean) {
-        await left.giveBack();
+        await left.release();
         return 'none';
       }
       isHandedOut = taken.length > 0;
@@ -246,14 +246,14 @@ function createTakenJobs(deps: TakenJobsDeps) {
     shut: (): 'nothing' | 'some tiers' | 'all tiers' => closed,
 
     /** The worker waited for the marker and got it; nobody else can until it is set again. */
-    noteMarker(): void {
+    recordMarker(): void {
       hasMarker = true;
     },
 
     /** Takes no more jobs, and puts back those that were not handed out. */
     stop(): Promise<void> {
       isStopped = true;
-      return left.giveBack();
+      return left.release();
     },
   };
 }
@@ -381,7 +381,7 @@ export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatB
       const shut = taken.shut();
       if (shut === 'nothing') {
         const marker = await waitForJob(timeout);
-        if (marker) taken.noteMarker();
+        if (marker) taken.recordMarker();
         return marker;
       }
       const looksAgain = new AbortController();

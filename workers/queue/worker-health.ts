@@ -74,16 +74,16 @@ export function pauseWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff'
     timer.unref();
   }
 
-  async function rest(): Promise<void> {
+  async function pausePolling(): Promise<void> {
     if (timer !== undefined || worker.isPaused()) return;
     restOn();
     await worker.pause(true);
   }
 
   worker.on('error', (error) => {
-    if (isOutOfMemory(error) || isRefusal(error)) void rest();
+    if (isOutOfMemory(error) || isRefusal(error)) void pausePolling();
   });
-  path.onCutOff(() => void rest());
+  path.onCutOff(() => void pausePolling());
 }
 
 /** How much the latest request weighs in the mean. */

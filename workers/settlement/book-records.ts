@@ -12,33 +12,33 @@ import { isReadable } from '../../shared/requests/outbox.ts';
 import type { Outbox, OutboxEntry, ReadableEntry } from '../../shared/requests/outbox.ts';
 
 /** How often a shard's unacknowledged entries are read again. */
-const LOOK_BACK_MS = 5_000;
+const RETRY_MS = 5_000;
 
 /**
- * When the settlement leader rereads a shard's unacknowledged outbox entries (a look back): those that this process or
- * an earlier leader has read, but whose booking failed or was interrupted. Between look backs it reads only new
+ * When the settlement leader rereads a shard's unacknowledged outbox entries (a retry): those that this process or
+ * an earlier leader has read, but whose booking failed or was interrupted. Between retries it reads only new
  * entries, so that a record that cannot be booked does not hold up the others.
  */
-type LookBacks = ReturnType<typeof createLookBacks>;
+type PendingRetries = ReturnType<typeof createPendingRetries>;
 
-export function createLookBacks(clock: Clock) {
+export function createPendingRetries(clock: Clock) {
   /** By shard; a shard without an entry is due at once. */
-  const lookedBackAt = new Map<number, number>();
+  const retriedAt = new Map<number, number>();
   const shardsWithBooked = new Set<number>();
   return {
-    isDue: (shard: number): boolean => clock.now() - (lookedBackAt.get(shard) ?? -Infinity) >= LOOK_BACK_MS,
-    /** The next look back is due after LOOK_BACK_MS: no entry is left, or one that is left was just refused. */
+    isDue: (shard: number): boolean => clock.now() - (retriedAt.get(shard) ?? -Infinity) >= RETRY_MS,
+    /** The next retry is due after RETRY_MS: no entry is left, or one that is left was just refused. */
     postpone(shard: number): void {
-      lookedBackAt.set(shard, clock.now());
+      retriedAt.set(shard, clock.now());
     },
-    /** The next round begins with a look back: a booking was interrupted, or another process may have led meanwhile. */
+    /** The next round begins with a retry: a booking was interrupted, or another process may have led meanwhile. */
     makeDue(shard: number): void {
-      lookedBackAt.delete(shard);
+      retriedAt.delete(shard);
     },
-    noteBooked(shard: number): void {
+    recordBooked(shard: number): void {
       shardsWithBooked.add(shard);
     },
-    /** Whether a record was booked since the last call; called at each look back that finds entries. */
+    /** Whether a record was booked since the last call; called at each retry that finds entries. */
     takeBooked: (shard: number): boolean => shardsWithBooked.delete(shard),
   };
 }
@@ -48,7 +48,7 @@ export interface BookRecordsDeps {
   ledger: SettlementRepository;
   accounts: AccountStore;
   tenants: Pick<TenantRepository, 'elsewhere'>;
-  lookBacks: LookBacks;
+  pendingRetries: PendingRetries;
   clock: Clock;
   /** Publishes booked records. Called before they are acknowledged, so a record may be published twice. */
   publishBooked: (records: readonly SettlementRecord[]) => Promise<void>;
@@ -60,7 +60,7 @@ export interface BookRecordsDeps {
 const TRIES_MAX = 5;
 
 /**
- * `areOthersBooked`: other records of the shard have been booked since the last look back that found entries. Only then
+ * `areOthersBooked`: other records of the shard have been booked since the last retry that found entries. Only then
  * can a refusal without a known cause be put down to the record.
  */
 interface BookOptions {
@@ -76,7 +76,7 @@ export type BookRecords = (shard: number, entries: readonly OutboxEntry[], optio
 
 /**
  * A request that Redis had lost, and its worker has put back on the shard that its tenant has left meanwhile, is charged
- * here. Its tenant is served where MongoDB says, so the book goes there, too. A move that arrives later reads the book anew.
+ * here. Its tenant is served where MongoDB says, so the ledger balance goes there, too. A move that arrives later reads the book anew.
  */
 async function publishElsewhere(
   { tenants, accounts }: BookRecordsDeps,
@@ -90,7 +90,7 @@ async function publishElsewhere(
 }
 
 async function bookAll(deps: BookRecordsDeps, shard: number, entries: readonly ReadableEntry[]): Promise<void> {
-  const { outbox, ledger, accounts, lookBacks, clock, publishBooked, onBooked } = deps;
+  const { outbox, ledger, accounts, pendingRetries, clock, publishBooked, onBooked } = deps;
   const books = await ledger.settle(
     entries.map(({ record }) => record),
     clock.now(),
@@ -105,12 +105,12 @@ async function bookAll(deps: BookRecordsDeps, shard: number, entries: readonly R
   await publishElsewhere(deps, shard, books);
   await publishBooked(entries.map(({ record }) => record));
   await outbox.acknowledge(shard, entries);
-  lookBacks.noteBooked(shard);
+  pendingRetries.recordBooked(shard);
   onBooked(entries.length);
 }
 
 export function createBookRecords(deps: BookRecordsDeps): BookRecords {
-  const { outbox, lookBacks, log } = deps;
+  const { outbox, pendingRetries, log } = deps;
   /** Refusals so far, by outbox entry. */
   const refusals = new Map<string, number>();
 
@@ -125,7 +125,7 @@ export function createBookRecords(deps: BookRecordsDeps): BookRecords {
   /** Counts a refusal of a record that was tried alone. The last one makes it a dead letter. */
   async function refuse(shard: number, entry: ReadableEntry, error: unknown): Promise<void> {
     const { requestId, tenantId } = entry.record;
-    lookBacks.postpone(shard);
+    pendingRetries.postpone(shard);
     const count = (refusals.get(entry.id) ?? 0) + 1;
     refusals.set(entry.id, count);
     log.warn('A settlement record could not be booked.', { shard, requestId, tenantId, count, error });

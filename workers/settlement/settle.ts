@@ -20,7 +20,7 @@ import { RefusedError } from '../../shared/mongo/accounts/settlement-repository.
 import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
 import type { Outbox, OutboxEntry } from '../../shared/requests/outbox.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import { createBookRecords, createLookBacks } from './book-records.ts';
+import { createBookRecords, createPendingRetries } from './book-records.ts';
 import type { BookRecordsDeps } from './book-records.ts';
 
 export interface SettleEvents {
@@ -29,7 +29,7 @@ export interface SettleEvents {
   'settlement.blocked': [reason: BlockReason];
 }
 
-export interface SettleDeps extends Omit<BookRecordsDeps, 'outbox' | 'lookBacks' | 'onBooked'> {
+export interface SettleDeps extends Omit<BookRecordsDeps, 'outbox' | 'pendingRetries' | 'onBooked'> {
   outbox: Outbox;
   leases: LeaderLease;
   events: Emitter<SettleEvents>;
@@ -56,10 +56,10 @@ export interface Settler {
  */
 export function createSettler(deps: SettleDeps): Settler {
   const { outbox, leases, clock, events, log } = deps;
-  const lookBacks = createLookBacks(clock);
+  const pendingRetries = createPendingRetries(clock);
   const bookRecords = createBookRecords({
     ...deps,
-    lookBacks,
+    pendingRetries,
     onBooked: (records) => {
       events.emit('settlement.booked', records);
     },
@@ -76,32 +76,32 @@ export function createSettler(deps: SettleDeps): Settler {
     log.error('Settlement is blocked: no record is booked, and all of them wait.', { shard, error });
   }
 
-  async function nextEntries(shard: number): Promise<{ entries: OutboxEntry[]; isLookBack: boolean }> {
-    if (lookBacks.isDue(shard)) {
+  async function nextEntries(shard: number): Promise<{ entries: OutboxEntry[]; isRetry: boolean }> {
+    if (pendingRetries.isDue(shard)) {
       const unacknowledged = await outbox.read(shard, 'redelivered', SETTLE_BATCH);
-      if (unacknowledged.length < SETTLE_BATCH) lookBacks.postpone(shard);
-      if (unacknowledged.length > 0) return { entries: unacknowledged, isLookBack: true };
+      if (unacknowledged.length < SETTLE_BATCH) pendingRetries.postpone(shard);
+      if (unacknowledged.length > 0) return { entries: unacknowledged, isRetry: true };
     }
-    return { entries: await outbox.read(shard, 'new', SETTLE_BATCH), isLookBack: false };
+    return { entries: await outbox.read(shard, 'new', SETTLE_BATCH), isRetry: false };
   }
 
   return {
     async settleShard(shard) {
       if (!(await leases.hold(shard, TASK))) {
-        lookBacks.makeDue(shard);
+        pendingRetries.makeDue(shard);
         return 0;
       }
       try {
-        const { entries, isLookBack } = await nextEntries(shard);
-        await bookRecords(shard, entries, { areOthersBooked: isLookBack && lookBacks.takeBooked(shard) });
+        const { entries, isRetry } = await nextEntries(shard);
+        await bookRecords(shard, entries, { areOthersBooked: isRetry && pendingRetries.takeBooked(shard) });
         if (entries.length > 0) alarmedAt.delete(shard);
         return entries.length;
       } catch (error) {
         raiseAlarm(shard, error);
         // The entries read stay unacknowledged. After an interruption, the next round begins with them. After a
         // refusal, one of the records may be the cause, so new ones go first.
-        if (error instanceof RefusedError) lookBacks.postpone(shard);
-        else lookBacks.makeDue(shard);
+        if (error instanceof RefusedError) pendingRetries.postpone(shard);
+        else pendingRetries.makeDue(shard);
         throw error;
       }
     },

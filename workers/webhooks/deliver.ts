@@ -145,7 +145,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
   }
 
   /** Records in the row what an attempt shows about the receiver. Disables a webhook that has failed for too long. */
-  async function noteHealth(webhook: WebhookRow, attempt: DeliveryAttempt & { ok: boolean }, now: number) {
+  async function recordHealth(webhook: WebhookRow, attempt: DeliveryAttempt & { ok: boolean }, now: number) {
     const { _id, tenantId, mode = 'live' } = webhook;
     const space = { tenantId, mode };
     const slow = attempt.durationMs > SLOW_MS;
@@ -185,7 +185,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
       status: ok ? 'succeeded' : next === undefined ? 'failed' : 'pending',
       ...(next === undefined ? {} : { nextAttemptAt: next }),
     });
-    if (!isFormer) await noteHealth(latest, { ok, ...attempt }, now);
+    if (!isFormer) await recordHealth(latest, { ok, ...attempt }, now);
     if (ok) return attempt.durationMs > SLOW_MS ? 'slow' : 'done';
     const { tenantId, webhookId } = delivery;
     log.debug(`An attempt for webhook ${webhookId} failed (${delivery.failed + 1} of ${ATTEMPTS_MAX}).`, { tenantId });

@@ -98,7 +98,7 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
   async function putBack(failed: FailedIntent, ended: EndedAnswer | undefined): Promise<void> {
     const ttlMs = Math.max(1, failed.expiresAt - clock.now());
     if (ended !== undefined) await cache.restore(failed.shard, ended, { ttlMs, namedMs: ttlMs });
-    await intents.giveBack(failed);
+    await intents.restore(failed);
   }
 
   async function putIntoLine(

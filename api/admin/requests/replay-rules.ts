@@ -83,7 +83,8 @@ export function createReplayChecks(deps: ReplayChecksDeps) {
 
   return {
     /** The request's entity, or that entity's history, has been deleted since the request was accepted. */
-    isErased /** Undefined: nothing forbids a replay. `principal`: the principal of the request's key, if the key still exists. */,
+    isErased,
+    /** Undefined: nothing forbids a replay. `principal`: the principal of the request's key, if the key still exists. */
     whyNot,
   };
 }

@@ -74,7 +74,7 @@ export function registerAnswers(server: Server): OpenAnswers {
 export const WAITING_MAX = 100;
 
 /** Waiting requests are held in memory. */
-const ROOM: RoomRules = { connectionBytesMax: 1024 * 1024, processBytesMax: 64 * 1024 * 1024 };
+const LIMITS: RoomRules = { connectionBytesMax: 1024 * 1024, processBytesMax: 64 * 1024 * 1024 };
 
 /** The most that Node.js buffers of an unread body: its buffer of 64 KiB, and what it reads at once. */
 const UNREAD_BODY_BYTES = 128 * 1024;
@@ -104,7 +104,7 @@ function bytesOf({ headers, rawHeaders, url = '' }: IncomingMessage): number {
 export function serializePipelined(
   listener: RequestListener,
   answers: OpenAnswers,
-  room: RoomRules = ROOM,
+  room: RoomRules = LIMITS,
 ): RequestListener {
   /** The bytes that each waiting request takes. */
   const waiting = new Map<ServerResponse, number>();

@@ -18,7 +18,7 @@ export interface BalanceDeps {
   accountStore: AccountStore;
 }
 
-/** Reads a consistent set of figures from Redis; the book comes from MongoDB if Redis has not loaded it. */
+/** Reads a consistent set of figures from Redis; the ledger balance comes from MongoDB if Redis has not loaded it. */
 export async function readBalance(
   { accounts, accountStore }: BalanceDeps,
   tenant: Pick<TenantRow, '_id' | 'shard'>,
@@ -60,7 +60,7 @@ function nextMonthStart(timeMs: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** Reads the figures that admission uses from Redis, and the book from MongoDB if Redis has not loaded it. */
+/** Reads the figures that admission uses from Redis, and the ledger balance from MongoDB if Redis has not loaded it. */
 async function readStatus(
   { accounts, accountStore }: BillingStatusDeps,
   { tenantId, shard, monthlyTokenBudget: limit }: Principal,

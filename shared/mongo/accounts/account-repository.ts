@@ -93,7 +93,7 @@ export function createAccountRepository(connection: Connection) {
       return row === null ? undefined : toLedgerBalance(row);
     },
 
-    /** What was booked under an id, and the book as it is now. */
+    /** What was booked under an id, and the ledger balance as it is now. */
     booked,
 
     /** Adds one ledger entry and moves the balance by it, both or neither. */

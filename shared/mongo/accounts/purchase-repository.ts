@@ -87,7 +87,7 @@ export function createPurchaseRepository(connection: Connection) {
     /** One row more than the limit. */
     list: (tenantId: string, query: ListQuery): Promise<PurchaseRow[]> => listRows(purchases, { tenantId }, query),
 
-    /** A purchase, and the book of its tenant's account as it stands. Undefined: no such purchase is booked. */
+    /** A purchase, and the ledger balance of its tenant's account as it stands. Undefined: no such purchase is booked. */
     async find(reference: PurchaseReference): Promise<{ purchase: PurchaseRow; book: LedgerBalance } | undefined> {
       const purchase = await findPurchase(purchases, reference, null);
       const account = purchase === null ? null : await accounts.findById(purchase.tenantId).lean();

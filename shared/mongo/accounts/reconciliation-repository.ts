@@ -199,7 +199,7 @@ export function createReconciliationRepository(connection: Connection) {
       return toLedgerBalance(row);
     },
 
-    /** Raises the account's version above `version`, so that Redis takes the book of this database again. */
+    /** Raises the account's version above `version`, so that Redis takes the ledger balance of this database again. */
     async supersede(tenantId: string, version: number): Promise<LedgerBalance> {
       const row = await accounts
         .findOneAndUpdate({ _id: tenantId }, { $max: { version: version + 1 } }, { returnDocument: 'after' })

@@ -134,7 +134,7 @@ export function createBatchWorkRepository(connection: Connection) {
       batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
 
     /** Writes the progress that the tenant sees, unless the batch has ended. Safe to repeat. */
-    async noteProgress(
+    async recordProgress(
       tenantId: string,
       batchId: string,
       state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },

@@ -142,7 +142,7 @@ export function createFailedIntents(connection: Connection) {
     },
 
     /** Gives a request back that was taken and could not be accepted: it has failed, as before. */
-    async giveBack({ requestId, envelopeJson, failedAt, code, replays, expiresAt }: FailedIntent): Promise<void> {
+    async restore({ requestId, envelopeJson, failedAt, code, replays, expiresAt }: FailedIntent): Promise<void> {
       await intents.updateOne(
         { _id: requestId, failedAt: null },
         {

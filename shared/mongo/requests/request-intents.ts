@@ -85,7 +85,7 @@ export interface DueIntent {
 }
 
 /** A request that is to be taken back may have an intent, too. */
-const TAKEN_BACK = 'taken-back:';
+const VOIDED = 'voided:';
 
 /**
  * Requests that were accepted asynchronously or under an Idempotency-Key, from acceptance to their end. Those that fail
@@ -137,7 +137,7 @@ export function createRequestIntents(connection: Connection) {
     /** Stores that a request is to be taken back. Safe to repeat. */
     async keepTakenBack(requestId: string, { shard, keyId, ...space }: Principal, now: number): Promise<void> {
       const row = {
-        _id: TAKEN_BACK + requestId,
+        _id: VOIDED + requestId,
         ...spaceFields(space),
         shard,
         envelopeJson: '{}',
@@ -149,7 +149,7 @@ export function createRequestIntents(connection: Connection) {
       await insertOnce(intents.insertMany([row], { lean: true }));
     },
     forgetTakenBack: async (requestId: string): Promise<void> => {
-      await intents.deleteOne({ _id: TAKEN_BACK + requestId });
+      await intents.deleteOne({ _id: VOIDED + requestId });
     },
 
     /** The intent of a request that has not failed. Undefined: there is none, or its time is over. */
@@ -170,7 +170,7 @@ export function createRequestIntents(connection: Connection) {
       const due = intents.find({ shard, lookAt: { $lte: now } }, { tenantId: 1, isRedisOnly: 1, takenBackKeyId: 1 });
       const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
       return rows.map(({ _id, tenantId, isRedisOnly = false, takenBackKeyId }) => ({
-        requestId: takenBackKeyId === undefined ? _id : _id.slice(TAKEN_BACK.length),
+        requestId: takenBackKeyId === undefined ? _id : _id.slice(VOIDED.length),
         tenantId,
         isRedisOnly,
         takenBackKeyId,

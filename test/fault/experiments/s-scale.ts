@@ -13,7 +13,7 @@ const TENANTS = 6;
 const SHARDS = 4;
 const WORKERS = 4;
 /** After a refusal, as `Retry-After` asks for at least. */
-const AGAIN_MS = 500;
+const RETRY_MS = 500;
 const BACK_WITHIN_MS = 15_000;
 
 /** Requests by many clients, a master that dies after a third of them, and a worker after two thirds. */
@@ -47,7 +47,7 @@ function scaleOut(name: string, redis: RedisGroupKind, title: string): Experimen
           await sent.ended;
           if (!isRefused(sent)) continue;
           accepted -= 1;
-          await pause(AGAIN_MS, undefined, { signal: lab.signal });
+          await pause(RETRY_MS, undefined, { signal: lab.signal });
         }
       }
       const clients = range(CLIENTS, client);

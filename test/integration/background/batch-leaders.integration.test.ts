@@ -173,7 +173,7 @@ describe('a Redis that comes back without its last second', () => {
     await redis.unlink(...(await redis.keys(`${tag}*`)));
     for (const [key, value] of before) await redis.restore(key, 0, value);
 
-    await leader.repeatAll();
+    await leader.replay();
 
     expect(await queued()).toBe(0);
     const states = await Promise.all(ids.map((id) => redis.hget(record(id), 'state')));
@@ -182,7 +182,7 @@ describe('a Redis that comes back without its last second', () => {
 
     // A worker was faster.
     await redis.hset(record(ids[1] ?? ''), 'state', 'done');
-    await leader.repeatAll();
+    await leader.replay();
 
     expect(service.log.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields['requestId'])).toEqual(
       [ids[1]],

@@ -92,7 +92,7 @@ async function expectOneCharge(batchId: string): Promise<void> {
 describe('a line that is tried again, where Redis has lost the end of the try before and its worker has died', () => {
   it('is charged once by a leader that goes on', async () => {
     const batchId = await loseFailedTry(LOST);
-    await leader.repeatAll();
+    await leader.replay();
     await startWorker();
 
     const isOver = async () => ((await lab.row(batchId)).status === 'completed' ? true : undefined);
@@ -115,7 +115,7 @@ describe('a line that is tried again, where Redis has lost the end of the try be
 describe('a line that has failed for good, where Redis has lost that and its worker has died', () => {
   it('does not run again and is not charged', async () => {
     const batchId = await loseFailedTry(REFUSED);
-    await leader.repeatAll();
+    await leader.replay();
     await startWorker();
 
     expect(await lab.chargedAtRest(tenant)).toEqual([]);

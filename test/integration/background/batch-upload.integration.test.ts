@@ -240,10 +240,10 @@ describe('an upload', () => {
       },
       {
         ...batchQueue,
-        async decide(shard, batchId, fate) {
+        async decide(shard, batchId, state) {
           if (isAway) return away();
           await batchQueue.decide(shard, batchId, 'running');
-          return batchQueue.decide(shard, batchId, fate);
+          return batchQueue.decide(shard, batchId, state);
         },
       },
     );

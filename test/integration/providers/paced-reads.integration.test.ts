@@ -27,7 +27,7 @@ describe('a body that need not be read as it comes', () => {
         endpoint: createEndpoint(`${server.url}/`, {}),
         body: '',
         signal: new AbortController().signal,
-        readLater: () => (isPaced ? (act) => waiting.push(act) : undefined),
+        scheduleRead: () => (isPaced ? (act) => waiting.push(act) : undefined),
         onHead: () => (part) => parts.push(part.toString()),
       })
       .then(() => (state.isOver = true));
@@ -118,7 +118,7 @@ describe('a body that need not be read as it comes', () => {
       endpoint: createEndpoint(`${server.url}/`, {}),
       body: '',
       signal: controller.signal,
-      readLater: () => (act) => waiting.push(act),
+      scheduleRead: () => (act) => waiting.push(act),
       onHead: () => (part) => parts.push(part.toString()),
     });
     over.catch(() => undefined);

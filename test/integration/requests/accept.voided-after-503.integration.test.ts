@@ -67,8 +67,8 @@ describe('a call that repeats an Idempotency-Key', () => {
     return createAccept({
       ...{ admit, hub, enqueuer: { enqueue: nobody, voidLater: () => undefined, idle: nobody } },
       records: createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS }),
-      recall: { byId: () => Promise.resolve(false), byName: () => Promise.resolve() },
-      intentKeeper: {
+      restoreFromMongo: { byId: () => Promise.resolve(false), byName: () => Promise.resolve() },
+      intentStore: {
         storeBeforeAnswer: nobody,
         waitUntilStored: nobody,
         storeInBackground: () => undefined,

@@ -31,7 +31,7 @@ beforeAll(async () => {
   lab = await openRequestLab();
   subscriber = await openTestRedis('subscriber');
   leases = createOpenLeases((options) => createLease(createRecordingLog(), options));
-  const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.hearCancel(requestId));
+  const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.onCancelled(requestId));
   await channel.subscribe(SHARD);
 });
 afterAll(async () => {

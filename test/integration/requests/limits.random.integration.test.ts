@@ -144,10 +144,10 @@ it.each([1, 2])(
       same((waits.size === 0 ? [model.passedAs(key, wanted)] : expected).includes(verdict), true);
       if (waits.size > 0) same(found.retryAfterMs, isEither ? waits.get(verdict) : longest);
       if (verdict === 'admitted') {
-        model.noteAdmitted(key, wanted, requestId, now());
+        model.recordAdmitted(key, wanted, requestId, now());
         const request = labRequest(requestId, key.principal, found);
         if (!isBatch) open.push({ request, key, at: now(), estimate: wanted.estimate });
-      } else if (waits.size === 0 && !isBatch) model.noteCounted(key, now());
+      } else if (waits.size === 0 && !isBatch) model.recordCounted(key, now());
       // Lines of batches have no headers.
       if (!isBatch) checkFigures(key, found);
       const isExact = waits.size > 0 && !isEither && !waits.has('max_in_flight') && !waits.has('daily');
@@ -170,7 +170,7 @@ it.each([1, 2])(
         if (!isFailed) kept = usage.prompt + usage.completion;
         await requests.finish(request.ref(1), 0, isFailed ? FAILED : endingOf(request, 'text', usage));
       }
-      model.noteEnded(key, requestId, at, kept - estimate, now());
+      model.recordEnded(key, requestId, at, kept - estimate, now());
     }
 
     async function count(key: ModelKey): Promise<void> {

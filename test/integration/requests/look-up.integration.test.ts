@@ -32,8 +32,8 @@ function depsWith(meanwhile: () => Promise<unknown>): ChatRequestsDeps {
       },
     },
     ledger: { settledAt: () => Promise.resolve(undefined) },
-    recall: { byId: () => Promise.resolve(false) },
-    intentKeeper: { conclude: () => undefined },
+    restoreFromMongo: { byId: () => Promise.resolve(false) },
+    intentStore: { conclude: () => undefined },
     // Who cancels waits no longer than for one look.
     clock: { now: () => (now += 10_000) },
     relayTimes: {},

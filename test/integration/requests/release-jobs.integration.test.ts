@@ -70,8 +70,8 @@ describe('giving back', () => {
     const taken = await lab.take(8);
     await lab.redis.del(lab.keys.marker('interactive'));
 
-    await lab.jobs.giveBack(taken);
-    await lab.jobs.giveBack(taken);
+    await lab.jobs.release(taken);
+    await lab.jobs.release(taken);
 
     expect(await lab.queue.getJobCounts('wait', 'active')).toEqual({ wait: 3, active: 0 });
     expect(await lab.hasMarker()).toBe(true);
@@ -91,7 +91,7 @@ describe('giving back', () => {
     const last = { finishReason: 'cancelled', usage: { promptTokens: 0, completionTokens: 0 } } as const;
     expect(await lab.admissions.voidRefused(requestId, principal, last)).toBe('stopped');
 
-    await lab.jobs.giveBack(taken);
+    await lab.jobs.release(taken);
 
     expect((await lab.run(request, 1)).cancelled).toBe(true);
   });
@@ -100,7 +100,7 @@ describe('giving back', () => {
     const [id = ''] = await lab.queueUpSome(1);
     const taken = await lab.take(1);
     await lab.redis.set(`${lab.keys.job('interactive', id)}:lock`, 'another');
-    await lab.jobs.giveBack(taken);
+    await lab.jobs.release(taken);
     expect(await lab.queue.getJobCounts('wait', 'active')).toMatchObject({ wait: 0, active: 1 });
     expect(await lab.recordOf(id)).toMatchObject({ state: 'running' });
   });

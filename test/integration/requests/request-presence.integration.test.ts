@@ -101,7 +101,7 @@ describe('a request whose tenant keeps answers for a moment only', () => {
     const { requestId, replayLog, before } = await fail();
     await rollBackTo(lab, before);
 
-    await replayLog.repeatAll();
+    await replayLog.replay();
 
     expect(await found(requestId)).toEqual(['ended', 'missing']);
   });

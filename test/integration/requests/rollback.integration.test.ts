@@ -147,7 +147,7 @@ describe('a Redis that comes back without its last second', () => {
       await rollBackTo(lab, before);
       await claim(request);
       /** As release-jobs.lua does. */
-      const giveBack = async () => {
+      const release = async () => {
         const record = lab.keys.record(request.requestId);
         await lab.redis.multi().hset(record, 'state', 'accepted', 'fence', 0).hdel(record, 'owner').exec();
       };
@@ -161,7 +161,7 @@ describe('a Redis that comes back without its last second', () => {
 
       const written = write();
       await pause(150);
-      await giveBack();
+      await release();
 
       expect(await written).toBe({ append: 'ok', renew: 'ok', finish: true, replayFinish: 'replayed' }[how]);
       const { owner } = ref;
@@ -178,7 +178,7 @@ describe('a Redis that comes back without its last second', () => {
     await journal.finish(ref, 0, FAILED);
     await rollBackTo(lab, before);
 
-    await replayLog.repeatAll();
+    await replayLog.replay();
 
     expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'failed']);
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });
@@ -194,8 +194,8 @@ describe('a Redis that comes back without its last second', () => {
     await journal.finish(ref, 1, endingOf(request, 'b', { prompt: 1, completion: 2 }), ['a']);
     await rollBackTo(lab, before);
 
-    await replayLog.repeatAll();
-    await replayLog.repeatAll();
+    await replayLog.replay();
+    await replayLog.replay();
 
     expect(await textOf(request)).toBe('ab');
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });
@@ -209,7 +209,7 @@ describe('a Redis that comes back without its last second', () => {
     await records.cancel(request.principal, request.requestId);
     await rollBackTo(lab, before);
 
-    await replayLog.repeatAll();
+    await replayLog.replay();
 
     expect(await lab.requests.claim(request.ref(1))).toMatchObject({
       kind: 'drop',
@@ -228,7 +228,7 @@ describe('a Redis that comes back without its last second', () => {
     await records.cancel(request.principal, request.requestId);
     await rollBackTo(lab, before);
 
-    await replayLog.repeatAll();
+    await replayLog.replay();
 
     expect(await lab.requests.replayFinish(ref, 0, ending)).toBe('replayed');
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });

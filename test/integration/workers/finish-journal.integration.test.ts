@@ -55,8 +55,8 @@ async function losing(action: () => Promise<unknown>): Promise<void> {
 it('ends the request again in a Redis that came back without its end', async () => {
   await losing(finish);
 
-  await replayLog.repeatAll();
-  await replayLog.repeatAll();
+  await replayLog.replay();
+  await replayLog.replay();
 
   expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'completed']);
   expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 15 * RATE });
@@ -72,7 +72,7 @@ it('ends the others again where something else stands in the place of one', asyn
   });
   await lab.redis.set(lab.keys.record(broken.requestId), 'no hash');
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect(await settlements()).toEqual([request.requestId]);
 });
@@ -81,7 +81,7 @@ it('brings the charge again where even the record was lost', async () => {
   await finish();
   await lab.redis.unlink(...Object.keys(await lab.snapshot()));
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect(await settlements()).toEqual([request.requestId]);
 });
@@ -107,7 +107,7 @@ it.each([
   await lab.redis.hdel(lab.keys.record(request.requestId), 'unbilled');
   await lose();
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect(await settlements()).toEqual([]);
   expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 0 });
@@ -124,7 +124,7 @@ it('stops a request again whose caller was told that nothing was accepted while 
   );
   await lab.redis.hdel(record, 'cancel', 'unbilled');
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect(await marks()).toEqual(['1', '1']);
   await finish();
@@ -139,7 +139,7 @@ it('says of an end that nobody pays for it, also where Redis has lost that and i
   await losing(() => endings.finish(request.ref(1), 0, { ...ending, whenUnbilled: () => (times += 1) }));
   expect(times).toBe(1);
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect([times, await settlements()]).toEqual([2, []]);
 });
@@ -159,7 +159,7 @@ it('takes a request back again of which only the second try to take it back was 
   await waitFor(() => found[1], 'the second try');
   await rollBackTo(lab, before);
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect(found.slice(0, 2)).toEqual(['accepted', 'void']);
   expect(await lab.redis.hget(lab.keys.record(requestId), 'state')).toBe('void');
@@ -182,7 +182,7 @@ it('leaves what goes on for the next try under its Idempotency-Key, and what Red
   // Redis is back without the claim.
   await lab.redis.hset(lab.keys.record(named.requestId), 'state', 'accepted');
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect(found).toEqual(['running']);
   expect(await lab.redis.hget(lab.keys.record(named.requestId), 'state')).toBe('accepted');
@@ -219,7 +219,7 @@ it('changes nothing where nothing was lost', async () => {
   await finish();
   const before = await lab.snapshot();
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect(await lab.snapshot()).toEqual(before);
 });
@@ -228,7 +228,7 @@ it('leaves a request to the delivery that has taken it over meanwhile', async ()
   await losing(finish);
   await lab.run(request, 2);
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect(await lab.redis.hget(lab.keys.record(request.requestId), 'state')).toBe('running');
   expect(await settlements()).toEqual([]);
@@ -237,7 +237,7 @@ it('leaves a request to the delivery that has taken it over meanwhile', async ()
 it('forgets what is older than a few seconds, but only while Redis is there to take more', async () => {
   await losing(finish);
   time += 3_600_000;
-  await replayLog.repeatAll();
+  await replayLog.replay();
   expect(await settlements()).toEqual([request.requestId]);
 
   const older = request;
@@ -246,7 +246,7 @@ it('forgets what is older than a few seconds, but only while Redis is there to t
   await lab.run(request, 1);
   await finish();
   await lab.redis.unlink(...Object.keys(await lab.snapshot()));
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect(await settlements()).toEqual([request.requestId]);
   expect(older.requestId).not.toBe(request.requestId);
@@ -261,7 +261,7 @@ it('keeps what ended before one master of a cluster went away, while requests en
   await lab.run(request, 1);
   await finish();
 
-  await replayLog.repeatAll();
+  await replayLog.replay();
 
   expect((await settlements()).sort()).toEqual([lost, request.requestId].sort());
 });

@@ -16,7 +16,7 @@ import type { RequestLab } from '../../support/request-lab.ts';
 import { mongoUri } from '../../support/stores.ts';
 
 const GRANT = 1_000 * RATE;
-const LOOK_BACK_MS = 5_000;
+const RETRY_MS = 5_000;
 
 let lab: RequestLab;
 let book: LedgerLab;
@@ -73,7 +73,7 @@ const deadLetters = async () =>
 async function settleForLong(settler: Settler): Promise<void> {
   for (let round = 0; round < 6; round += 1) {
     await settler.settleShard(SHARD);
-    time += LOOK_BACK_MS;
+    time += RETRY_MS;
   }
 }
 
@@ -115,7 +115,7 @@ it('books the rest at once and gives up on a record that MongoDB refuses, with t
   await settler.settleShard(SHARD);
   expect(await book.usageOf(tenantId)).toHaveLength(2);
   for (const letters of [[], [], [], [refused]]) {
-    time += LOOK_BACK_MS;
+    time += RETRY_MS;
     await settler.settleShard(SHARD);
     expect(await deadLetters()).toEqual(letters);
   }
@@ -159,7 +159,7 @@ it('gives no record up while MongoDB is away, however long, and books all of the
   proxy.set('reset');
   for (let round = 0; round < 6; round += 1) {
     await expect(settler.settleShard(SHARD)).rejects.toThrow();
-    time += LOOK_BACK_MS;
+    time += RETRY_MS;
   }
   proxy.set('pass');
   for (let round = 0; round < 5; round += 1) await settler.settleShard(SHARD).catch(() => undefined);
@@ -198,7 +198,7 @@ it('books the others where Redis has something else in the place of one tenantâ€
     await put(JSON.stringify(recordOf(tenantId)));
     await settler.settleShard(SHARD).catch(() => undefined);
     await settler.settleShard(SHARD).catch(() => undefined);
-    time += LOOK_BACK_MS;
+    time += RETRY_MS;
   }
 
   expect(await book.usageOf(tenantId)).toHaveLength(others);
@@ -229,7 +229,7 @@ describe('a fault of MongoDB itself', () => {
       refusing.failCommands((command) => (WRITES.includes(command) ? refusal : undefined));
       for (let round = 0; round < 8; round += 1) {
         await settler.settleShard(SHARD).catch(() => undefined);
-        time += LOOK_BACK_MS;
+        time += RETRY_MS;
       }
       refusing.failCommands(undefined);
       expect(await deadLetters()).toEqual([]);
@@ -258,7 +258,7 @@ describe('a fault of MongoDB itself', () => {
       await put(JSON.stringify(recordOf(tenantId)));
       await settler.settleShard(SHARD).catch(() => undefined);
       await settler.settleShard(SHARD).catch(() => undefined);
-      time += LOOK_BACK_MS;
+      time += RETRY_MS;
     }
 
     refusing.failCommands(undefined);

@@ -87,7 +87,7 @@ function wordHere({ trie }: Lexicon): number {
  * Finds the words of a token, however its characters are read. False: its meaning depends on its surroundings, so the
  * scanner has to read it each time. Undefined: it has characters that have not been seen yet; ask again once they have.
  *
- * `passToken` walks the same trie by other rules. It only asks whether there is a word, may wrongly say yes, and runs
+ * `matchToken` walks the same trie by other rules. It only asks whether there is a word, may wrongly say yes, and runs
  * for every unknown token. This function asks which words there are, must be right, and runs once per token. A single
  * function would slow down the frequent case with work that only this one needs.
  */

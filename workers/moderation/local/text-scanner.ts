@@ -14,8 +14,8 @@ import { codePointAt, unitsOf } from '../text-units.ts';
 import { GAPS, learnUnit, type Lexicon } from './lexicon.ts';
 import { isPlainWordBehind, kindAt } from './word-ends.ts';
 import { PhraseTracker, type PhraseMatch } from './phrase-tracker.ts';
-import { allowLearning, skimmerOf, skimText, type Skimmer, type TextPlace } from './skim-text.ts';
-import { WordReaders, type WordStart } from './word-readers.ts';
+import { allowLearning, skimmerOf, skipFast, type Skimmer, type TextPlace } from './fast-skip.ts';
+import { SpellingVariants, type WordStart } from './spelling-variants.ts';
 
 const SPACE = 0x20;
 
@@ -31,7 +31,7 @@ export type MatchListener = (match: PhraseMatch, at: number) => boolean;
 export class TextScanner {
   private readonly lexicon: Lexicon;
   private readonly skimmer: Skimmer;
-  private readonly readers: WordReaders;
+  private readonly readers: SpellingVariants;
   private readonly tracker: PhraseTracker;
   private position = 0;
   private stopped = false;
@@ -47,7 +47,7 @@ export class TextScanner {
   constructor(lexicon: Lexicon, listener: MatchListener, skimmer = skimmerOf(lexicon)) {
     this.lexicon = lexicon;
     this.skimmer = skimmer;
-    this.readers = new WordReaders(lexicon.trie);
+    this.readers = new SpellingVariants(lexicon.trie);
     this.tracker = new PhraseTracker(lexicon.phrases, (match) => {
       if (!this.stopped) this.stopped = listener(match, this.position);
     });
@@ -83,7 +83,7 @@ export class TextScanner {
     allowLearning(this.skimmer, to - from);
     for (let index = from; index < to && !this.stopped;) {
       if (this.quiet) {
-        const skimmed = skimText(this.skimmer, this.place, units, index, to);
+        const skimmed = skipFast(this.skimmer, this.place, units, index, to);
         this.position += skimmed;
         index += skimmed;
         if (index === to) return;

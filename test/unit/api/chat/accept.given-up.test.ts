@@ -57,8 +57,8 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
       deleteWhenRead: note('wiped'),
     },
     records: { detach: note('detached') },
-    recall: { byName: () => Promise.resolve() },
-    intentKeeper: {
+    restoreFromMongo: { byName: () => Promise.resolve() },
+    intentStore: {
       storeBeforeAnswer: stores.storeBeforeAnswer ?? note('stored'),
       storeInBackground: note('stored in background'),
     },

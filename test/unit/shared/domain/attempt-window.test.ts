@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { mainReason, mergeSlices, noteAttempt, totalsOf } from '../../../../shared/domain/breaker.ts';
+import { mainReason, mergeSlices, recordAttempt, totalsOf } from '../../../../shared/domain/breaker.ts';
 import type { Slice } from '../../../../shared/domain/breaker.ts';
 
 const WINDOW_MS = 30_000;
@@ -10,10 +10,10 @@ describe('a window of attempts', () => {
   it('a window of attempts counts successes and failures by reason', () => {
     const slices: Slice[] = [];
 
-    noteAttempt(slices, undefined, WINDOW_MS, 10_000);
-    noteAttempt(slices, 'timeout', WINDOW_MS, 12_000);
-    noteAttempt(slices, 'timeout', WINDOW_MS, 12_100);
-    noteAttempt(slices, 'status_500', WINDOW_MS, 14_000);
+    recordAttempt(slices, undefined, WINDOW_MS, 10_000);
+    recordAttempt(slices, 'timeout', WINDOW_MS, 12_000);
+    recordAttempt(slices, 'timeout', WINDOW_MS, 12_100);
+    recordAttempt(slices, 'status_500', WINDOW_MS, 14_000);
 
     expect(totalsOf(slices, 0)).toEqual({ attempts: 4, failures: 3, errors: { timeout: 2, status_500: 1 } });
   });
@@ -21,7 +21,7 @@ describe('a window of attempts', () => {
   it('keeps at most one slice for a thirtieth of its length, however many attempts there are', () => {
     const slices: Slice[] = [];
 
-    for (let now = 0; now < 10 * WINDOW_MS; now += 7) noteAttempt(slices, undefined, WINDOW_MS, now);
+    for (let now = 0; now < 10 * WINDOW_MS; now += 7) recordAttempt(slices, undefined, WINDOW_MS, now);
 
     expect(slices.length).toBeLessThanOrEqual(32);
     expect(slices[0]?.at).toBeGreaterThanOrEqual(9 * WINDOW_MS - 1_000);
@@ -30,7 +30,7 @@ describe('a window of attempts', () => {
   it('a window of attempts lets go of what lies ahead once the clock was put back', () => {
     const slices: Slice[] = [slice(10_000_000, 0, { timeout: 9 })];
 
-    noteAttempt(slices, undefined, WINDOW_MS, 10_000);
+    recordAttempt(slices, undefined, WINDOW_MS, 10_000);
 
     expect(slices).toEqual([slice(10_000, 1)]);
   });

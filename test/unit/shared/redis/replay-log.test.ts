@@ -32,7 +32,7 @@ function note(requestId: string, write: () => Promise<unknown> = () => Promise.r
   writes.note(repeat, { requestId });
 }
 
-function noteMany(write: () => Promise<unknown>): void {
+function recordMany(write: () => Promise<unknown>): void {
   for (let index = 0; index < COUNT; index += 1) note(`req_${index}`, write);
 }
 
@@ -48,7 +48,7 @@ it('repeats every write, the latest first, and those that fail until they are do
   });
   note('last');
 
-  const repeating = writes.repeatAll();
+  const repeating = writes.replay();
   await jest.advanceTimersByTimeAsync(0);
   expect(done).toEqual(['last', 'first']);
   await jest.advanceTimersByTimeAsync(1_000);
@@ -67,7 +67,7 @@ it('repeats a write that failed as it was performed, and rejects as it does', as
 
   await expect(writes.perform(write, {})).rejects.toThrow('Connection is closed.');
   isAway = false;
-  await writes.repeatAll();
+  await writes.replay();
 
   expect(done).toEqual(['performed']);
 });
@@ -75,11 +75,11 @@ it('repeats a write that failed as it was performed, and rejects as it does', as
 it('repeats hundreds before workers run anything again, although one hangs and one cannot be repeated', async () => {
   const bad = Object.assign(new Error('WRONGTYPE Operation against a key'), { name: 'ReplyError' });
   const hanging = Promise.withResolvers<undefined>();
-  noteMany(onTheWay);
+  recordMany(onTheWay);
   note('bad', () => Promise.reject(bad));
   note('hanging', () => hanging.promise);
 
-  const repeating = writes.repeatAll();
+  const repeating = writes.replay();
   await jest.advanceTimersByTimeAsync(REPLAYED_MS);
 
   expect(done).toHaveLength(COUNT);
@@ -91,18 +91,18 @@ it('repeats hundreds before workers run anything again, although one hangs and o
 
 it('begins anew where Redis comes back once more, with no more calls under way than before', async () => {
   let [running, most] = [0, 0];
-  noteMany(async () => {
+  recordMany(async () => {
     running += 1;
     most = Math.max(most, running);
     await onTheWay();
     running -= 1;
   });
-  const repeating = [writes.repeatAll()];
+  const repeating = [writes.replay()];
   const atOnce = running;
   await jest.advanceTimersByTimeAsync(2 * WAY_MS);
   done = [];
 
-  repeating.push(writes.repeatAll());
+  repeating.push(writes.replay());
   await jest.advanceTimersByTimeAsync(REPLAYED_MS);
   await Promise.all(repeating);
 
@@ -113,11 +113,11 @@ it('begins anew where Redis comes back once more, with no more calls under way t
 it('forgets no write for its age before it is repeated, however often Redis comes back', async () => {
   let isRefusing = true;
   note('refused', () => (isRefusing ? Promise.reject(new Error('NOREPLICAS')) : Promise.resolve()));
-  const repeating = [writes.repeatAll()];
+  const repeating = [writes.replay()];
   await jest.advanceTimersByTimeAsync(12_000);
   note('later');
 
-  repeating.push(writes.repeatAll());
+  repeating.push(writes.replay());
   isRefusing = false;
   await jest.advanceTimersByTimeAsync(1_000);
   await Promise.all(repeating);
@@ -130,12 +130,12 @@ it('repeats again what is under way while Redis comes back, and what was repeate
   note('slow', () => slow.promise);
   note('quick');
   await jest.advanceTimersByTimeAsync(8_000);
-  const repeating = [writes.repeatAll()];
+  const repeating = [writes.replay()];
   await jest.advanceTimersByTimeAsync(3_000);
   expect(done).toEqual(['quick']);
 
   note('later');
-  repeating.push(writes.repeatAll());
+  repeating.push(writes.replay());
   slow.resolve(undefined);
   await Promise.all(repeating);
 
@@ -145,7 +145,7 @@ it('repeats again what is under way while Redis comes back, and what was repeate
 it('repeats no more than the latest 5,000, which hold texts of answers', async () => {
   for (let number = 0; number < 5_003; number += 1) note(`req_${number}`);
 
-  await writes.repeatAll();
+  await writes.replay();
 
   expect([done.length, done[0], done.at(-1)]).toEqual([5_000, 'req_5002', 'req_3']);
 });
@@ -155,13 +155,13 @@ it('repeats the writes of the shards that are back, and none of them waits for t
   writes = createReplayLog({ hasReconnectedRecently: (shard) => shard === gone, clock: systemClock, log });
   for (let number = 0; number < COUNT; number += 1)
     writes.note(() => new Promise(() => undefined), { shard: gone, requestId: `lost_${number}` });
-  void writes.repeatAll((shard) => shard === gone);
+  void writes.replay((shard) => shard === gone);
   await jest.advanceTimersByTimeAsync(20_000);
   let lost = 0;
   writes.note(() => Promise.resolve((lost += 1)), { shard: gone });
   writes.note(() => Promise.resolve(done.push('other')), { shard: 1 });
 
-  await writes.repeatAll((shard) => shard === 1);
+  await writes.replay((shard) => shard === 1);
 
   expect([done, lost]).toEqual([['other'], 0]);
 });

@@ -50,7 +50,7 @@ function endedBatch(payloads: Record<string, string>, end: (ends: readonly LineE
     },
     lines: { again: () => Promise.resolve() },
     failedTries: { note: () => undefined },
-    watch: { noteEnd: () => (noted += 1), hasAnsweredSince: () => true },
+    watch: { recordEnd: () => (noted += 1), hasAnsweredSince: () => true },
     retentionMs: 1_000,
     clock: { now: () => 0 },
     random: () => 0,

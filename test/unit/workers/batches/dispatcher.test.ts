@@ -16,7 +16,7 @@ function dispatching(
   fault: Error | undefined,
   status: BatchRow['status'],
   during?: 'lead lost' | 'Redis back',
-  decide: DispatcherDeps['queue']['decide'] = (_shard, _batchId, fate) => Promise.resolve(fate),
+  decide: DispatcherDeps['queue']['decide'] = (_shard, _batchId, state) => Promise.resolve(state),
 ) {
   const abandoned: string[] = [];
   const collected: string[] = [];
@@ -30,7 +30,7 @@ function dispatching(
     work: {
       open: () => Promise.resolve([rowOf('batch_1', status), rowOf('batch_2')]),
       count: () => Promise.resolve({ completed: 0, failed: 0 }),
-      noteProgress: (_tenant, batchId) => {
+      recordProgress: (_tenant, batchId) => {
         noted.push(batchId);
         return Promise.resolve();
       },
@@ -99,8 +99,8 @@ it('ends a round where a store does not answer', async () => {
 });
 
 it('takes away what was refused as it started, and sends nothing of it', async () => {
-  const { dispatcher, filled, abandoned } = dispatching(undefined, 'in_progress', undefined, (_shard, batchId, fate) =>
-    Promise.resolve(batchId === 'batch_1' ? 'refused' : fate),
+  const { dispatcher, filled, abandoned } = dispatching(undefined, 'in_progress', undefined, (_shard, batchId, state) =>
+    Promise.resolve(batchId === 'batch_1' ? 'refused' : state),
   );
 
   await dispatcher.dispatchShard(0);
@@ -110,8 +110,12 @@ it('takes away what was refused as it started, and sends nothing of it', async (
 });
 
 it('goes on with the other batches where Redis takes up no new one', async () => {
-  const { dispatcher, filled, abandoned } = dispatching(undefined, 'in_progress', undefined, (_shard, batchId, fate) =>
-    batchId === 'batch_1' ? Promise.reject(new Error('OOM command not allowed')) : Promise.resolve(fate),
+  const { dispatcher, filled, abandoned } = dispatching(
+    undefined,
+    'in_progress',
+    undefined,
+    (_shard, batchId, state) =>
+      batchId === 'batch_1' ? Promise.reject(new Error('OOM command not allowed')) : Promise.resolve(state),
   );
 
   await dispatcher.dispatchShard(0);

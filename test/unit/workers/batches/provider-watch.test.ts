@@ -50,20 +50,20 @@ it('takes a tier for down that has no provider', () => {
 
 it('takes a tier for down after 20 passing failures in a row, until a call is answered', () => {
   const { watch } = open({ one: 'closed' });
-  for (let count = 0; count < 19; count += 1) watch.noteEnd('mobius', called('status_503'), true);
-  watch.noteEnd('mobius', called('ok'), false);
-  for (let count = 0; count < 19; count += 1) watch.noteEnd('mobius', called('status_503'), true);
+  for (let count = 0; count < 19; count += 1) watch.recordEnd('mobius', called('status_503'), true);
+  watch.recordEnd('mobius', called('ok'), false);
+  for (let count = 0; count < 19; count += 1) watch.recordEnd('mobius', called('status_503'), true);
   expect(watch.isDown('mobius')).toBe(false);
-  watch.noteEnd('mobius', called('status_503'), true);
+  watch.recordEnd('mobius', called('status_503'), true);
   expect(watch.isDown('mobius')).toBe(true);
   expect(watch.isDown('oloid')).toBe(true);
-  watch.noteEnd('mobius', called('ok'), false);
+  watch.recordEnd('mobius', called('ok'), false);
   expect(watch.isDown('mobius')).toBe(false);
 });
 
 it('counts no failure that is the request’s own', () => {
   const { watch } = open({ one: 'closed' });
-  for (let count = 0; count < 100; count += 1) watch.noteEnd('mobius', called('status_400'), false);
+  for (let count = 0; count < 100; count += 1) watch.recordEnd('mobius', called('status_400'), false);
   expect(watch.isDown('mobius')).toBe(false);
 });
 
@@ -78,8 +78,8 @@ it('lets one line a second find out, and none while an open breaker would answer
 
 it('knows whether a call was answered that began after a time', () => {
   const { watch } = open({ one: 'closed' });
-  watch.noteEnd('mobius', called('ok', 500), false);
-  watch.noteEnd('mobius', called('ok', 300), false);
+  watch.recordEnd('mobius', called('ok', 500), false);
+  watch.recordEnd('mobius', called('ok', 300), false);
   expect([watch.hasAnsweredSince('mobius', 500), watch.hasAnsweredSince('mobius', 501)]).toEqual([true, false]);
   expect(watch.hasAnsweredSince('oloid', 1)).toBe(false);
 });

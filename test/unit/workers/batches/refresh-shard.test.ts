@@ -29,7 +29,7 @@ it('counts a batch again when a failed line of it was set waiting, which would c
       },
       removeUnstarted: () => Promise.resolve(),
     },
-    queue: { decide: (_shard, _batchId, fate) => Promise.resolve(fate) },
+    queue: { decide: (_shard, _batchId, state) => Promise.resolve(state) },
     closeBatch: { publish: () => Promise.resolve() },
     doForBatch: (_shard, _batchId, act) => act(),
     clock: systemClock,

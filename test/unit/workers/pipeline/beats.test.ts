@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 
-import { createBeats } from '../../../../workers/pipeline/chunk-writer.ts';
+import { createFlushSchedule } from '../../../../workers/pipeline/chunk-writer.ts';
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 it('all that wait for a beat have the same one, and the next comes its time later', async () => {
-  const { next } = createBeats(80);
+  const { next } = createFlushSchedule(80);
   const heard: [string, number][] = [];
   const hear = (name: string) => () => heard.push([name, performance.now()]);
   next(hear('a'));
@@ -29,7 +29,7 @@ it('all that wait for a beat have the same one, and the next comes its time late
 });
 
 it('who asks just before a beat gets the one after it', async () => {
-  const { next } = createBeats(80);
+  const { next } = createFlushSchedule(80);
   await jest.advanceTimersByTimeAsync(79 - (performance.now() % 80));
   const act = jest.fn();
 
@@ -42,7 +42,7 @@ it('who asks just before a beat gets the one after it', async () => {
 });
 
 it('a beat that nobody waits for any more leaves no timer behind', () => {
-  const { next } = createBeats(80);
+  const { next } = createFlushSchedule(80);
   const act = jest.fn();
 
   next(act)();

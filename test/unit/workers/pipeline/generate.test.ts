@@ -45,7 +45,7 @@ describe('generate', () => {
       breakers: { guard: (_provider, call) => call(() => undefined), isPassable: () => true },
       capacities: {
         enter: () =>
-          Promise.resolve({ noteText: () => undefined, noteLimits: () => undefined, leave: () => undefined }),
+          Promise.resolve({ recordText: () => undefined, recordLimits: () => undefined, leave: () => undefined }),
         hasPlace: () => true,
         isServing: () => false,
         seeksCeiling: () => false,
@@ -53,7 +53,7 @@ describe('generate', () => {
       openWindow: ({}, { release }) => ({ push: release, end: () => Promise.resolve(), close: () => undefined }),
       openWriter: () => ({
         write: (text) => shown.push(text),
-        readLater: () => undefined,
+        scheduleRead: () => undefined,
         settle: () => Promise.resolve(),
       }),
       events: createEventBus(() => undefined),

@@ -50,7 +50,7 @@ describe('text on its way to the stream', () => {
     const readAt = new Map<number, number>();
     const count = (at: number) => readAt.set(at, (readAt.get(at) ?? 0) + 1);
 
-    for (const stream of silent) stream.readLater()?.(() => count(performance.now() % 80));
+    for (const stream of silent) stream.scheduleRead()?.(() => count(performance.now() % 80));
     await jest.advanceTimersByTimeAsync(100);
 
     const beats = [...readAt.keys()].sort((one, other) => one - other);
@@ -71,16 +71,16 @@ describe('text on its way to the stream', () => {
 
   it('is read on beats once a piece is out, while a worker has more than 50 streams', async () => {
     const { writer, silent } = openWriter(0, { others: 50 });
-    expect(writer.readLater()).toBeUndefined();
+    expect(writer.scheduleRead()).toBeUndefined();
     writer.write('a');
     await turn();
     const readOn = jest.fn();
 
-    writer.readLater()?.(readOn);
+    writer.scheduleRead()?.(readOn);
     await jest.advanceTimersByTimeAsync(100);
     expect(readOn).toHaveBeenCalledTimes(1);
     await silent[0]?.settle();
 
-    expect(writer.readLater()).toBeUndefined();
+    expect(writer.scheduleRead()).toBeUndefined();
   });
 });

@@ -3,7 +3,7 @@ import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
 import { isPlainWordBehind, isWhiteSpace } from './word-ends.ts';
 
-/** What `passToken` found out about a token, the text between two pieces of white space. */
+/** What `matchToken` found out about a token, the text between two pieces of white space. */
 export interface PassedToken {
   /** Where the white space after the token begins. If only a part could be passed over: its end, after a gap. */
   end: number;
@@ -33,7 +33,7 @@ const after = new Uint16Array(NODES_MAX + 1);
  * its end has not arrived yet; even then a first part of the token, up to `passed.end`, may be passed over. The caller
  * must not ask again at a place before `passed.lookedTo`, or a long token costs the square of its length.
  */
-export function passToken(
+export function matchToken(
   { unitKinds, characters, trie }: Lexicon,
   units: Uint16Array,
   from: number,

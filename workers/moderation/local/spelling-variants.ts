@@ -31,7 +31,7 @@ const READERS_MAX = 8;
 const DISGUISED_READERS_MAX = 6;
 
 /** Reads the words of a trie from a row of characters, in every way that the characters can be read. */
-export class WordReaders {
+export class SpellingVariants {
   private readonly trie: WordTrie;
   private active: WordReader[] = [];
 

@@ -4,8 +4,8 @@ import { COMPLEX, KnownTokens, markOf, OPENS, SINGLE, wordsIn } from './known-to
 import { GAPS, LETTER, NOTHING, READABLE } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
 import { MAY_END, NONE_OPEN, OpenPhrases } from './open-phrases.ts';
-import { passToken } from './pass-token.ts';
-import type { PassedToken } from './pass-token.ts';
+import { matchToken } from './match-token.ts';
+import type { PassedToken } from './match-token.ts';
 import { endsAtGap, endsWord, isPlainWordBehind, isWhiteSpace, kindAt, standsAlone } from './word-ends.ts';
 
 /** Where reading stands in a text. docs/architecture/moderation.md explains the words that are used here. */
@@ -44,7 +44,7 @@ export interface Skimmer {
   readonly lexicon: Lexicon;
   readonly tokens: KnownTokens;
   readonly phrases: OpenPhrases;
-  /** Used only within a call of `skimText`. */
+  /** Used only within a call of `skipFast`. */
   readonly chain: Chain;
 }
 
@@ -84,7 +84,7 @@ export function allowLearning({ tokens, phrases }: Skimmer, characters: number):
  * instead, so that the scanner reads them from the beginning. Returns the number of characters passed, and updates
  * `place` exactly as the scanner would have.
  */
-export function skimText(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from: number, to: number): number {
+export function skipFast(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from: number, to: number): number {
   const { chain } = skimmer;
   chain.state = NONE_OPEN;
   let at = from;
@@ -286,7 +286,7 @@ function passOther(
 ): number {
   // Each character is looked at only once, or a very long token would be looked at again for each of its characters.
   if (at < place.lookedTo) return MAY_END;
-  if (!passToken(lexicon, units, at, to, before !== NONE_OPEN, passed)) {
+  if (!matchToken(lexicon, units, at, to, before !== NONE_OPEN, passed)) {
     place.lookedTo = passed.lookedTo;
     if (passed.end === at) return MAY_END;
   }
