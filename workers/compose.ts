@@ -61,7 +61,7 @@ import type { WorkerEventBus, WorkerEvents } from './pipeline/worker-events.ts';
 type WorkerConnections = Awaited<ReturnType<typeof openConnections>>;
 
 /**
- * What every part of a worker needs to start: the settings, and the worker's connections to both stores, the routes in
+ * The things every part of a worker needs to start: the settings, and the worker's connections to both stores, the routes in
  * force, and the HTTP client for providers.
  */
 async function openConnections(config: Config, namespace: string | undefined, log: Logger, closer: Closer) {

@@ -124,7 +124,7 @@ export function openPipeline(deps: OpenPipelineDeps) {
     checkNow(requestId: string): void {
       openLeases.check(requestId).catch(warn(requestId));
     },
-    /** As `checkNow`, of a request that was cancelled: one that is about to run here stops, too. */
+    /** Like `checkNow`, of a request that was cancelled: one that is about to run here stops, too. */
     onCancelled(requestId: string): void {
       openLeases.onCancelled(requestId).catch(warn(requestId));
     },

@@ -111,7 +111,7 @@ const cancelChatRequest = defineEndpoint({
     let record = await findRequest(deps, principal, requestId, async () => {
       const known = await deps.records.cancel(principal, requestId);
       const ended = known ? await untilDone(deps, principal, requestId) : undefined;
-      // Who cancels hears that it has ended, even where nothing else of it is kept.
+      // The canceller gets the final status even with zero retention.
       return ended === undefined ? undefined : { ...ended, isGone: false };
     });
     // A Redis that comes back without the cancelling would else bring the request back, and run it.

@@ -20,7 +20,7 @@ export interface RequestContext {
   requestId: string;
   /** Set once the key was accepted. */
   principal?: Principal;
-  /** Who acts, in the administration. Set once the token was accepted. */
+  /** The administrator who acts. Set once the token was accepted. */
   administrator?: Pick<AdminToken, 'name' | 'role'>;
   /** The key was refused, on a path whose answer does not depend on the key. */
   hasFailedKey?: boolean;
@@ -36,7 +36,7 @@ export interface RequestContext {
   chatName?: string;
   /** Set if the body may be no larger than a small one; see early-refusal.ts. */
   bodyLimit?: BodyLimit;
-  /** How often the call has followed its tenant to another shard; see follow-move.ts. */
+  /** Redirects of the call that followed its tenant to another shard; see follow-move.ts. */
   redirects?: number;
   /** Set if the call is traced; see trace-request.ts. */
   traceparent?: string;

@@ -24,7 +24,7 @@ function unseenOf(entry: StreamEntry, nextSeq: number): StreamEntry {
   return seen <= 0 ? entry : { ...entry, deltas: entry.deltas.slice(seen) };
 }
 
-/** How entries reach a reader: each event once and in order, and nothing after the end. */
+/** Delivers entries to a reader: each event once and in order, and nothing after the end. */
 export function createDeliver(deps: { onEnded: (reader: OpenReader) => void; now: () => number; log: Logger }) {
   const { onEnded, now, log } = deps;
 

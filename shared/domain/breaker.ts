@@ -1,11 +1,11 @@
 import { CLOCKS_APART_MS } from './request-times.ts';
 
-/** How the attempts of a short stretch of time ended. */
+/** Outcomes of the attempts of a short stretch of time. */
 export interface Slice {
   /** The beginning; milliseconds since the epoch. */
   at: number;
   ok: number;
-  /** How many failed, by reason. */
+  /** Failures by reason. */
   failed: Record<string, number>;
 }
 
@@ -81,7 +81,7 @@ export function mainReason(errors: Record<string, number>): string {
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 export interface BreakerSettings {
-  /** How far back attempts count. */
+  /** Attempts count for this long. */
   windowMs: number;
   /** With fewer attempts in the whole fleet, the breaker does not open. */
   minAttempts: number;
@@ -136,7 +136,7 @@ export const NEW_BREAKER: Readonly<Breaker> = {
   errors: {},
 };
 
-/** What one worker reports of a provider: its attempts, or that the provider refuses all our calls. */
+/** One worker's report of a provider: its attempts, or that the provider refuses all our calls. */
 export interface AttemptReport {
   slices: readonly Slice[];
   /** Opens the breaker at once: `authentication`, `payment_required`, `forbidden`. */
@@ -207,7 +207,7 @@ export function decisionAt(breaker: Breaker, settings: BreakerSettings, now: num
   return isEnough ? Math.max(now, breaker.failingSince + GATHER_MS) : undefined;
 }
 
-/** What a request may do with the provider at the moment. */
+/** The calls that a request may make of the provider at the moment. */
 export type Passage = { kind: 'call' } | { kind: 'probe' } | { kind: 'wait'; ms: number };
 
 /** The next probe is free once the pause, or the lease of the last probe, is over. Waits are in milliseconds. */
@@ -216,7 +216,7 @@ export function passageOf({ state, retryAt, probe, pauseMs }: Breaker, now: numb
   const freeAt = (state === 'open' ? retryAt : probe?.until) ?? now;
   const mostMs = (state === 'open' ? pauseMs : PROBE_LEASE_MS) + CLOCKS_APART_MS;
   if (freeAt <= now || freeAt - now > mostMs) return { kind: 'probe' };
-  // Nobody knows how long a probe takes; it may close the breaker at any moment.
+  // A probe may take any time; it may close the breaker at any moment.
   return { kind: 'wait', ms: state === 'open' ? freeAt - now : Math.min(freeAt - now, 1_000) };
 }
 

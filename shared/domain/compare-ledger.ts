@@ -2,7 +2,7 @@ import { monthOf } from './pricing.ts';
 import { BUCKET_MS, MINUTES_KEPT_MS, USAGE_COUNTS, addUsageCounts } from './roll-up.ts';
 import type { BucketWidth, RollUpKey, UsageCounts } from './roll-up.ts';
 
-/** What to do about a difference from the ledger, which is always right. */
+/** The answer to a difference from the ledger, which is always right. */
 export type OnDrift = 'report' | 'repair';
 
 /** The ledger's entries of one kind, added up; usage by mode and day of acceptance. */
@@ -24,7 +24,7 @@ export interface AccountSums {
 }
 
 export interface AccountComparison {
-  /** What the account should say, according to the ledger. */
+  /** The sums that the account should have, according to the ledger. */
   correct: AccountSums;
   /** Absolute differences between the ledger and the account. */
   balanceDriftMicro: number;

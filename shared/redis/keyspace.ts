@@ -38,13 +38,13 @@ export function createKeyspace(namespace = 'chat') {
     },
     /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
     breakers: providerKeys(`{${namespace}-breakers}`),
-    /** How many calls providers are sent at once, likewise. */
+    /** Capacities of providers, likewise. */
     capacities: providerKeys(`{${namespace}-capacities}`),
     /** The worker that reached MongoDB last. */
     mongoReached: `{${namespace}-workers}:mongo`,
     /** The processes that run. */
     processes: processKeys(`{${namespace}-processes}`),
-    /** Who is kept out of the administration, which belongs to no tenant either. */
+    /** Addresses and sessions that the administration keeps out; it belongs to no tenant either. */
     administration: administrationKeys(`{${namespace}-admin}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */
     webhooks: `{${namespace}-webhooks}`,
@@ -71,9 +71,9 @@ function shardKeys(tag: string) {
     keyRpm: (keyId: string) => `${tag}:rpm:${keyId}`,
     lookups: (keyId: string) => `${tag}:look:${keyId}`,
     throttle: (endpoint: string, keyId: string) => `${tag}:thr:${endpoint}:${keyId}`,
-    /** What the uploads of a tenant have written of late. */
+    /** Writes of a tenant's recent uploads. */
     writing: (tenantId: string) => `${tag}:writing:${tenantId}`,
-    /** What the key's requests of the last minute took, by the second. */
+    /** Token window of a key. */
     keyUse: (keyId: string) => `${tag}:kuse:${keyId}`,
     daily: (keyId: string) => `${tag}:day:${keyId}`,
     /** Moving mean of the key's completions, in tokens. */
@@ -107,9 +107,9 @@ function shardKeys(tag: string) {
     notices: `${tag}:notices`,
     /** Settlement records that cannot be booked. */
     deadLetters: `${tag}:outbox:dead`,
-    /** What the last reconciliation left wrong, by part. */
+    /** Drift that the last reconciliation left, by part. */
     drift: `${tag}:drift`,
-    /** How fast the queue drains, and what callers of a full queue were told. */
+    /** Throughput of the queue, and what callers of a full one were told. */
     queueStatistics: (queue: string) => `${tag}:throughput:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,
     /** Present once a batch is being ended: none of its lines is admitted any more. */

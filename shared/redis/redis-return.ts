@@ -172,7 +172,7 @@ const ANSWER_MS = 1_000;
  * master answers. `onBack` hears of slots that are back, and for how long they were away at the most.
  */
 function watchMasters(cluster: Cluster, onBack: (slots: ReadonlySet<number>, awayMs: number) => void) {
-  /** As of the latest refresh: between two, a redirection changes what the client says of other slots, too. */
+  /** The state at the latest refresh: between two, a redirection changes what the client says of other slots, too. */
   let masters = mastersBySlot(cluster);
   /** When each slot that is away lost its master. */
   const goneAt = new Map<number, number>();
@@ -322,7 +322,7 @@ interface ShardLog {
   /** Counts the returns of the shard's Redis. */
   incarnation: number;
   kept: Kept[];
-  /** What is left to be repeated, the latest last. Until then it does not grow old. */
+  /** Writes that are left to be repeated, the latest last. Until then it does not grow old. */
   due: Kept[];
   runners: Set<Promise<void>>;
 }

@@ -129,7 +129,7 @@ export interface AdmissionSettings {
   queueLimit: number;
   requestTimeoutMs: number;
   retentionMs: number;
-  /** What the process knows of the shards' clocks. Absent: nothing yet. */
+  /** The shards' clocks as the process knows them. Absent: nothing yet. */
   clocks?: ShardClocks;
 }
 
@@ -254,12 +254,14 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
      */
     void: (requestId: string, owner: RequestOwner, last?: Terminal): Promise<string> =>
       voidAs(requestId, owner, last === undefined ? {} : { last }),
-    /** As `void`, but the caller gets an error unless a worker has the request: once voided, nobody may put it back. What another
-     * call has joined stays. */
+    /**
+     * Like `void`, but the caller gets an error unless a worker has the request: once voided, nobody may restore it. A
+     * request that another call has joined stays.
+     */
     voidPermanently: (requestId: string, owner: RequestOwner, last: Terminal): Promise<string> =>
       voidAs(requestId, owner, { last, isForGood: true }),
     /**
-     * As `void`, for a request whose caller got 503: a worker that already has it stops, and nobody pays. `isRefused`: no
+     * Like `void`, for a request whose caller got 503: a worker that already has it stops, and nobody pays. `isRefused`: no
      * admission is under way, so a missing record needs no tombstone.
      */
     voidRefused: (

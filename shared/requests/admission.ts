@@ -59,7 +59,7 @@ export interface AdmissionDeps {
 export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof AdmissionTerms, 'countedTokens'>> {
   stream: boolean;
   request: ChatRequest;
-  /** How long Redis keeps the answer after its end; milliseconds. */
+  /** Redis keeps the answer this long after its end; milliseconds. */
   retentionMs: number;
   /** Undefined: only Redis has the answer, as a stream, and a request that Redis loses is not admitted again. */
   answerStorage: AnswerStorage | undefined;
@@ -93,14 +93,14 @@ export function estimatePromptTokens(request: ChatRequest): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
-/** What a chat format adds to each message, and a context instruction of the usual length. */
+/** Tokens that a chat format adds to each message, and a context instruction of the usual length. */
 const MESSAGE_TOKENS = 5;
 const INSTRUCTION_TOKENS = 100;
 
 /** The most by which the worker's count of a prompt without history may exceed the estimate. */
 export const promptTokensAbove = ({ messages }: ChatRequest) => messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
 
-/** What the worker needs, with the tenant's settings as they are now. */
+/** The envelope for the worker, with the tenant's settings as they are now. */
 function toEnvelope(
   {
     requestId,

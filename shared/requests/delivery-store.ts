@@ -153,7 +153,7 @@ export type RequestStore = ReturnType<typeof createRequestStore>;
 
 export interface RequestStoreSettings {
   leaseMs: number;
-  /** How long a client that left may take to come back. */
+  /** A client that left may come back within this time. */
   disconnectGraceMs: number;
   /** Whether the shard's Redis is away, or came back within this time. */
   hasReconnectedRecently?: (shard: number, withinMs: number) => boolean;
@@ -172,7 +172,7 @@ export interface RequestStoreSettings {
  */
 const READERS_BACK_MS = 20_000;
 
-/** What restore-running.lua returns where Redis lacks the ledger balance, too. */
+/** The reply of restore-running.lua where Redis lacks the ledger balance, too. */
 const BOOKLESS = 2;
 
 /** Puts a running request back that Redis has lost. False: it may have ended. */

@@ -33,7 +33,7 @@ export interface ClaimedRequest {
   now: number;
 }
 
-/** What a request holds of each bound; Infinity if the bound does not apply to it. */
+/** A request's part of each bound; Infinity if the bound does not apply to it. */
 export interface Hold {
   micro: number;
   /** Of the monthly budget, or of the test allowance. */
@@ -53,11 +53,11 @@ export interface FinishInput {
   costMicro: number;
   /** Tokens that providers were asked for and nobody pays for: they count in the key's window and the test allowance. */
   unbilledTokens?: number;
-  /** How many of them are work of providers: they count towards the tenant's hour. */
+  /** Those of them that are work of providers: they count towards the tenant's hour. */
   unpaidTokens?: number;
-  /** How far the charge may overdraw the account. */
+  /** The charge may overdraw the account by this much. */
   overdraftMicro?: number;
-  /** How long answer and record are kept. */
+  /** Answer and record are kept this long. */
   retentionMs: number;
   /** Absent: nothing is charged, no ledger entry (docs/spec.md#ledger). */
   settlement?: SettlementRecord;
@@ -72,7 +72,7 @@ export interface FinishInput {
 /** `limit`: tokens of the month, or of a test key's day; `onDisconnect`: what happens without readers. */
 type RecordTerms = Readonly<Record<'limit' | 'onDisconnect' | 'retentionMs', string>>;
 
-/** What Redis knows of a request that runs, besides its text. Times are milliseconds since the epoch, by Redis's clock. */
+/** The record of a request that runs, without its text. Times are milliseconds since the epoch, by Redis's clock. */
 export interface RecordSnapshot {
   tier: Tier;
   mode: KeyMode;

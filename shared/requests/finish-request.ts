@@ -9,11 +9,11 @@ import type { DeliveryRef, FinishInput, RecordSnapshot } from './delivery.ts';
 import { toPutBack } from './rollback.ts';
 import type { WriteWhole } from './rollback.ts';
 
-/** What finish.lua returns if the request has ended: one of these, or `charged` and micro-credits. */
+/** Replies of finish.lua if the request has ended: one of these, or `charged` and micro-credits. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unbilled']);
 const CHARGED = 'charged ';
 
-/** Nobody has the request: its record is lost, or nothing but a tombstone. */
+/** The request is gone: its record is lost, or a tombstone. */
 const isNowhere = (outcome: ScriptReply) => outcome === 'missing' || outcome === 'void';
 
 /** A charge that has been made is not held against what the account can pay by now. */
@@ -174,10 +174,10 @@ export function createFinishRequest(
       if (state === 'done' && (fence !== null || charge === undefined)) return 'known';
       const outcome = await endAgain(ref, sentSeq, again, earlier);
       if (hasEnded(outcome, ending)) return 'replayed';
-      // Nobody pays for what a caller was told has failed.
+      // A request whose caller was told that it failed is not charged.
       const isForGood = outcome === 'void' && marks.every((mark) => mark === null);
       if (isForGood || !isNowhere(outcome)) return 'superseded';
-      // What cannot be put back is charged all the same; the ledger takes a charge once.
+      // A request that cannot be restored is charged all the same; the ledger takes a charge once.
       if (charge !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(charge));
       return 'replayed';
     },

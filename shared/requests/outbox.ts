@@ -32,7 +32,7 @@ interface Requeued {
   left: number;
 }
 
-/** How far settlement is behind. */
+/** The backlog of settlement. */
 export interface Backlog {
   /** Records that wait in the outbox. */
   outbox: number;
@@ -93,7 +93,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace) {
       const [newest] = await client.xrevrange(deadLetters, '+', '-', 'COUNT', 1);
       const done = { requeued: 0, left: 0 };
       if (newest === undefined) return done;
-      // What fails again comes to stand behind the newest one, so this ends.
+      // A record that fails again comes to stand behind the newest one, so this ends.
       for await (const rows of streamPages(client, deadLetters, { to: newest[0] })) {
         for (const { id, raw, record } of rows.map(toEntry)) {
           if (record === undefined) {

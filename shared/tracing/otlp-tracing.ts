@@ -183,7 +183,7 @@ export function createOtlpTracing(config: TracingSettings, log: Logger): Tracing
       return opened(span, (status) => {
         if (status === undefined) return;
         span.setAttribute(ATTR_HTTP_RESPONSE_STATUS_CODE, status);
-        // What a caller did wrong is no error of a server (semantic conventions of HTTP).
+        // A caller's mistake is no error of a server (semantic conventions of HTTP).
         if (status >= 500) fail(span, String(status));
       });
     },

@@ -23,14 +23,14 @@ export interface CollectEndsDeps {
   lines: Pick<ReadLines, 'again'>;
   failedTries: Pick<FailedTries, 'note'>;
   watch: Pick<ProviderWatch, 'recordEnd' | 'hasAnsweredSince'>;
-  /** How long Redis keeps an answer once it is in the batch's results; milliseconds. */
+  /** Redis keeps an answer this long once it is in the batch's results; milliseconds. */
   retentionMs: number;
   clock: Clock;
   random: () => number;
   log: Logger;
 }
 
-/** How many answers are in memory at once, as they may be large. */
+/** Answers that are in memory at once, as they may be large. */
 const GROUP = 50;
 /** When lines of a batch that waits for tokens have ended, it tries again after this time at the latest. */
 const SOON_MS = 250;

@@ -121,7 +121,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   const recordProgress = createRecordProgress(deps);
   const led = new Map<number, ShardBatches>();
 
-  /** What this process knows of the shard, from the time since when it has led without a break. Undefined: another one leads. */
+  /** This process's view of the shard, from the time since when it has led without a break. Undefined: another one leads. */
   async function lead(shard: number): Promise<ShardBatches | undefined> {
     const known = led.get(shard);
     if (known !== undefined && (await leases.renew(shard, BATCH_LEASE))) return known;
@@ -191,13 +191,13 @@ export interface OpenDispatcherDeps extends OpenSendLineDeps, Omit<OpenWatchDeps
   leases: LeaderLease;
   events: Pick<EventSink, 'publish'>;
   hasReconnectedRecently: (shard: number, withinMs?: number) => boolean;
-  /** How long an answer is kept for its reader. */
+  /** An answer is kept this long for its reader. */
   retentionMs: number;
 }
 
 function openProviderWatch({ routing, breakers, telemetry, log }: OpenWatchDeps): ProviderWatch {
   const watch = createProviderWatch({ routing, breakers, now: () => performance.now(), log });
-  // What anybody's request finds out about a provider counts for lines, too.
+  // The outcome of anybody's request to a provider counts for lines, too.
   telemetry.on('request.finished', ({ envelope, answer }) => {
     watch.recordEnd(envelope.tier, answer.trace, false);
   });

@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/logging/logger.ts';
 import type { Breakers } from '../pipeline/breakers.ts';
 import { answeredAt } from './line-state.ts';
 
-/** What the batch leader knows about the providers behind each tier. */
+/** The batch leader's view of the providers behind each tier. */
 export interface ProviderWatch {
   /** Call it for every ended request, not only for lines. `hasFailed`: the request failed for a temporary reason. */
   recordEnd(tier: string, trace: RequestTrace | undefined, hasFailed: boolean): void;

@@ -10,7 +10,7 @@ import type { CloseBatch } from './close-batch.ts';
 import { advance, openBatch } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 
-/** What a leader knows about its shard. Times come from `performance.now`, which is never set back. */
+/** A leader's view of its shard. Times come from `performance.now`, which is never set back. */
 export interface ShardBatches {
   open: Map<string, OpenBatch>;
   /** Batches with an error of their own, and until when they rest. */
@@ -21,7 +21,7 @@ export interface ShardBatches {
 
 /** The time of something that has not happened yet, or is to happen again at once. */
 export const NEVER = -Infinity;
-/** How long a batch rests after an error of its own. */
+/** Pause of a batch after an error of its own. */
 const REST_MS = 5_000;
 
 export function emptyShard(): ShardBatches {
@@ -69,7 +69,7 @@ export interface RefreshShardDeps {
 /** Brings the knowledge of a shard up to date: new batches, cancelled ones, ended ones whose event is unpublished. */
 export type RefreshShard = (shard: number, known: ShardBatches) => Promise<void>;
 
-/** How often the shard's batch rows are read, which is also the delay of a cancellation. */
+/** Interval of reading the shard's batch rows, which is also the delay of a cancellation. */
 const ROWS_MS = 500;
 /** An upload older than this has lost its ingress: a request has five minutes to arrive. */
 const UPLOAD_MAX_MS = 600_000;

@@ -27,7 +27,7 @@ export interface CreateBreakersDeps {
   events: CircuitDeps['events'];
   clock: Clock;
   log: Logger;
-  /** How long a call of Redis is waited for, in milliseconds; longer in tests of what workers decide together. */
+  /** A call of Redis is waited for this long, in milliseconds; longer in tests of what workers decide together. */
   callMs?: number;
 }
 

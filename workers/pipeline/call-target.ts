@@ -84,7 +84,7 @@ interface Prompt extends TargetPrompt {
   isCovered: boolean;
 }
 
-/** What a provider says that is only full: it serves other calls, and does not ask for a long wait. */
+/** Errors of a provider that is only full: it serves other calls, and does not ask for a long wait. */
 function isFull({ fault, status, retryAfterMs }: ProviderError): boolean {
   if (fault !== 'transient' || retryAfterMs > PAUSE_MAX_MS) return false;
   return status === 429 || (status === 503 && retryAfterMs > 0);
@@ -172,7 +172,7 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
       }
     },
 
-    /** How long a call has taken; `endedAt`: milliseconds since the epoch. */
+    /** Records the duration of a call; `endedAt`: milliseconds since the epoch. */
     recordDuration(route: Route, durationMs: number, endedAt: number): void {
       if (durationMs > slowAnswerMs) slowAt.set(nameOf(route), endedAt);
     },

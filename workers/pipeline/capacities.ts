@@ -1,5 +1,5 @@
 /**
- * How many calls each provider and model is sent at once: one state for the fleet, shared like a breaker's
+ * Calls that each provider and model is sent at once: one state for the fleet, shared like a breaker's
  * (docs/decisions/0010-circuit-breaker.md). A worker holds a share of the ceiling (own-share.ts), and reports what it
  * has seen while it has calls in flight, so a call needs no call of Redis. `look` tells a queue's worker how many
  * requests it may take, and of which tiers none.
@@ -72,7 +72,7 @@ interface Waiter extends Omit<WaitTerms, 'signal'> {
 
 interface SharesDeps extends Omit<CapacitiesDeps, 'breakers'>, Pick<OwnShareDeps, 'unplaced' | 'onChange'> {}
 
-/** How long a request may wait for the first answer of Redis about a provider. */
+/** A request may wait this long for the first answer of Redis about a provider. */
 const FIRST_REPORT_MS = 1_000;
 
 /** The places of one call: at its target, and at its provider. */
@@ -223,7 +223,7 @@ function createWaiters() {
     serve,
     isEmpty: (): boolean => waiters.length === 0,
 
-    /** How many wait for a place of one of the shares. */
+    /** Requests that wait for a place of one of the shares. */
     countAt(shares: readonly OwnShare[]): number {
       if (waiters.length === 0) return 0;
       const at = new Set(shares);
@@ -290,7 +290,7 @@ function createRooms({ shares, nextRoutes, waiters, unplaced, onChange, changed 
   const mayWait = (tier: Tier) => [...waitingTiers.values()].some((tiers) => tiers.has(tier));
 
   /**
-   * How many requests of the tier may be taken. `expected`: those taken before that may still ask for a place there.
+   * Counts the requests of the tier that may be taken. `expected`: those taken before that may still ask for a place there.
    * Infinity: none of its targets can be called, so they fail at once.
    */
   function freeFor(routes: readonly Route[], expected: number): number {

@@ -50,7 +50,7 @@ const COALESCE_CHARACTERS = 1_024;
 const BUSY_STREAMS = 50;
 const BEAT_MS = 80;
 /**
- * How many streams share a beat before the next beat is used: when streams end on the same beat, the streams that
+ * This many streams share a beat before the next beat is used: when streams end on the same beat, the streams that
  * replace them begin together and wait for each other (docs/decisions/0006-answer-streams.md). The first two
  * offsets are the farthest apart.
  */

@@ -16,7 +16,7 @@ import { estimatePrompt } from './spending.ts';
 import { Stopped } from './stage.ts';
 import type { Assembled, Generated, Outcome, Routed, Stage } from './stage.ts';
 
-/** How the targets of a request have failed so far. */
+/** Failures of a request's targets so far. */
 export interface TargetFailures {
   /** The failure of the target that was called last. */
   called: unknown;

@@ -26,7 +26,7 @@ export interface LeaseOptions extends HoldTerms {
   delivery: Pick<Delivery, 'shard' | 'requestId' | 'renew'>;
   /** Milliseconds until the request's deadline. */
   remainingMs: number;
-  /** What the request holds when it is claimed. */
+  /** The request's hold when it is claimed. */
   held: Hold;
 }
 

@@ -45,7 +45,7 @@ const WORKERS_AT_FULL_PACE = 8;
 const AWAY_MS = 1_000;
 /** A share of what is not called any more lapses. */
 const UNUSED_MS = 300_000;
-/** How long a request that had to wait counts. */
+/** A request that had to wait counts this long. */
 const HUNGER_MS = 1_500;
 const SEEKING_MS = 5_000;
 /** Of a worker that has never reached Redis: as small as a cold start. */
@@ -245,7 +245,7 @@ export function createOwnShare(deps: OwnShareDeps) {
   const parts = { holding, seats, demand };
   const reports = openReports(deps, parts);
   return {
-    /** How many calls may begin. */
+    /** Calls that may begin. */
     free: (): number => freePlaces(parts),
     /** Has a share that has not run out. */
     isKnown: (): boolean => holding.share() !== undefined,

@@ -103,7 +103,7 @@ export interface ProviderCallInput {
   target: Target;
   provider: Provider;
   messages: readonly ChatMessage[];
-  /** What the target's window leaves for the answer; absent: what the request asks for. */
+  /** Tokens that the target's window leaves for the answer; absent: as many as the request asks for. */
   maxTokens?: number;
   /** Ask the provider for a stream. */
   stream: boolean;

@@ -68,7 +68,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
 export interface StoreAnswerDeps {
   answers: Pick<AnswerRepository, 'store'>;
   cache: AnswerCache;
-  /** How long Redis keeps an answer that MongoDB has. */
+  /** Redis keeps an answer that MongoDB has this long. */
   retentionMs: number;
   log: Logger;
 }

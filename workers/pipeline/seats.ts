@@ -1,13 +1,13 @@
 import { SIZE_COUNT, lateAfterMs, sizeOf } from '../../shared/domain/capacity.ts';
 import type { Capacity, CapacityReport, SeenLimit } from '../../shared/domain/capacity.ts';
 
-/** What a provider's headers say that it allows per minute. */
+/** Limits per minute, as a provider's headers give them. */
 export interface SeenLimits {
   requests: SeenLimit | undefined;
   tokens: SeenLimit | undefined;
 }
 
-/** How a call ended, for the capacity of its provider. */
+/** The end of a call, for the capacity of its provider. */
 export type SeatEnd =
   { kind: 'served'; tokens: number | undefined } | { kind: 'full'; retryAfterMs: number } | { kind: 'failed' };
 
@@ -34,14 +34,14 @@ export type SeatCounts = Pick<
 >;
 
 export interface SeatsDeps {
-  /** As this worker knows it. */
+  /** This worker's knowledge of it. */
   capacity(): Capacity | undefined;
   onFull(retryAfterMs: number): void;
   onLeave(): void;
 }
 
 const MEAN_WEIGHT = 0.05;
-/** What a provider says of its limits long after a call began may be from its beginning. */
+/** Limits that a provider states long after a call began may be from its beginning. */
 const FRESH_MS = 1_000;
 
 interface OpenCall {

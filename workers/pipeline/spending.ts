@@ -9,21 +9,21 @@ import { loadTokenizer } from './count-tokens.ts';
 import { countBytes, countPrompt } from './fit-window.ts';
 import type { Ask, Bound, Lease } from './stage.ts';
 
-/** What the hold of a request depends on, from its start to its end. */
+/** Terms of a request's hold, from its start to its end. */
 export interface HoldTerms {
   rates: Rates;
   /** The longest answer a provider is asked for. */
   maxTokens: number;
 }
 
-/** How many tokens of the answer the held credits pay for. Negative: they do not even pay for the prompt. */
+/** Returns how many tokens of the answer the held credits pay for. Negative: they do not even pay for the prompt. */
 function paidTokens({ rates }: HoldTerms, held: Hold, promptTokens: number): number {
   const left = held.micro - priceUsage({ promptTokens, completionTokens: 0 }, rates);
   if (rates.completionMicro > 0) return Math.floor(left / rates.completionMicro);
   return left >= 0 ? Infinity : 0;
 }
 
-/** How many tokens of the answer the hold covers; Infinity: the longest answer. */
+/** Returns how many tokens of the answer the hold covers; Infinity: the longest answer. */
 export function grantedTokens(terms: HoldTerms, held: Hold, promptTokens: number): number {
   const least = Math.min(paidTokens(terms, held, promptTokens), held.tokens - promptTokens);
   // No provider sends more than it was asked for, whatever our estimate says.
@@ -49,7 +49,7 @@ export function paidPart({ rates }: HoldTerms, held: Hold, usage: Usage): Usage 
   return { promptTokens, completionTokens, estimated: true };
 }
 
-/** What a request with an answer of this length has to hold; lengths beyond `maxTokens` count as `maxTokens`. */
+/** The hold that a request with an answer of this length needs; lengths beyond `maxTokens` count as `maxTokens`. */
 export function holdFor({ rates, maxTokens }: HoldTerms, promptTokens: number, completionTokens: number): Hold {
   const completion = Math.min(maxTokens, completionTokens);
   return {
@@ -58,13 +58,13 @@ export function holdFor({ rates, maxTokens }: HoldTerms, promptTokens: number, c
   };
 }
 
-/** What chat formats add to a whole prompt. */
+/** Tokens that chat formats add to a whole prompt. */
 const TOKENS_PER_PROMPT = 3;
 
-/** How much text has come so far. */
+/** Amount of text that has come so far. */
 export interface Amount {
   bytes: number;
-  /** How many pieces it came in; each is at least one token. */
+  /** Pieces it came in; each is at least one token. */
   pieces: number;
 }
 
@@ -111,7 +111,7 @@ function createAsking(lease: GrantingLease, onAnswer: () => void) {
   let isAsking = false;
   /** The largest number of tokens a grant was asked for. */
   let askedFor = 0;
-  /** What was granted when more was last asked for ahead of need. */
+  /** The grant when more was last asked for ahead of need. */
   let aheadAt = -1;
 
   function ask(tokens: number): void {
@@ -261,7 +261,7 @@ export function askedUsage({ messages, promptTokens, maxTokens, heard, reported,
 }
 
 /**
- * What the calls of a request cost the operator; `last`: the tokens of the one that answered. Undefined: unknown, because
+ * The operator's cost of a request's calls; `last`: the tokens of the one that answered. Undefined: unknown, because
  * a target that was called has no cost, or because the calls were made by a worker that has died.
  */
 export function spendOn(asks: readonly Ask[], last: Usage): Spend | undefined {

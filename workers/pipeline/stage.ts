@@ -121,12 +121,12 @@ export class Interrupted extends Error {
 /** One call of a provider, for what it cost the operator (spending.ts). */
 export interface Ask {
   messages: readonly ChatMessage[];
-  /** What the target's provider charges the operator. Undefined: unknown. */
+  /** The price at which the target's provider charges the operator. Undefined: unknown. */
   cost: TargetCost | undefined;
   /** Estimated. */
   promptTokens: number;
   maxTokens: number;
-  /** What has come of the answer, shown or not, in UTF-16 units and pieces. */
+  /** The part of the answer that has come, shown or not, in UTF-16 units and pieces. */
   heard: { units: number; pieces: number };
   reported: ReportedUsage | undefined;
   durationMs: number;
@@ -134,7 +134,7 @@ export interface Ask {
   isRefused: boolean;
 }
 
-/** What has been generated and sent so far. Stages share it, so that a failure can be charged correctly. */
+/** The answer as generated and sent so far. Stages share it, so that a failure can be charged correctly. */
 export interface AnswerSoFar {
   /** All text that has been released to the caller, including what waits in `unsent`. */
   text: string;
@@ -180,7 +180,7 @@ export interface Routed extends Assembled {
 /** Why nobody pays for tokens that a provider was asked for. `over_grant`: the bounds of the tenant did not cover them. */
 export type UnbilledReason = 'cancelled' | 'failed' | 'flagged' | 'not_json' | 'over_grant';
 
-/** How a request ends: with an answer, with a part of one, or with an error. */
+/** The end of a request: with an answer, with a part of one, or with an error. */
 export interface Outcome {
   finishReason: FinishReason;
   usage: Usage;
@@ -192,7 +192,7 @@ export interface Outcome {
   /** Tokens that a provider was asked for and nobody pays for. */
   unbilled?: {
     tokens: Partial<Record<UnbilledReason, number>>;
-    /** How many of them are work that providers have done. */
+    /** Those of them that are work of providers. */
     worked: number;
   };
 }

@@ -146,7 +146,7 @@ export interface ProviderStreamReader {
   isWhole(): boolean;
 }
 
-/** What one protocol says to a server, and how it reads the answer. */
+/** The requests of one protocol, and how it reads the answers. */
 export interface ProviderExchange {
   endpoint: HttpEndpoint;
   body: string;
@@ -208,7 +208,7 @@ export async function callProvider(
     const joined = joinsText ? joinText(onEvent) : { sink: onEvent, flush: () => undefined };
     const reader = openStream(joined.sink);
     const sse = readSse(reader, onBytes, joined.flush);
-    // What the sink has thrown ends the call, however much of the answer is there.
+    // An error of the sink ends the call, however much of the answer is there.
     const isWhole = () => !hasRefused && reader.isWhole();
     end = (isEnded) => {
       try {

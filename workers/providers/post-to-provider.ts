@@ -19,7 +19,7 @@ export const STREAM_BYTES_MAX = ANSWER_BYTES_MAX * 4;
 const ERROR_BYTES_MAX = 64 * 1024;
 
 /**
- * How long the end of a body is waited for once nothing of the answer is missing but, perhaps, its usage. The connection
+ * The end of a body is waited for this long once nothing of the answer is missing but, perhaps, its usage. The connection
  * of a body that ends in this time can serve another call.
  */
 const END_WAIT_MS = 1_000;
@@ -108,7 +108,7 @@ function readCoded(coding: string, reader: AnswerReader): CodedReader {
   };
 }
 
-/** What an answer with an error status says. */
+/** The content of an answer with an error status. */
 function refusalOf({ status, header }: HttpHead, body: string): ProviderError {
   const error = parseError(body);
   return new ProviderError(faultOfAnswer(status, error), `The provider answered ${status} (${error.word})`, {

@@ -25,7 +25,7 @@ export interface ProviderCall {
   onBytes?: () => void;
   /** Join text that arrives together into fewer events. Only if nobody counts pieces as tokens. */
   joinsText?: boolean;
-  /** How long the end of the body is waited for once nothing of the answer is missing; a second by default. */
+  /** The end of the body is waited for this long once nothing of the answer is missing; a second by default. */
   endWaitMs?: number;
   /** Called after each part of a stream's body: when to read the next part. Undefined: as soon as it arrives. */
   scheduleRead?: (() => ScheduleRead | undefined) | undefined;
@@ -46,7 +46,7 @@ export interface ProviderEnd {
   unknownReason?: string | undefined;
 }
 
-/** What a provider sends, in order: text, then one end. */
+/** Events of a provider, in order: text, then one end. */
 export type ProviderEvent = { kind: 'text'; text: string } | ({ kind: 'end' } & ProviderEnd);
 
 /** Takes events while the answer arrives. What it throws ends the call. */
@@ -86,7 +86,7 @@ export function perProvider<T>(make: (provider: Provider) => T): (provider: Prov
 export type ProviderFault =
   'transient' | 'silent' | 'refused' | 'blocked' | 'full' | 'too_long' | 'filtered' | 'caller';
 
-/** What went wrong with one call; for the operator, never shown to a caller. */
+/** The failure of one call; for the operator, never shown to a caller. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
   readonly fault: ProviderFault;

@@ -242,7 +242,7 @@ function createTakenJobs(deps: TakenJobsDeps) {
       return mayBe;
     },
 
-    /** How much of what waits there was no room for when the worker asked last. */
+    /** Waiting jobs for which there was no room when the worker asked last. */
     shut: (): 'nothing' | 'some tiers' | 'all tiers' => closed,
 
     /** The worker waited for the marker and got it; nobody else can until it is set again. */
@@ -274,7 +274,7 @@ interface HandedJob {
 export interface ChatBackendDeps {
   jobs: JobStore;
   room: QueueRoom;
-  /** How many jobs the worker runs at once. */
+  /** Jobs that the worker runs at once. */
   places: () => number;
   lockMs: number;
   onError: (error: unknown) => void;

@@ -86,10 +86,10 @@ export function pauseWhenUnable(worker: Worker, path: Pick<MongoPath, 'isCutOff'
   path.onCutOff(() => void pausePolling());
 }
 
-/** How much the latest request weighs in the mean. */
+/** The weight of the latest request in the mean. */
 const MEAN_WEIGHT = 0.05;
 
-/** How busy a worker's queue is, measured from when its jobs begin and end. */
+/** The load of a worker's queue, measured from when its jobs begin and end. */
 export function createWorkMeter() {
   let lastWorkAt = performance.now();
   let lastRequestAt = -Infinity;
@@ -99,7 +99,7 @@ export function createWorkMeter() {
   let beginnings = 0;
 
   return {
-    /** How many requests run. */
+    /** Requests that run. */
     running: (): number => running,
     /** A job has arrived, perhaps a canary. */
     note(): void {

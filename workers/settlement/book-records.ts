@@ -11,7 +11,7 @@ import { inTime } from '../../shared/redis/time-limits.ts';
 import { isReadable } from '../../shared/requests/outbox.ts';
 import type { Outbox, OutboxEntry, ReadableEntry } from '../../shared/requests/outbox.ts';
 
-/** How often a shard's unacknowledged entries are read again. */
+/** Interval of reading a shard's unacknowledged entries again. */
 const RETRY_MS = 5_000;
 
 /**

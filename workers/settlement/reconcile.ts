@@ -53,7 +53,7 @@ interface ReconcileOptions {
 
 export type Reconciler = ReturnType<typeof createReconciler>;
 
-/** How many tenants one script call covers. */
+/** Tenants that one script call covers. */
 const TENANTS_AT_ONCE = 50;
 /** This many failures in a row cannot be due to the tenants, so the shard is left until its next turn. */
 const FAILURES_IN_A_ROW_MAX = 10;

@@ -41,7 +41,7 @@ export type BlockReason = 'unavailable' | 'refused';
 /** The most entries that one round reads. */
 export const SETTLE_BATCH = 300;
 const TASK = 'settle';
-/** How often a lasting failure is logged as an error. */
+/** Interval of logging a lasting failure as an error. */
 const ALARM_MS = 30_000;
 
 export interface Settler {

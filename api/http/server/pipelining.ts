@@ -70,7 +70,7 @@ export function registerAnswers(server: Server): OpenAnswers {
   };
 }
 
-/** How many requests of a connection may wait behind the running one. Clients that pipeline at all send only a few. */
+/** Requests of a connection that may wait behind the running one. Clients that pipeline at all send only a few. */
 export const WAITING_MAX = 100;
 
 /** Waiting requests are held in memory. */
@@ -79,7 +79,7 @@ const LIMITS: RoomRules = { connectionBytesMax: 1024 * 1024, processBytesMax: 64
 /** The most that Node.js buffers of an unread body: its buffer of 64 KiB, and what it reads at once. */
 const UNREAD_BODY_BYTES = 128 * 1024;
 
-/** How many bytes of waiting heads and bodies are allowed. */
+/** Bytes of waiting heads and bodies that are allowed. */
 export interface RoomRules {
   connectionBytesMax: number;
   /** For all connections of the server together. */

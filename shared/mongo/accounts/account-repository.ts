@@ -60,7 +60,7 @@ interface BookEntry {
   now: number;
 }
 
-/** What a refund says of its request: its tokens leave the budget of the month of its acceptance. */
+/** A refund's view of its request: its tokens leave the budget of the month of its acceptance. */
 function tokensBack({ mode, promptTokens, completionTokens, acceptedAt }: Charge): Partial<LedgerRow> {
   return { mode, promptTokens: 0 - promptTokens, completionTokens: 0 - completionTokens, acceptedAt };
 }
@@ -93,7 +93,7 @@ export function createAccountRepository(connection: Connection) {
       return row === null ? undefined : toLedgerBalance(row);
     },
 
-    /** What was booked under an id, and the ledger balance as it is now. */
+    /** The entry booked under an id, and the ledger balance as it is now. */
     booked,
 
     /** Adds one ledger entry and moves the balance by it, both or neither. */
@@ -133,7 +133,7 @@ export function toLedgerBalance(row: LedgerBalance): LedgerBalance {
   return { balanceMicro: row.balanceMicro, version: row.version, tokensByMonth: row.tokensByMonth };
 }
 
-/** What a booking adds to an account. */
+/** The sums that a booking adds to an account. */
 export interface AccountMove {
   tenantId: string;
   /** Of a grant, purchase or adjustment; not of what gives a charge back. */
@@ -186,7 +186,7 @@ export function createAccountStates(connection: Connection) {
   const accounts = accountModel(connection);
   const tenants = tenantModel(connection);
   return {
-    /** What thresholds are about; undefined: there is no such tenant. */
+    /** The figures that thresholds are about; undefined: there is no such tenant. */
     async read(tenantId: string): Promise<{ account: AccountState; monthlyTokenBudget: number | null } | undefined> {
       const [account, tenant] = await Promise.all([
         accounts.findById(tenantId).lean(),

@@ -13,7 +13,7 @@ import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 /** One tenant's account and usage held against its ledger. */
 interface CheckedAccount extends Omit<AccountComparison, 'correct'> {
   usageDriftTokens: number;
-  /** As it is after the check, and after the repair where there was one. */
+  /** The state after the check, and after the repair where there was one. */
   book: LedgerBalance;
 }
 
@@ -176,7 +176,7 @@ export function createReconciliationRepository(connection: Connection) {
     /** Undefined: the tenant has no account. */
     async check(tenantId: string, options: CheckOptions): Promise<CheckedAccount | undefined> {
       let looked = await lookAt(tenantId, options, { whole: options.full === true });
-      // What differs from a checkpoint's sums is believed only when the ledger itself says so.
+      // A difference from a checkpoint's sums is believed only when the ledger itself says so.
       if (looked !== undefined && hasDrift(looked.found) && !looked.isWhole)
         looked = await lookAt(tenantId, options, { whole: true });
       if (looked === undefined) return undefined;

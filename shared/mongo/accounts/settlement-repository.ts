@@ -47,7 +47,7 @@ function toLedgerRow(record: SettlementRecord, now: number, balanceAfterMicro: n
   };
 }
 
-/** What a tenant's records add to its account. */
+/** The sums that a tenant's records add to its account. */
 function moveOf(tenantId: string, records: readonly SettlementRecord[], now: number): AccountMove {
   const tokensByMonth: Record<string, number> = {};
   let amountMicro = 0;

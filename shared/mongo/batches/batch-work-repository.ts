@@ -9,7 +9,7 @@ import { batchModel } from './batch-repository.ts';
 import type { BatchLineRow } from './batch-lines.ts';
 import type { BatchRow } from './batch-repository.ts';
 
-/** How a line ended: with the answer of its request, or with an error without running. */
+/** The end of a line: with the answer of its request, or with an error without running. */
 export type LineEnd = WaitingLine & { status: 'completed' | 'failed' } & (
     | { answer: Pick<EndedAnswer, 'fields' | 'entries'>; outage?: { code: OutageCode; at: number } | undefined }
     | { error: ErrorDetail }
@@ -185,7 +185,7 @@ export function createBatchWorkRepository(connection: Connection) {
       );
       if (modifiedCount === 0) return;
       await batchLines.deleteMany({ tenantId, batchId });
-      // Nobody was given its id, so it is as if it had never been.
+      // Its id was given to nobody, so it is as if it had never been.
       await batches.deleteOne({ _id: batchId, tenantId });
     },
   };

@@ -6,7 +6,7 @@ import type { OutageCode } from '../../domain/request-times.ts';
 import { requestIntentModel, rowOfRun } from './request-intents.ts';
 import type { RequestIntent, RequestIntentRow } from './request-intents.ts';
 
-/** How a request was sent that may be run again: asynchronously, under an Idempotency-Key, or as the line of a batch. */
+/** The way a request was sent that may run again: asynchronously, under an Idempotency-Key, or as a line of a batch. */
 export const REPLAY_KINDS = ['async', 'keyed', 'batch'] as const;
 export type ReplayKind = (typeof REPLAY_KINDS)[number];
 
@@ -122,7 +122,7 @@ export function createFailedIntents(connection: Connection) {
       }));
     },
 
-    /** How many failed requests are meant. */
+    /** The number of failed requests that are meant. */
     count: (filter: FailedFilter, now: number): Promise<number> => intents.countDocuments(toQuery(filter, now)),
 
     /**

@@ -23,7 +23,7 @@ export interface RequestIntentRow extends RowOfSpace {
   /** When it failed in an outage, without text: it may be run again. */
   failedAt?: number;
   failedCode?: OutageCode;
-  /** How often it has been run again. */
+  /** The number of its replays. */
   replays?: number;
   /** Redis alone keeps its answer. */
   isRedisOnly?: boolean;
@@ -63,13 +63,13 @@ export const requestIntentModel = collection<RequestIntentRow>('RequestIntent', 
 /** By then a Redis that lives has written the request to its disk. */
 const FIRST_LOOK_MS = 5_000;
 
-/** What is needed to accept a request once more under its own id. */
+/** Data for accepting a request once more under its own id. */
 export interface RequestIntent {
   requestId: string;
   tenantId: string;
   shard: number;
   envelopeJson: string;
-  /** How often it has been run again after it had failed. */
+  /** The number of its replays after it had failed. */
   replays: number;
   /** When recover-lost.ts looks after it. */
   lookAt?: number | undefined;

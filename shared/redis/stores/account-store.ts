@@ -64,7 +64,7 @@ export function createAccountStore(client: RedisClient, keyspace: Keyspace, limi
   };
 }
 
-/** What Redis knows of one tenant's account, held against the records of its requests. */
+/** One tenant's account in Redis, held against the records of its requests. */
 export interface AuditedAccount {
   tenantId: string;
   /** Undefined: Redis has not loaded the account. */
@@ -136,7 +136,7 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
       }
     },
 
-    /** How many settlement records wait in the outbox or are dead letters. */
+    /** Settlement records that wait in the outbox or are dead letters. */
     async waiting(shard: number): Promise<number> {
       const { outbox, deadLetters } = keyspace.shard(shard);
       const lengths = await Promise.all([client.xlen(outbox), client.xlen(deadLetters)]);
@@ -161,7 +161,7 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
   };
 }
 
-/** What each shard's last reconciliation left wrong, by part, for whoever asks another process. */
+/** Drift that each shard's last reconciliation left, by part, for whoever asks another process. */
 export type LastDrift = ReturnType<typeof createLastDrift>;
 
 export function createLastDrift(client: RedisClient, keyspace: Keyspace) {

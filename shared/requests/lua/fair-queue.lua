@@ -69,7 +69,7 @@ local function add_job(job, prioritized, marker, meta, id, name, data, opts, tim
   end
 end
 
--- How many of a tenant's newest requests are looked at.
+-- So many of a tenant's newest requests are looked at.
 local NEWEST_LOOKED_AT = 8
 
 -- Whether requests of a tenant wait. If any do, its newest ones do, except those that are not queued yet.
@@ -94,7 +94,7 @@ local function job_of(prioritized, id)
   return string.sub(prioritized, 1, -#'@prioritized@' - 1) .. id
 end
 
--- How many of a tenant's open requests are with workers, who take them in the order of acceptance: so a binary search
+-- Counts a tenant's open requests that are with workers, who take them in the order of acceptance: so a binary search
 -- finds the first one that waits.
 local function taken_of(open, prioritized, count)
   local low, high = 0, count

@@ -71,7 +71,7 @@ else
 end
 redis.call('ZREM', KEYS[3], id)
 redis.call('ZREM', KEYS[11], id)
--- Nobody pays for a request whose caller was told that the request was not accepted.
+-- A request whose caller was told that it was not accepted is not charged.
 local settlement = is_unbilled and '' or ARGV[4]
 -- The final count may exceed the hold. The account is charged at most what it can pay, plus the overdraft.
 if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'ledgerBalance') == 1 then
@@ -159,7 +159,7 @@ if settles and follows == '0' then
 else
   redis.call('HSET', KEYS[1], 'state', 'done', 'status', status, 'lastSeq', last_seq, 'finishedAt', now_text)
 end
--- Nothing was charged that could be given back (void.lua).
+-- No charge was made that could be given back (void.lua).
 if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unbilled', '1') end
 leave_end(tag, KEYS[4], id, KEYS[1], stream, KEYS[10], retention, own_retention, on_disconnect, now)
 return ended

@@ -7,7 +7,7 @@ local READING_MS = 60000
 local READ_ON_MS = 15000
 -- The record becomes a tombstone: late deliveries, repeats and look-ups learn only that the request has ended.
 local GONE_MS = 3600000
--- As long as MongoDB may have the body of a request (an intent), and as long as a worker may put a request back.
+-- MongoDB may have the body of a request (an intent) for the first time, a worker may restore one within the second.
 local INTENT_MS = 86400000
 local RESTORE_MS = 900000
 

@@ -53,7 +53,7 @@ export class TextScanner {
     });
   }
 
-  /** Nothing read so far affects what follows, except where a sentence begins. */
+  /** Text read so far does not affect what follows, except where a sentence begins. */
   get quiet(): boolean {
     return this.readers.idle && this.tracker.quiet;
   }
@@ -63,7 +63,7 @@ export class TextScanner {
     return !this.tracker.quiet;
   }
 
-  /** How many UTF-16 units have been read. */
+  /** UTF-16 units that have been read. */
   get length(): number {
     return this.position;
   }
@@ -111,7 +111,7 @@ export class TextScanner {
     this.tracker.endSentence();
   }
 
-  /** Nothing before this position can be part of a match that is still to come. */
+  /** No text before this position can be part of a match that is still to come. */
   heldFrom(): number {
     return Math.min(this.position, this.readers.heldFrom(), this.tracker.heldFrom());
   }

@@ -53,15 +53,15 @@ end
 local SHARE = 16
 local UNLIMITED = 1e15
 
--- How much more a request gets within one bound: what it must have (`required`), if that is left, or what it would like
--- ahead of need (`preferred`). `overdraft` is by how much it may exceed the bound.
+-- Returns how much more a request gets within one bound: what it must have (`required`), if that is left, or what it
+-- would like ahead of need (`preferred`). `overdraft` is by how much it may exceed the bound.
 local function more_of(left, required, preferred, overdraft)
   if left < required then return math.max(0, math.min(required, left + overdraft)) end
   return math.max(required, math.min(preferred, math.floor(left / SHARE)))
 end
 
--- What bounds the holds of a tenant's requests, for raise_hold. A script reads it once for all requests of the tenant.
--- `left` is false if Redis lacks the ledger balance.
+-- Loads the bounds of the holds of a tenant's requests, for raise_hold. A script reads it once for all requests of the
+-- tenant. `left` is false if Redis lacks the ledger balance.
 local function load_holds(account, month)
   local reserved = 'heldTokens:' .. month
   local values = redis.call('HMGET', account, 'ledgerBalance', 'pending', 'held',
