@@ -75,8 +75,9 @@ interface BookOptions {
 export type BookRecords = (shard: number, entries: readonly OutboxEntry[], options: BookOptions) => Promise<void>;
 
 /**
- * A request that Redis had lost, and its worker has put back on the shard that its tenant has left meanwhile, is charged
- * here. Its tenant is served where MongoDB says, so the ledger balance goes there, too. A move that arrives later reads the book anew.
+ * A request that Redis had lost, and its worker has put back on the shard that its tenant has left meanwhile, is
+ * charged here. Its tenant is served where MongoDB says, so the ledger balance goes there, too. A move that arrives
+ * later reads the book anew.
  */
 async function publishElsewhere(
   { tenants, accounts }: BookRecordsDeps,

@@ -113,10 +113,10 @@ export function createSettlementRepository(connection: Connection) {
 
   return {
     /**
-     * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves each
-     * tenant's balance and usage roll-ups by exactly those. Safe to repeat. Returns the ledger balance of every tenant in the batch.
-     * Throws an UnbookableError where a record is at fault, a RefusedError where that is not known; any other error means
-     * that MongoDB cannot serve.
+     * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves
+     * each tenant's balance and usage roll-ups by exactly those. Safe to repeat. Returns the ledger balance of every
+     * tenant in the batch. Throws an UnbookableError where a record is at fault, a RefusedError where that is not
+     * known; any other error means that MongoDB cannot serve.
      */
     async settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, LedgerBalance>> {
       const unique = [...new Map(records.map((record) => [record.requestId, record])).values()];
