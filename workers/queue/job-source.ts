@@ -258,7 +258,7 @@ function createTakenJobs(deps: TakenJobsDeps) {
   };
 }
 
-/** What BullMQ does for a worker of chat requests, in fewer calls (docs/decisions/0005-fencing-and-leases.md). */
+/** Does what BullMQ does for a worker of chat requests, in fewer calls (docs/decisions/0005-fencing-and-leases.md). */
 export type ChatBackend = ReturnType<typeof createChatBackend>;
 
 /** A job that was handed to BullMQ's worker. */

@@ -77,7 +77,7 @@ export type BookRecords = (shard: number, entries: readonly OutboxEntry[], optio
 /**
  * A request that Redis had lost, and its worker has put back on the shard that its tenant has left meanwhile, is
  * charged here. Its tenant is served where MongoDB says, so the ledger balance goes there, too. A move that arrives
- * later reads the book anew.
+ * later reads the balance anew.
  */
 async function publishElsewhere(
   { tenants, accounts }: BookRecordsDeps,
