@@ -16,7 +16,7 @@ import { inTime } from '../../shared/redis/time-limits.ts';
 import { createAnswerCache } from '../../shared/requests/answers.ts';
 import type { AnswerCache } from '../../shared/requests/answers.ts';
 import { openRecovery } from '../../shared/requests/recovery.ts';
-import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest, Recovery } from '../../shared/requests/recovery.ts';
+import type { ConcludeIntent, OpenRecoveryDeps, RecoverRequest } from '../../shared/requests/recovery.ts';
 
 interface IntentStoreDeps {
   intents: RequestIntents;
@@ -166,16 +166,10 @@ function createRestoreFromMongo({ answers, cache, intents, recover, retentionMs,
   };
 }
 
-interface OpenDurableRequestsDeps extends Omit<OpenRecoveryDeps, 'limit'> {
-  retentionMs: number;
-}
+type OpenDurableRequestsDeps = Omit<OpenRecoveryDeps, 'limit'> & { retentionMs: number };
 
 /** Composes the parts that keep requests in MongoDB, and those that bring them back. */
-export function openDurableRequests(deps: OpenDurableRequestsDeps): {
-  restoreFromMongo: RestoreFromMongo;
-  intentStore: IntentStore;
-  recovery: Recovery;
-} {
+export function openDurableRequests(deps: OpenDurableRequestsDeps) {
   const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
   const intents = createRequestIntents(mongo);
   const recovery = openRecovery({ ...deps, limit: inTime });
@@ -188,9 +182,6 @@ export function openDurableRequests(deps: OpenDurableRequestsDeps): {
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
   });
-  return {
-    restoreFromMongo,
-    intentStore: createIntentStore({ intents, conclude: recovery.conclude, clock, log }),
-    recovery,
-  };
+  const intentStore = createIntentStore({ intents, conclude: recovery.conclude, clock, log });
+  return { restoreFromMongo, intentStore, recovery };
 }

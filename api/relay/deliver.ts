@@ -73,9 +73,7 @@ export function createDeliver(deps: { onEnded: (reader: OpenReader) => void; now
   return {
     /** Hands an entry to a reader that takes entries now, without the events that the reader already has. */
     deliver,
-    /** Ends a reader whose request Redis has lost. */
     failLost,
-    /** Ends a reader that this service cannot continue to serve. */
     failReader,
   };
 }

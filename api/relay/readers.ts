@@ -51,7 +51,7 @@ export interface ReaderGroup {
   requestId: string;
   readers: Set<OpenReader>;
   isFilling: boolean;
-  /** Nothing of the answer may be kept. */
+  /** Zero retention: no part of the answer may be kept. */
   isWipedAtEnd: boolean;
   /** Since when Redis has not known the request, as often as it was asked. */
   unknownSince: number | undefined;

@@ -49,7 +49,7 @@ export interface Usage {
   estimated?: boolean;
 }
 
-/** As the wire has it. */
+/** The wire's form. */
 export function toWireUsage({ promptTokens, completionTokens }: Usage) {
   return {
     prompt_tokens: promptTokens,

@@ -36,13 +36,13 @@ function sayAlways(sentence: string): Joi.LanguageMessages {
 
 const AFTER_RULE = 'must be the id of an item of this list';
 
-/** What an `after` may look like; ids that callers choose may have any character. */
+/** The form of an `after`; ids that callers choose may have any character. */
 interface CursorRules {
   charactersMax: number;
   anyCharacter: boolean;
 }
 
-/** What the schema of a list's parameters lets through. */
+/** A list's parameters as their schema lets them through. */
 export interface ListParameters {
   limit?: string;
   after?: string;
@@ -88,7 +88,7 @@ export function createListQueryReader(schema: Joi.ObjectSchema<ListParameters>) 
 /** Reads `limit`, `after` and `order` of a parsed query string; throws `invalid_request` that names the parameter. */
 export const parseListQuery = createListQueryReader(listQuerySchema);
 
-/** What a repository throws when `after` names nothing in the list. */
+/** The error of a repository when `after` names nothing in the list. */
 export function unknownCursor(): ServiceError {
   return new ServiceError('invalid_request', `\`after\` ${AFTER_RULE}.`, { param: 'after' });
 }

@@ -15,7 +15,7 @@ const TOKENS_PER_MONTH_MAX = 1_000_000_000_000_000;
 export interface TenantField<Stored = unknown> {
   /** Of the bodies of `POST` and `PATCH`; the answer's JSON Schema follows from it. */
   rule: Joi.AnySchema;
-  /** What a new tenant has, and a row without the field; undefined: nothing. */
+  /** The value of a new tenant, and of a row without the field; undefined: nothing. */
   preset: Stored | undefined;
   kind: 'required' | 'preset' | 'bound' | 'optional';
 }
@@ -114,15 +114,15 @@ type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
   : '';
 
-/** As a row has them. */
+/** The form of a row. */
 export type TenantSettings = { [Name in Exclude<TenantFieldName, OptionalName>]: StoredOf<Fields[Name]> } & {
   [Name in OptionalName]?: NonNullable<StoredOf<Fields[Name]>>;
 };
 type ValueOf<Name extends TenantFieldName> =
   Exclude<StoredOf<Fields[Name]>, undefined> | (Name extends OptionalName ? null : never);
-/** As answers have them. */
+/** The form of answers. */
 export type TenantWire = { [Name in TenantFieldName as Snake<Name>]: ValueOf<Name> };
-/** What an administrator may change. Undefined leaves a setting as it is, null takes an optional one away. */
+/** The changes of an administrator. Undefined leaves a setting as it is, null takes an optional one away. */
 export type TenantSettingsChanges = { [Name in TenantFieldName]?: ValueOf<Name> | undefined };
 
 const wireName = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

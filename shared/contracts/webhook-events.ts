@@ -38,7 +38,7 @@ interface ComplianceJobData {
   entity_id: string | null;
 }
 
-/** What `data` of each event holds (docs/spec.md#webhooks). */
+/** The `data` of each event (docs/spec.md#webhooks). */
 export interface WebhookEventData {
   'chat.completed': EndedChatData & { credits: number };
   /** `error_code` is null if the worker that knew it died before it could report it. */

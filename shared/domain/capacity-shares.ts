@@ -32,7 +32,7 @@ function nextAllowance(
   return { limit, level: Math.min(limit, level), at: now };
 }
 
-/** What may be granted now. */
+/** The share that may be granted now. */
 function grantable({ level, limit }: Allowance): number {
   return Math.max(0, level - limit * KEPT_BACK);
 }

@@ -16,7 +16,7 @@ export interface Capacity {
   usualMs: (number | null)[];
   /** How many times the usual time the first tokens of this epoch took; null: none has come. */
   slowness: number | null;
-  /** What the ceiling was before it shrank, and how slow first tokens were: shrinking must help, or it was not the cause. */
+  /** The ceiling before it shrank, and how slow first tokens were: shrinking must help, or it was not the cause. */
   before: { found: number; slowness: number } | null;
   /** Rises whenever the ceiling shrinks. Only calls that began since then say whether it must shrink again. */
   epoch: number;
@@ -30,7 +30,7 @@ export interface Capacity {
   pausedUntil: number;
   /** When a call last succeeded; null: none has. */
   servedAt: number | null;
-  /** What the provider's headers say that it allows per minute; null: they say nothing. */
+  /** Limits per minute from the provider's headers; null: they say nothing. */
   requests: Allowance | null;
   tokens: Allowance | null;
   /** Mean tokens of a call. */
@@ -63,7 +63,7 @@ export interface Share {
   until: number;
 }
 
-/** What a provider's headers say about one limit. */
+/** One limit as a provider's headers give it. */
 export interface SeenLimit {
   limit: number;
   /** Undefined: unknown, or too old to be of use. */

@@ -14,7 +14,7 @@ const STEP = 0.1;
 const HOLD_MIN_MS = 1_000;
 const HOLD_SHRUNK_MS = 5_000;
 const HOLD_MAX_MS = 60_000;
-/** What is left of the ceiling after a 429 of a provider that says nothing about its limits. */
+/** The part of the ceiling that is left after a 429 of a provider that says nothing about its limits. */
 const THROTTLED = 0.7;
 /** The least that is left after one step down. */
 const SHRUNK_MIN = 0.25;

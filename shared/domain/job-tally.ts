@@ -1,4 +1,4 @@
-/** What ended in a queue during some time. Durations are counted in buckets, so that tallies can be added up. */
+/** Counts of jobs that ended in a queue during some time. Durations are counted in buckets, so that tallies can be added up. */
 export interface JobTally {
   completed: number;
   failed: number;

@@ -19,7 +19,7 @@ export function isPayable(amount: number, currency: string): boolean {
 
 const MICRO_PER_MILLION = 1_000_000_000_000n;
 
-/** What a freely chosen amount of credits costs in minor units of `currency`, rounded up to whole steps. */
+/** The price of a freely chosen amount of credits in minor units of `currency`, rounded up to whole steps. */
 export function priceOf(creditsMicro: number, pricePerMillion: number, currency: string): number {
   const step = BigInt(amountStepOf(currency));
   const exact = BigInt(creditsMicro) * BigInt(pricePerMillion);
@@ -53,7 +53,7 @@ export function priceUsage(usage: Usage, rates: Rates): number {
   return usage.promptTokens * rates.promptMicro + usage.completionTokens * rates.completionMicro;
 }
 
-/** What a call costs the operator, in billionths of the cost's currency; rounded, once a call. */
+/** The operator's cost of a call, in billionths of the cost's currency; rounded, once a call. */
 export function spendOf({ promptTokens, completionTokens }: Usage, cost: TargetCost): number {
   return Math.round((promptTokens * cost.promptMicro + completionTokens * cost.completionMicro) / 1_000);
 }

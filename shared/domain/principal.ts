@@ -5,7 +5,7 @@ import type { TenantSettings } from '../contracts/tenant-fields.ts';
 type Grouped =
   'name' | 'rpm' | 'tpm' | 'dailyRequests' | 'chatRpm' | 'streamRpm' | 'tenantRpm' | 'tenantTpm' | 'maxInFlight';
 
-/** Who calls: a key and what its tenant allows it, resolved to final numbers. */
+/** The caller: a key and what its tenant allows it, resolved to final numbers. */
 export interface Principal extends Omit<TenantSettings, Grouped> {
   keyId: string;
   tenantId: string;

@@ -31,7 +31,7 @@ export interface Target {
   contextWindow: number;
   /** Calls at once. Undefined: the provider's, or found. */
   maxInFlight?: number;
-  /** What the provider charges the operator. Undefined: unknown. */
+  /** The price that the provider charges the operator. Undefined: unknown. */
   cost?: TargetCost;
 }
 

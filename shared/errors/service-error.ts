@@ -32,7 +32,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** What a caller sees of a bug; the operator's log says more. */
+/** The part of a bug that a caller sees; the operator's log says more. */
 export function unexpectedError(): ServiceError {
   return new ServiceError(
     'internal_error',

@@ -10,7 +10,7 @@ const HUNDREDS = 9;
 const TENS = 10;
 const UNITS = 11;
 
-/** What a connection has brought since its last answer. */
+/** Bytes that a connection has brought since its last answer. */
 export interface Answers {
   /** Whether a byte has come since the connection was opened, or since `next`. */
   hasBegun(): boolean;

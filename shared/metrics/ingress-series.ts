@@ -16,7 +16,7 @@ import type { QueueGauges } from './queue-gauges.ts';
 
 export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
 
-/** What the ingress reads whenever its page is asked for. */
+/** Figures that the ingress reads whenever its page is asked for. */
 export interface IngressGauges extends QueueGauges, CheckGauges {
   openReaders: () => number;
   redisMemoryRatio: () => number;

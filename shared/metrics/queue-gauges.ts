@@ -1,7 +1,7 @@
 import { Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
-/** What `/admin/v1/queues` says of a queue. */
+/** A queue as `/admin/v1/queues` has it. */
 export interface QueueFigures {
   queue: string;
   shard: number;

@@ -9,7 +9,7 @@ import { bearerTokenOf, isSameSecret } from '../domain/api-key.ts';
 /** From 5 ms to 10 minutes, the longest request. */
 export const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-/** What `/metrics` shows; safe to call at any time. */
+/** The page of `/metrics`; safe to call at any time. */
 export interface MetricsPage {
   contentType: string;
   render(): Promise<string>;
@@ -96,7 +96,7 @@ export function mayReadMetrics(req: IncomingMessage, { isPublic, token }: Metric
 }
 
 export interface CheckGauges {
-  /** What a process asks of its stores and of itself, by name: `ok`, or what is wrong. */
+  /** Checks of a process's stores and of itself, by name: `ok`, or what is wrong. */
   checks: () => Promise<Readonly<Record<string, string>>>;
 }
 

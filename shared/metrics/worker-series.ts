@@ -13,7 +13,7 @@ import type { CheckGauges } from './registry.ts';
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-/** What a worker reads whenever its page is asked for. */
+/** Figures that a worker reads whenever its page is asked for. */
 export interface WorkerGauges extends CheckGauges {
   unreadableProviders: () => number;
 }

@@ -11,31 +11,22 @@ export const BULLMQ = {
   prioritized: 'prioritized',
   /** List of jobs that go before the waiting queue: those that were handed out before. */
   wait: 'wait',
-  /** List of jobs in workers' hands. */
   active: 'active',
-  /** Jobs whose workers may be dead. */
   stalled: 'stalled',
-  /** Present for a moment after a search for jobs whose locks have run out. */
   stalledCheck: 'stalled-check',
-  /** Jobs that wait for a time. */
   delayed: 'delayed',
-  /** Ended jobs that are kept. */
   completed: 'completed',
   failed: 'failed',
-  /** Counter for jobs of one priority. */
   priorityCounter: 'pc',
   /** Tells workers that something waits, by this member. */
   marker: 'marker',
   jobWaits: '0',
-  /** Held by the worker that has the job; the name follows the job's. */
   lock: 'lock',
-  /** Hash with the settings of a queue, and its fields. */
   meta: 'meta',
   paused: 'paused',
   concurrency: 'concurrency',
   limiterMax: 'max',
   limiterDuration: 'duration',
-  /** Fields of a job. */
   name: 'name',
   data: 'data',
   opts: 'opts',

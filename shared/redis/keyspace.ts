@@ -13,7 +13,7 @@ export function acceptedKeys(
     keys.body(requestId),
     keys.inflight,
     keys.account(tenantId),
-    keys.keyUse(keyId),
+    keys.tokenWindow(keyId),
     keys.stream(requestId),
     keys.open(tenantId),
     keys.prioritized('interactive'),
@@ -38,7 +38,6 @@ export function createKeyspace(namespace = 'chat') {
     },
     /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
     breakers: providerKeys(`{${namespace}-breakers}`),
-    /** Capacities of providers, likewise. */
     capacities: providerKeys(`{${namespace}-capacities}`),
     /** The worker that reached MongoDB last. */
     mongoReached: `{${namespace}-workers}:mongo`,
@@ -73,8 +72,7 @@ function shardKeys(tag: string) {
     throttle: (endpoint: string, keyId: string) => `${tag}:thr:${endpoint}:${keyId}`,
     /** Writes of a tenant's recent uploads. */
     writing: (tenantId: string) => `${tag}:writing:${tenantId}`,
-    /** Token window of a key. */
-    keyUse: (keyId: string) => `${tag}:kuse:${keyId}`,
+    tokenWindow: (keyId: string) => `${tag}:kuse:${keyId}`,
     daily: (keyId: string) => `${tag}:day:${keyId}`,
     /** Moving mean of the key's completions, in tokens. */
     meanCompletion: (keyId: string) => `${tag}:mean:${keyId}`,
@@ -86,7 +84,6 @@ function shardKeys(tag: string) {
     open: (tenantId: string) => `${tag}:open:${tenantId}`,
     /** Present while a key is revoked or a tenant suspended and some cache may not know. */
     blocked: (id: string) => `${tag}:blocked:${id}`,
-    /** Failed authentications by address. */
     address: (address: string) => `${tag}:addr:${address}`,
     /** Which request runs or ran under an Idempotency-Key. */
     idempotency: (name: string) => `${tag}:idem:${name}`,

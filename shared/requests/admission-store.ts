@@ -170,7 +170,7 @@ function createCount(client: RedisClient, keyspace: Keyspace) {
     const reply = await take(
       [
         keys.keyRpm(keyId),
-        keys.keyUse(keyId),
+        keys.tokenWindow(keyId),
         keys.blocked(flagOf(principal)),
         keys.blocked(tenantId),
         own,

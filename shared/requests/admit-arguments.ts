@@ -75,7 +75,7 @@ function keysOf(keys: ShardKeys, { requestId, principal, queue }: AdmissionReque
   return [
     keys.record(requestId),
     keys.keyRpm(keyId),
-    keys.keyUse(keyId),
+    keys.tokenWindow(keyId),
     keys.account(tenantId),
     keys.blocked(flagOf(principal)),
     keys.blocked(tenantId),

@@ -15,11 +15,7 @@ export function bodyLifeMs(requestTimeoutMs: number): number {
 /** The order in which the requests of a queue wait for a worker (docs/decisions/0004-fair-queueing.md). */
 export type QueueOrderStore = ReturnType<typeof createQueueOrderStore>;
 
-interface QueuedRequest {
-  requestId: string;
-  tenantId: string;
-  body: string;
-}
+type QueuedRequest = Record<'requestId' | 'tenantId' | 'body', string>;
 
 export function createQueueOrderStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number) {
   const add = defineScript(client, 'enqueue', ['window', 'fair-queue']);

@@ -246,7 +246,7 @@ export function createRequestStore(client: RedisClient, keyspace: Keyspace, sett
       const keys = keyspace.shard(ref.shard);
       const send = async (): Promise<readonly ScriptReply[]> => {
         const reply = await renew(
-          [keys.record(ref.requestId), keys.inflight, keys.account(ref.tenantId), keys.keyUse(ref.keyId)],
+          [keys.record(ref.requestId), keys.inflight, keys.account(ref.tenantId), keys.tokenWindow(ref.keyId)],
           [
             ref.requestId,
             ref.fence,

@@ -194,7 +194,7 @@ function keysOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId, queue }
     keys.account(tenantId),
     keys.pending(tenantId),
     keys.outbox,
-    keys.keyUse(keyId),
+    keys.tokenWindow(keyId),
     keys.meanCompletion(keyId),
     keys.queueStatistics(queue),
     keys.answer(requestId),

@@ -132,7 +132,7 @@ export async function openAdmissionLab({
       async pass(ms) {
         const logs = [keys.keyRpm(keyId), keys.throttle('chat', keyId), keys.throttle('chat.stream', keyId)];
         for (const log of logs) await moveScores(redis, log, ms);
-        for (const hash of [keys.keyUse(keyId), keys.account(tenantId)])
+        for (const hash of [keys.tokenWindow(keyId), keys.account(tenantId)])
           await moveUse(redis, hash, Math.floor(ms / 1000));
         await moveDays(redis, keys.daily(keyId), Math.floor(ms / 60_000));
       },

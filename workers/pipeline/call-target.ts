@@ -227,11 +227,8 @@ function inputOf(
 }
 
 /** The usage that is charged and counted: the provider's count if it is plausible, or else our own. */
-async function usageOf(
-  { run, route, prompt: { messages } }: TargetCall,
-  reported: ReportedUsage | undefined,
-  log: Logger,
-) {
+async function usageOf({ run, route, prompt }: TargetCall, reported: ReportedUsage | undefined, log: Logger) {
+  const { messages } = prompt;
   const { requestId, request } = run.envelope;
   const { text } = run.answer;
   const believed = reported && plausibleUsage(reported, messages, text, request.maxTokens);

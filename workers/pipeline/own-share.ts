@@ -245,7 +245,6 @@ export function createOwnShare(deps: OwnShareDeps) {
   const parts = { holding, seats, demand };
   const reports = openReports(deps, parts);
   return {
-    /** Calls that may begin. */
     free: (): number => freePlaces(parts),
     /** Has a share that has not run out. */
     isKnown: (): boolean => holding.share() !== undefined,

@@ -274,7 +274,6 @@ interface HandedJob {
 export interface ChatBackendDeps {
   jobs: JobStore;
   room: QueueRoom;
-  /** Jobs that the worker runs at once. */
   places: () => number;
   lockMs: number;
   onError: (error: unknown) => void;

@@ -99,7 +99,6 @@ export function createWorkMeter() {
   let beginnings = 0;
 
   return {
-    /** Requests that run. */
     running: (): number => running,
     /** A job has arrived, perhaps a canary. */
     note(): void {

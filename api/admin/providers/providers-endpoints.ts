@@ -99,7 +99,7 @@ const putProvider = defineAdminEndpoint({
     assertProviderName(name);
     const { providers, providerRules, keyPrefix, clock } = deps;
     const put = await providers.put(name, toProviderSettings(body, { ...providerRules, keyPrefix }), clock.now());
-    // What was found may be of another server; if this fails, it is found anew while calls are made.
+    // The known ceiling may be of another server; if this fails, it is found anew while calls are made.
     await deps.capacities.forget(name).catch(() => undefined);
     const resource = toProviderResource(put.provider, await statesOf(deps));
     return put.created ? created(resource) : ok(resource);

@@ -111,7 +111,7 @@ export const getBatchResults = defineEndpoint({
   examples: { ended: { status: 200, answer: `${JSON.stringify(RESULT_EXAMPLE)}\n` } },
   async handle({ req, res, principal, params }, { batches, readerPlaces, relayTimes }: BatchResultsDeps) {
     const batch = found(await batches.find(principal, params.batchId), 'batchId');
-    // Who asks for the head alone has no line read.
+    // A request for the head alone reads no line.
     if (req.method === 'HEAD') {
       res.type(RESULTS_TYPE).end();
       return SENT;

@@ -84,7 +84,7 @@ export const downloadExport = defineEndpoint({
     const { compliance, events, readerPlaces, relayTimes, clock } = deps;
     const job = await findJob(deps, principal, 'export', params.exportId);
     const archive = archiveOf(job, clock.now());
-    // Who asks for the head alone downloads nothing.
+    // A request for the head alone downloads nothing.
     if (req.method === 'HEAD') {
       res.writeHead(200, headOf(job, archive)).end();
       return SENT;

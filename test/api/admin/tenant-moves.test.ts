@@ -39,7 +39,7 @@ it('moves answers, limits and balance along with an idle tenant', async () => {
 
   expect(moved.status).toBe(200);
   expect(moved.body).toMatchObject({ id: tenantId, shard: to, held: 0 });
-  const { requests, tokens } = await usedOf(service.redis, service.keyspace.shard(to).keyUse(keyId));
+  const { requests, tokens } = await usedOf(service.redis, service.keyspace.shard(to).tokenWindow(keyId));
   expect(requests).toBe(3);
   // The tokens in the ledger have come along, not those that the admissions had estimated.
   expect(tokens).toBe(await tokensInLedger(tenantId));

@@ -23,7 +23,7 @@ async function sendUntilRefused(post: () => request.Test, most = 200): Promise<[
 async function passMinute(keyId: string): Promise<void> {
   const keys = service.keyspace.shard(0);
   // All of the second in which something was counted has to have left.
-  await moveUse(service.redis, keys.keyUse(keyId), 61);
+  await moveUse(service.redis, keys.tokenWindow(keyId), 61);
   for (const log of [keys.keyRpm(keyId), keys.throttle('chat', keyId), keys.throttle('chat.stream', keyId)])
     for (const member of await service.redis.zrange(log, '0', '-1')) await service.redis.zincrby(log, -60_000, member);
 }
@@ -141,7 +141,7 @@ describe('a refused request over a limit', () => {
     const figures = async () => [
       await service.redis.zrange(keys.keyRpm(keyId), '0', '-1'),
       await service.redis.zrange(keys.throttle('chat', keyId), '0', '-1'),
-      await service.redis.hgetall(keys.keyUse(keyId)),
+      await service.redis.hgetall(keys.tokenWindow(keyId)),
       (await service.redis.hmget(keys.account(tenantId), 'held', 'ledgerBalance')).slice(0, 1),
     ];
     const before = await figures();

@@ -29,7 +29,7 @@ async function weightOf({ keyId }: TestTenant): Promise<number> {
   const keys = service.keyspace.shard(0);
   return waitFor(async () => {
     if ((await service.redis.zcard(keys.inflight)) > 0) return undefined;
-    return (await usedOf(service.redis, keys.keyUse(keyId))).tokens;
+    return (await usedOf(service.redis, keys.tokenWindow(keyId))).tokens;
   }, 'the end');
 }
 

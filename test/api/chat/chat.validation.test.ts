@@ -72,7 +72,7 @@ describe('a refused body', () => {
     expect(await service.redis.zcard(keys.keyRpm(keyId))).toBe(2);
     const untouched = [
       keys.throttle('chat', keyId),
-      keys.keyUse(keyId),
+      keys.tokenWindow(keyId),
       keys.daily(keyId),
       keys.pending(tenantId),
       ...answers.map(({ headers }) => keys.record(String(headers['x-request-id']))),

@@ -102,7 +102,7 @@ describe('a batch that cannot go on', () => {
     await lab.until(batchId, 'to wait', ({ waitingFor, completed: ran }) => waitingFor === 'tpm' && ran > 0);
     // Caution leaves little of it: what ended lines have taken fills it but for what one more would count.
     await waitFor(async () => {
-      const { tokens } = await usedOf(service.redis, keys.keyUse(tenant.keyId));
+      const { tokens } = await usedOf(service.redis, keys.tokenWindow(tenant.keyId));
       expect(tokens).toBeLessThanOrEqual(1_600);
       return (await service.redis.zcard(keys.inflight)) === 0 && tokens > 1_600 - 200 ? true : undefined;
     }, 'the lines to fill it');

@@ -116,12 +116,12 @@ describe('a failed request that is run again', () => {
     await replays.reopen(SHARD, request.envelope);
     await admitAgain(request);
     await replays.requeue(SHARD, request.envelope, 1);
-    const before = await tokensOf(lab.keys.keyUse(keyId));
+    const before = await tokensOf(lab.keys.tokenWindow(keyId));
 
     const again = await lab.run(request, 2);
     await lab.requests.renew({ ...request.ref(2), owner: again.owner }, needs(300));
 
-    expect(await tokensOf(lab.keys.keyUse(keyId))).toEqual(before);
+    expect(await tokensOf(lab.keys.tokenWindow(keyId))).toEqual(before);
   });
 
   it('leaves no log of requests behind that lives for ever', async () => {
@@ -129,7 +129,7 @@ describe('a failed request that is run again', () => {
     const { principal } = request;
     const log = lab.keys.keyRpm(principal.keyId);
     // As three minutes later.
-    await lab.redis.del(log, lab.keys.keyUse(principal.keyId));
+    await lab.redis.del(log, lab.keys.tokenWindow(principal.keyId));
     await replays.reopen(SHARD, request.envelope);
     await admitAgain(request);
     await replays.requeue(SHARD, request.envelope, 1);

@@ -151,7 +151,7 @@ describe('the tokens of a minute', () => {
   it('are never less than none, whatever is given back that was not counted here', async () => {
     const key = await lab.key();
     for (const requestId of ['req_early_1', 'req_early_2']) await key.admit({ requestId });
-    await lab.redis.del(lab.keys.keyUse(key.principal.keyId));
+    await lab.redis.del(lab.keys.tokenWindow(key.principal.keyId));
     await key.admit();
 
     for (const requestId of ['req_early_1', 'req_early_2']) await lab.store.void(requestId, key.principal);
@@ -161,7 +161,7 @@ describe('the tokens of a minute', () => {
 
   it('are corrected in the second of their request, whichever is the newest one', async () => {
     const key = await lab.key();
-    const use = lab.keys.keyUse(key.principal.keyId);
+    const use = lab.keys.tokenWindow(key.principal.keyId);
     const requestId = 'req_corrected_later';
     await key.admit({ requestId });
     await moveUse(lab.redis, use, 5);

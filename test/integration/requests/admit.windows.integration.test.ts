@@ -108,8 +108,8 @@ describe('what is kept of the last minute', () => {
     await key.admitWith({ chatRpm: 9, dailyRequests: 9 });
 
     const { keyId } = key.principal;
-    const { keyRpm, throttle, keyUse, daily } = lab.keys;
-    for (const name of [keyRpm(keyId), throttle('chat', keyId), keyUse(keyId), daily(keyId)])
+    const { keyRpm, throttle, tokenWindow, daily } = lab.keys;
+    for (const name of [keyRpm(keyId), throttle('chat', keyId), tokenWindow(keyId), daily(keyId)])
       expect(await lab.redis.pttl(name)).toBeGreaterThan(2 * MINUTE_MS);
   });
 
@@ -125,14 +125,14 @@ describe('what is kept of the last minute', () => {
     expect(await lab.redis.zcard(log)).toBe(5);
 
     // As if it had been trimmed a minute ago, and not since.
-    await lab.redis.hset(lab.keys.keyUse(keyId), 'kept', Date.now() - 2 * MINUTE_MS);
-    for (const name of [log, lab.keys.keyUse(keyId)]) await lab.redis.pexpire(name, 2 * MINUTE_MS);
+    await lab.redis.hset(lab.keys.tokenWindow(keyId), 'kept', Date.now() - 2 * MINUTE_MS);
+    for (const name of [log, lab.keys.tokenWindow(keyId)]) await lab.redis.pexpire(name, 2 * MINUTE_MS);
     // It is looked at once a second.
-    await moveUse(lab.redis, lab.keys.keyUse(keyId), 1);
+    await moveUse(lab.redis, lab.keys.tokenWindow(keyId), 1);
     await key.admit();
 
     expect(await lab.redis.zcard(log)).toBe(3);
-    for (const name of [log, lab.keys.keyUse(keyId)])
+    for (const name of [log, lab.keys.tokenWindow(keyId)])
       expect(await lab.redis.pttl(name)).toBeGreaterThan(2.5 * MINUTE_MS);
   });
 });
@@ -146,13 +146,13 @@ describe('the logs of a key', () => {
     const { keyId } = key.principal;
     const limits = { chatRpm: 9, streamRpm: 9, rpm: 100 };
     await key.admitWith(limits, { endpoint: 'chat.stream' });
-    const { keyRpm, throttle, keyUse } = lab.keys;
+    const { keyRpm, throttle, tokenWindow } = lab.keys;
     const logs = [keyRpm(keyId), throttle('chat.stream', keyId)];
 
     // As if they had been given longer to live more than a minute ago, and not since.
     for (const name of logs) await lab.redis.pexpire(name, MINUTE_MS);
-    await lab.redis.hset(keyUse(keyId), 'kept', Date.now() - 2 * MINUTE_MS);
-    await moveUse(lab.redis, keyUse(keyId), 1);
+    await lab.redis.hset(tokenWindow(keyId), 'kept', Date.now() - 2 * MINUTE_MS);
+    await moveUse(lab.redis, tokenWindow(keyId), 1);
     await key.admitWith(limits, first);
     await key.admitWith(limits, { endpoint: 'chat.stream' });
 

@@ -78,12 +78,12 @@ it('what was counted just before stays in the window, second by second', async (
   await key.pass(-BACK_MS);
 
   await key.admit();
-  expect(await usedOf(lab.redis, lab.keys.keyUse(key.principal.keyId))).toMatchObject({ requests: 3 });
+  expect(await usedOf(lab.redis, lab.keys.tokenWindow(key.principal.keyId))).toMatchObject({ requests: 3 });
   await key.pass(35_000);
   await key.admit();
 
   // The first one was 30 s old as the clock was put back.
-  expect(await usedOf(lab.redis, lab.keys.keyUse(key.principal.keyId))).toMatchObject({ requests: 3 });
+  expect(await usedOf(lab.redis, lab.keys.tokenWindow(key.principal.keyId))).toMatchObject({ requests: 3 });
 });
 
 it('the window of an address with wrong keys says no more than a minute', async () => {
@@ -112,7 +112,7 @@ it('tokens of a long answer count as of now where its request was accepted in a 
 
   await requests.finish({ shard: SHARD, requestId, tenantId, keyId, queue: 'interactive', fence: 1 }, 0, CANCELLED);
 
-  const used = await usedOf(lab.redis, lab.keys.keyUse(keyId));
+  const used = await usedOf(lab.redis, lab.keys.tokenWindow(keyId));
   expect(used.tokens).toBeGreaterThanOrEqual(1_000);
 });
 

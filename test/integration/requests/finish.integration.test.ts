@@ -92,7 +92,7 @@ describe('finishing with an answer', () => {
   it('corrects the weight in the token window to what was used', async () => {
     const principal = await lab.tenant();
     const requests = [await running({ principal }), await running({ principal })];
-    const sum = () => usedOf(lab.redis, lab.keys.keyUse(principal.keyId)).then(({ tokens }) => tokens);
+    const sum = () => usedOf(lab.redis, lab.keys.tokenWindow(principal.keyId)).then(({ tokens }) => tokens);
     expect(await sum()).toBe(200);
 
     for (const request of requests) {
@@ -106,7 +106,7 @@ describe('finishing with an answer', () => {
     'counts for the key as of now what one has taken beyond its estimate after a minute (%s)',
     async (how) => {
       const request = await running();
-      const window = lab.keys.keyUse(request.principal.keyId);
+      const window = lab.keys.tokenWindow(request.principal.keyId);
       await moveUse(lab.redis, window, 70);
       await lab.redis.hset(lab.keys.record(request.requestId), 'acceptedAt', Date.now() - 70_000);
 
@@ -121,7 +121,7 @@ describe('finishing with an answer', () => {
 
   it('leaves no window without an end where it had expired', async () => {
     const request = await running();
-    const window = lab.keys.keyUse(request.principal.keyId);
+    const window = lab.keys.tokenWindow(request.principal.keyId);
     await lab.redis.del(window);
     await lab.redis.hset(lab.keys.record(request.requestId), 'acceptedAt', Date.now() - 200_000);
 
@@ -188,7 +188,7 @@ describe('finishing without text', () => {
       budgetUsedTokens: 0,
       budgetHeldTokens: 0,
     });
-    expect((await usedOf(lab.redis, lab.keys.keyUse(principal.keyId))).tokens).toBe(0);
+    expect((await usedOf(lab.redis, lab.keys.tokenWindow(principal.keyId))).tokens).toBe(0);
   });
 
   it('ends the stream with the one event of an error', async () => {

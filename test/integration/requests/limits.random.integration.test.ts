@@ -68,7 +68,7 @@ async function openWorld(seed: number) {
     }
   }
   const windows = all.flatMap(({ principal: { keyId } }) => [
-    ...[keys.keyRpm(keyId), keys.keyUse(keyId), keys.daily(keyId), keys.meanCompletion(keyId)],
+    ...[keys.keyRpm(keyId), keys.tokenWindow(keyId), keys.daily(keyId), keys.meanCompletion(keyId)],
     ...['chat', 'chat.stream', 'POST /x'].map((endpoint) => keys.throttle(endpoint, keyId)),
   ]);
   async function pass(ms: number): Promise<void> {

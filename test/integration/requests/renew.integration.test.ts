@@ -33,7 +33,7 @@ async function renew(request: LabRequest, tokens: number, ahead = tokens): Promi
 const holdOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'hold').then(Number);
 /** Of the key's tokens a minute; it has this request only. */
 const weightOf = ({ principal }: LabRequest) =>
-  usedOf(lab.redis, lab.keys.keyUse(principal.keyId)).then(({ tokens }) => tokens);
+  usedOf(lab.redis, lab.keys.tokenWindow(principal.keyId)).then(({ tokens }) => tokens);
 
 it('puts off the end of the lease', async () => {
   const request = await running();

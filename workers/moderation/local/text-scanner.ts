@@ -63,7 +63,6 @@ export class TextScanner {
     return !this.tracker.quiet;
   }
 
-  /** UTF-16 units that have been read. */
   get length(): number {
     return this.position;
   }

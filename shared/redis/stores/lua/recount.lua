@@ -32,8 +32,6 @@ for index, tenant in ipairs(tenants) do
   end
   local fields, found = redis.call('HGETALL', account), {}
   for at = 1, #fields, 2 do found[fields[at]] = fields[at + 1] end
-  local drift_held = math.abs(sum.held - number_of(found.held))
-  local drift_pending = math.abs(sum.pending - number_of(found.pending))
   for name in pairs(found) do
     if (string.find(name, '^heldTokens:') or string.find(name, '^pendingTokens:')) and not sum[name] then sum[name] = 0 end
   end
@@ -42,6 +40,7 @@ for index, tenant in ipairs(tenants) do
       if value ~= number_of(found[name]) then redis.call('HSET', account, name, int(value)) end
     end
   end
-  reply[#reply + 1] = { found.version or '', found.ledgerBalance or '', int(drift_held), int(drift_pending) }
+  reply[#reply + 1] = { found.version or '', found.ledgerBalance or '',
+    int(math.abs(sum.held - number_of(found.held))), int(math.abs(sum.pending - number_of(found.pending))) }
 end
 return reply
