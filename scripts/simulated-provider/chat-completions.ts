@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readMarks } from './call-tools.ts';
 import { createCapacity } from './capacity.ts';
 import { parseChatRequest } from './chat-request.ts';
+import { countInputTokens, readEmbeddingRequest, sendEmbeddings } from './embeddings.ts';
 import { createFailureSequence } from './failure-sequence.ts';
 import { readJson, sendJson } from './http-io.ts';
 import type { ModelSettings } from './model-settings.ts';
@@ -9,6 +11,7 @@ import { fingerprintOf, planAnswer } from './plan-answer.ts';
 import type { Reply } from './reply.ts';
 import { sendComplete } from './send-complete.ts';
 import { sendStream } from './send-stream.ts';
+import { createSchedule } from './schedule.ts';
 import type { Stats } from './stats.ts';
 import { countPromptTokens } from './tokens.ts';
 
@@ -17,6 +20,8 @@ const REQUEST_ID_LENGTH_MAX = 200;
 export interface ChatCompletions {
   /** Answers one `POST /v1/chat/completions`. Throws RequestError or SettingsError. */
   answer(req: IncomingMessage, res: ServerResponse): Promise<void>;
+  /** Answers one `POST /v1/embeddings`, likewise. */
+  embed(req: IncomingMessage, res: ServerResponse): Promise<void>;
   /** Lets the failures start over. */
   reset(): void;
 }
@@ -32,7 +37,7 @@ export function createChatCompletions(models: ModelSettings, stats: Stats): Chat
     const requestId = readRequestId(req);
     const fingerprint = fingerprintOf(request);
     const failureKey = `${requestId ?? fingerprint.key}|${request.model}`;
-    const promptTokens = countPromptTokens(request.messages);
+    const promptTokens = countPromptTokens(request);
     const book = stats.begin({ requestId, promptTokens, messages: request.received });
     const failure = failures.next(settings, failureKey);
     if (failure === 'status') {
@@ -41,19 +46,23 @@ export function createChatCompletions(models: ModelSettings, stats: Stats): Chat
       return;
     }
     replies += 1;
+    const marks = readMarks(request.messages);
+    const json = request.wantsJson ? failures.jsonKind(settings, failureKey) : 'valid';
+    const plan = { ...fingerprint, marks, json, empty: failure === 'empty' };
     const reply: Reply = {
       res,
       head: { id: `chatcmpl-sim${replies}`, createdSeconds: Math.floor(Date.now() / 1000), model: name },
-      answer: planAnswer(request, settings, fingerprint.seed, {
-        validJson: !request.wantsJson || failures.givesJson(settings, failureKey),
-        empty: failure === 'empty',
-      }),
+      answers: Array.from({ length: request.n }, (_, index) =>
+        planAnswer(request, settings, { ...plan, seed: fingerprint.seed + index }),
+      ),
+      usageShape: marks.usage ?? settings.usage,
       promptTokens,
       failure,
       settings,
       book,
     };
-    const wait = capacity.admit(request.model, settings, promptTokens + reply.answer.completionTokens, res);
+    const tokens = reply.answers.reduce((sum, { completionTokens }) => sum + completionTokens, promptTokens);
+    const wait = capacity.admit(request.model, settings, tokens, res);
     if (wait > 0) {
       book.end('failed');
       sendFailure(res, 429, wait);
@@ -68,8 +77,34 @@ export function createChatCompletions(models: ModelSettings, stats: Stats): Chat
     });
   }
 
+  async function embed(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const request = await readEmbeddingRequest(req);
+    const { name, settings } = models.forModel(request.model);
+    const requestId = readRequestId(req);
+    const promptTokens = countInputTokens(request.inputs);
+    const book = stats.begin({ requestId, promptTokens, messages: request.inputs });
+    const fails = failures.next(settings, `${requestId ?? ''}|${request.model}`) !== 'none';
+    const wait = fails ? 0 : capacity.admit(request.model, settings, promptTokens, res);
+    if (fails || wait > 0) {
+      book.end('failed');
+      sendFailure(res, fails ? settings.status : 429, fails ? settings.retryAfter : wait);
+      return;
+    }
+    const schedule = createSchedule(settings);
+    const send = () => {
+      book.end('completed');
+      sendEmbeddings(res, name, request, promptTokens);
+    };
+    res.on('close', () => {
+      schedule.cancel();
+      book.end('aborted');
+    });
+    if (!schedule.waits(0, send)) send();
+  }
+
   return {
     answer,
+    embed,
     reset() {
       failures.reset();
       capacity.reset();

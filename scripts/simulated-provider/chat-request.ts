@@ -1,9 +1,34 @@
 import { RequestError } from './request-error.ts';
 
+/** A call of a tool, as an assistant's message repeats it. */
+interface PastCall {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+const MEDIA = { image_url: 'image', input_audio: 'audio', file: 'file' } as const;
+export type Medium = (typeof MEDIA)[keyof typeof MEDIA];
+
+export interface Message {
+  role: string;
+  text: string;
+  calls?: readonly PastCall[];
+  /** The call whose result this is. */
+  callId?: string;
+  /** The parts that are no text, in their order. */
+  media?: readonly Medium[];
+}
+
+export interface Tool {
+  name: string;
+  parameters: Fields;
+}
+
 /** The parts of an OpenAI chat completion request that the provider uses. */
 export interface ChatRequest {
   model: string;
-  messages: { role: string; text: string }[];
+  messages: Message[];
   /** The messages exactly as they were received. */
   received: readonly unknown[];
   stream: boolean;
@@ -13,28 +38,37 @@ export interface ChatRequest {
   seed: number | null;
   temperature: number | null;
   wantsJson: boolean;
+  /** The schema of `response_format`. */
+  schema?: unknown;
+  tools: readonly Tool[];
+  /** A tool may, must not or must be called, or is named. */
+  toolChoice: 'auto' | 'none' | 'required' | { name: string };
+  /** Several calls may come in one answer. */
+  parallel: boolean;
+  n: number;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const CHOICES_MAX = 8;
 const ROLES: ReadonlySet<unknown> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
 /** Handwritten instead of joi, because benchmarks send thousands of requests per second. Throws RequestError. */
-export function parseChatRequest(body: unknown): ChatRequest {
-  if (!isObject(body)) throw new RequestError(400, 'The request body must be a JSON object.');
-  const { model, messages } = body;
-  if (typeof model !== 'string' || model === '') refuse('model', 'must be a non-empty string');
+export function parseChatRequest(given: unknown): ChatRequest {
+  const { model, body } = readModel(given);
+  const { messages } = body;
   if (!Array.isArray(messages) || messages.length === 0) refuse('messages', 'must be a non-empty array');
   const received: readonly unknown[] = messages;
-
+  const read = received.map(readMessage);
+  assertCallsAnswered(read);
+  const tools = readTools(body['tools']);
   const temperature = readNumber(body, 'temperature', 0, 2);
   readNumber(body, 'top_p', 0, 1);
-  readNumber(body, 'n', 1, 1);
   const stream = readBoolean(body, 'stream');
   const maxTokens = readWhole(body, 'max_completion_tokens', 1) ?? readWhole(body, 'max_tokens', 1);
   return {
     model,
-    messages: received.map(readMessage),
+    messages: read,
     received,
     stream,
     includeUsage: readIncludeUsage(body, stream),
@@ -42,28 +76,98 @@ export function parseChatRequest(body: unknown): ChatRequest {
     stop: readStop(body['stop']),
     seed: readWhole(body, 'seed', Number.MIN_SAFE_INTEGER),
     temperature,
-    wantsJson: readWantsJson(body['response_format']),
+    ...readFormat(body['response_format']),
+    tools,
+    toolChoice: readToolChoice(body['tool_choice'], tools),
+    parallel: body['parallel_tool_calls'] !== false,
+    n: readNumber(body, 'n', 1, CHOICES_MAX) ?? 1,
   };
 }
 
-function readMessage(message: unknown, index: number): { role: string; text: string } {
-  if (!isObject(message)) return refuse(`messages[${index}]`, 'must be an object');
-  const { role, content } = message;
-  if (typeof role !== 'string' || !ROLES.has(role)) {
-    return refuse(`messages[${index}].role`, `must be one of ${[...ROLES].join(', ')}`);
-  }
-  if (typeof content === 'string') return { role, text: content };
-  if (content === null && role === 'assistant') return { role, text: '' };
-  if (!Array.isArray(content))
-    return refuse(`messages[${index}].content`, 'must be a string or an array of text parts');
-  return { role, text: content.map((part: unknown) => readPart(part, `messages[${index}].content`)).join('') };
+/** What every request has. */
+export function readModel(body: unknown): { model: string; body: Fields } {
+  if (!isObject(body)) throw new RequestError(400, 'The request body must be a JSON object.');
+  const { model } = body;
+  if (typeof model !== 'string' || model === '') refuse('model', 'must be a non-empty string');
+  return { model, body };
 }
 
-function readPart(part: unknown, param: string): string {
-  if (!isObject(part) || part['type'] !== 'text' || typeof part['text'] !== 'string') {
-    return refuse(param, 'must have parts of type text only');
+function readMessage(message: unknown, index: number): Message {
+  const param = `messages[${index}]`;
+  if (!isObject(message)) return refuse(param, 'must be an object');
+  const { role, content, tool_calls: calls, tool_call_id: callId } = message;
+  if (typeof role !== 'string' || !ROLES.has(role)) {
+    return refuse(`${param}.role`, `must be one of ${[...ROLES].join(', ')}`);
   }
-  return part['text'];
+  const said = { role, ...readContent(content, role, `${param}.content`) };
+  if (role === 'tool') {
+    if (typeof callId !== 'string') refuse(`${param}.tool_call_id`, 'must be a string');
+    return { ...said, callId };
+  }
+  return isAbsent(calls) ? said : { ...said, calls: readCalls(calls, `${param}.tool_calls`) };
+}
+
+function readContent(content: unknown, role: string, param: string): Pick<Message, 'text' | 'media'> {
+  if (typeof content === 'string') return { text: content };
+  if (isAbsent(content) && role === 'assistant') return { text: '' };
+  if (!Array.isArray(content)) return refuse(param, 'must be a string or an array of parts');
+  const parts = content.map((part: unknown) => readPart(part, param));
+  const media = parts.flatMap(({ medium }) => medium ?? []);
+  return { text: parts.map(({ text }) => text).join(''), ...(media.length === 0 ? {} : { media }) };
+}
+
+function readPart(part: unknown, param: string): { text: string; medium?: Medium } {
+  const { type, ...held } = isObject(part) ? part : {};
+  if ((type === 'text' || type === 'refusal') && typeof held[type] === 'string') return { text: held[type] };
+  if ((type === 'image_url' || type === 'input_audio' || type === 'file') && isObject(held[type]))
+    return { text: '', medium: MEDIA[type] };
+  return refuse(param, `must have parts of type text, refusal, ${Object.keys(MEDIA).join(', ')}, each with its field`);
+}
+
+function readCalls(calls: unknown, param: string): PastCall[] {
+  if (!Array.isArray(calls) || calls.length === 0) return refuse(param, 'must be a non-empty array');
+  return calls.map((call: unknown, index) => {
+    const { id, function: called } = isObject(call) ? call : {};
+    const { name, arguments: given } = isObject(called) ? called : {};
+    if (typeof id === 'string' && typeof name === 'string' && typeof given === 'string')
+      return { id, name, arguments: given };
+    return refuse(`${param}[${index}]`, 'must have an id, and a function with name and arguments');
+  });
+}
+
+/** As OpenAI: the results of an assistant's calls, all of them and no others, follow its message. */
+function assertCallsAnswered(messages: readonly Message[]): void {
+  let open = new Set<string>();
+  for (const [index, { callId, calls }] of messages.entries()) {
+    if (callId !== undefined) {
+      if (!open.delete(callId)) refuse(`messages[${index}].tool_call_id`, 'must name a call of the assistant before');
+      continue;
+    }
+    if (open.size > 0) break;
+    open = new Set(calls?.map(({ id }) => id));
+  }
+  if (open.size > 0) refuse('messages', `must have the results of the calls ${[...open].join(', ')} behind them`);
+}
+
+function readTools(tools: unknown): Tool[] {
+  if (isAbsent(tools)) return [];
+  if (!Array.isArray(tools)) return refuse('tools', 'must be an array');
+  return tools.map((tool: unknown, index) => {
+    const { function: offered } = isObject(tool) ? tool : {};
+    const { name, parameters } = isObject(offered) ? offered : {};
+    if (typeof name !== 'string') return refuse(`tools[${index}].function.name`, 'must be a string');
+    return { name, parameters: isObject(parameters) ? parameters : {} };
+  });
+}
+
+function readToolChoice(choice: unknown, tools: readonly Tool[]): ChatRequest['toolChoice'] {
+  if (isAbsent(choice) || choice === 'auto') return 'auto';
+  if (tools.length === 0) return refuse('tool_choice', 'is only allowed with tools');
+  if (choice === 'none' || choice === 'required') return choice;
+  const named = isObject(choice) ? choice['function'] : undefined;
+  const name = isObject(named) ? named['name'] : undefined;
+  const tool = tools.find((offered) => offered.name === name);
+  return tool ?? refuse('tool_choice', 'must be none, auto, required or name one of the tools');
 }
 
 function readIncludeUsage(body: Fields, stream: boolean): boolean {
@@ -82,12 +186,14 @@ function readStop(stop: unknown): readonly string[] {
   return texts;
 }
 
-function readWantsJson(format: unknown): boolean {
-  if (isAbsent(format)) return false;
-  const type = isObject(format) ? format['type'] : undefined;
-  if (type === 'text') return false;
-  if (type === 'json_object' || type === 'json_schema') return true;
-  return refuse('response_format', 'must have the type text, json_object or json_schema');
+function readFormat(format: unknown): Pick<ChatRequest, 'wantsJson' | 'schema'> {
+  if (isAbsent(format)) return { wantsJson: false };
+  const { type, json_schema: named } = isObject(format) ? format : {};
+  if (type === 'text') return { wantsJson: false };
+  if (type === 'json_object') return { wantsJson: true };
+  if (type !== 'json_schema') return refuse('response_format', 'must have the type text, json_object or json_schema');
+  if (!isObject(named)) return refuse('response_format.json_schema', 'must be an object');
+  return { wantsJson: true, schema: named['schema'] ?? {} };
 }
 
 function readBoolean(fields: Fields, name: string): boolean {
@@ -96,7 +202,7 @@ function readBoolean(fields: Fields, name: string): boolean {
   return typeof value === 'boolean' ? value : refuse(name, 'must be a boolean');
 }
 
-function readWhole(fields: Fields, name: string, min: number): number | null {
+export function readWhole(fields: Fields, name: string, min: number): number | null {
   const value = fields[name];
   if (isAbsent(value)) return null;
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min) return value;
@@ -118,6 +224,6 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function refuse(param: string, rule: string): never {
+export function refuse(param: string, rule: string): never {
   throw new RequestError(400, `${param} ${rule}.`, param);
 }

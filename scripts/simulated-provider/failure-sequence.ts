@@ -5,11 +5,13 @@ import { scramble } from './scramble.ts';
 const KEYS_MAX = 50_000;
 const CHANCES = 2 ** 32;
 
+export type JsonKind = 'valid' | 'invalid' | 'untrue';
+
 export interface FailureSequence {
   /** How this call fails. `key` names the request and the target for `fail_times`. */
   next(settings: Pick<Settings, 'fail' | 'failRate' | 'failTimes'>, key: string): FailureMode;
-  /** Whether this request for JSON gets JSON. */
-  givesJson(settings: Pick<Settings, 'json'>, key: string): boolean;
+  /** What this request for JSON gets. */
+  jsonKind(settings: Pick<Settings, 'json'>, key: string): JsonKind;
   /** Starts over: the same calls fail again. */
   reset(): void;
 }
@@ -34,11 +36,12 @@ export function createFailureSequence(): FailureSequence {
       failures.set(key, before + 1);
       return fail;
     },
-    givesJson({ json }, key) {
-      if (json !== 'invalid_once') return json === 'valid';
+    jsonKind({ json }, key) {
+      if (json === 'valid' || json === 'invalid' || json === 'untrue') return json;
       const before = jsonCalls.get(key) ?? 0;
       jsonCalls.set(key, before + 1);
-      return before > 0;
+      if (before > 0) return 'valid';
+      return json === 'invalid_once' ? 'invalid' : 'untrue';
     },
     reset() {
       failures.clear();

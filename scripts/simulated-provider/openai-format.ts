@@ -1,10 +1,4 @@
-import type { Answer } from './plan-answer.ts';
-
-export interface Usage {
-  prompt_tokens: number;
-  completion_tokens: number;
-  total_tokens: number;
-}
+import type { Answer, Delta } from './plan-answer.ts';
 
 /** What every part of one reply repeats. */
 export interface ReplyHead {
@@ -15,55 +9,71 @@ export interface ReplyHead {
 
 /** The events of one stream, each a complete SSE event. */
 export interface StreamEvents {
-  role: string;
-  text(content: string): string;
-  finish(reason: string): string;
-  usage(usage: Usage): string;
+  role(answer: Answer, index: number): string;
+  delta(delta: Delta, index: number): string;
+  /** With the usage beside it, where a provider says it there. */
+  finish(reason: string, index: number, usage?: object): string;
+  /** A chunk of the usage alone; in Groq's field where it is the provider's `own`. */
+  usage(usage: object, isOwn: boolean): string;
 }
 
 export const DONE_EVENT = 'data: [DONE]\n\n';
-
-export function usageOf(promptTokens: number, completionTokens: number): Usage {
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-  };
-}
 
 /** Builds the shared part of all events only once: a stream of 40 chunks encodes its head once, not 40 times. */
 export function createStreamEvents({ id, createdSeconds, model }: ReplyHead, includeUsage: boolean): StreamEvents {
   const head =
     `data: {"id":"${id}","object":"chat.completion.chunk","created":${createdSeconds},` +
     `"model":${JSON.stringify(model)},"system_fingerprint":"fp_simulated","choices":[`;
-  const choice = '{"index":0,"delta":';
   // If usage was requested, OpenAI puts `usage: null` into every chunk but the last.
   const tail = includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   const going = ',"logprobs":null,"finish_reason":null}' + tail;
+  const choice = (index: number, delta: string) => `${head}{"index":${index},"delta":${delta}`;
   return {
-    role: `${head}${choice}{"role":"assistant","content":"","refusal":null}${going}`,
-    text: (content) => `${head}${choice}{"content":${JSON.stringify(content)}}${going}`,
-    finish: (reason) => `${head}${choice}{},"logprobs":null,"finish_reason":${JSON.stringify(reason)}}${tail}`,
-    usage: (usage) => `${head}],"usage":${JSON.stringify(usage)}}\n\n`,
+    role: ({ calls }, index) =>
+      choice(index, `{"role":"assistant","content":${calls.length > 0 ? 'null' : '""'},"refusal":null}`) + going,
+    delta: ({ text, other }, index) =>
+      choice(index, other === undefined ? `{"content":${JSON.stringify(text)}}` : JSON.stringify(other)) + going,
+    finish: (reason, index, usage) =>
+      `${choice(index, '{}')},"logprobs":null,"finish_reason":${JSON.stringify(reason)}}` +
+      (usage === undefined ? tail : `],"usage":${JSON.stringify(usage)}}\n\n`),
+    usage: (usage, isOwn) =>
+      `${head}],${isOwn ? `"usage":null,"x_groq":{"usage":${JSON.stringify(usage)}}` : `"usage":${JSON.stringify(usage)}`}}\n\n`,
   };
 }
 
 /** The body of a complete answer; without `usage`, it has no such field. */
 export function completionBody(
   { id, createdSeconds, model }: ReplyHead,
-  answer: Answer,
-  usage: Usage | undefined,
+  answers: readonly Answer[],
+  usage: object | undefined,
+  isOwn: boolean,
 ): string {
-  const message = { role: 'assistant', content: answer.text, refusal: null };
   return JSON.stringify({
     id,
     object: 'chat.completion',
     created: createdSeconds,
     model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: answer.finishReason }],
-    usage,
+    choices: answers.map((answer, index) => ({
+      index,
+      message: messageOf(answer),
+      logprobs: null,
+      finish_reason: answer.finishReason,
+    })),
+    ...(isOwn ? { x_groq: { usage } } : { usage }),
     system_fingerprint: 'fp_simulated',
   });
+}
+
+function messageOf({ text, calls, reasoning, refusal }: Answer): object {
+  return {
+    role: 'assistant',
+    content: text === '' && (calls.length > 0 || refusal !== '') ? null : text,
+    refusal: refusal === '' ? null : refusal,
+    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+    ...(calls.length === 0
+      ? {}
+      : { tool_calls: calls.map(({ id, ...called }) => ({ id, type: 'function', function: called })) }),
+  };
 }
 
 export function errorBody(status: number, message: string, param: string | null): object {

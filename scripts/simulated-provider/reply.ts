@@ -1,17 +1,20 @@
 import type { ServerResponse } from 'node:http';
 import { resetConnection } from './http-io.ts';
-import type { ReplyHead, Usage } from './openai-format.ts';
-import { usageOf } from './openai-format.ts';
+import type { ReplyHead } from './openai-format.ts';
 import type { Answer } from './plan-answer.ts';
 import type { FailureMode, Settings } from './settings.ts';
 import type { CallBook } from './stats.ts';
+import type { UsageShape } from './usage-shape.ts';
+import { HIDDEN_TOKENS, toldUsage, usageOf } from './usage-shape.ts';
 
 /** One call whose answer has been decided but not sent. */
 export interface Reply {
   res: ServerResponse;
   head: ReplyHead;
-  answer: Answer;
+  /** One for each choice. */
+  answers: readonly Answer[];
   promptTokens: number;
+  usageShape: UsageShape;
   failure: FailureMode;
   settings: Settings;
   book: CallBook;
@@ -20,10 +23,19 @@ export interface Reply {
 /** How long a reset waits after the last bytes, so that a reader that is awake gets them. */
 export const RESET_PAUSE_MS = 10;
 
-/** The usage that the caller gets; undefined: none. */
-export function reportedUsage({ failure, promptTokens }: Reply, completionTokens: number): Usage | undefined {
-  if (failure === 'no_usage') return undefined;
-  return failure === 'zero_usage' ? usageOf(0, 0) : usageOf(promptTokens, completionTokens);
+/** The tokens that the answer takes beside those that are sent. */
+export const hiddenTokens = ({ usageShape }: Pick<Reply, 'usageShape'>): number =>
+  usageShape === 'reasoning' ? HIDDEN_TOKENS : 0;
+
+/** Books the details of the usage, and returns it as the caller gets it; undefined: not at all. */
+export function bookUsage(reply: Reply, tokensSent: number): object | undefined {
+  const { answers, promptTokens, usageShape, book } = reply;
+  const hidden = hiddenTokens(reply);
+  const reasoning = answers.reduce((sum, { reasoningTokens }) => sum + reasoningTokens, hidden);
+  const usage = usageOf({ prompt: promptTokens, completion: tokensSent + hidden, reasoning }, usageShape);
+  if (hidden > 0) book.text(hidden);
+  book.details(usage);
+  return toldUsage(usage, usageShape);
 }
 
 /** Whether a failure breaks the answer off; other failures only change the content of a regular answer. */

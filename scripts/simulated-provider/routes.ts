@@ -28,6 +28,7 @@ export function createRoutes(deps: RouteDeps): (req: IncomingMessage, res: Serve
   const { stats, chat } = deps;
   const handlers = new Map<string, Handler>([
     ['POST /v1/chat/completions', (req, res) => chat.answer(req, res)],
+    ['POST /v1/embeddings', (req, res) => chat.embed(req, res)],
     ['POST /v1/moderations', (req, res) => answerModeration(deps, req, res)],
     ['GET /v1/models', answerWith(() => MODEL_LIST)],
     ['GET /health/live', answerWith(() => ({ status: 'ok' }))],

@@ -1,13 +1,13 @@
 import { completionBody } from './openai-format.ts';
 import { resetConnection, sendJson } from './http-io.ts';
 import type { Reply } from './reply.ts';
-import { breaksOff, failBeforeHead, reportedUsage, RESET_PAUSE_MS } from './reply.ts';
+import { bookUsage, breaksOff, failBeforeHead, RESET_PAUSE_MS } from './reply.ts';
 import type { Schedule } from './schedule.ts';
 import { createSchedule } from './schedule.ts';
 
 /** Sends the answer as one JSON body, when a stream would have sent its last text. */
 export function sendComplete(reply: Reply): void {
-  const { res, answer, settings, failure, book } = reply;
+  const { res, answers, settings, failure, book } = reply;
   const schedule = createSchedule(settings);
   const send = (): void => {
     if (breaksOff(failure)) failReader(reply, schedule);
@@ -17,25 +17,30 @@ export function sendComplete(reply: Reply): void {
     schedule.cancel();
     book.end(failure === 'stall' ? 'failed' : 'aborted');
   });
-  if (!schedule.waits(Math.max(0, answer.deltas.length - 1), send)) send();
+  if (!schedule.waits(Math.max(0, ...answers.map(({ deltas }) => deltas.length - 1)), send)) send();
 }
 
 function finish(reply: Reply): void {
-  const { res, head, answer, book } = reply;
-  if (answer.completionTokens > 0) book.text(answer.completionTokens);
+  const { res, answers, book } = reply;
+  const tokens = answers.reduce((sum, { completionTokens }) => sum + completionTokens, 0);
+  if (tokens > 0) book.text(tokens);
+  const body = bodyOf(reply, bookUsage(reply, tokens));
   book.end('completed');
-  sendJson(res, 200, completionBody(head, answer, reportedUsage(reply, answer.completionTokens)));
+  sendJson(res, 200, body);
 }
+
+const bodyOf = ({ head, answers, usageShape }: Reply, usage: object | undefined): string =>
+  completionBody(head, answers, usage, usageShape === 'own');
 
 /** Nothing is booked as sent: no caller can use half a JSON body. */
 function failReader(reply: Reply, schedule: Schedule): void {
-  const { res, head, answer, failure, settings, book } = reply;
+  const { res, head, failure, settings, book } = reply;
   const { failAfter } = settings;
   if (failAfter < 0 || (failAfter === 0 && (failure === 'reset' || failure === 'stall'))) {
     failBeforeHead(reply);
     return;
   }
-  const body = completionBody(head, answer, reportedUsage(reply, answer.completionTokens));
+  const body = bodyOf(reply, undefined);
   const half = body.slice(0, body.length / 2);
   if (failure !== 'stall') book.end('failed');
   if (failure === 'malformed') {

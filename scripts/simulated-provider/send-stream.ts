@@ -2,7 +2,7 @@ import { resetConnection } from './http-io.ts';
 import type { StreamEvents } from './openai-format.ts';
 import { createStreamEvents, DONE_EVENT } from './openai-format.ts';
 import type { Reply } from './reply.ts';
-import { breaksOff, failBeforeHead, reportedUsage, RESET_PAUSE_MS } from './reply.ts';
+import { bookUsage, breaksOff, failBeforeHead, RESET_PAUSE_MS } from './reply.ts';
 import type { Schedule } from './schedule.ts';
 import { createSchedule } from './schedule.ts';
 
@@ -23,12 +23,17 @@ export function sendStream(reply: Reply, includeUsage: boolean): void {
   }
   const events = createStreamEvents(reply.head, includeUsage);
   res.writeHead(200, HEADERS);
-  res.write(events.role);
+  for (const [index, answer] of reply.answers.entries()) res.write(events.role(answer, index));
   sendTexts(reply, events, schedule, (tokensSent) => {
     const finish = (): void => {
-      const usage = includeUsage ? reportedUsage(reply, tokensSent) : undefined;
-      res.write(events.finish(reply.answer.finishReason));
-      if (usage !== undefined) res.write(events.usage(usage));
+      const { answers, usageShape } = reply;
+      const told = bookUsage(reply, tokensSent);
+      const usage = includeUsage ? told : undefined;
+      const beside = usageShape === 'beside' || usageShape === 'doubled' ? usage : undefined;
+      for (const [index, { finishReason }] of answers.entries()) {
+        res.write(events.finish(finishReason, index, index === answers.length - 1 ? beside : undefined));
+      }
+      if (usage !== undefined && usageShape !== 'beside') res.write(events.usage(usage, usageShape === 'own'));
       book.end('completed');
       res.end(DONE_EVENT);
     };
@@ -43,20 +48,22 @@ export function sendStream(reply: Reply, includeUsage: boolean): void {
  * the socket by itself; an additional `res.cork()` breaks the reply on Node 24.
  */
 function sendTexts(
-  { res, answer, failure, settings, book }: Reply,
+  { res, answers, failure, settings, book }: Reply,
   events: StreamEvents,
   schedule: Schedule,
   onSent: (tokensSent: number) => void,
 ): void {
   const broken = breaksOff(failure);
-  const deltas = broken ? answer.deltas.slice(0, settings.failAfter) : answer.deltas;
+  const all = answers.flatMap(({ deltas }, index) => deltas.map((delta) => ({ delta, index })));
+  const deltas = broken ? all.slice(0, settings.failAfter) : all;
   let sent = 0;
   let tokensSent = 0;
 
   function sendDue(): void {
-    for (let delta = deltas[sent]; delta !== undefined; delta = deltas[sent]) {
+    for (let due = deltas[sent]; due !== undefined; due = deltas[sent]) {
       if (res.destroyed || schedule.waits(sent, sendDue)) return;
-      const goesOn = res.write(events.text(delta.text));
+      const { delta, index } = due;
+      const goesOn = res.write(events.delta(delta, index));
       book.text(delta.tokens);
       sent += 1;
       tokensSent += delta.tokens;

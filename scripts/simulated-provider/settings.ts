@@ -1,19 +1,11 @@
 import Joi from 'joi';
+import { USAGE_SHAPES } from './usage-shape.ts';
+import type { UsageShape } from './usage-shape.ts';
 
-const FAILURE_MODES = [
-  'none',
-  'status',
-  'reset',
-  'stall',
-  'truncate',
-  'malformed',
-  'no_usage',
-  'zero_usage',
-  'empty',
-] as const;
+const FAILURE_MODES = ['none', 'status', 'reset', 'stall', 'truncate', 'malformed', 'empty'] as const;
 export type FailureMode = (typeof FAILURE_MODES)[number];
 
-const JSON_ANSWERS = ['valid', 'invalid', 'invalid_once'] as const;
+const JSON_ANSWERS = ['valid', 'invalid', 'invalid_once', 'untrue', 'untrue_once'] as const;
 const DELAY_MS_MAX = 3_600_000;
 const LENGTH_MAX = 1_000_000;
 
@@ -29,7 +21,7 @@ export interface SettingsByName {
    * How a call fails. `status`: an error status at once. `reset`: the connection is reset. `stall`: nothing more is
    * sent. `truncate`: the body ends cleanly without a finish reason (a complete answer: half its JSON). `malformed`: an
    * event that is not JSON replaces the remaining text, followed by finish, usage and `[DONE]` (a complete answer: JSON
-   * without choices). `no_usage`, `zero_usage`: everything is fine except the usage. `empty`: an answer without text.
+   * without choices). `empty`: an answer without text.
    */
   fail: FailureMode;
   /** The status of `fail=status`. */
@@ -63,8 +55,13 @@ export interface SettingsByName {
   show: boolean;
   /** null: `stop`, or `length` if `max_tokens` cut the answer. */
   finish_reason: string | null;
-  /** What a request for JSON (`response_format`) gets; `invalid_once`: only the first call, keyed like `fail_times`. */
+  /**
+   * What a request for JSON (`response_format`) gets: `invalid` breaks off, `untrue` is JSON that knows nothing of the
+   * schema; with `_once` only the first call does, keyed like `fail_times`.
+   */
   json: (typeof JSON_ANSWERS)[number];
+  /** How the answer says what it took; `simulate-usage=cached` in the last message wins. */
+  usage: UsageShape;
   /** The status of `/v1/moderations`, and its delay. */
   moderation_status: number;
   moderation_ms: number;
@@ -103,6 +100,7 @@ export const BUILT_IN_SETTINGS: Readonly<SettingsByName> = Object.freeze({
   show: false,
   finish_reason: null,
   json: 'valid',
+  usage: 'chunk',
   moderation_status: 200,
   moderation_ms: 0,
 });
@@ -133,6 +131,7 @@ const settingsSchema = Joi.object<SettingsInput>({
     .pattern(/^[a-z_]{1,40}$/, 'lower-case letters and underscores')
     .allow(null),
   json: Joi.valid(...JSON_ANSWERS, null),
+  usage: Joi.valid(...USAGE_SHAPES, null),
   moderation_status: errorStatus().allow(200),
   moderation_ms: whole(0, DELAY_MS_MAX),
 })

@@ -1,4 +1,5 @@
-import type { ChatRequest } from './chat-request.ts';
+import { turnOf } from './call-tools.ts';
+import type { ChatRequest, Medium, Message } from './chat-request.ts';
 
 /** Characters of a message that are shown. */
 const QUOTED_MAX = 200;
@@ -11,11 +12,33 @@ const CLOSING =
 const INSTRUCTION = /^Context for this conversation\b/;
 const CONTEXT_VALUES = /(Subject|Grade level): "([^"]*)"/g;
 
+const NOUNS: Readonly<Record<Medium, string>> = { image: 'image', audio: 'recording', file: 'file' };
+
+/** Sentences about what there is beside text: the results of this turn's tools, and images, recordings and files. */
+export function noticedIn(messages: readonly Message[]): { results: string[]; sight: string[] } {
+  const turn = turnOf(messages);
+  const names = new Map(turn.flatMap(({ calls = [] }) => calls.map(({ id, name }) => [id, name] as const)));
+  const results = turn.flatMap(({ callId, text }) =>
+    callId === undefined ? [] : [`The tool ${names.get(callId) ?? ''} says: “${shorten(text)}”`],
+  );
+  const media = messages.flatMap(({ media: held = [] }) => held);
+  const counts = [...new Set(media)].map((medium) => {
+    const number = media.filter((one) => one === medium).length;
+    return `${number} ${NOUNS[medium]}${number === 1 ? '' : 's'}`;
+  });
+  return { results, sight: counts.length === 0 ? [] : [`I see ${counts.join(' and ')}.`] };
+}
+
 /** An answer that says that it is simulated and shows what the request held, as prose and as the fields of an object. */
-export function showRequest({ messages, temperature }: Pick<ChatRequest, 'messages' | 'temperature'>): {
+export function showRequest({
+  messages,
+  temperature,
+  tools,
+}: Pick<ChatRequest, 'messages' | 'temperature' | 'tools'>): {
   prose: string;
   shown: Record<string, unknown>;
 } {
+  const { results, sight } = noticedIn(messages);
   const last = messages.findLastIndex(({ role }) => role === 'user');
   const asked = shorten(messages[last]?.text ?? '');
   const earlier = messages.slice(0, Math.max(0, last)).filter(({ role }) => role === 'user' || role === 'assistant');
@@ -33,6 +56,11 @@ export function showRequest({ messages, temperature }: Pick<ChatRequest, 'messag
       `I remember ${count(earlier.length)} of this conversation${before.length === 0 ? '.' : `; you said before: “${before.at(-1)}”`}`,
       ...named.map(([name, value]) => `The ${name} is “${value}”.`),
       ...system.map((text) => `A system message says: “${shorten(text)}”`),
+      ...sight,
+      ...results,
+      ...(tools.length === 0 || results.length > 0
+        ? []
+        : [`I may call ${tools.map(({ name }) => name).join(', ')}; the mark simulate-tool in a message makes me.`]),
       ...(temperature === null ? [] : [`The temperature is ${temperature}.`]),
       CLOSING,
     ].join(' '),
@@ -43,6 +71,8 @@ export function showRequest({ messages, temperature }: Pick<ChatRequest, 'messag
       ...(before.length === 0 ? {} : { you_said_before: before.at(-1) }),
       ...Object.fromEntries(named.map(([name, value]) => [name.replace(' ', '_'), value])),
       ...(system.length === 0 ? {} : { system_messages: system.map(shorten) }),
+      ...(sight.length === 0 ? {} : { sight: sight.join(' ') }),
+      ...(results.length === 0 ? {} : { tools: results }),
       ...(temperature === null ? {} : { temperature }),
       note: CLOSING,
     },

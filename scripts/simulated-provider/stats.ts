@@ -1,5 +1,9 @@
 import { createBoundedMap } from './bounded-map.ts';
 import { createReceivedMessages } from './received-messages.ts';
+import type { Usage } from './usage-shape.ts';
+
+const DETAILS = ['prompt_tokens_details', 'completion_tokens_details'] as const;
+type Details = Pick<Usage, (typeof DETAILS)[number]>;
 
 const REQUESTS_MAX = 50_000;
 
@@ -12,6 +16,8 @@ interface Counts {
   aborted: number;
   promptTokens: number;
   completionTokens: number;
+  /** Of the answers that were completed. */
+  details: Details;
 }
 
 interface RequestCounts extends Counts {
@@ -22,6 +28,8 @@ interface RequestCounts extends Counts {
 export interface CallBook {
   /** Text was sent. The first text also books the prompt: a call that fails before any text costs nothing. */
   text(tokens: number): void;
+  /** The kinds of the tokens that were booked. */
+  details(usage: Usage): void;
   end(outcome: Outcome): void;
 }
 
@@ -32,7 +40,8 @@ interface Call {
   messages: readonly unknown[];
 }
 
-interface CountsReport {
+/** With the sums of the details of usage, where there were some. */
+interface CountsReport extends Details {
   calls: number;
   completed: number;
   failed: number;
@@ -142,6 +151,10 @@ function openBook(booked: readonly Counts[], promptTokens: number, onEnd: () => 
     text(tokens) {
       if (!ended) bookText(tokens);
     },
+    details(usage) {
+      if (ended) return;
+      for (const { details } of booked) addDetails(details, usage);
+    },
     end(outcome) {
       if (ended) return;
       ended = true;
@@ -153,13 +166,24 @@ function openBook(booked: readonly Counts[], promptTokens: number, onEnd: () => 
   };
 }
 
+function addDetails(sums: Details, usage: Usage): void {
+  for (const name of DETAILS) {
+    for (const [kind, tokens] of Object.entries(usage[name] ?? {})) {
+      const sum = (sums[name] ??= {});
+      sum[kind] = (sum[kind] ?? 0) + tokens;
+    }
+  }
+}
+
 function noCounts(): Counts {
-  return { calls: 0, completed: 0, failed: 0, aborted: 0, promptTokens: 0, completionTokens: 0 };
+  return { calls: 0, completed: 0, failed: 0, aborted: 0, promptTokens: 0, completionTokens: 0, details: {} };
 }
 
 function reportCounts(counts: Counts): CountsReport {
-  const { calls, completed, failed, aborted, promptTokens, completionTokens } = counts;
-  return { calls, completed, failed, aborted, prompt_tokens: promptTokens, completion_tokens: completionTokens };
+  const { calls, completed, failed, aborted, promptTokens, completionTokens, details } = counts;
+  const copied = Object.fromEntries(Object.entries(details).map(([name, sums]) => [name, { ...sums }]));
+  const tokens = { prompt_tokens: promptTokens, completion_tokens: completionTokens };
+  return { calls, completed, failed, aborted, ...tokens, ...copied };
 }
 
 function reportRequest(counts: RequestCounts): RequestReport {

@@ -113,7 +113,7 @@ describe.each(CALLS)('sixty %s at once', (_kind, post) => {
     ['the allowance of test keys', 5_000, { tenant: { test_daily_tokens: 5_000 }, key: { mode: 'test' as const } }, {}],
   ])('are charged no more than was granted of %s, however dense the text is', async (_bound, most, options, more) => {
     const tenant = await service.startTenant(options);
-    service.provider.change({ text: denseText(), fail: 'no_usage' });
+    service.provider.change({ text: denseText(), usage: 'absent' });
 
     const { tokens, credits, reasons } = await runAtOnce(tenant, post, more);
 

@@ -39,7 +39,7 @@ describe('what a provider says of its usage', () => {
     ['complete', postChat],
     ['streamed', postStream],
   ])('is counted here and flagged where it says nothing (%s)', async (_kind, post) => {
-    service.provider.change({ fail: 'no_usage', text: 'one two three four five' });
+    service.provider.change({ usage: 'absent', text: 'one two three four five' });
     const { key } = await service.startTenant();
 
     const response = await post(service.app, key, chatOf('Say five words'));
@@ -57,7 +57,7 @@ describe('what a provider says of its usage', () => {
     ['complete', postChat],
     ['streamed', postStream],
   ])('of zero beside text is not believed: counted here and flagged (%s)', async (_kind, post) => {
-    service.provider.change({ fail: 'zero_usage', text: 'one two three four five' });
+    service.provider.change({ usage: 'zero', text: 'one two three four five' });
     const { key } = await service.startTenant();
 
     const response = await post(service.app, key, chatOf('Say five words'));

@@ -91,7 +91,7 @@ export const boundsAtOnce: Experiment = {
     workers: 0,
     models: {
       oloid: `sim?tokens=${ANSWER_TOKENS}&chunks=100&chunk_ms=20`,
-      mobius: `sim?fail=no_usage&text=${`${DENSE} ${DENSE} ${DENSE}`.replaceAll('+', '%2B')}`,
+      mobius: `sim?usage=absent&text=${`${DENSE} ${DENSE} ${DENSE}`.replaceAll('+', '%2B')}`,
     },
   },
   async run(lab, size) {

@@ -13,7 +13,7 @@ const WAYS = [
   { name: 'ends before text', model: 'sim?fail=truncate&fail_after=0' },
   { name: 'is malformed before text', model: 'sim?fail=malformed&fail_after=0' },
   { name: 'is silent', model: 'sim?fail=stall&fail_after=0' },
-  { name: 'says no usage', model: 'sim?fail=no_usage&chunks=8&chunk_ms=5' },
+  { name: 'says no usage', model: 'sim?usage=absent&chunks=8&chunk_ms=5' },
   { name: 'is cut after 3 chunks', model: 'sim?fail=reset&fail_after=3&chunks=8&chunk_ms=5', cuts: true },
   { name: 'is malformed after 3 chunks', model: 'sim?fail=malformed&fail_after=3&chunks=8&chunk_ms=5', cuts: true },
 ] as const;

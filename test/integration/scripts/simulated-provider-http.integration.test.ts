@@ -41,7 +41,7 @@ describe('requests', () => {
 
   it.each([
     ['GET', '/v1/chat/completions'],
-    ['POST', '/v1/embeddings'],
+    ['POST', '/v1/responses'],
     ['GET', '/'],
   ])('answers %s %s with 404 and an error object', async (method, path) => {
     const response = await fetch(url + path, { method });

@@ -81,6 +81,105 @@ describe('an answer', () => {
   });
 });
 
+describe('an answer beside text', () => {
+  const TOOL = { type: 'function', function: { name: 'find', parameters: { type: 'object', properties: { q: {} } } } };
+  const MARKED = { messages: [{ role: 'user', content: 'simulate-tool simulate-reasoning' }], tools: [TOOL] };
+
+  it('has the same calls and reasoning complete and streamed', async () => {
+    const { choices } = await client.complete('sim', MARKED);
+    const { events, finishReason } = await client.stream('sim', MARKED);
+    const deltas = events.slice(0, -1).map((event) => JSON.parse(event).choices[0]?.delta ?? {});
+    const joined = deltas.flatMap(({ tool_calls: calls }) => calls ?? []).map(({ function: part }) => part.arguments);
+    const reasoning = deltas.map(({ reasoning_content: text }) => text ?? '').join('');
+
+    expect(finishReason).toBe('tool_calls');
+    expect(choices[0]?.message).toEqual({
+      ...{ role: 'assistant', content: null, refusal: null, reasoning_content: reasoning },
+      tool_calls: [
+        {
+          id: expect.stringMatching(/^call_/),
+          type: 'function',
+          function: { name: 'find', arguments: joined.join('') },
+        },
+      ],
+    });
+    expect(joined.length).toBeGreaterThan(2);
+  });
+
+  it('has as many choices as asked for, of different texts', async () => {
+    const { choices, usage } = await client.complete('sim?words=5', { n: 2 });
+
+    expect(new Set(choices.map(({ message }) => message.content)).size).toBe(2);
+    expect(usage?.completion_tokens).toBe(10);
+  });
+
+  it('says its usage in the shape of the settings, or of a mark in the prompt', async () => {
+    const shapes = ['chunk', 'beside', 'own', 'doubled', 'zero', 'absent', 'cached', 'text'];
+    const told = await Promise.all(
+      shapes.map(async (usage) => {
+        const { events } = await client.stream(`sim?words=2&usage=${usage}`);
+        const chunks = events.slice(0, -1).map((event) => JSON.parse(event));
+        return chunks.flatMap(({ usage: top, choices, x_groq: own }) =>
+          [top && { top, choices: choices.length }, own].filter(Boolean),
+        );
+      }),
+    );
+    const counts = { prompt_tokens: PROMPT_TOKENS, completion_tokens: 2, total_tokens: PROMPT_TOKENS + 2 };
+    const [alone, beside] = [0, 1].map((choices) => ({ top: counts, choices }));
+
+    expect(told).toEqual([
+      ...[[alone], [beside], [{ usage: counts }], [beside, alone]],
+      ...[[{ top: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, choices: 0 }], []],
+      [{ top: { ...counts, prompt_tokens_details: { cached_tokens: 5 } }, choices: 0 }],
+      [{ top: { prompt_tokens: '11', completion_tokens: '2', total_tokens: '13' }, choices: 0 }],
+    ]);
+
+    const messages = [{ role: 'user', content: 'simulate-usage=reasoning' }];
+    const { usage } = await client.complete('sim?words=2&usage=zero', { messages });
+    expect(usage).toMatchObject({ completion_tokens: 18, completion_tokens_details: { reasoning_tokens: 16 } });
+    expect(provider.stats()).toMatchObject({
+      ...{ calls: 9, completion_tokens: 34, prompt_tokens: 8 * PROMPT_TOKENS + 3 + 4 + 6 },
+      ...{ prompt_tokens_details: { cached_tokens: 5 }, completion_tokens_details: { reasoning_tokens: 16 } },
+    });
+  });
+});
+
+describe('embeddings', () => {
+  const embed = async (fields: object) => {
+    const response = await client.post('/v1/embeddings', { model: 'sim', dimensions: 64, ...fields });
+    return { status: response.status, ...JSON.parse(await response.text()) };
+  };
+  const nearness = (a: number[], b: number[]) => a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
+
+  it('are vectors of length 1, near each other for texts that share words', async () => {
+    const input = ['the river runs to the sea', 'a river runs', 'green windows'];
+    const { data, usage } = await embed({ input });
+    const [sea = [], river = [], windows = []] = (data as { embedding: number[] }[]).map(({ embedding }) => embedding);
+
+    expect(nearness(sea, sea)).toBeCloseTo(1);
+    expect(nearness(sea, river)).toBeGreaterThan(nearness(sea, windows));
+    expect(usage).toEqual({ prompt_tokens: 7 + 3 + 4, total_tokens: 14 });
+    expect(provider.stats()).toMatchObject({ calls: 1, completed: 1, prompt_tokens: 14, completion_tokens: 0 });
+  });
+
+  it('come as base64, and of tokens', async () => {
+    const { data } = await embed({ input: 'river' });
+    const { data: encoded } = await embed({ input: 'river', encoding_format: 'base64' });
+    const { data: ofTokens, usage } = await embed({ input: [[1, 2], [3]], dimensions: undefined });
+
+    const bytes = Buffer.from(encoded[0].embedding, 'base64');
+    expect(Array.from({ length: 64 }, (_, at) => bytes.readFloatLE(at * 4))).toEqual(data[0].embedding);
+    expect([ofTokens.length, ofTokens[0].embedding.length, usage.prompt_tokens]).toEqual([2, 1_536, 3]);
+  });
+
+  it.each([{ input: '' }, { input: [] }, { input: 'a', encoding_format: 'hex' }, { input: 'a', dimensions: 0 }])(
+    'are refused for %j',
+    async (fields) => {
+      expect((await embed(fields)).status).toBe(400);
+    },
+  );
+});
+
 describe('the books', () => {
   it('equal the usage that was reported, in sum and by request id', async () => {
     const usages: (Usage | null | undefined)[] = [];

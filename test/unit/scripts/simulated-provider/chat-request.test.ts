@@ -28,6 +28,10 @@ describe('parseChatRequest', () => {
       seed: -3,
       temperature: 0.5,
       wantsJson: true,
+      tools: [],
+      toolChoice: 'auto',
+      parallel: true,
+      n: 1,
     });
   });
 
@@ -42,6 +46,48 @@ describe('parseChatRequest', () => {
     ];
 
     expect(parseChatRequest({ ...valid, messages }).messages.map(({ text }) => text)).toEqual(['', 'ab']);
+  });
+
+  describe('with tools, parts and choices', () => {
+    const tool = { type: 'function', function: { name: 'weather', parameters: { type: 'object' } } };
+    const call = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } };
+    const result = { role: 'tool', tool_call_id: 'call_1', content: '7 °C' };
+    const calling = { role: 'assistant', tool_calls: [call] };
+    const from = (...messages: object[]) => ({ ...valid, messages: [...valid.messages, ...messages] });
+
+    it('reads them', () => {
+      const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+      const { messages, ...request } = parseChatRequest({
+        ...from(calling, result, { role: 'user', content: [{ type: 'text', text: 'Look.' }, image] }),
+        tools: [tool],
+        tool_choice: { type: 'function', function: { name: 'weather' } },
+        parallel_tool_calls: false,
+        response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'object' } } },
+        n: 2,
+      });
+
+      expect(messages.slice(1)).toEqual([
+        { role: 'assistant', text: '', calls: [{ id: 'call_1', name: 'weather', arguments: '{}' }] },
+        { role: 'tool', text: '7 °C', callId: 'call_1' },
+        { role: 'user', text: 'Look.', media: ['image'] },
+      ]);
+      expect(request).toMatchObject({ toolChoice: { name: 'weather' }, parallel: false, n: 2 });
+      expect(request).toMatchObject({ wantsJson: true, schema: { type: 'object' } });
+    });
+
+    it.each<[object, string]>([
+      [from(calling), 'messages'],
+      [from(calling, { role: 'user', content: 'Well?' }, result), 'messages'],
+      [from(result), 'messages[1].tool_call_id'],
+      [from({ ...result, tool_call_id: undefined }), 'messages[1].tool_call_id'],
+      [from({ ...calling, tool_calls: [{ ...call, id: undefined }] }, result), 'messages[1].tool_calls[0]'],
+      [{ ...valid, tools: [{ type: 'function' }] }, 'tools[0].function.name'],
+      [{ ...valid, tool_choice: 'required' }, 'tool_choice'],
+      [{ ...valid, tools: [tool], tool_choice: { type: 'function', function: { name: 'time' } } }, 'tool_choice'],
+      [{ ...valid, response_format: { type: 'json_schema' } }, 'response_format.json_schema'],
+    ])('refuses %j and names the field', (body, param) => {
+      expect(() => parseChatRequest(body)).toThrow(expect.objectContaining({ status: 400, param }));
+    });
   });
 
   it.each<[unknown, string | null]>([
@@ -64,7 +110,7 @@ describe('parseChatRequest', () => {
     [{ ...valid, stream: true, stream_options: 1 }, 'stream_options'],
     [{ ...valid, stream: true, stream_options: { include_usage: 1 } }, 'include_usage'],
     [{ ...valid, temperature: 3 }, 'temperature'],
-    [{ ...valid, n: 2 }, 'n'],
+    [{ ...valid, n: 9 }, 'n'],
     [{ ...valid, stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
     [{ ...valid, stop: [1] }, 'stop'],
     [{ ...valid, seed: 'x' }, 'seed'],

@@ -44,10 +44,10 @@ describe('createFailureSequence', () => {
     expect(modes).toEqual(['status', 'status', 'status', 'none', 'status', 'none']);
   });
 
-  it('gives JSON from the second call of a key on with invalid_once', () => {
+  it.each(['invalid', 'untrue'] as const)('gives JSON from the second call of a key on with %s_once', (kind) => {
     const sequence = createFailureSequence();
-    const given = ['a', 'b', 'a', 'b'].map((key) => sequence.givesJson({ json: 'invalid_once' }, key));
+    const given = ['a', 'b', 'a', 'b'].map((key) => sequence.jsonKind({ json: `${kind}_once` }, key));
 
-    expect(given).toEqual([false, false, true, true]);
+    expect(given).toEqual([kind, kind, 'valid', 'valid']);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { fingerprintOf, planAnswer } from '../../../../scripts/simulated-provider/plan-answer.ts';
-import type { Answer } from '../../../../scripts/simulated-provider/plan-answer.ts';
+import type { Answer, Plan } from '../../../../scripts/simulated-provider/plan-answer.ts';
+import { readMarks } from '../../../../scripts/simulated-provider/call-tools.ts';
 import type { SettingsInput } from '../../../../scripts/simulated-provider/settings.ts';
 import { mergeSettings, toSettings } from '../../../../scripts/simulated-provider/settings.ts';
 import { contextInstruction, resolveContext } from '../../../../workers/pipeline/context-instruction.ts';
@@ -15,11 +16,18 @@ const messages = [
 function plan(
   input: SettingsInput,
   request: Partial<Parameters<typeof planAnswer>[0]> = {},
-  { seed = 1, validJson = true, empty = false } = {},
+  more: Partial<Plan> = {},
 ): Answer {
-  const asked = { messages, maxTokens: null, stop: [], wantsJson: false, temperature: null, ...request };
-  return planAnswer(asked, toSettings(mergeSettings(input)), seed, { validJson, empty });
+  const asked = {
+    ...{ messages, maxTokens: null, stop: [], wantsJson: false, temperature: null },
+    ...{ tools: [], toolChoice: 'auto' as const, parallel: true },
+    ...request,
+  };
+  const plan: Plan = { seed: 1, key: 'a', marks: readMarks(asked.messages), json: 'valid', empty: false, ...more };
+  return planAnswer(asked, toSettings(mergeSettings(input)), plan);
 }
+
+const said = (text: string) => [{ role: 'user', text }];
 
 describe('planAnswer', () => {
   it('spreads default answers over 60 to 120 words', () => {
@@ -63,12 +71,12 @@ describe('planAnswer', () => {
 
   it('answers with a JSON object where JSON is asked for, and with broken JSON where that is set', () => {
     expect(JSON.parse(plan({ echo: true }, { wantsJson: true }).text)).toEqual({ answer: 'Say this' });
-    expect(() => JSON.parse(plan({}, { wantsJson: true }, { validJson: false }).text) as unknown).toThrow(SyntaxError);
+    expect(() => JSON.parse(plan({}, { wantsJson: true }, { json: 'invalid' }).text) as unknown).toThrow(SyntaxError);
   });
 
   describe('where it shows the request', () => {
-    const said = (content: ReturnType<typeof contextInstruction>) => ({ role: 'system', text: content?.content ?? '' });
-    const context = said(contextInstruction(resolveContext({ request: { subject: 'algebra', grade: '8' } })));
+    const instruction = contextInstruction(resolveContext({ request: { subject: 'algebra', grade: '8' } }));
+    const context = { role: 'system', text: instruction?.content ?? '' };
 
     it('says that it is simulated, and what it was asked and remembers', () => {
       expect(plan({ show: true }).text).toMatch(
@@ -108,6 +116,94 @@ describe('planAnswer', () => {
       expect(plan({ show: true }, { messages: [{ role: 'user', text: 'a'.repeat(9_999) }] }).text.length).toBeLessThan(
         600,
       );
+    });
+  });
+
+  it('answers by the schema where there is one, and untrue to it where that is set', () => {
+    const schema = { type: 'object', properties: { age: { type: 'integer', minimum: 18 } }, required: ['age'] };
+    const asked = { wantsJson: true, schema };
+
+    expect(JSON.parse(plan({ show: true }, asked).text)).toEqual({ age: 18 });
+    expect(JSON.parse(plan({ echo: true }, asked, { json: 'untrue' }).text)).toEqual({ answer: 'Say this' });
+  });
+
+  it('says first how many images, recordings and files it sees', () => {
+    const media = ['image', 'audio', 'image'] as const;
+
+    expect(plan({ echo: true }, { messages: [{ role: 'user', text: 'Look.', media }] }).text).toBe(
+      'I see 2 images and 1 recording. Look.',
+    );
+  });
+
+  it('reasons, and refuses, by a mark in the last message', () => {
+    const reasoned = plan({ echo: true }, { messages: said('simulate-reasoning') });
+    expect(reasoned.reasoning).toMatch(/^First I look/);
+    expect(reasoned.text).toBe('simulate-reasoning');
+    expect(reasoned.reasoningTokens).toBe(splitTokens(reasoned.reasoning).length);
+
+    expect(plan({}, { messages: said('simulate-refusal') })).toMatchObject({ text: '', refusal: expect.any(String) });
+  });
+
+  describe('with tools', () => {
+    const city = { type: 'object', properties: { city: { enum: ['Oslo', 'Rome'] } }, required: ['city'] };
+    const tools = [
+      { name: 'weather', parameters: city },
+      { name: 'time', parameters: {} },
+    ];
+    const callsOf = (request: Partial<Parameters<typeof planAnswer>[0]>) =>
+      plan({}, { tools, ...request }).calls.map((call) => `${call.name} ${call.arguments}`);
+    const answered = (name: string) => [
+      { role: 'assistant', text: '', calls: [{ id: name, name, arguments: '{}' }] },
+      { role: 'tool', text: '7 °C', callId: name },
+    ];
+
+    it('calls one for each mark, with arguments true to its schema or those of the mark', () => {
+      expect(callsOf({ messages: said('Hello') })).toEqual([]);
+      expect(callsOf({ messages: said('Go: simulate-tool') })).toEqual(['weather {"city":"Oslo"}']);
+      expect(
+        callsOf({ messages: said('simulate-tool=time{"at":{"x":1}} and simulate-tool, simulate-tool=none') }),
+      ).toEqual(['time {"at":{"x":1}}', 'weather {"city":"Oslo"}']);
+    });
+
+    it('calls one at a time without parallel calls, and none again in this turn', () => {
+      const asked = said('simulate-tool simulate-tool=time');
+      const turn = { tools, parallel: false };
+
+      expect(callsOf({ ...turn, messages: asked })).toEqual(['weather {"city":"Oslo"}']);
+      expect(callsOf({ ...turn, messages: [...asked, ...answered('weather')] })).toEqual(['time {}']);
+      expect(callsOf({ ...turn, messages: [...asked, ...answered('weather'), ...answered('time')] })).toEqual([]);
+    });
+
+    it('calls the tool that is named, and each in turn where one is required', () => {
+      const asked = said('Hello');
+
+      expect(callsOf({ messages: asked, toolChoice: { name: 'time' } })).toEqual(['time {}']);
+      expect(callsOf({ messages: asked, toolChoice: 'required' })).toEqual(['weather {"city":"Oslo"}']);
+      expect(callsOf({ messages: [...asked, ...answered('weather')], toolChoice: 'required' })).toEqual(['time {}']);
+      expect(callsOf({ messages: said('simulate-tool'), toolChoice: 'none' })).toEqual([]);
+    });
+
+    it('quotes the result of a tool', () => {
+      const messages = [...said('simulate-tool'), ...answered('weather')];
+
+      expect(plan({ echo: true }, { tools, messages }).text).toBe('The tool weather says: “7 °C”');
+      expect(plan({ show: true }, { tools, messages }).text).toContain('The tool weather says: “7 °C”');
+    });
+
+    it('streams a call in fragments of one token, cut at max_tokens', () => {
+      const { deltas, calls, completionTokens, finishReason } = plan({}, { tools, messages: said('simulate-tool') });
+      const { deltas: cut, finishReason: reason } = plan({}, { tools, messages: said('simulate-tool'), maxTokens: 2 });
+
+      expect(finishReason).toBe('tool_calls');
+      expect(completionTokens).toBe(3);
+      expect(deltas.map(({ other }) => other)).toEqual([
+        {
+          tool_calls: [{ index: 0, id: calls[0]?.id, type: 'function', function: { name: 'weather', arguments: '' } }],
+        },
+        { tool_calls: [{ index: 0, function: { arguments: '{"city":' } }] },
+        { tool_calls: [{ index: 0, function: { arguments: '"Oslo"}' } }] },
+      ]);
+      expect([cut.length, reason]).toEqual([2, 'length']);
     });
   });
 

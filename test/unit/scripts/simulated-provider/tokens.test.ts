@@ -27,6 +27,18 @@ describe('splitTokens', () => {
 
 describe('countPromptTokens', () => {
   it('counts 3, and for each message 4 and a quarter of its bytes', () => {
-    expect(countPromptTokens([{ text: '12345' }, { text: '😀' }, { text: '' }])).toBe(3 + (4 + 2) + (4 + 1) + 4);
+    const messages = ['12345', '😀', ''].map((text) => ({ role: 'user', text }));
+
+    expect(countPromptTokens({ messages, tools: [] })).toBe(3 + (4 + 2) + (4 + 1) + 4);
+  });
+
+  it('counts calls and media of a message, and the tools', () => {
+    const calls = [{ id: 'call_1', name: 'find', arguments: '{}' }];
+    const messages = [{ role: 'assistant', text: 'ab', calls, media: ['image', 'file'] as const }];
+    const tools = [{ name: 'find', parameters: {} }];
+
+    expect(countPromptTokens({ messages, tools })).toBe(
+      3 + (4 + 2 + 2 * 85) + Math.ceil(JSON.stringify(tools).length / 4),
+    );
   });
 });
