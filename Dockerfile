@@ -10,6 +10,7 @@ COPY scripts ./scripts
 COPY shared ./shared
 COPY api ./api
 COPY workers ./workers
+COPY console ./console
 RUN npm run build
 
 FROM node:24-bookworm-slim AS packages
@@ -33,6 +34,7 @@ WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY --from=build /app/console/dist ./console/dist
 RUN ln -s /app/dist/scripts/parley.js /usr/local/bin/parley && chmod +x dist/scripts/parley.js
 USER node
 # A container is reached from outside itself only.

@@ -12,9 +12,20 @@ const PLAIN_LISTS = {
 const CLOCK_AND_CHANCE = 'Time and chance are arguments in the domain (docs/architecture.md, import rules).';
 
 export default defineConfig(
-  { ignores: ['dist/', '.data/', 'coverage/', 'bench-results/', 'scripts/admin-api.d.ts', 'node_modules/'] },
   {
-    files: ['**/*.ts'],
+    ignores: [
+      'dist/',
+      '.data/',
+      'coverage/',
+      'bench-results/',
+      'console/dist/',
+      'scripts/admin-api.d.ts',
+      'console/public-api.d.ts',
+      'node_modules/',
+    ],
+  },
+  {
+    files: ['**/*.{ts,tsx}'],
     extends: [tseslint.configs.strictTypeChecked, prettier],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {

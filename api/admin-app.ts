@@ -23,7 +23,8 @@ import { serveAdminEndpoints } from './http/serve-endpoints.ts';
 import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
 import { createAdminAudit } from './admin/audit-log/admin-audit.ts';
-import { servedAdminDocument, createDocsRoute, createHomePage, createOpenapiRoute } from './resources/docs-route.ts';
+import { servedAdminDocument, createDocsRoute, createOpenapiRoute } from './resources/docs-route.ts';
+import { createConsoleRoute } from './resources/console-route.ts';
 import { createQueuesBoard, sayErrors } from './admin/queues/board.ts';
 import type { BoardQueues } from './admin/queues/board-queues.ts';
 import { createAdminSignInRoute } from './admin/access/sign-in-route.ts';
@@ -55,15 +56,6 @@ const setSafeHeaders: Step = (_req, res) => {
 
 const prepare: RequestHandler = (_req, _res, next) => {
   next();
-};
-
-/** The links for a browser at `/`; each asks for the administrator's token. */
-const HOME_LINKS = {
-  'admin/queues': 'shows the queues, job by job.',
-  'admin/docs/': 'is the API of the administration, to read and to try out in the browser.',
-  'admin/openapi.json': 'is the same for programs.',
-  'health/deep': 'says how stores and queues are.',
-  metrics: 'are those of the ingress, for Prometheus.',
 };
 
 /** The OpenAPI document of the administration and its page, at `/admin/openapi.json` and `/admin/docs/`. */
@@ -119,7 +111,7 @@ export function createAdminApp(deps: AdminDeps): Express {
     .all(methodNotAllowed('GET'));
 
   app.use(requireSafeTransport);
-  app.use(createHomePage({ title: 'Parley administration', links: HOME_LINKS, prepare }));
+  app.use(createConsoleRoute({ at: '/admin/console', page: 'admin.html', prepare }));
   app.use(createAdminSignInRoute({ findToken: authentication.findToken, sessions, audit }));
   app.use(`${BOARD_PATH}/api`, sayErrors);
   app.use(

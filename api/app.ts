@@ -30,13 +30,8 @@ import type { Guards } from './http/serve-endpoints.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './chat/respond.ts';
 import type { RespondDeps } from './chat/respond.ts';
-import {
-  servedDocument,
-  createDocsRoute,
-  createHomePage,
-  createOpenapiRoute,
-  DOCUMENT_CACHE,
-} from './resources/docs-route.ts';
+import { createConsoleRoute } from './resources/console-route.ts';
+import { servedDocument, createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs-route.ts';
 
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
   http: Config['http'];
@@ -123,15 +118,6 @@ function createHealthRoute(serving: Serving): Router {
   return router;
 }
 
-/** The links for a browser at `/`. */
-const HOME_LINKS = {
-  'docs/': 'is the API, to read and to try out in the browser.',
-  'openapi.json':
-    'is the same for programs; the API itself is under <code>/platform/v1</code>, for the clients of OpenAI too.',
-  'health/ready': 'says whether the ingress takes requests.',
-  'health/live': 'says that the ingress runs.',
-};
-
 /** Express refuses a malformed escape in an id before any guard runs; this identifies the caller for the headers. */
 function createIdentifyBadPath(identify: RequestHandler): ErrorRequestHandler {
   return (fault, req, res, next) => {
@@ -191,7 +177,7 @@ export function createApp(deps: AppDeps): Express {
   // These need no key and count against no limit.
   const openapi = createOpenapiRoute(servedDocument, { cacheControl: DOCUMENT_CACHE, prepare: describeAddress });
   app.use(openapi, createDocsRoute({ title: 'Parley API', prepare: describeAddress }));
-  app.use(createHomePage({ title: 'Parley', links: HOME_LINKS, prepare: describeAddress }));
+  app.use(createConsoleRoute({ at: '/console', page: 'index.html', prepare: describeAddress }));
   app.use('/platform/v1', openapi);
 
   if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);

@@ -1,6 +1,6 @@
 /**
  * `npm run config-docs`: writes the service's part of `.env.example` and of the guide's table from the list of settings, and
- * the types of the administration's API for `parley` from its document.
+ * the types of both APIs, for `parley` and the console, from their documents.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import openapiTS, { astToString } from 'openapi-typescript';
 
 import { createAdminDocument } from '../api/openapi/admin-api.ts';
+import { createDocument } from '../api/openapi/public-api.ts';
 import { settings, settingsList } from '../shared/config/settings.ts';
 import type { Setting } from '../shared/config/settings.ts';
 
@@ -40,6 +41,9 @@ const examples = () =>
     .map(([group, rows]) => `# --- ${group} ---\n\n${Object.values(rows).map(example).join('')}\n`)
     .join('');
 
+/** The served document has passed through JSON. */
+const typesOf = async (document: object) => astToString(await openapiTS(JSON.stringify(document)));
+
 /** The files as their sources have them. What tools read of the settings stays as it is: it has no row. */
 export async function configDocs(): Promise<Record<string, string>> {
   const write = (file: string, part: RegExp, text: string) =>
@@ -47,8 +51,8 @@ export async function configDocs(): Promise<Record<string, string>> {
   return Object.fromEntries([
     write('docs/guide/configuration.md', /^\| Variable .*\n(?:\|.*\n)+/m, table()),
     write('.env.example', /^# --- redis[^]*?(?=^# --- of tools)/m, examples()),
-    // The served document has passed through JSON.
-    ['scripts/admin-api.d.ts', astToString(await openapiTS(JSON.stringify(createAdminDocument())))],
+    ['scripts/admin-api.d.ts', await typesOf(createAdminDocument())],
+    ['console/public-api.d.ts', await typesOf(createDocument())],
   ]);
 }
 

@@ -4,7 +4,7 @@
  * Plain JavaScript without dependencies, for Node.js 20 and up: it installs the packages if that is due, then runs
  * the task with the Node.js of the `node` package (24), which runs TypeScript directly.
  */
-import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { fetchNode, installIfDue } from './launch/install-packages.mjs';
@@ -23,8 +23,9 @@ const SOURCES = ['api', 'workers', 'shared'];
 const DATA = ['.lua', '.txt'];
 
 const TASKS = {
-  start: (args) => script('scripts/start.ts', args, { isOwner: true }),
-  dev: (args) => script('scripts/start.ts', ['--watch', ...args], { isOwner: true }),
+  start: async (args) => (await buildConsoleIfDue(args)) || script('scripts/start.ts', args, { isOwner: true }),
+  dev: async (args) =>
+    (await buildConsoleIfDue(args)) || script('scripts/start.ts', ['--watch', ...args], { isOwner: true }),
   'start:api': (args) => service('api/main', args),
   'start:worker': (args) => service('workers/main', args),
   'provider:simulated': (args) => service('scripts/simulated-provider/main', args),
@@ -80,10 +81,27 @@ function service(name, args) {
   return script(isBuilt ? built : `${name}.ts`, args, { nodeArgs: SERVICE_OPTIONS, env: SERVICE_ENV });
 }
 
+/** The console's own build, for browsers (docs/decisions/0025-toolchain.md). */
+const buildConsole = () => run(findNode(), [tool('vite'), 'build', 'console', '--logLevel', 'warn']);
+
+/** Where only production's packages are installed, the console is what `npm run build` has made, or is not there. */
+async function buildConsoleIfDue(args) {
+  if (isHelp(args) || !existsSync(join(BIN, 'vite'))) return 0;
+  const folder = join(ROOT, 'console');
+  const built = join(folder, 'dist', 'index.html');
+  const changed = readdirSync(folder, { recursive: true })
+    .filter((file) => !file.startsWith('dist'))
+    .map((file) => statSync(join(folder, file)).mtimeMs);
+  if (existsSync(built) && statSync(built).mtimeMs >= Math.max(...changed)) return 0;
+  return buildConsole();
+}
+
 async function build(args) {
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
   const code = await run(findNode(), [tool('tsc'), '-p', 'tsconfig.build.json', ...args]);
   if (code !== 0) return code;
+  const consoleCode = await buildConsole();
+  if (consoleCode !== 0) return consoleCode;
   let count = 0;
   for (const folder of SOURCES) {
     for (const file of readdirSync(join(ROOT, folder), { recursive: true })) {
@@ -92,7 +110,7 @@ async function build(args) {
       count += 1;
     }
   }
-  console.log(`Built dist/ (and copied ${count} Lua scripts and phrase lists).`);
+  console.log(`Built console/dist/ and dist/ (and copied ${count} Lua scripts and phrase lists).`);
   return 0;
 }
 
@@ -102,6 +120,7 @@ async function check() {
     ['prettier', ['--check', '.']],
     ['eslint', ['.']],
     ['tsc', ['--noEmit']],
+    ['tsc', ['--noEmit', '-p', 'console']],
     ['depcruise', ['--config', '.dependency-cruiser.cjs', ...SOURCES, 'scripts', 'test']],
     ['knip', ['--no-progress']],
     ['jest', ['--selectProjects', 'unit'], jestOptions],

@@ -8,8 +8,8 @@ import type { RequestHandler, Response } from 'express';
 import { methodNotAllowed } from '../http/error-handler.ts';
 import type { OpenApiDocument } from '../openapi/document.ts';
 
-/** The page loads only from this service and runs no inline script, so a pasted key reaches the API and nobody else. */
-const DOCS_POLICY = [
+/** A page loads only from this service and runs no inline script, so a pasted key reaches the API and nobody else. */
+const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -60,8 +60,8 @@ const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] a
 /** The package's version is the ETag, because a file's time is often the time of unpacking. */
 const ASSET_SECONDS = 3_600;
 
-const setSafeHeaders: RequestHandler = (_req, res, next) => {
-  res.setHeader('Content-Security-Policy', DOCS_POLICY);
+export const setPageHeaders: RequestHandler = (_req, res, next) => {
+  res.setHeader('Content-Security-Policy', PAGE_POLICY);
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Referrer-Policy', 'no-referrer');
   next();
@@ -89,7 +89,7 @@ export function createDocsRoute({ title, prepare }: { title: string; prepare: Re
   const { root, etag } = findPackage();
   const router = Router({ strict: true });
   const serve = (path: string, handler: RequestHandler) => {
-    router.route(path).get(prepare, setSafeHeaders, handler).all(methodNotAllowed('GET'));
+    router.route(path).get(prepare, setPageHeaders, handler).all(methodNotAllowed('GET'));
   };
 
   // Relative, so that the redirect works behind a proxy's prefix.
@@ -111,43 +111,6 @@ export function createDocsRoute({ title, prepare }: { title: string; prepare: Re
     });
   }
   return router;
-}
-
-/** A page for browsers at `/`: where to go on, by relative address. Anything else passes, so programs get their 404. */
-export function createHomePage({
-  title,
-  links,
-  prepare,
-}: {
-  title: string;
-  links: Readonly<Record<string, string>>;
-  prepare: RequestHandler;
-}): Router {
-  const items = Object.entries(links).map(([path, about]) => `<li><a href="${path}">/${path}</a> ${about}</li>`);
-  const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-</head>
-<body>
-<h1>${title}</h1>
-<ul>
-${items.join('\n')}
-</ul>
-</body>
-</html>
-`;
-  const isForPage: RequestHandler = (req, res, next) => {
-    const isRead = req.method === 'GET' || req.method === 'HEAD';
-    res.vary('Accept');
-    next(isRead && req.accepts(['json', 'html']) === 'html' ? undefined : 'router');
-  };
-  return Router().use(/^\/$/, isForPage, prepare, setSafeHeaders, (_req, res) => {
-    sendText(res, 'html', page);
-  });
 }
 
 /** A document changes only with a new version of the service; the ETag shows a client that its copy is current. */

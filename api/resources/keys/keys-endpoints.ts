@@ -115,6 +115,23 @@ const getKey = defineEndpoint({
   },
 });
 
+/** OpenRouter's path and meaning: a program, or the console, asks which key it holds and what that may do. */
+const getCallingKey = defineEndpoint({
+  method: 'GET',
+  path: '/key',
+  scopes: 'any',
+  tag: 'Keys',
+  summary: 'Retrieve the calling key',
+  description: 'Every valid key may read its own settings: scopes, mode, limits and expiry.',
+  answers: { 200: json('The key that the call was made with.', apiKeySchema) },
+  examples: { own: { status: 200, answer: KEY_EXAMPLE } },
+  async handle({ principal }, deps: KeysDeps) {
+    const tenant = await ownTenant(deps, principal);
+    const key = found(await deps.keys.find(overseenBy(principal), principal.keyId), 'keyId');
+    return ok(toKeyResource(key, tenant, deps.clock.now()));
+  },
+});
+
 /** Any key with the scope that oversees a key may narrow or revoke it. */
 const updateKey = defineEndpoint({
   method: 'PATCH',
@@ -173,4 +190,4 @@ const revokeKey = defineEndpoint({
 });
 
 /** The tenant's API keys (docs/spec.md#keys). */
-export const keysEndpoints = { createKey, listKeys, getKey, updateKey, revokeKey, rotateKey };
+export const keysEndpoints = { createKey, listKeys, getCallingKey, getKey, updateKey, revokeKey, rotateKey };

@@ -107,6 +107,7 @@ const LISTS = {
   listEntities: 'apart',
   getUsage: 'overseen',
   listUsageRequests: 'overseen',
+  getCallingKey: 'apart',
   getBilling: 'common',
   listBillingPackages: 'common',
   listPurchases: 'live',
@@ -138,6 +139,7 @@ describe('in the list of', () => {
     const { status, body } = await send(service, 'GET', `${path}${query}`).auth(key, { type: 'bearer' });
     expect([name, status]).toEqual([name, 200]);
     if (path === '/billing') return ['balance'];
+    if (path === '/key') return [(body as { id: string }).id];
     const { data } = body as { data: { id: string; results?: { mode: string; key_id: string }[] }[] };
     return data.flatMap(({ id, results }) => results?.map(({ mode, key_id: keyId }) => `${mode} ${keyId}`) ?? [id]);
   }

@@ -1,0 +1,4 @@
+import { start } from '../shell/start.tsx';
+import { TenantApp } from './tenant-app.tsx';
+
+start(<TenantApp />);

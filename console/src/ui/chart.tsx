@@ -1,0 +1,106 @@
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+
+import { compact } from './format.ts';
+
+export interface Series {
+  label: string;
+  /** One value for each moment; null: nothing was measured. */
+  values: readonly (number | null)[];
+}
+
+/** Colours of series in order; a canvas needs them resolved, because they depend on the theme. */
+const COLOURS = ['--accent', '--money', '--success', '--waiting', '--failed', '--line-strong'];
+
+function resolve(name: string, near: HTMLElement): string {
+  near.style.color = `var(${name})`;
+  const { color } = getComputedStyle(near);
+  near.style.color = '';
+  return color;
+}
+
+/** Bars stand on each other: the first series is the sum of all, drawn behind the rest. */
+function stack(series: readonly Series[]): (number | null)[][] {
+  return series.map((_, at) =>
+    (series[0]?.values ?? []).map((__, column) =>
+      series.slice(at).reduce((sum, { values }) => sum + (values[column] ?? 0), 0),
+    ),
+  );
+}
+
+/** Series over time, as bars on each other or as lines. `moments` are Unix seconds. */
+export function Chart({
+  label,
+  moments,
+  series,
+  kind = 'bars',
+  format = compact,
+}: {
+  /** Says what the chart shows to those who do not see it. */
+  label: string;
+  moments: readonly number[];
+  series: readonly Series[];
+  kind?: 'bars' | 'lines';
+  format?: (value: number) => string;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    let plot: uPlot | undefined;
+    const draw = () => {
+      plot?.destroy();
+      const width = element.clientWidth;
+      const [muted, line] = [resolve('--muted', element), resolve('--line', element)];
+      const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '12px system-ui' };
+      const paths = kind === 'bars' ? uPlot.paths.bars?.({ size: [0.7, 48], radius: 0.1 }) : uPlot.paths.spline?.();
+      plot = new uPlot(
+        {
+          width,
+          height: 216,
+          cursor: { points: { show: kind === 'lines' }, y: false },
+          scales: { y: { range: (_self, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+          axes: [axis, { ...axis, size: 56, values: (_self, ticks) => ticks.map(format) }],
+          series: [
+            {},
+            ...series.map(({ label: name, values }, at) => {
+              const colour = resolve(COLOURS[at % COLOURS.length] ?? '--accent', element);
+              return {
+                label: name,
+                stroke: colour,
+                ...(kind === 'bars' ? { fill: colour, width: 0 } : { width: 2 }),
+                ...(paths === undefined ? {} : { paths }),
+                points: { show: false },
+                // Stacked values are sums; people want the part.
+                value: (_self: uPlot, _value: number, __: number, column: number | null) =>
+                  column === null ? '–' : format(values[column] ?? 0),
+              };
+            }),
+          ],
+        },
+        [[...moments], ...(kind === 'bars' ? stack(series) : series.map(({ values }) => [...values]))],
+        element,
+      );
+    };
+    draw();
+    const observer = new ResizeObserver(() => {
+      plot?.setSize({ width: element.clientWidth, height: 216 });
+    });
+    observer.observe(element);
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    scheme.addEventListener('change', draw);
+    addEventListener('themechange', draw);
+    return () => {
+      observer.disconnect();
+      scheme.removeEventListener('change', draw);
+      removeEventListener('themechange', draw);
+      plot?.destroy();
+    };
+  }, [moments, series, kind, format]);
+  return (
+    <figure class="chart" role="img" aria-label={label}>
+      <div ref={box} />
+    </figure>
+  );
+}
