@@ -8,7 +8,7 @@ import {
   textUpTo,
   wholeNumberBetween,
 } from '../../shared/contracts/chat-request.ts';
-import type { ChatBody, ChatMessage, ChatRequest, Sampling } from '../../shared/contracts/chat-request.ts';
+import type { ChatBody, ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { OpenAiForm } from '../relay/sse.ts';
@@ -105,7 +105,7 @@ function messagesWithText(messages: readonly ChatMessage[]): ChatMessage[] {
 }
 
 /** The body of `POST /chat/completions`: the fields of OpenAI's API that it accepts, and this service's own. */
-interface CompletionsBody extends ChatBody, SamplingBody {
+interface CompletionsBody extends ChatBody {
   max_completion_tokens?: number;
   stream?: boolean;
   stream_options?: { include_usage?: boolean | null };
@@ -123,7 +123,7 @@ const tokens = wholeNumberBetween(1, Number.MAX_SAFE_INTEGER);
 const passedOn = 'Passed on to providers that speak OpenAI’s protocol.';
 
 /** The texts that end the answer; undefined: none does. */
-function stopOf(stop: string | (string | null)[]): Sampling['stop'] {
+function stopOf(stop: string | (string | null)[]): string | string[] | undefined {
   if (!Array.isArray(stop)) return stop === '' ? undefined : stop;
   const texts = stop.filter((text): text is string => text !== null && text !== '');
   return texts.length === 0 ? undefined : texts;
@@ -131,40 +131,27 @@ function stopOf(stop: string | (string | null)[]): Sampling['stop'] {
 
 /** A penalty of 0 is none. */
 const penaltyOf = (penalty: number) => (penalty === 0 ? undefined : penalty);
-const asSent = <Value>(value: Value) => value;
+const asSent = (value: unknown) => value;
 
 const stopSchema = Joi.alternatives(shortText.allow(''), Joi.array().items(shortText.allow('', null)).max(4));
 
-/** The fields of `Sampling`; one that is missing does not compile. `read`: undefined is as good as left out. */
-const samplingFields = {
-  temperature: { wire: 'temperature', rule: numberBetween(0, 2), read: asSent<number> },
-  topP: { wire: 'top_p', rule: numberBetween(0, 1), read: asSent<number> },
-  stop: { wire: 'stop', rule: stopSchema.description('Empty texts and an empty list stop nothing.'), read: stopOf },
-  seed: { wire: 'seed', rule: Joi.number().integer(), read: asSent<number> },
-  user: { wire: 'user', rule: shortText, read: asSent<string> },
-  frequencyPenalty: {
-    wire: 'frequency_penalty',
-    rule: numberBetween(-2, 2).description(passedOn),
-    read: penaltyOf,
-  },
-  presencePenalty: { wire: 'presence_penalty', rule: numberBetween(-2, 2).description(passedOn), read: penaltyOf },
-  reasoningEffort: { wire: 'reasoning_effort', rule: shortText.description(passedOn), read: asSent<string> },
-  verbosity: { wire: 'verbosity', rule: shortText.description(passedOn), read: asSent<string> },
-} as const satisfies { [Name in keyof Sampling]-?: SamplingField<Sampling[Name]> };
-
-interface SamplingField<Value> {
-  wire: string;
-  rule: Joi.Schema;
-  read: (value: never) => Value | undefined;
-}
-type SamplingBody = {
-  [Name in keyof Sampling as (typeof samplingFields)[Name & keyof typeof samplingFields]['wire']]?: unknown;
+/** `read`: undefined is as good as left out. */
+const passedFields: Readonly<Record<string, { rule: Joi.Schema; read: (value: never) => unknown }>> = {
+  temperature: { rule: numberBetween(0, 2), read: asSent },
+  top_p: { rule: numberBetween(0, 1), read: asSent },
+  stop: { rule: stopSchema.description('Empty texts and an empty list stop nothing.'), read: stopOf },
+  seed: { rule: Joi.number().integer(), read: asSent },
+  user: { rule: shortText, read: asSent },
+  frequency_penalty: { rule: numberBetween(-2, 2).description(passedOn), read: penaltyOf },
+  presence_penalty: { rule: numberBetween(-2, 2).description(passedOn), read: penaltyOf },
+  reasoning_effort: { rule: shortText.description(passedOn), read: asSent },
+  verbosity: { rule: shortText.description(passedOn), read: asSent },
 };
-const SAMPLING_FIELDS = Object.entries(samplingFields);
+const PASSED_FIELDS = Object.entries(passedFields);
 
 const fields = {
   ...chatRules,
-  ...Object.fromEntries(SAMPLING_FIELDS.map(([, { wire, rule }]) => [wire, rule])),
+  ...Object.fromEntries(PASSED_FIELDS.map(([name, { rule }]) => [name, rule])),
   max_tokens: tokens
     .description(
       `The most tokens that the answer may have: ${String(CHAT_LIMITS.maxTokensMax)}, or what the window of the model leaves, where it is more than that.`,
@@ -207,14 +194,15 @@ function withoutNulls(body: unknown): unknown {
   );
 }
 
-function samplingOf(body: CompletionsBody): Sampling {
-  const set = SAMPLING_FIELDS.flatMap(([name, { wire, read }]) => {
+function passedOf(body: CompletionsBody): Pick<ChatRequest, 'passed'> {
+  const given: Readonly<Record<string, unknown>> = { ...body };
+  const set = PASSED_FIELDS.flatMap(([name, { read }]) => {
     // The field's rule has checked the value.
-    const value = body[wire] === undefined ? undefined : read(body[wire] as never);
+    const value = given[name] === undefined ? undefined : read(given[name] as never);
     // Only what is set travels to the worker and makes one body differ from another.
     return value === undefined ? [] : [[name, value]];
   });
-  return Object.fromEntries(set) as Sampling;
+  return set.length === 0 ? {} : { passed: Object.fromEntries(set) as Record<string, unknown> };
 }
 
 function toRequest(body: CompletionsBody): ChatRequest {
@@ -225,7 +213,7 @@ function toRequest(body: CompletionsBody): ChatRequest {
     maxTokens: Math.min(maxTokens, CHAT_LIMITS.maxTokensMax),
     fitsTokens: true,
     jsonMode: body.json_mode === true || body.response_format?.type === 'json_object',
-    sampling: samplingOf(body),
+    ...passedOf(body),
   };
 }
 

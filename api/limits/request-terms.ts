@@ -71,7 +71,7 @@ export function attemptOf(
  */
 export function comparable(request: ChatRequest): object {
   const fields = CHAT_FIELDS.map(([name]) => [name, request[name]] as const);
-  return { ...Object.fromEntries(fields), sampling: request.sampling ?? {} };
+  return { ...Object.fromEntries(fields), schema: request.schema, passed: request.passed ?? {} };
 }
 
 /** Whether a fingerprint is of this request. */

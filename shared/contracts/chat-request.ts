@@ -8,21 +8,23 @@ export const ROLES = ['user', 'assistant', 'system'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface ChatMessage {
-  role: Role;
+  /** `tool` comes only from `POST /chat/completions`. */
+  role: Role | 'tool';
+  /** The text of the message, '' where it has none. `textsOf` (message-text.ts) has the rest of what a model reads. */
   content: string;
+  /** The message in OpenAI's form, only where it says more than role and text: parts, calls of tools, a name. */
+  sent?: Readonly<Record<string, unknown>>;
 }
 
-/** Settings that only the OpenAI-compatible route accepts; they are passed to the provider unchanged. */
-export interface Sampling {
-  temperature?: number;
-  topP?: number;
-  stop?: string | string[];
-  seed?: number;
-  user?: string;
-  frequencyPenalty?: number;
-  presencePenalty?: number;
-  reasoningEffort?: string;
-  verbosity?: string;
+/** What a request may need of a model beyond text; targets say which of these they have (`Target.capabilities`). */
+export const CAPABILITIES = ['tools', 'custom_tools', 'json_schema', 'images', 'audio', 'files', 'logprobs'] as const;
+export type Capability = (typeof CAPABILITIES)[number];
+
+/** `response_format` of the type `json_schema`. */
+export interface AnswerSchema {
+  name: string;
+  schema: Readonly<Record<string, unknown>>;
+  strict: boolean;
 }
 
 /** A validated chat request, as it travels from the ingress to the worker. */
@@ -39,7 +41,12 @@ export interface ChatRequest {
   /** The caller's object as JSON text: it is echoed, never read. */
   metadataJson?: string;
   jsonMode: boolean;
-  sampling?: Sampling;
+  /** The answer is JSON of this schema, which was checked at admission. */
+  schema?: AnswerSchema;
+  /** Fields of OpenAI's protocol, by their names on the wire: a provider of that protocol gets them as they came. */
+  passed?: Readonly<Record<string, unknown>>;
+  /** What a target must have to serve the request. Absent: nothing beyond text. */
+  needs?: readonly Capability[];
 }
 
 /** docs/spec.md#chat-request; lengths are in code points (docs/spec.md#conventions). */
@@ -188,8 +195,8 @@ const chatFields = {
   },
 } as const satisfies Record<ChatFieldName, { wire: string; rule: Joi.Schema }>;
 
-/** `sampling` is of one route, and `fitsTokens` of none. */
-type ChatFieldName = Exclude<keyof ChatRequest, 'sampling' | 'fitsTokens'>;
+/** Some fields are of one route, and `fitsTokens` and `needs` of none. */
+type ChatFieldName = Exclude<keyof ChatRequest, 'passed' | 'schema' | 'needs' | 'fitsTokens'>;
 /** Object.entries loses the names, which are those of `chatFields`. */
 export const CHAT_FIELDS = Object.entries(chatFields) as [ChatFieldName, { wire: keyof ChatBody; rule: Joi.Schema }][];
 

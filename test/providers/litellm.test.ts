@@ -66,7 +66,7 @@ describe.each(['openai', 'anthropic'] as const)('LiteLLM through the adapter %s'
         { role: 'user', content: 'Two.' },
       ],
       jsonMode: true,
-      sampling: { temperature: 1.5, topP: 0.9, stop: ['END'], seed: 1, user: 'u1' },
+      passed: { temperature: 1.5, top_p: 0.9, stop: ['END'], seed: 1, user: 'u1' },
     });
 
     expect(failure).toBeUndefined();

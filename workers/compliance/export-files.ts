@@ -1,5 +1,5 @@
 import { CHAT_FIELDS } from '../../shared/contracts/chat-request.ts';
-import type { ChatRequest, Sampling } from '../../shared/contracts/chat-request.ts';
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
 import { parseEnvelope } from '../../shared/contracts/request-envelope.ts';
@@ -38,14 +38,16 @@ function endOfPrevious(name: string, previous: readonly { expiresAt: number }[] 
   return previous.length === 0 ? {} : { [name]: seconds(Math.max(...previous.map(({ expiresAt }) => expiresAt))) };
 }
 
-function requestOf({ sampling = {}, ...request }: ChatRequest): object {
+/** As the caller sent it. */
+function requestOf({ messages, passed, schema, ...request }: ChatRequest): object {
   return {
+    messages: messages.map(({ sent, ...message }) => sent ?? message),
     ...only(
       request,
-      CHAT_FIELDS.map(([name]) => name),
+      CHAT_FIELDS.flatMap(([name]) => (name === 'messages' ? [] : name)),
     ),
-    // It has the fields of `Sampling` that the caller set, and no other.
-    ...only(sampling, Object.keys(sampling) as (keyof Sampling)[]),
+    ...passed,
+    ...(schema && { response_format: { type: 'json_schema', json_schema: schema } }),
   };
 }
 

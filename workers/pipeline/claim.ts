@@ -54,15 +54,17 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: Delivery):
   return entries.flatMap((entry) => entry.deltas.map((literal) => String(JSON.parse(literal)))).join('');
 }
 
+/** Names that a provider keeps apart by account, and all tenants have one: its users, and its cached prompts. */
+const NAMES = ['user', 'safety_identifier', 'prompt_cache_key'];
+
 /** For the stages: a provider that blocks one tenant's user must not meet another tenant's of the same name. */
-function withHiddenUser(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseudonyms']): RequestEnvelope {
+function withHiddenNames(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseudonyms']): RequestEnvelope {
   const { tenantId, request } = envelope;
-  const { user } = request.sampling ?? {};
-  if (user === undefined) return envelope;
-  return {
-    ...envelope,
-    request: { ...request, sampling: { ...request.sampling, user: pseudonyms.ofUser(tenantId, user) } },
-  };
+  const { passed } = request;
+  if (passed === undefined || !NAMES.some((name) => name in passed)) return envelope;
+  const given = NAMES.filter((name) => name in passed);
+  const hidden = given.map((name) => [name, pseudonyms.ofUser(tenantId, String(passed[name]))] as const);
+  return { ...envelope, request: { ...request, passed: { ...passed, ...Object.fromEntries(hidden) } } };
 }
 
 /** This delivery generated no text: what there is of an answer came from an earlier one. */
@@ -115,7 +117,7 @@ export function createClaim(deps: ClaimDeps) {
     if (claimed.cancelled) lease.stop('cancelled');
     const answer = await answerSoFar(streams, delivery, claimed);
     const interrupted = sent > 0 || handed.endOnly === true;
-    const envelope = withHiddenUser(claimed.envelope, pseudonyms);
+    const envelope = withHiddenNames(claimed.envelope, pseudonyms);
     const { onDisconnect } = terms;
     const run = { interrupted, delivery, job, envelope, seq, claimedAt, rates, onDisconnect, lease, answer };
     events.emit('request.claimed', run);

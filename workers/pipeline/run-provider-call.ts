@@ -162,7 +162,7 @@ function callOf(
     onBytes: clock.touch,
     joinsText,
     scheduleRead,
-    ...(request.sampling === undefined ? {} : { sampling: request.sampling }),
+    ...(request.passed === undefined ? {} : { passed: request.passed }),
     ...(traceparent === undefined ? {} : { traceparent }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Role, Sampling } from '../../shared/contracts/chat-request.ts';
+import type { ChatRequest, Role } from '../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
@@ -200,20 +200,22 @@ function turnsOf(rows: readonly Row[]): Turn[] {
   return turns;
 }
 
-function stopsOf(stop: Sampling['stop']): string[] {
-  return stop === undefined ? [] : [stop].flat();
+type Passed = ChatRequest['passed'];
+
+/** The texts that end the answer. */
+function stopsOf(passed: Passed): string[] {
+  return [passed?.['stop']].flat().filter((stop) => typeof stop === 'string');
 }
 
 /** The stop sequences that the API does not accept. */
-function blankStops(sampling: Sampling | undefined): string[] {
-  return stopsOf(sampling?.stop).filter(isBlankText);
-}
+const blankStops = (passed: Passed) => stopsOf(passed).filter(isBlankText);
 
 /** `seed` is not supported, and current models take only one of `temperature` and `top_p`: the temperature wins. */
-function samplingFields({ temperature, topP, stop, user }: Sampling): Record<string, unknown> {
-  const stops = stopsOf(stop).filter((text) => !isBlankText(text));
+function settingsOf(passed: Passed = {}): Record<string, unknown> {
+  const { temperature, top_p: topP, user } = passed;
+  const stops = stopsOf(passed).filter((text) => !isBlankText(text));
   return {
-    ...(temperature === undefined ? {} : { temperature: Math.min(temperature, TEMPERATURE_MAX) }),
+    ...(typeof temperature === 'number' ? { temperature: Math.min(temperature, TEMPERATURE_MAX) } : {}),
     ...(topP === undefined || temperature !== undefined ? {} : { top_p: topP }),
     ...(stops.length === 0 ? {} : { stop_sequences: stops }),
     ...(user === undefined ? {} : { metadata: { user_id: user } }),
@@ -230,7 +232,7 @@ export function toMessagesBody(call: ProviderCall): string {
     max_tokens: call.maxTokens,
     ...(system === '' ? {} : { system }),
     messages: turnsOf(turns),
-    ...(call.sampling === undefined ? {} : samplingFields(call.sampling)),
+    ...settingsOf(call.passed),
     ...(call.stream ? { stream: true } : {}),
   });
 }
@@ -286,7 +288,7 @@ export function createAnthropicAdapter(http: HttpClient): ProviderAdapter {
   );
   return {
     generate: async (provider, call, sink) => {
-      const stops = blankStops(call.sampling);
+      const stops = blankStops(call.passed);
       const exchange = { endpoint: endpointOf(provider), body: toMessagesBody(call), openStream, readComplete };
       await callProvider(http, call, exchange, stops.length === 0 ? sink : cutAtBlank(sink, stops));
     },

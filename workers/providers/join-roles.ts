@@ -25,9 +25,10 @@ export function joinRoles<Message extends ChatMessage>(
   const turns: Row<Message>[] = [];
   for (const message of messages) {
     if (message.content.trim() === '') continue;
-    const last = message.role === 'system' ? system : turns.at(-1);
-    if (last?.role === message.role) last.messages.push(message);
-    else turns.push({ role: message.role, messages: [message] });
+    const role = message.role === 'tool' ? 'user' : message.role;
+    const last = role === 'system' ? system : turns.at(-1);
+    if (last?.role === role) last.messages.push(message);
+    else turns.push({ role, messages: [message] });
   }
   return { system, turns };
 }

@@ -1,4 +1,4 @@
-import type { ChatMessage, Sampling } from '../../shared/contracts/chat-request.ts';
+import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
 import { createEndpoint } from '../../shared/http/http-call.ts';
@@ -9,22 +9,6 @@ import { errorInAnswer, errorOf } from './error-reply.ts';
 import { endpointUrl } from './post-to-provider.ts';
 import { ProviderError, perProvider } from './provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent, ProviderSink, ReportedUsage } from './provider.ts';
-
-function samplingFields(sampling: Sampling): Record<string, unknown> {
-  const { temperature, topP, stop, seed, user } = sampling;
-  const { frequencyPenalty, presencePenalty, reasoningEffort, verbosity } = sampling;
-  return {
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(topP === undefined ? {} : { top_p: topP }),
-    ...(stop === undefined ? {} : { stop }),
-    ...(seed === undefined ? {} : { seed }),
-    ...(user === undefined ? {} : { user }),
-    ...(frequencyPenalty === undefined ? {} : { frequency_penalty: frequencyPenalty }),
-    ...(presencePenalty === undefined ? {} : { presence_penalty: presencePenalty }),
-    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
-    ...(verbosity === undefined ? {} : { verbosity }),
-  };
-}
 
 const JSON_INSTRUCTION: ChatMessage = { role: 'system', content: 'Answer with one JSON object and nothing else.' };
 
@@ -42,11 +26,12 @@ const lengthFieldOf = perProvider(({ baseUrl }) =>
 export function toChatCompletionBody(provider: Provider, call: ProviderCall): string {
   const messages = call.jsonMode ? withJsonWord(call.messages) : call.messages;
   return wellFormedJson({
+    // Wins over none of the fields below.
+    ...call.passed,
     model: call.model,
-    messages: messages.map(({ role, content }) => ({ role, content })),
+    messages: messages.map(({ role, content, sent }) => sent ?? { role, content }),
     [lengthFieldOf(provider)]: call.maxTokens,
     ...(call.jsonMode ? { response_format: { type: 'json_object' } } : {}),
-    ...(call.sampling === undefined ? {} : samplingFields(call.sampling)),
     ...(call.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   });
 }

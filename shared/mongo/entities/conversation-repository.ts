@@ -41,7 +41,9 @@ export type ConversationRepository = ReturnType<typeof createConversationReposit
 
 function toStored(turn: Turn): StoredMessage[] {
   const { requestId, seq, claimedAt } = turn;
-  return turn.messages.map(({ role, content }) => ({ role, content, requestId, seq, attempt: claimedAt }));
+  return turn.messages.flatMap(({ role, content }) =>
+    role === 'tool' ? [] : [{ role, content, requestId, seq, attempt: claimedAt }],
+  );
 }
 
 /** Puts the turn behind a history that has nothing of its place or a later one: nearly every turn comes in order. */

@@ -109,7 +109,7 @@ describe('the Messages API', () => {
   it('stops at a line’s end where that is asked for, though the API would not', async () => {
     answers(START + textEvent('One') + textEvent('.\nTwo') + finish('end_turn') + STOP);
 
-    expect(await ask({ sampling: { stop: '\n' } })).toEqual({
+    expect(await ask({ passed: { stop: '\n' } })).toEqual({
       events: [
         { kind: 'text', text: 'One' },
         { kind: 'text', text: '.' },

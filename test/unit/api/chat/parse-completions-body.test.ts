@@ -13,11 +13,11 @@ describe('a body of completions', () => {
     ['a list of empty texts', ['', null, '']],
     ['null', null],
   ])('stops at nothing where `stop` is %s', (_what, stop) => {
-    expect(parse({ stop }).request.sampling).toEqual({});
+    expect(parse({ stop }).request.passed).toBeUndefined();
   });
 
   it('stops at the texts of a list that are some', () => {
-    expect(parse({ stop: ['', 'END', null] }).request.sampling).toEqual({ stop: ['END'] });
+    expect(parse({ stop: ['', 'END', null] }).request.passed).toEqual({ stop: ['END'] });
   });
 
   it.each([
@@ -66,13 +66,8 @@ describe('a body of completions', () => {
 
   it('passes on the settings of OpenAI’s protocol, and none that changes nothing', () => {
     const set = { frequency_penalty: 1, presence_penalty: -1, reasoning_effort: 'low', verbosity: 'low' };
-    expect(parse(set).request.sampling).toEqual({
-      frequencyPenalty: 1,
-      presencePenalty: -1,
-      reasoningEffort: 'low',
-      verbosity: 'low',
-    });
-    expect(parse({ frequency_penalty: 0, presence_penalty: 0 }).request.sampling).toEqual({});
+    expect(parse(set).request.passed).toEqual(set);
+    expect(parse({ frequency_penalty: 0, presence_penalty: 0 }).request.passed).toBeUndefined();
     expect(() => parse({ presence_penalty: 3 })).toThrow('`presence_penalty` must be');
   });
 

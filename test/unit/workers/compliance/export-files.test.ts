@@ -24,7 +24,7 @@ const REQUEST = {
   maxTokens: 50,
   jsonMode: false,
   metadataJson: '{"lesson":7}',
-  sampling: { topP: 0.5 },
+  passed: { top_p: 0.5 },
 };
 const ENDED = {
   ...{ tenant: 'ten_1', state: 'done', status: 'completed', tier: 'oloid', sent: '3', billed: '1' },

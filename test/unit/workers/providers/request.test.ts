@@ -43,7 +43,7 @@ describe('the body for the Messages API', () => {
   it('has no half of a surrogate pair', () => {
     const messages = [say('system', 'Be\udc00'), say('user', 'Hi \ud83d')];
 
-    expect(bodyOf({ messages, sampling: { stop: 'x\ud800' } })).toMatchObject({
+    expect(bodyOf({ messages, passed: { stop: 'x\ud800' } })).toMatchObject({
       system: 'Be\ufffd',
       messages: [{ role: 'user', content: 'Hi \ufffd' }],
       stop_sequences: ['x\ufffd'],
@@ -109,8 +109,8 @@ describe('the sampling settings', () => {
   it.each([
     [{ temperature: 0 }, { temperature: 0 }],
     [{ temperature: 1.7 }, { temperature: 1 }],
-    [{ topP: 0.5 }, { top_p: 0.5 }],
-    [{ temperature: 0.2, topP: 0.5 }, { temperature: 0.2 }],
+    [{ top_p: 0.5 }, { top_p: 0.5 }],
+    [{ temperature: 0.2, top_p: 0.5 }, { temperature: 0.2 }],
     [{ stop: 'END' }, { stop_sequences: ['END'] }],
     [{ stop: ['a', 'b'] }, { stop_sequences: ['a', 'b'] }],
     [{ stop: [] }, {}],
@@ -118,8 +118,8 @@ describe('the sampling settings', () => {
     [{ stop: '\n\n' }, {}],
     [{ seed: 7 }, {}],
     [{ user: 'u1' }, { metadata: { user_id: 'u1' } }],
-  ])('the sampling settings %j become %j', (sampling, expected) => {
-    expect(bodyOf({ sampling })).toEqual({ ...bodyOf(), ...expected });
+  ])('the sampling settings %j become %j', (passed, expected) => {
+    expect(bodyOf({ passed })).toEqual({ ...bodyOf(), ...expected });
   });
 });
 

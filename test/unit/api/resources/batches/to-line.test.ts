@@ -49,7 +49,6 @@ describe('a request of a batch', () => {
       maxTokens: 5,
       fitsTokens: true,
       jsonMode: true,
-      sampling: {},
     });
   });
 

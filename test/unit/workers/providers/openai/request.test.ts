@@ -44,30 +44,25 @@ describe('the body for an OpenAI-compatible server', () => {
     expect(bodyOf({ jsonMode: true })).toMatchObject({ response_format: { type: 'json_object' } });
   });
 
-  it('hands on the sampling settings under their names on the wire', () => {
-    const sampling = { temperature: 0, topP: 0.5, stop: ['a', 'b'], seed: 7, user: 'u1' };
+  it('hands on the fields of the protocol as they came, and none of them in place of its own', () => {
+    const passed = { temperature: 0, stop: ['a', 'b'], logit_bias: { 7: 1 }, top_k: 5 };
+    const own = { model: 'other', messages: [], stream: false, stream_options: {}, max_tokens: 1 };
 
-    expect(bodyOf({ sampling })).toMatchObject({ temperature: 0, top_p: 0.5, stop: ['a', 'b'], seed: 7, user: 'u1' });
+    expect(bodyOf({ passed: { ...passed, ...own }, stream: true })).toEqual(
+      Object.assign({}, bodyOf({ stream: true }), passed),
+    );
   });
 
-  it('hands on the settings that only this protocol has', () => {
-    const sampling = { frequencyPenalty: 0.5, presencePenalty: -1, reasoningEffort: 'low', verbosity: 'high' };
+  it('sends a message that says more than text in the form in which it came', () => {
+    const sent = { role: 'tool', tool_call_id: 'call_1', content: '4' };
 
-    expect(bodyOf({ sampling })).toMatchObject({
-      frequency_penalty: 0.5,
-      presence_penalty: -1,
-      reasoning_effort: 'low',
-      verbosity: 'high',
-    });
+    expect(bodyOf({ messages: [{ role: 'tool', content: '4', sent }] })).toMatchObject({ messages: [sent] });
   });
 
   it('has no half of a surrogate pair, for which servers that keep UTF-8 have no letter and an error of their own', () => {
     const messages = [{ role: 'user', content: 'Hi \ud83d there 😀 \\ud83d' }] as const;
 
-    const body = toChatCompletionBody(
-      PROVIDER,
-      call({ messages, sampling: { stop: ['\udc00', 'x'], user: 'u\ud800' } }),
-    );
+    const body = toChatCompletionBody(PROVIDER, call({ messages, passed: { stop: ['\udc00', 'x'], user: 'u\ud800' } }));
 
     expect(JSON.parse(body)).toMatchObject({
       messages: [{ role: 'user', content: 'Hi \ufffd there 😀 \\ud83d' }],

@@ -1,0 +1,72 @@
+import type { ChatMessage, ChatRequest } from './chat-request.ts';
+import { isRecord } from './parse.ts';
+
+/**
+ * What a model reads of a request besides `content`: calls and definitions of tools as text, which moderation reads and
+ * counts count, and images, files and sound, which count as tokens only.
+ */
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** Name and argument text of a call of a tool, whichever kind it is. */
+function textsOfCall(call: unknown): string[] {
+  if (!isRecord(call)) return [];
+  const said = [call['function'], call['custom']].find(isRecord) ?? call;
+  return [said['name'], said['arguments'] ?? said['input']].filter(isText);
+}
+
+/** All text of a message, in order: its content, then its name, refusal and calls of tools. Never empty texts. */
+export function textsOf({ content, sent }: ChatMessage): string[] {
+  const own = content === '' ? [] : [content];
+  if (sent === undefined) return own;
+  const { name, refusal, tool_calls: calls, function_call: call } = sent;
+  return [...own, ...[name, refusal].filter(isText), ...[...list(calls), call].flatMap(textsOfCall)];
+}
+
+/** `textsOf` as one text. */
+export const textOf = (message: ChatMessage): string =>
+  message.sent === undefined ? message.content : textsOf(message).join('\n');
+
+/** Fields of OpenAI's protocol that a model reads as part of its prompt. */
+const READ_FIELDS = ['tools', 'functions', 'prediction'] as const;
+
+/** What a model reads of a request beside its messages: definitions of tools, a predicted answer and the schema of one. */
+export function textsBeside({ passed, schema }: Pick<ChatRequest, 'passed' | 'schema'>): string[] {
+  const read = [...READ_FIELDS.map((name) => passed?.[name]), schema?.schema];
+  return read.filter((value) => value !== undefined).map((value) => JSON.stringify(value));
+}
+
+/** Tokens of an image that is seen once, small; and of each tile of 512 × 512 pixels beside it, of which there are at most 8. */
+const IMAGE_TOKENS = 85;
+const TILE_TOKENS = 170;
+const TILES_MAX = 8;
+
+/** Bytes per token. Sound has ten tokens a second: 32 kB as WAVE of speech, 4 kB in the smallest other files. */
+const WAVE_BYTES = 3_200;
+const SOUND_BYTES = 400;
+/** Of a file, text and layout together; a rough estimate, as no rule is published. */
+const FILE_BYTES = 16;
+
+/** The bytes of data in base64, with or without `data:…;base64,` in front of it. */
+function bytesOf(data: unknown): number {
+  return isText(data) ? Math.ceil(((data.length - data.indexOf(',') - 1) * 3) / 4) : 0;
+}
+
+function tokensOfPart(part: unknown): number {
+  if (!isRecord(part)) return 0;
+  const { image_url: image, input_audio: sound, file } = part;
+  if (image !== undefined) {
+    const isLow = isRecord(image) && image['detail'] === 'low';
+    return isLow ? IMAGE_TOKENS : IMAGE_TOKENS + TILES_MAX * TILE_TOKENS;
+  }
+  if (isRecord(sound)) {
+    return Math.ceil(bytesOf(sound['data']) / (sound['format'] === 'wav' ? WAVE_BYTES : SOUND_BYTES));
+  }
+  return isRecord(file) ? Math.ceil(bytesOf(file['file_data']) / FILE_BYTES) : 0;
+}
+
+/** Tokens of what is not text in a message: the most that OpenAI's published rules give, as nothing is fetched. */
+export function mediaTokensOf({ sent }: ChatMessage): number {
+  return list(sent?.['content']).reduce<number>((sum, part) => sum + tokensOfPart(part), 0);
+}

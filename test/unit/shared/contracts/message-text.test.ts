@@ -1,0 +1,56 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { mediaTokensOf, textOf, textsBeside, textsOf } from '../../../../shared/contracts/message-text.ts';
+
+describe('what a model reads of a request', () => {
+  it('is a plain message’s content and nothing else', () => {
+    expect(textsOf({ role: 'user', content: 'Hi' })).toEqual(['Hi']);
+    expect(textOf({ role: 'user', content: 'Hi' })).toBe('Hi');
+    expect(textsOf({ role: 'assistant', content: '' })).toEqual([]);
+  });
+
+  it('includes the name, the refusal and the calls of tools of any kind', () => {
+    const sent = {
+      role: 'assistant',
+      name: 'Ann',
+      refusal: 'No.',
+      tool_calls: [
+        { id: 'a', type: 'function', function: { name: 'add', arguments: '{"x":1}' } },
+        { id: 'b', type: 'custom', custom: { name: 'run', input: 'ls' } },
+        null,
+      ],
+      function_call: { name: 'old', arguments: '' },
+    };
+
+    const message = { role: 'assistant', content: 'Text', sent } as const;
+
+    expect(textsOf(message)).toEqual(['Text', 'Ann', 'No.', 'add', '{"x":1}', 'run', 'ls', 'old']);
+    expect(textOf(message)).toContain('{"x":1}\nrun');
+  });
+
+  it('includes definitions of tools, predictions and the schema beside the messages', () => {
+    const passed = { temperature: 1, tools: [{ type: 'function', function: { name: 'add' } }], prediction: 'x' };
+    const schema = { name: 's', schema: { type: 'object' }, strict: true };
+
+    expect(textsBeside({ passed, schema })).toEqual([JSON.stringify(passed.tools), '"x"', '{"type":"object"}']);
+    expect(textsBeside({})).toEqual([]);
+  });
+});
+
+describe('the tokens of what is not text', () => {
+  it.each([
+    [{ type: 'text', text: 'Hi' }, 0],
+    [{ type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' } }, 85],
+    [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }, 1_445],
+    [{ type: 'input_audio', input_audio: { format: 'wav', data: 'A'.repeat(42_668) } }, 11],
+    [{ type: 'input_audio', input_audio: { format: 'mp3', data: 'A'.repeat(42_668) } }, 81],
+    [{ type: 'file', file: { file_data: `data:application/pdf;base64,${'A'.repeat(4_268)}` } }, 201],
+    [null, 0],
+  ])('are counted by the published rules, without fetching: %j', (part, tokens) => {
+    expect(mediaTokensOf({ role: 'user', content: '', sent: { role: 'user', content: [part] } })).toBe(tokens);
+  });
+
+  it('are none in a message without parts', () => {
+    expect(mediaTokensOf({ role: 'user', content: 'Hi' })).toBe(0);
+  });
+});
