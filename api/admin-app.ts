@@ -117,11 +117,7 @@ export function createAdminApp(deps: AdminDeps): Express {
   app.use(
     BOARD_PATH,
     requirePageAccess,
-    createQueuesBoard(
-      { chat: deps.queues, background: deps.backgroundQueues },
-      { history: deps.queueHistory, clock },
-      { audit, replayFailed: deps.replayFailed },
-    ),
+    createQueuesBoard({ chat: deps.queues, background: deps.backgroundQueues }, { history: deps.queueHistory, clock }),
   );
   app.use(
     '/admin/v1',

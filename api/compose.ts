@@ -19,6 +19,7 @@ import { createBreakerStore } from '../shared/redis/stores/breaker-store.ts';
 import type { BreakerEvents } from '../shared/redis/stores/breaker-store.ts';
 import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
 import { createProcessRegistry, register, untilWorkersKnow } from '../shared/redis/stores/process-registry.ts';
+import { createProviderTests } from '../shared/redis/stores/provider-tests.ts';
 import { createQueueHistory } from '../shared/redis/stores/queue-history.ts';
 import { createAnswerCache } from '../shared/requests/answers.ts';
 import { openTracing } from '../shared/tracing/open-tracing.ts';
@@ -196,6 +197,7 @@ function openAdministration({ config, redis, keyspace }: Connections, events: Ev
     isTargetCostRequired: config.providers.requireCost,
     breakers: createBreakerStore(redis, keyspace, events),
     capacities: createCapacityStore(redis, keyspace),
+    providerTests: createProviderTests(redis, keyspace),
     queueHistory: createQueueHistory(redis),
   };
 }

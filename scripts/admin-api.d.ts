@@ -337,6 +337,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/providers/{provider}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a provider
+         * @description A worker sends the provider one short chat with the stored settings, past its breaker, and says what came of it within 30 seconds. Nothing is charged here.
+         */
+        post: operations["testProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tiers": {
         parameters: {
             query?: never;
@@ -480,6 +500,46 @@ export interface paths {
         get: operations["listQueues"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/queues/{queue}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a queue
+         * @description Requests are accepted and wait, until they are resumed or end with `timeout`. Needs no body.
+         */
+        post: operations["pauseQueue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/queues/{queue}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a paused queue
+         * @description Needs no body.
+         */
+        post: operations["resumeQueue"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1419,6 +1479,26 @@ export interface components {
             /** @constant */
             deleted: true;
         };
+        ProviderTest: {
+            /** @description By default that of the first target of the provider. No space at either end, and no invisible characters. */
+            model?: string;
+        };
+        ProviderTestResult: {
+            /** @description The provider's name. */
+            id: string;
+            /** @constant */
+            object: "provider.test";
+            /** @description It answered in full. */
+            ok: boolean;
+            /** @description Of its answer; null: it gave none. */
+            status: number | null;
+            /** @description From the call to its end. */
+            ms: number;
+            /** @description As the provider names it. */
+            model: string | null;
+            /** @description What to look at; never what the provider wrote. */
+            message: string;
+        };
         TierList: {
             /** @constant */
             object: "list";
@@ -2103,6 +2183,11 @@ export interface components {
          * @example mobius
          */
         tier: "mobius" | "oloid";
+        /**
+         * @description Shard and name of the queue, as its `id` in the list.
+         * @example 0:interactive
+         */
+        queue: string;
         /**
          * @description The request.
          * @example req_4fK2mZ8sQ1xY7bN3vC6tR9wE
@@ -3194,6 +3279,46 @@ export interface operations {
             503: components["responses"]["503.model_unavailable"];
         };
     };
+    testProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The provider's name.
+                 * @example openai
+                 */
+                provider: components["parameters"]["provider"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ProviderTest"];
+            };
+        };
+        responses: {
+            /** @description The result, also of a call that failed. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderTestResult"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed"];
+            404: components["responses"]["404.not_found"];
+            413: components["responses"]["413.payload_too_large"];
+            415: components["responses"]["415.unsupported_media_type"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
     listTiers: {
         parameters: {
             query?: {
@@ -3509,6 +3634,74 @@ export interface operations {
             };
             400: components["responses"]["400.invalid_request"];
             401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    pauseQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Shard and name of the queue, as its `id` in the list.
+                 * @example 0:interactive
+                 */
+                queue: components["parameters"]["queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The queue. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed"];
+            404: components["responses"]["404.not_found"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    resumeQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Shard and name of the queue, as its `id` in the list.
+                 * @example 0:interactive
+                 */
+                queue: components["parameters"]["queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The queue. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed"];
+            404: components["responses"]["404.not_found"];
             429: components["responses"]["429.rpm_exceeded"];
             500: components["responses"]["500.internal_error"];
             503: components["responses"]["503.model_unavailable"];

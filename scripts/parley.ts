@@ -279,19 +279,31 @@ export function createParley({ env, print }: Shell): Command {
       show(answer, () => tableOf(rows, ['day', ...by, 'requests', 'total_tokens', 'credits', ...money]));
     });
 
-  program
-    .command('providers')
-    .description('providers and their circuit breakers')
+  const providers = program.command('providers').description('list and test providers');
+  providers
+    .command('list', { isDefault: true })
+    .description('with their circuit breakers')
     .action(async () => {
-      const [providers, breakers] = await Promise.all([
+      const [known, breakers] = await Promise.all([
         answerOf(client().GET('/providers', { params: { query: { limit: 100 } } })),
         answerOf(client().GET('/breakers', { params: { query: { limit: 100 } } })),
       ]);
-      const rows = providers.data.map(({ id, kind, base_url }) => {
+      const rows = known.data.map(({ id, kind, base_url }) => {
         const { state, reason } = breakers.data.find((breaker) => breaker.id === id) ?? {};
         return { name: id, kind, base_url, breaker: state, reason };
       });
-      show({ providers, breakers }, () => tableOf(rows));
+      show({ providers: known, breakers }, () => tableOf(rows));
+    });
+  providers
+    .command('test')
+    .description('a worker sends it one short chat; exit code 1 where that fails')
+    .argument('<provider>')
+    .option('--model <model>', 'by default that of its first target')
+    .action(async (provider: string, body: { model?: string }) => {
+      const call = client().POST('/providers/{provider}/test', { params: { path: { provider } }, body });
+      const answer = await answerOf(call);
+      showOne(answer);
+      if (!answer.ok) process.exitCode = 1;
     });
 
   program
@@ -339,8 +351,9 @@ export function createParley({ env, print }: Shell): Command {
       showList(answer, ['kind', 'version', 'commit', 'host', 'pid', 'uptime_seconds', 'running', 'draining']);
     });
 
-  program
-    .command('queues')
+  const queues = program.command('queues').description('list, pause and resume queues');
+  queues
+    .command('list', { isDefault: true })
     .description('what waits, and how fast it is done')
     .action(async () => {
       const answer = await answerOf(client().GET('/queues', { params: { query: { limit: 100 } } }));
@@ -354,6 +367,20 @@ export function createParley({ env, print }: Shell): Command {
         'paused',
       ];
       showList(answer, ['id', ...figures]);
+    });
+  const ofQueue = (queue: string) => ({ params: { path: { queue } } });
+  queues
+    .command('pause')
+    .description('requests are accepted, and wait')
+    .argument('<queue>', 'its id')
+    .action(async (queue: string) => {
+      showOne(await answerOf(client().POST('/queues/{queue}/pause', ofQueue(queue))));
+    });
+  queues
+    .command('resume')
+    .argument('<queue>', 'its id')
+    .action(async (queue: string) => {
+      showOne(await answerOf(client().POST('/queues/{queue}/resume', ofQueue(queue))));
     });
 
   program

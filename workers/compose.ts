@@ -28,6 +28,7 @@ import { createAccountStore } from '../shared/redis/stores/account-store.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/redis/stores/breaker-store.ts';
 import { createCapacityStore } from '../shared/redis/stores/capacity-store.ts';
 import { createProcessRegistry, register } from '../shared/redis/stores/process-registry.ts';
+import { serveProviderTests } from '../shared/redis/stores/provider-tests.ts';
 import { createLeaderLease } from '../shared/redis/stores/leader-lease.ts';
 import { createAdmissionStore } from '../shared/requests/admission-store.ts';
 import { createCancelChannel } from '../shared/requests/channels.ts';
@@ -44,11 +45,12 @@ import { openQueueRecorder } from './observers/queue-recorder.ts';
 import { openRequestRecorder } from '../shared/mongo/requests/request-log.ts';
 import { logWorker, measureWorker, recordRequestEnds } from './observers/worker-metrics.ts';
 import { traceQueue } from './observers/worker-tracing.ts';
-import { openPipeline } from './open-pipeline.ts';
+import { createAdapters, openPipeline } from './open-pipeline.ts';
 import { createBreakers } from './pipeline/breakers.ts';
 import type { Breakers } from './pipeline/breakers.ts';
 import { createCapacities } from './pipeline/capacities.ts';
 import { REPLAYED_MS } from './pipeline/claim.ts';
+import { createTestProvider } from './providers/test-provider.ts';
 import { createOpenQueueWorkers } from './queue/open-queue-workers.ts';
 import { createLoadBalance } from './settlement/book-records.ts';
 import { openSettlement } from './settlement/open-settlement.ts';
@@ -79,15 +81,17 @@ async function openConnections(config: Config, namespace: string | undefined, lo
 
   const cipher = createCredentialCipher(config.credentials.key, config.credentials.otherKeys);
   const pseudonymKey = await readPseudonymKey(mongo, cipher, config.credentials.key);
-  const routing = await createRoutingCache({
-    repository: createRoutingRepository(mongo, cipher),
-    log,
-  });
+  const repository = createRoutingRepository(mongo, cipher);
+  const routing = await createRoutingCache({ repository, log });
   closer.defer('routing', () => {
     routing.stop();
   });
   const http = createHttpClient();
   closer.defer('http', () => http.close());
+  const testProvider = createTestProvider({ repository, adapters: createAdapters(http) });
+  serveProviderTests({ redis, subscriber, keyspace }, testProvider, (error) => {
+    log.warn('A provider could not be tested.', { error });
+  }).catch(() => undefined);
   const process = { config, clock: systemClock, closer, log };
   return { ...process, keyspace, redis, subscriber, memory, mongo, cipher, pseudonymKey, routing, http };
 }

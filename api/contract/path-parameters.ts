@@ -49,6 +49,12 @@ export const PATH_PARAMETERS = {
     example: 'openai',
     unknown: 'There is no provider with this name.',
   },
+  queue: {
+    description: 'Shard and name of the queue, as its `id` in the list.',
+    schema: { type: 'string', pattern: '^\\d+:[a-z]+$' },
+    example: '0:interactive',
+    unknown: 'There is no queue with this id; GET /admin/v1/queues lists them.',
+  },
   tier: {
     description: 'The model tier.',
     schema: oneOf(TIERS),

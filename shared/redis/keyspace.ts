@@ -43,6 +43,8 @@ export function createKeyspace(namespace = 'chat') {
     mongoReached: `{${namespace}-workers}:mongo`,
     /** The processes that run. */
     processes: processKeys(`{${namespace}-processes}`),
+    /** Tests of providers (stores/provider-tests.ts). */
+    providerTests: testKeys(`{${namespace}-tests}`),
     /** Addresses and sessions that the administration keeps out; it belongs to no tenant either. */
     administration: administrationKeys(`{${namespace}-admin}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */
@@ -130,6 +132,10 @@ function administrationKeys(tag: string) {
 
 function processKeys(tag: string) {
   return { ids: `${tag}:ids`, entry: (id: string) => `${tag}:p:${id}` };
+}
+
+function testKeys(tag: string) {
+  return { channel: `${tag}:asked`, result: (id: string) => `${tag}:t:${id}` };
 }
 
 function providerKeys(tag: string) {

@@ -41,6 +41,7 @@ import { createOutbox } from '../../shared/requests/outbox.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { createKeyspace } from '../../shared/redis/keyspace.ts';
 import { createProcessRegistry } from '../../shared/redis/stores/process-registry.ts';
+import { createProviderTests } from '../../shared/redis/stores/provider-tests.ts';
 import { createQueueHistory } from '../../shared/redis/stores/queue-history.ts';
 import { createQueueStatistics } from '../../shared/requests/queue-store.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
@@ -160,6 +161,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     tiers: createTierRepository(mongo),
     breakers: createBreakerStore(redis, keyspace, { emit: () => undefined }),
     capacities: createCapacityStore(redis, keyspace),
+    providerTests: createProviderTests(redis, keyspace),
     events: createTenantEvents([createWriteAuditLog({ audit: createAuditRepository(mongo), clock, log })], log),
     queueStatistics: createQueueStatistics(redis, keyspace),
     shardDirectory: createShardDirectory(mongo, 2),

@@ -9,7 +9,7 @@ import { apiOf } from './tenant-api.ts';
 import type { TestService, TestTenant } from './service.ts';
 
 /** The parameters of the public API's paths. */
-export type PathParam = Exclude<AnyPathParam, 'tenantId' | 'provider'>;
+export type PathParam = Exclude<AnyPathParam, 'tenantId' | 'provider' | 'queue'>;
 
 export function endpointRule(name: EndpointName): Endpoint {
   return ENDPOINTS[name];

@@ -27,7 +27,19 @@ const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 const API_VERSION = /\?api-version=[\w.-]{1,64}$/;
 
 /** Characters that nobody sees in what they paste: controls, separators of lines, and those without a width. */
-export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/** Pasted names bring characters along that no provider knows; its answer would be 404. */
+const checkModel: Joi.CustomValidator<string> = (value, helpers) =>
+  value === value.trim() && !INVISIBLE.test(value)
+    ? value
+    : helpers.message({ custom: '{{#label}} must not begin or end with a space, or contain invisible characters' });
+
+/** A provider's name of a model. */
+export const modelSchema = Joi.string()
+  .max(512)
+  .custom(checkModel)
+  .meta({ rule: 'No space at either end, and no invisible characters.' });
 
 /** The paths of calls, which are appended to the URL; documentation shows them at the end of it. */
 const CALL_PATH = /(?:\/(?:chat\/completions|completions|messages|embeddings|responses|models))+$/i;
@@ -128,6 +140,11 @@ export const providerSchema = Joi.object<ProviderBody, true>({
   // joi's own message for a pattern quotes the value, which is a secret here.
   .messages({ 'string.pattern.name': '{{#label}} must be {{#name}}' })
   .required();
+
+/** `POST /providers/{provider}/test`. */
+export const providerTestSchema = Joi.object<{ model?: string }, true>({
+  model: modelSchema.description('By default that of the first target of the provider.'),
+});
 
 function toBreakerSettings(body: BreakerBody = {}): BreakerSettings {
   const openMs = body.open_ms ?? DEFAULT_BREAKER.openMs;

@@ -4,17 +4,35 @@ import type { ProviderRepository } from '../../../shared/mongo/routing/provider-
 import type { TierRepository } from '../../../shared/mongo/routing/tier-repository.ts';
 import type { BreakerStore } from '../../../shared/redis/stores/breaker-store.ts';
 import type { CapacityStore } from '../../../shared/redis/stores/capacity-store.ts';
+import type { ProviderTests } from '../../../shared/redis/stores/provider-tests.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
-import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
+import {
+  created,
+  defineAdminEndpoint,
+  ok,
+  exampleList,
+  json,
+  jsonBody,
+  listQuery,
+  optionalJsonBody,
+} from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
-import { assertProviderName, findProvider, providerSchema, toProviderSettings } from './provider-settings.ts';
+import {
+  assertProviderName,
+  findProvider,
+  providerSchema,
+  providerTestSchema,
+  toProviderSettings,
+} from './provider-settings.ts';
 import type { ProviderRules } from './provider-settings.ts';
 import {
   deletedProviderSchema,
   PROVIDER_EXAMPLE,
+  PROVIDER_TEST_EXAMPLE,
   providerListSchema,
   providerResourceSchema,
+  providerTestResourceSchema,
   toProviderResource,
 } from './providers-resource.ts';
 import type { ProviderStates } from './providers-resource.ts';
@@ -27,6 +45,7 @@ export interface ProvidersDeps {
   tiers: TierRepository;
   breakers: BreakerStore;
   capacities: CapacityStore;
+  providerTests: ProviderTests;
   clock: Clock;
 }
 
@@ -133,5 +152,35 @@ const deleteProvider = defineAdminEndpoint({
   },
 });
 
+/** Throws where no tier has a target of the provider. */
+async function firstModel(tiers: TierRepository, provider: string): Promise<string> {
+  const rows = await Promise.all(TIERS.map((tier) => tiers.current(tier)));
+  const target = rows.flatMap((row) => row?.targets ?? []).find((each) => each.provider === provider);
+  if (target !== undefined) return target.model;
+  throw new ServiceError('invalid_request', '`model` is required, because no tier has a target of this provider.', {
+    param: 'model',
+  });
+}
+
+const testProvider = defineAdminEndpoint({
+  method: 'POST',
+  path: '/providers/:provider/test',
+  tag: 'Routing',
+  summary: 'Test a provider',
+  description:
+    'A worker sends the provider one short chat with the stored settings, past its breaker, and says what came of it within 30 seconds. Nothing is charged here.',
+  body: optionalJsonBody('ProviderTest', providerTestSchema),
+  answers: { 200: json('The result, also of a call that failed.', providerTestResourceSchema) },
+  errors: ['model_unavailable'],
+  examples: { model: { body: { model: 'sim' }, status: 200, answer: PROVIDER_TEST_EXAMPLE } },
+  async handle({ params, body = {}, requestId }, { providers, tiers, providerTests }: ProvidersDeps) {
+    const { _id: name } = await findProvider(providers, params.provider);
+    const model = body.model ?? (await firstModel(tiers, name));
+    const result = await providerTests.run({ id: requestId, provider: name, model });
+    if (result !== undefined) return ok({ id: name, object: 'provider.test', ...result });
+    throw new ServiceError('model_unavailable', 'No worker has made the test; GET /admin/v1/processes lists them.');
+  },
+});
+
 /** Providers of models (docs/spec.md#administration). */
-export const providersEndpoints = { listProviders, getProvider, putProvider, deleteProvider };
+export const providersEndpoints = { listProviders, getProvider, putProvider, testProvider, deleteProvider };

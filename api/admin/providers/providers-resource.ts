@@ -154,3 +154,25 @@ export const PROVIDER_EXAMPLE: ReturnType<typeof toProviderResource> = {
   ],
   updated_at: 1_795_255_200,
 };
+
+const testFields = {
+  id: text("The provider's name."),
+  object: constant('provider.test'),
+  ok: boolean('It answered in full.'),
+  status: nullable(integer('Of its answer; null: it gave none.')),
+  ms: integer('From the call to its end.', 0),
+  model: nullable(text('As the provider names it.')),
+  message: text('What to look at; never what the provider wrote.'),
+};
+
+export const providerTestResourceSchema = named('ProviderTestResult', object(testFields));
+
+export const PROVIDER_TEST_EXAMPLE = {
+  id: 'openai',
+  object: 'provider.test',
+  ok: false,
+  status: 401,
+  ms: 212,
+  model: null,
+  message: 'The provider answered 401 (invalid_api_key): it does not take the `api_key`.',
+} satisfies FieldsOf<typeof testFields>;

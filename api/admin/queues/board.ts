@@ -3,16 +3,11 @@ import { ExpressAdapter } from '@bull-board/express';
 import { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 
-import type { AdminRole } from '../../../shared/config/secret-settings.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { BOARD_PATH, SIGN_IN_PATH } from '../access/authenticate-admin.ts';
 import { isStoreFault } from '../../http/error-handler.ts';
-import { contextOf } from '../../http/request-context.ts';
-import { guardBoard } from './board-actions.ts';
-import type { GuardBoardDeps } from './board-actions.ts';
 import { createBoardHistory } from './board-history.ts';
 import type { BoardQueues } from './board-queues.ts';
-import { shardOfQueue } from './queues-endpoints.ts';
 import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 import type { QueueWatch } from './redacted-queue.ts';
@@ -73,13 +68,25 @@ class BoardAdapter extends ExpressAdapter {
   }
 }
 
-/** The page for one role: a read-only role sees no buttons. */
-function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: AdminRole) {
+/** Its own buttons are hidden; an address of one that somebody calls all the same says what to use. */
+const readOnly: RequestHandler = (req, res, next) => {
+  if (req.method === 'GET' || req.method === 'HEAD') {
+    next();
+    return;
+  }
+  res.setHeader('Allow', 'GET, HEAD');
+  throw new ServiceError(
+    'method_not_allowed',
+    'The board only shows; POST /admin/v1/queues/{id}/pause and /resume, and /admin/v1/requests/replay, change something.',
+  );
+};
+
+const READ_ONLY = { readOnlyMode: true, allowRetries: false };
+
+function createBoard(background: readonly BullQueue[], watch: QueueWatch) {
   const serverAdapter = new BoardAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
-  const readOnlyMode = role === 'read';
-  const rights = { readOnlyMode, allowRetries: !readOnlyMode };
-  const others = background.map((queue) => new RedactedQueue(queue, watch, rights));
+  const others = background.map((queue) => new RedactedQueue(queue, watch, READ_ONLY));
   const places = new Map(others.map((queue) => [queue.getName(), queue.place]));
   const board = createBullBoard({
     queues: others,
@@ -97,19 +104,14 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
   const app = serverAdapter.getRouter() as Express;
   app.disable('x-powered-by');
   const shown = new Map<BullQueue, RedactedQueue>();
-  const shards = new Map<string, number>();
   return {
     app,
-    /** The queues of chat requests by name, with their shards. */
-    shards,
     /** Adds the queues of new shards to the board. */
     show(queues: readonly BullQueue[]): void {
       if (queues.every((queue) => shown.has(queue))) return;
       for (const queue of queues) {
-        const redacted =
-          shown.get(queue) ?? new RedactedQueue(queue, watch, { ...rights, allowCompletedRetries: false });
+        const redacted = shown.get(queue) ?? new RedactedQueue(queue, watch, READ_ONLY);
         shown.set(queue, redacted);
-        shards.set(redacted.getName(), shardOfQueue(queue) ?? 0);
         places.set(redacted.getName(), redacted.place);
       }
       // Replacing all keeps this order; adding to the existing ones would not.
@@ -119,33 +121,14 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
   };
 }
 
-/**
- * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only except for the actions of
- * board-actions.ts (docs/spec.md#bull-board).
- */
-export function createQueuesBoard(
-  queues: BoardQueues,
-  watch: QueueWatch,
-  { audit, replayFailed }: Pick<GuardBoardDeps, 'audit' | 'replayFailed'>,
-): Router {
-  const reading = createBoard(queues.background, watch, 'read');
-  const writing = createBoard(queues.background, watch, 'write');
+/** Bull Board, to be mounted at `/admin/queues` behind the token: redacted and read-only (docs/spec.md#bull-board). */
+export function createQueuesBoard(queues: BoardQueues, watch: QueueWatch): Router {
+  const board = createBoard(queues.background, watch);
   const showChatQueues: RequestHandler = async (_req, _res, next) => {
-    const chat = await queues.chat();
-    for (const board of [reading, writing]) board.show(chat);
+    board.show(await queues.chat());
     next();
   };
-  const serve: RequestHandler = (req, res, next) => {
-    const { app } = contextOf(res).administrator?.role === 'write' ? writing : reading;
-    app(req, res, next);
-  };
   const router = Router();
-  router.use(
-    setPolicy,
-    checkQuery,
-    showChatQueues,
-    guardBoard({ audit, replayFailed, shardOf: (name) => writing.shards.get(name) }),
-    serve,
-  );
+  router.use(setPolicy, checkQuery, showChatQueues, readOnly, board.app);
   return router;
 }

@@ -19,7 +19,7 @@ import {
   text,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
-import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
+import { PATH_PARAMETERS, found } from '../../contract/path-parameters.ts';
 
 /** A BullMQ queue, named without importing bullmq, which only shared/queue may do. */
 export type BullQueue = ConstructorParameters<typeof BullMQAdapter>[0];
@@ -29,6 +29,8 @@ export function shardOfQueue(queue: BullQueue): number | undefined {
   const [, shard] = /-(\d+)\}$/.exec(queue.opts.prefix ?? '') ?? [];
   return shard === undefined ? undefined : Number(shard);
 }
+
+const idOf = (queue: BullQueue) => `${shardOfQueue(queue) ?? 0}:${queue.name}`;
 
 export interface QueuesDeps {
   queues: () => Promise<readonly BullQueue[]>;
@@ -64,7 +66,7 @@ async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now
     queue.isPaused(),
   ]);
   return {
-    id: `${shard}:${queue.name}`,
+    id: idOf(queue),
     object: 'queue',
     queue: queue.name,
     shard,
@@ -102,6 +104,31 @@ const EXAMPLE = {
   paused: false,
 };
 
+const queueSchema = named('Queue', object(fields));
+
+function defineSwitch(
+  path: '/queues/:queue/pause' | '/queues/:queue/resume',
+  { act, ...about }: { summary: string; description: string; act: (queue: BullQueue) => Promise<void> },
+) {
+  const paused = path === '/queues/:queue/pause';
+  return defineAdminEndpoint({
+    method: 'POST',
+    path,
+    tag: 'Queues',
+    ...about,
+    answers: { 200: json('The queue.', queueSchema) },
+    examples: { now: { status: 200, answer: { ...EXAMPLE, paused } } },
+    async handle({ params }, { queues, queueStatistics, clock }: QueuesDeps) {
+      const queue = found(
+        (await queues()).find((each) => idOf(each) === params.queue),
+        'queue',
+      );
+      await act(queue);
+      return ok(await figuresOf(queue, queueStatistics, clock.now()));
+    },
+  });
+}
+
 /** Every queue of every shard (docs/spec.md#administration). */
 export const queuesEndpoints = {
   listQueues: defineAdminEndpoint({
@@ -110,12 +137,22 @@ export const queuesEndpoints = {
     tag: 'Queues',
     summary: 'List queues',
     query: listQuery,
-    answers: { 200: json('A page of queues.', named('QueueList', pageSchema(named('Queue', object(fields))))) },
+    answers: { 200: json('A page of queues.', named('QueueList', pageSchema(queueSchema))) },
     examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(EXAMPLE) } },
     async handle({ query }, deps: QueuesDeps) {
       const all = await readQueues(deps);
       const page = pageOf(all, query, ({ id }) => id);
       return ok(toListPage(page, query.limit, (queue) => queue));
     },
+  }),
+  pauseQueue: defineSwitch('/queues/:queue/pause', {
+    summary: 'Pause a queue',
+    description: 'Requests are accepted and wait, until they are resumed or end with `timeout`. Needs no body.',
+    act: (queue) => queue.pause(),
+  }),
+  resumeQueue: defineSwitch('/queues/:queue/resume', {
+    summary: 'Resume a paused queue',
+    description: 'Needs no body.',
+    act: (queue) => queue.resume(),
   }),
 };

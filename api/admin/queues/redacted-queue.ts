@@ -94,11 +94,7 @@ export class RedactedQueue extends BullMQAdapter {
   readonly place: HistoryKey;
   readonly #watch: QueueWatch;
 
-  constructor(
-    queue: BullQueue,
-    watch: QueueWatch,
-    rights: { readOnlyMode: boolean; allowRetries: boolean; allowCompletedRetries?: boolean },
-  ) {
+  constructor(queue: BullQueue, watch: QueueWatch, rights: { readOnlyMode: boolean; allowRetries: boolean }) {
     // Queues of different shards have the same name; the prefix distinguishes them.
     const shard = shardOfQueue(queue);
     const ofChat = { prefix: `shard-${shard}.`, delimiter: '.', description: CHAT_QUEUE };

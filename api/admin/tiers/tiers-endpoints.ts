@@ -11,7 +11,7 @@ import type { TargetCost } from '../../../shared/domain/routing.ts';
 import type { ProviderRepository } from '../../../shared/mongo/routing/provider-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
-import { INVISIBLE, maxInFlightSchema } from '../providers/provider-settings.ts';
+import { maxInFlightSchema, modelSchema } from '../providers/provider-settings.ts';
 import {
   TIER_EXAMPLE,
   TIER_VERSION_EXAMPLE,
@@ -48,12 +48,6 @@ interface TargetBody {
   cost?: CostBody | null;
 }
 
-/** Pasted names bring characters along that no provider knows; its answer would be 404. */
-const checkModel: Joi.CustomValidator<string> = (value, helpers) =>
-  value === value.trim() && !INVISIBLE.test(value)
-    ? value
-    : helpers.message({ custom: '{{#label}} must not begin or end with a space, or contain invisible characters' });
-
 const costPart = numberBetween(0, COST_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
 const costSchema = Joi.object<CostBody, true>({
   currency: currencySchema.required().description('ISO 4217, lower case; the same for all targets of the tier.'),
@@ -65,11 +59,7 @@ const costSchema = Joi.object<CostBody, true>({
 
 const targetSchema = Joi.object<TargetBody, true>({
   provider: Joi.string().max(63).required(),
-  model: Joi.string()
-    .max(512)
-    .custom(checkModel)
-    .meta({ rule: 'No space at either end, and no invisible characters.' })
-    .required(),
+  model: modelSchema.required(),
   weight: numberBetween(0, 1_000_000).description('The share among targets of one priority; 1 by default.'),
   priority: countSchema(0, 1_000_000).description('A lower one is tried first; 1 by default.'),
   context_window: countSchema(1, 1_000_000_000).description(`Tokens; ${CONTEXT_WINDOW_DEFAULT} by default.`),

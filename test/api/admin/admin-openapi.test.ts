@@ -9,6 +9,7 @@ import type { ServedDocument } from '../../fuzz/read-document.ts';
 import { ADMIN_TOKEN, startAdmin } from '../../support/admin.ts';
 import type { TestAdmin } from '../../support/admin.ts';
 import { routesOf } from '../../support/routes-of.ts';
+import { serveProviderTests } from '../../../shared/redis/stores/provider-tests.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 
 // What is served has passed through JSON.
@@ -19,6 +20,12 @@ const checker = createAnswerChecker(document);
 let admin: TestAdmin;
 beforeAll(async () => {
   admin = await startAdmin();
+  const result = { ok: true, status: 200, ms: 212, model: 'gpt-5-mini', message: 'The provider answers.' };
+  const fail = (error: unknown) => {
+    throw error;
+  };
+  // No worker is there to make a test.
+  await serveProviderTests({ ...admin, subscriber: await admin.subscribe() }, () => Promise.resolve(result), fail);
   const settings = { kind: 'openai', base_url: 'https://api.openai.com/v1' };
   await admin.call('put', '/admin/v1/providers/openai', settings);
   const targets = [{ provider: 'openai', model: 'gpt-5-mini' }];
@@ -51,6 +58,7 @@ async function valuesFor(template: string): Promise<Record<string, string>> {
     export_id: String(made?.body.id),
     deletion_id: String(deletion?.body.id),
     provider: 'openai',
+    queue: '1:interactive',
     tier: 'mobius',
   };
 }

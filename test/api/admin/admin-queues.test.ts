@@ -4,9 +4,9 @@ import { Worker } from 'bullmq';
 
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
-import { errorOf } from '../../support/admin.ts';
 import { openTestRedis } from '../../support/stores.ts';
 import { useAdmin } from '../../support/use-service.ts';
+import { waitFor } from '../../support/wait-for.ts';
 let connection: RedisClient;
 const admin = useAdmin();
 beforeAll(async () => {
@@ -103,6 +103,30 @@ describe('the figures of the queues', () => {
   });
 });
 
+describe('an operator', () => {
+  it('pauses a queue and resumes it, and the audit log says who did', async () => {
+    const id = await add();
+    const paused = await admin.call('post', '/admin/v1/queues/1:interactive/pause');
+    expect(paused.body).toMatchObject({ id: '1:interactive', paused: true, waiting: 1 });
+    expect(await admin.queues.queue(0, 'interactive').isPaused()).toBe(false);
+    admin.clock.advance(1_000);
+    const resumed = await admin.call('post', '/admin/v1/queues/1%3Ainteractive/resume');
+    expect(resumed.body).toMatchObject({ paused: false });
+    expect(await admin.queues.queue(1, 'interactive').getJobState(id)).toBe('waiting');
+
+    const { body } = await admin.call('get', '/admin/v1/audit_log?limit=2');
+    expect(body.data).toMatchObject([
+      { actor: 'admin', path: '/admin/v1/queues/1%3Ainteractive/resume', target: '1:interactive', status: 200 },
+      { actor: 'admin', path: '/admin/v1/queues/1:interactive/pause', target: '1:interactive', status: 200 },
+    ]);
+  });
+
+  it.each(['2:interactive', '0:nothing', 'interactive', '%00'])('pauses nothing under the id %s', async (id) => {
+    const { status, body } = await admin.call('post', `/admin/v1/queues/${id}/pause`);
+    expect([status, body.error.code]).toEqual([404, 'not_found']);
+  });
+});
+
 describe('the board', () => {
   it('the board loads nothing from elsewhere', async () => {
     const { headers } = await admin.call('get', '/admin/queues');
@@ -125,12 +149,9 @@ describe('the board', () => {
     expect(names).toEqual(['shard-0.interactive', NAME, 'compliance']);
     expect(body.queues[0]).toMatchObject({
       description: expect.stringMatching(/under PRIORITIZED.*is a sample/),
-      readOnlyMode: false,
-      allowRetries: true,
-      allowCompletedRetries: false,
       supportsGlobalRateLimit: false,
     });
-    expect(body.queues[2]).toMatchObject({ readOnlyMode: false, allowRetries: true });
+    for (const queue of body.queues) expect(queue).toMatchObject({ readOnlyMode: true, allowRetries: false });
   });
 
   it('shows ids and nothing else of what a job carries, returns or fails with', async () => {
@@ -154,6 +175,10 @@ describe('the board', () => {
   });
 
   it.each([
+    ['put', `queues/${NAME}/pause`],
+    ['put', `queues/pause`],
+    ['put', `queues/${NAME}/req_1/promote`],
+    ['put', `queues/compliance/retry/failed`],
     ['put', `queues/${NAME}/empty`],
     ['put', `queues/${NAME}/clean/failed`],
     ['put', `queues/${NAME}/obliterate`],
@@ -166,7 +191,11 @@ describe('the board', () => {
     const response = await admin.call(method, `/admin/queues/api/${path}`, {});
     expect(response.status).toBe(405);
     expect(response.headers['allow']).toBe('GET, HEAD');
-    expect(errorOf(response)['code']).toBe('method_not_allowed');
+    // The page shows an error that is a sentence.
+    expect(response.body).toMatchObject({
+      code: 'method_not_allowed',
+      error: expect.stringMatching(/^The board only/),
+    });
   });
 
   it.each([
@@ -182,4 +211,20 @@ describe('the board', () => {
   ])('the board is not broken by %s', async (path) => {
     expect((await board(path)).status).toBeLessThan(500);
   });
+});
+
+it('a failed job of a deletion is not in the way of the next one', async () => {
+  const id = newId('del');
+  const { queue } = admin.compliance;
+  await admin.compliance.add(id, { tenantId: TENANT, jobId: id });
+  const worker = new Worker('compliance', () => Promise.reject(new Error('no luck')), {
+    connection,
+    prefix: queue.opts.prefix ?? '',
+  });
+  await waitFor(async () => ((await queue.getJobState(id)) === 'failed' ? true : undefined), 'the failed job');
+  await worker.close();
+
+  await admin.compliance.add(id, { tenantId: TENANT, jobId: id });
+
+  expect(await queue.getJobCounts('waiting', 'failed')).toEqual({ waiting: 1, failed: 0 });
 });
