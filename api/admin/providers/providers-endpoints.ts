@@ -173,7 +173,7 @@ const testProvider = defineAdminEndpoint({
   answers: { 200: json('The result, also of a call that failed.', providerTestResourceSchema) },
   errors: ['model_unavailable'],
   examples: { model: { body: { model: 'sim' }, status: 200, answer: PROVIDER_TEST_EXAMPLE } },
-  async handle({ params, body = {}, requestId }, { providers, tiers, providerTests }: ProvidersDeps) {
+  async handle({ params, body, requestId }, { providers, tiers, providerTests }: ProvidersDeps) {
     const { _id: name } = await findProvider(providers, params.provider);
     const model = body.model ?? (await firstModel(tiers, name));
     const result = await providerTests.run({ id: requestId, provider: name, model });
