@@ -45,7 +45,7 @@ export function createProviderTests(client: RedisClient, { providerTests: keys }
       const message = JSON.stringify(test);
       await inTime(client.isCluster ? client.spublish(keys.channel, message) : client.publish(keys.channel, message));
       const since = performance.now();
-      for (let untilMs = CLAIMED_MS; performance.now() - since < untilMs; ) {
+      for (let untilMs = CLAIMED_MS; performance.now() - since < untilMs;) {
         await pause(LOOK_MS);
         const found = await inTime(client.get(keys.result(test.id)));
         if (found === CLAIMED) untilMs = KEPT_MS;
