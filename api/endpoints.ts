@@ -6,6 +6,8 @@ import { billingEndpoints } from './resources/billing/billing-endpoints.ts';
 import type { BillingDeps } from './resources/billing/billing-endpoints.ts';
 import { chatEndpoints } from './chat/chat-endpoints.ts';
 import type { ChatDeps } from './chat/chat-endpoints.ts';
+import { listChatRequests } from './chat/chat-request-list.ts';
+import type { ChatRequestListDeps } from './chat/chat-request-list.ts';
 import { chatRequestsEndpoints } from './chat/chat-requests-endpoints.ts';
 import type { ChatRequestsDeps } from './chat/chat-requests-endpoints.ts';
 import type { ResumeDeps } from './chat/resume.ts';
@@ -24,6 +26,7 @@ import type { WebhooksDeps } from './resources/webhooks/webhook-settings.ts';
 /** Every endpoint that takes an API key, by its operation id, in the order of the document. */
 export const ENDPOINTS = {
   ...chatEndpoints,
+  listChatRequests,
   ...chatRequestsEndpoints,
   ...modelsEndpoints,
   ...batchesEndpoints,
@@ -42,6 +45,7 @@ export type EndpointName = keyof typeof ENDPOINTS;
 /** Dependencies of all handlers. */
 export type EndpointDeps = ChatDeps &
   ChatRequestsDeps &
+  ChatRequestListDeps &
   ResumeDeps &
   BatchesDeps &
   KeysDeps &

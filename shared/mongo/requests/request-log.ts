@@ -21,9 +21,20 @@ import { repeat } from '../../lifecycle/clock.ts';
 import type { Clock } from '../../lifecycle/clock.ts';
 import type { Closer } from '../../lifecycle/closer.ts';
 import type { Logger } from '../../logging/logger.ts';
-import { collection, count, flag, listRows, number, options, required, spaceFields, text } from '../collection.ts';
+import {
+  collection,
+  count,
+  flag,
+  inSpace,
+  listRows,
+  number,
+  options,
+  required,
+  spaceFields,
+  text,
+} from '../collection.ts';
 import type { RowOfSpace } from '../collection.ts';
-import type { Space } from '../../contracts/space.ts';
+import type { SearchedSpace, Space } from '../../contracts/space.ts';
 import { isDuplicateKey } from '../connection.ts';
 
 export const LOGGED_STATUSES = ['completed', 'failed', 'cancelled', 'refused'] as const;
@@ -128,6 +139,7 @@ export const refusalCountModel = collection<RefusalCountRow>('RefusalCount', 're
 /** `from` and `before` bound the time of creation, in milliseconds since the epoch. */
 export interface LogFilter {
   tenantId?: string;
+  space?: SearchedSpace;
   keyId?: string;
   code?: ErrorCode;
   status?: RequestLogRow['status'];
@@ -137,9 +149,10 @@ export interface LogFilter {
   before?: number;
 }
 
-function filterOf({ from, before, ...equal }: LogFilter) {
+function filterOf({ space, from, before, ...equal }: LogFilter) {
   const range = { ...(from === undefined ? {} : { $gte: from }), ...(before === undefined ? {} : { $lt: before }) };
-  return { ...equal, ...(Object.keys(range).length === 0 ? {} : { createdAt: range }) };
+  const within = space === undefined ? {} : inSpace(space);
+  return { ...equal, ...within, ...(Object.keys(range).length === 0 ? {} : { createdAt: range }) };
 }
 
 export type RequestLog = ReturnType<typeof createRequestLog>;

@@ -17,6 +17,7 @@ import type { TestTenant } from '../../support/service.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { makeKey } from '../../support/tenant-keys.ts';
 import { useService, useTenant } from '../../support/use-service.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 type Things = Partial<Record<PathParam, string>>;
 
@@ -102,6 +103,7 @@ const SEEN = {
 } as const;
 const LISTS = {
   listModels: 'common',
+  listChatRequests: 'apart',
   listBatches: 'apart',
   listKeys: 'overseen',
   listEntities: 'apart',
@@ -124,7 +126,10 @@ const LIST_NAMES = ENDPOINT_NAMES.filter((name) => {
 
 describe('in the list of', () => {
   beforeAll(async () => {
-    for (const { key } of [live, test]) await ledgerOf(service, await postChat(service.app, key, chatOf('Hi')));
+    for (const { key } of [live, test]) {
+      await ledgerOf(service, await postChat(service.app, key, chatOf('Hi')));
+      await waitFor(async () => (await idsOf('listChatRequests', key))[0], 'the list of requests');
+    }
     const packages = [{ id: 'small', name: 'Small', credits: 1_000, amount: 100 }];
     await service.admin('put', '/packages', { currency: 'usd', price_per_million_credits: 500, packages });
     await service.models.purchases.create({

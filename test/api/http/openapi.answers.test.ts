@@ -179,6 +179,7 @@ describe('the document tells truly of', () => {
       return (body.data as { attempts: unknown[] }[]).every(({ attempts }) => attempts.length > 0) || undefined;
     }, 'the attempts');
     await expectFilled('listDeliveries', { webhook_id: String(webhook.id) });
+    await expectFilled('listChatRequests');
     await expectFilled('listKeys');
     await expectFilled('listAuditLog');
   });

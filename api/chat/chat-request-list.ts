@@ -1,0 +1,172 @@
+import Joi from 'joi';
+
+import { TIERS } from '../../shared/contracts/chat-request.ts';
+import type { Tier } from '../../shared/contracts/chat-request.ts';
+import { listQuerySchema, parseListQuery, toListPage } from '../../shared/contracts/list-page.ts';
+import type { ListQuery } from '../../shared/contracts/list-page.ts';
+import { checkAgainst } from '../../shared/contracts/parse.ts';
+import { toCredits } from '../../shared/domain/pricing.ts';
+import { ERRORS } from '../../shared/errors/codes.ts';
+import type { ErrorCode } from '../../shared/errors/codes.ts';
+import { LOGGED_STATUSES } from '../../shared/mongo/requests/request-log.ts';
+import type { LogFilter, RequestLog, RequestLogRow } from '../../shared/mongo/requests/request-log.ts';
+import { defineEndpoint, exampleList, json, ok } from '../contract/endpoint.ts';
+import type { QueryRule } from '../contract/endpoint.ts';
+import {
+  constant,
+  id,
+  integer,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  pageSchema,
+  text,
+  time,
+  toSeconds,
+} from '../contract/json-schema.ts';
+import type { FieldsOf } from '../contract/json-schema.ts';
+import { PATH_PARAMETERS } from '../contract/path-parameters.ts';
+
+export interface ChatRequestListDeps {
+  requestLog: RequestLog;
+}
+
+const CODES = Object.keys(ERRORS);
+const moment = (description: string) => nullable(number(`${description}, in Unix seconds with decimals.`));
+
+const fields = {
+  id: id('req'),
+  object: constant('chat.request.summary'),
+  created_at: time('Time of acceptance or refusal'),
+  status: oneOf(LOGGED_STATUSES),
+  endpoint: text('`chat`, `chat.stream` or `batch`; of a refused request its method and path.'),
+  key_id: id('key'),
+  mode: oneOf(['live', 'test']),
+  model: nullable(oneOf(TIERS)),
+  error_code: nullable(oneOf(CODES)),
+  finish_reason: nullable(text()),
+  prompt_tokens: nullable(integer()),
+  completion_tokens: nullable(integer()),
+  credits: nullable(number('Charged.')),
+  accepted_at: moment('Time of acceptance or refusal'),
+  started_at: moment('When a worker began'),
+  first_token_at: moment('When the first text was released'),
+  finished_at: moment('Time of the end'),
+};
+
+const momentOf = (ms: number | undefined) => (ms === undefined ? null : ms / 1000);
+
+/** Without what only operators read: providers, their cost and the reason of a failure. */
+const toSummary = (row: RequestLogRow) =>
+  ({
+    id: row._id,
+    object: 'chat.request.summary',
+    created_at: toSeconds(row.createdAt),
+    status: row.status,
+    endpoint: row.endpoint,
+    key_id: row.keyId,
+    mode: row.mode ?? 'live',
+    model: row.tier ?? null,
+    error_code: row.code ?? null,
+    finish_reason: row.finishReason ?? null,
+    prompt_tokens: row.promptTokens ?? null,
+    completion_tokens: row.completionTokens ?? null,
+    credits: row.costMicro === undefined ? null : toCredits(row.costMicro),
+    accepted_at: momentOf(row.createdAt),
+    started_at: momentOf(row.startedAt),
+    first_token_at: momentOf(row.firstTokenAt),
+    finished_at: momentOf(row.finishedAt),
+  }) satisfies FieldsOf<typeof fields>;
+
+const EXAMPLE = toSummary({
+  _id: PATH_PARAMETERS.requestId.example,
+  tenantId: 'ten_example',
+  keyId: PATH_PARAMETERS.keyId.example,
+  endpoint: 'chat.stream',
+  status: 'completed',
+  tier: 'mobius',
+  createdAt: 1_795_255_200_118,
+  startedAt: 1_795_255_200_125,
+  firstTokenAt: 1_795_255_200_480,
+  finishedAt: 1_795_255_201_002,
+  finishReason: 'stop',
+  promptTokens: 12,
+  completionTokens: 48,
+  costMicro: 60_000_000,
+  expiresAt: new Date(0),
+});
+
+interface Parameters {
+  status?: RequestLogRow['status'];
+  model?: Tier;
+  key_id?: string;
+  error_code?: ErrorCode;
+  start_time?: string;
+  end_time?: string;
+}
+
+const once: Joi.LanguageMessages = { 'string.base': '{{#label}} must be given once' };
+const seconds = Joi.string()
+  .pattern(/^\d{1,11}$/)
+  .messages({ ...once, 'string.pattern.base': '{{#label}} must be Unix seconds' });
+const schema = Joi.object<Parameters>({
+  status: Joi.string()
+    .valid(...LOGGED_STATUSES)
+    .description('Only with this status.'),
+  model: Joi.string()
+    .valid(...TIERS)
+    .description('Only of this tier.'),
+  key_id: Joi.string()
+    .pattern(/^key_[0-9A-Za-z]{24}$/)
+    .messages({ ...once, 'string.pattern.base': '{{#label}} must be the id of an API key' })
+    .description('Only of this key.'),
+  error_code: Joi.string()
+    .valid(...CODES)
+    .description('Only with this code.'),
+  start_time: seconds.description('Only then or later, in Unix seconds.'),
+  end_time: seconds.description('Only before then, in Unix seconds.'),
+}).unknown();
+
+const query: QueryRule<{ list: ListQuery; filter: LogFilter }> = {
+  schemas: [schema, listQuerySchema],
+  read(given) {
+    const list = parseListQuery(given);
+    checkAgainst(schema, given);
+    const { status, model, key_id: keyId, error_code: code, start_time: start, end_time: end } = given as Parameters;
+    return {
+      list,
+      filter: {
+        ...(status === undefined ? {} : { status }),
+        ...(model === undefined ? {} : { tier: model }),
+        ...(keyId === undefined ? {} : { keyId }),
+        ...(code === undefined ? {} : { code }),
+        ...(start === undefined ? {} : { from: Number(start) * 1000 }),
+        ...(end === undefined ? {} : { before: Number(end) * 1000 }),
+      },
+    };
+  },
+};
+
+/** What became of requests (docs/spec.md#look-up-and-cancelling). */
+export const listChatRequests = defineEndpoint({
+  method: 'GET',
+  path: '/chat',
+  scopes: ['chat', 'chat.stream'],
+  counts: 'lookup',
+  tag: 'Chat',
+  summary: 'List chat requests',
+  description:
+    'Requests are listed a second after their end, without any text, and kept for a time that the operator sets. Of refused ones, the first few of each key, code and minute are listed.',
+  query,
+  answers: {
+    200: json('A page of requests.', named('ChatRequestList', pageSchema(named('ChatRequestSummary', object(fields))))),
+  },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(EXAMPLE) } },
+  async handle({ principal, query: { list, filter } }, { requestLog }: ChatRequestListDeps) {
+    const { tenantId, mode } = principal;
+    const rows = await requestLog.list({ ...filter, space: { tenantId, mode } }, list);
+    return ok(toListPage(rows, list.limit, toSummary));
+  },
+});
