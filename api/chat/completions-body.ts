@@ -14,6 +14,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { OpenAiForm } from '../relay/sse.ts';
 import { UNSERVED, acceptedOf, checkReadable, ignoredIn, refuseUnserved, requestOf } from './chat-body.ts';
 import type { ParsedChatBody } from './chat-body.ts';
+import { readAnswerSchema } from './response-format.ts';
 
 /** OpenAI's messages, which `POST /chat/completions` accepts in addition to the plain ones of the chat routes. */
 
@@ -109,11 +110,8 @@ interface CompletionsBody extends ChatBody {
   max_completion_tokens?: number;
   stream?: boolean;
   stream_options?: { include_usage?: boolean | null };
-  response_format?: { type?: 'text' | 'json_object' | null };
+  response_format?: { type?: 'text' | 'json_object' | 'json_schema' | null; json_schema?: unknown };
 }
-
-const FORMAT_RULE =
-  '{{#label}} must be `text` or `json_object`: a schema is not supported; use `json_object` (JSON mode) and say in a message which fields the object has';
 
 /** Maximum code points of `user` and of each `stop`. */
 const SHORT_TEXT_MAX = 256;
@@ -165,7 +163,11 @@ const fields = {
       'With `include_usage: true` a chunk of its own without choices has `usage`, with `false` none has; otherwise the last one.',
     ),
   response_format: Joi.object({
-    type: Joi.string().valid('text', 'json_object').allow(null).messages({ 'any.only': FORMAT_RULE }),
+    type: Joi.string().valid('text', 'json_object', 'json_schema').allow(null),
+    json_schema: Joi.object()
+      .unknown(true)
+      .allow(null)
+      .description('`name`, `schema` and perhaps `description` and `strict`, as in OpenAI’s structured outputs.'),
   }).unknown(true),
   json_mode: Joi.boolean().description('The same as `response_format` of the type `json_object`.'),
   n: Joi.valid(1),
@@ -214,6 +216,9 @@ function toRequest(body: CompletionsBody): ChatRequest {
     fitsTokens: true,
     jsonMode: body.json_mode === true || body.response_format?.type === 'json_object',
     ...passedOf(body),
+    ...(body.response_format?.type === 'json_schema'
+      ? { schema: readAnswerSchema(body.response_format.json_schema) }
+      : {}),
   };
 }
 

@@ -20,9 +20,10 @@ export interface ChatMessage {
 export const CAPABILITIES = ['tools', 'custom_tools', 'json_schema', 'images', 'audio', 'files', 'logprobs'] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
-/** `response_format` of the type `json_schema`. */
+/** The JSON schema that an answer must fit (docs/spec.md#structured-output), as OpenAI's `json_schema` has it. */
 export interface AnswerSchema {
   name: string;
+  description?: string;
   schema: Readonly<Record<string, unknown>>;
   strict: boolean;
 }

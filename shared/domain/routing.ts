@@ -35,6 +35,11 @@ export interface Target {
   cost?: TargetCost;
 }
 
+/** Whether a target's answers fit a JSON schema that it is given; others are told of it in words. */
+export function enforcesSchema(_target: Target, { kind }: Provider): boolean {
+  return kind !== 'anthropic';
+}
+
 /** Millionths of a currency (ISO 4217, lower case) per million tokens. */
 export interface TargetCost {
   currency: string;

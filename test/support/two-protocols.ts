@@ -14,6 +14,8 @@ export interface Said {
   reasoning?: number;
   /** A stream sends each text in an event of its own. */
   texts: readonly string[];
+  /** Undefined: `stop`, in the protocol's own word. */
+  finish?: 'length';
   /** A stream stops here: `cut` ends the body, `silent` keeps it open. Without it the answer is whole. */
   stops?: 'cut' | 'silent';
 }
@@ -32,12 +34,12 @@ const completions = {
   begin: ({ texts }: Said) => sse(...texts.map((content) => ({ choices: [{ index: 0, delta: { content } }] }))),
   end: (said: Said) =>
     sse(
-      { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: said.finish ?? 'stop' }] },
       { choices: [], usage: completions.usageOf(said) },
       '[DONE]',
     ),
   whole: (said: Said) => ({
-    choices: [{ index: 0, message: { content: said.texts.join('') }, finish_reason: 'stop' }],
+    choices: [{ index: 0, message: { content: said.texts.join('') }, finish_reason: said.finish ?? 'stop' }],
     usage: completions.usageOf(said),
   }),
 };
@@ -52,12 +54,16 @@ const messages = {
     ),
   end: (said: Said) =>
     sse(
-      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: messages.usageOf(said) },
+      {
+        type: 'message_delta',
+        delta: { stop_reason: said.finish === undefined ? 'end_turn' : 'max_tokens' },
+        usage: messages.usageOf(said),
+      },
       { type: 'message_stop' },
     ),
   whole: (said: Said) => ({
     content: said.texts.map((text) => ({ type: 'text', text })),
-    stop_reason: 'end_turn',
+    stop_reason: said.finish === undefined ? 'end_turn' : 'max_tokens',
     usage: messages.usageOf(said),
   }),
 };
@@ -77,14 +83,21 @@ function answer(res: ServerResponse, isMessages: boolean, body: { stream?: boole
  * Providers that answer as a test says: `mobius` speaks OpenAI's protocol, `oloid` Anthropic's at four times the price.
  * Starts a worker of the service, which must have none. Stands at the top of a `describe`.
  */
-export function useTwoProtocols(service: TestService): { say(said: Said): void } {
+export function useTwoProtocols(service: TestService): {
+  /** The next answer, and those after it; the last one is repeated. */
+  say(...said: [Said, ...Said[]]): void;
+  /** The bodies of the calls since the last `say`. */
+  asked(): Record<string, unknown>[];
+} {
   let server: ScriptedServer;
-  let said: Said;
+  let script: Said[] = [];
+  let before = 0;
   beforeAll(async () => {
     server = await startScriptedServer();
     server.answer((res, req) => {
       const body = JSON.parse(server.requests.at(-1)?.body ?? '') as { stream?: boolean };
-      answer(res, req.url?.endsWith('/messages') === true, body, said);
+      const said = script.length > 1 ? script.shift() : script[0];
+      if (said !== undefined) answer(res, req.url?.endsWith('/messages') === true, body, said);
     });
     const settings = { base_url: `${server.url}/v1`, max_retries: 0 };
     await service.setProvider({ kind: 'openai', ...settings }, 'completions');
@@ -96,5 +109,11 @@ export function useTwoProtocols(service: TestService): { say(said: Said): void }
   afterAll(async () => {
     await server.close();
   });
-  return { say: (next) => (said = next) };
+  return {
+    say(...said) {
+      script = said;
+      before = server.requests.length;
+    },
+    asked: () => server.requests.slice(before).map(({ body }) => JSON.parse(body) as Record<string, unknown>),
+  };
 }

@@ -1,4 +1,5 @@
-import type { AttemptTrace, ModerationTrace, RequestTrace } from '../../shared/contracts/events.ts';
+import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import type { AttemptTrace, ModerationTrace, RequestTrace, Usage } from '../../shared/contracts/events.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
 import { PAUSE_MAX_MS } from '../../shared/domain/capacity.ts';
 import type { ProviderKind } from '../../shared/domain/routing.ts';
@@ -11,11 +12,11 @@ import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter, ReportedUsage } from '../providers/provider.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 import type { Breakers } from './breakers.ts';
-import { NotJsonError, isJsonObject, withoutFence } from './caller-error.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import { failureReason } from './failure-class.ts';
 import type { TargetPrompt } from './fit-window.ts';
+import { NotJsonError, faultOf, withoutFence } from './json-answer.ts';
 import { firstTokenLimit, runProviderCall } from './run-provider-call.ts';
 import type { ProviderCallInput, ProviderCallResult } from './run-provider-call.ts';
 import type { Seat } from './seats.ts';
@@ -110,11 +111,19 @@ const SLOW_REMEMBERED_MS = 600_000;
 
 const nameOf = ({ provider, target }: Route) => `${provider.name} ${target.model}`;
 
+/** Asks for an answer again that did not fit its schema. The caller pays for neither its messages nor that answer. */
+export interface Repair {
+  messages: readonly ChatMessage[];
+  /** The tokens of the prompt without it. */
+  promptTokens: number;
+}
+
 /** A call of a target for a request. */
 interface TargetCall {
   run: Routed;
   route: Route;
   prompt: Prompt;
+  repair: Repair | undefined;
   /** Undefined: nothing is sent before the answer is whole. */
   writer: ChunkWriter | undefined;
 }
@@ -179,32 +188,43 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
   };
 }
 
+function messagesOf({ prompt: { messages }, repair }: TargetCall): readonly ChatMessage[] {
+  return repair === undefined ? messages : [...messages, ...repair.messages];
+}
+
 /** The record of a call that begins. */
-function openAsk({ run: { answer }, route: { target, provider }, prompt, writer }: TargetCall): Ask {
-  const { messages, maxTokens } = prompt;
+function openAsk(call: TargetCall): Ask {
+  const { run, route, prompt, repair, writer } = call;
+  const { answer } = run;
+  const { target, provider } = route;
+  const messages = messagesOf(call);
   const promptTokens = estimatePrompt(messages);
+  const paidPrompt = repair?.promptTokens;
   const heard = { units: 0, pieces: 0 };
-  const ask = { messages, cost: target.cost, promptTokens, maxTokens, heard };
+  const ask = { messages, cost: target.cost, promptTokens, paidPrompt, maxTokens: prompt.maxTokens, heard };
   const opened: Ask = { ...ask, reported: undefined, durationMs: 0, isRefused: false };
   answer.asks.push(opened);
-  Object.assign(answer, { text: '', asked: messages, promptTokens, provider: provider.name, model: target.model });
+  const asked = { asked: prompt.messages, promptTokens: paidPrompt ?? promptTokens };
+  Object.assign(answer, { ...asked, text: '', provider: provider.name, model: target.model });
   if (writer === undefined) answer.unsent = [];
   return opened;
 }
 
 /** The input of a provider call, but for where its text goes. */
 function inputOf(
-  { run, route: { target, provider }, prompt, writer }: TargetCall,
+  call: TargetCall,
   { seat, isWatched, isStreamed }: CallPlace,
   ask: Ask,
   { betweenTokensMs, openWindow }: Pick<CallTargetDeps, 'betweenTokensMs' | 'openWindow'>,
 ): Omit<ProviderCallInput, 'onText'> {
-  const { envelope, lease } = run;
+  const { prompt, writer } = call;
+  const { target, provider } = call.route;
+  const { envelope, lease } = call.run;
   return {
     envelope,
     target,
     provider,
-    messages: prompt.messages,
+    messages: ask.messages,
     maxTokens: prompt.maxTokens,
     stream: isStreamed,
     seat,
@@ -227,11 +247,11 @@ function inputOf(
 }
 
 /** The usage that is charged and counted: the provider's count if it is plausible, or else our own. */
-async function usageOf({ run, route, prompt }: TargetCall, reported: ReportedUsage | undefined, log: Logger) {
-  const { messages } = prompt;
+async function usageOf(call: TargetCall, reported: ReportedUsage | undefined, log: Logger): Promise<Usage> {
+  const { run, route, prompt, repair } = call;
   const { requestId, request } = run.envelope;
   const { text } = run.answer;
-  const believed = reported && plausibleUsage(reported, messages, text, request.maxTokens);
+  const believed = reported && plausibleUsage(reported, messagesOf(call), text, request.maxTokens);
   if (reported !== undefined && believed === undefined) {
     log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
       requestId,
@@ -241,10 +261,13 @@ async function usageOf({ run, route, prompt }: TargetCall, reported: ReportedUsa
       completionTokens: reported.completionTokens,
     });
   }
-  return believed ?? estimateUsage(messages, text, request.maxTokens);
+  if (believed === undefined) return estimateUsage(prompt.messages, text, request.maxTokens);
+  return repair === undefined
+    ? believed
+    : { ...believed, promptTokens: Math.min(believed.promptTokens, repair.promptTokens) };
 }
 
-/** Takes what models write around an object; throws NotJsonError where there is none. */
+/** Takes what models write around an object; throws NotJsonError where there is none, or one that was not asked for. */
 function assertJson({ run, writer }: TargetCall, { finishReason, usage }: Outcome): void {
   const { answer } = run;
   if (writer === undefined) {
@@ -252,9 +275,11 @@ function assertJson({ run, writer }: TargetCall, { finishReason, usage }: Outcom
     // The caller, replays, batches and the entity's history get what the pieces of the answer say.
     if (text !== answer.text) Object.assign(answer, { text, unsent: [text] });
   }
-  if (finishReason !== 'stop' || isJsonObject(answer.text)) return;
+  if (finishReason !== 'stop') return;
+  const fault = faultOf(answer.text, run.envelope.request.schema);
+  if (fault === undefined) return;
   answer.rejected = 'not_json';
-  throw new NotJsonError(usage);
+  throw new NotJsonError(usage, fault, answer.text);
 }
 
 /** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
@@ -268,7 +293,7 @@ export function createCallTarget(deps: CallTargetDeps) {
     const { answer, lease } = run;
     const { target, provider } = route;
     const opened = openAsk(call);
-    const { promptTokens } = opened;
+    const { promptTokens } = answer;
     const calledAt = clock.now();
     let shown = { bytes: 0, pieces: 0 };
     const gate = openReleaseGate(lease, (text) => {
@@ -327,7 +352,8 @@ export function createCallTarget(deps: CallTargetDeps) {
       events.emit('moderation.flagged', run, 'output', result.flagged.categories);
     }
     const outcome = { finishReason: result.finishReason, usage: await usageOf(call, result.usage, log) };
-    if (run.envelope.request.jsonMode) assertJson(call, outcome);
+    const { jsonMode, schema } = run.envelope.request;
+    if (jsonMode || schema !== undefined) assertJson(call, outcome);
     return outcome;
   };
 }

@@ -1,46 +1,9 @@
-import type { Usage } from '../../shared/contracts/events.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import { BreakerOpenError } from './circuit.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { ProviderTimeout } from './run-provider-call.ts';
 import { TooLongError } from './fit-window.ts';
-
-const FENCED = /^\s*```(?:json)?[ \t]*\r?\n([^]*?)```\s*$/i;
-
-/** The JSON of an answer that encloses it in a code fence, as models often do although they were asked not to. */
-export function withoutFence(text: string): string {
-  const inside = FENCED.exec(text)?.[1]?.trim();
-  return inside !== undefined && isJsonObject(inside) ? inside : text;
-}
-
-/** Whether text is what `json_mode` promises: one JSON object (docs/spec.md#chat-request). */
-export function isJsonObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
-}
-
-/** An answer that is not JSON, although JSON was requested. */
-export class NotJsonError extends Error {
-  override readonly name = 'NotJsonError';
-  readonly usage: Usage;
-
-  constructor(usage: Usage) {
-    super('The answer is no JSON object');
-    this.usage = usage;
-  }
-}
-
-/** 503 for a request in JSON mode whose answers do not parse, not even the second one. */
-export function noJson(cause: NotJsonError): ServiceError {
-  return new ServiceError('model_unavailable', 'The model gave no valid JSON object; try again.', {
-    cause,
-    retryAfterSeconds: 1,
-  });
-}
+import { NotJsonError, noJson } from './json-answer.ts';
 
 /** A provider may ask for any wait; the caller is given one within these bounds. */
 const TOLD_WAIT_MIN_SECONDS = 5;

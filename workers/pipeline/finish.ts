@@ -7,7 +7,7 @@ import type { ConversationRepository } from '../../shared/mongo/entities/convers
 import { statusOf } from '../../shared/requests/delivery.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WorkerEmitter } from './worker-events.ts';
-import { askedUsage, spendOn } from './spending.ts';
+import { askedUsage, spendOn, unpaidPrompt } from './spending.ts';
 import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
@@ -87,14 +87,15 @@ const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum 
 
 /**
  * What providers were asked for and nobody pays for: all calls of a request that is not charged; of one that is, those
- * before its last, and `over`, which its tenant's bounds did not cover. Calls that were refused are no work; where there
+ * before its last, the repair in its last, and `over`, which its tenant's bounds did not cover. Calls that were refused are no work; where there
  * were no others, the prompt keeps its weight all the same.
  */
 function unbilledOf(run: Claimed, outcome: Outcome, over: number): Outcome['unbilled'] {
   const { asked, asks, promptTokens, rejected = 'failed' } = run.answer;
   const isPaid = isBilled(run, outcome);
   const unpaid = (isPaid ? asks.slice(0, -1) : asks).filter(({ isRefused }) => !isRefused);
-  const calls = sumOf(unpaid.map((ask) => totalOf(askedUsage(ask))));
+  const repaired = isPaid ? asks.slice(-1).map(unpaidPrompt) : [];
+  const calls = sumOf([...unpaid.map((ask) => totalOf(askedUsage(ask))), ...repaired]);
   const kept = calls === 0 && !isPaid && asked !== undefined ? promptTokens : calls;
   if (kept + over === 0) return undefined;
   const tokens = {

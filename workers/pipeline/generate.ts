@@ -1,4 +1,4 @@
-import { orderTargets } from '../../shared/domain/routing.ts';
+import { enforcesSchema, orderTargets } from '../../shared/domain/routing.ts';
 import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -6,12 +6,14 @@ import { withRetries } from '../../shared/http/retry.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { createCallTarget, hasOtherTarget, traceSkipped } from './call-target.ts';
-import type { CallTargetDeps, Route } from './call-target.ts';
-import { NotJsonError, noJson, toCallerError } from './caller-error.ts';
+import type { CallTargetDeps, Repair, Route } from './call-target.ts';
+import { toCallerError } from './caller-error.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import { BreakerOpenError } from './circuit.ts';
 import { TooLongError, promptFor } from './fit-window.ts';
+import type { PromptParts, TargetPrompt } from './fit-window.ts';
+import { NotJsonError, noJson, repairOf, schemaInstruction } from './json-answer.ts';
 import { estimatePrompt } from './spending.ts';
 import { Stopped } from './stage.ts';
 import type { Assembled, Generated, Outcome, Routed, Stage } from './stage.ts';
@@ -86,6 +88,23 @@ function placesFirst(routes: Routed['targets'], hasPlace: Capacities['hasPlace']
     .map(({ route }) => route);
 }
 
+/** The parts of a target's prompt: a model that does not enforce the caller's schema is told of it. */
+function partsFor({ prompt, envelope }: Routed, { target, provider }: Route): PromptParts {
+  const { schema } = envelope.request;
+  if (schema === undefined || enforcesSchema(target, provider)) return prompt;
+  const contents = [
+    ...(prompt.instruction === undefined ? [] : [prompt.instruction.content]),
+    schemaInstruction(schema),
+  ];
+  return { ...prompt, instruction: { role: 'system', content: contents.join('\n\n') } };
+}
+
+/** The repair of an answer that does not fit its schema. Undefined: the window has no room for it. */
+function repairFor(error: NotJsonError, { messages, maxTokens }: TargetPrompt, { target }: Route): Repair | undefined {
+  const repair = { messages: repairOf(error), promptTokens: error.usage.promptTokens };
+  return estimatePrompt([...messages, ...repair.messages]) + maxTokens > target.contextWindow ? undefined : repair;
+}
+
 /** Whether a stopped request still ends as an answer, with the text so far. */
 function endsWithText(error: unknown): boolean {
   return error instanceof Stopped && (error.reason === 'cancelled' || error.reason === 'exhausted');
@@ -134,7 +153,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
 
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
-    const { messages, maxTokens } = await promptFor(run.prompt, route.target.contextWindow, envelope.request);
+    const { messages, maxTokens } = await promptFor(partsFor(run, route), route.target.contextWindow, envelope.request);
     // Admission did not know the history, so hold and token weight are raised before the provider is called.
     const isCovered = await lease.cover(estimatePrompt(messages), run.history.length > 0);
     const prompt = { messages, maxTokens, isCovered };
@@ -142,29 +161,36 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
     let jsonRetriesLeft = 1;
-    return withRetries(() => callTarget({ run, route, prompt, writer }, () => hasRoomBeside(deps, run, route)), {
-      retries: callsLeft + jsonRetriesLeft + FULL_MAX,
-      signal: lease.signal,
-      mayRetry: (error) => {
-        if (!isReplaceable(run, writer)) return false;
-        if (error instanceof NotJsonError) return jsonRetriesLeft-- > 0;
-        if (!(error instanceof ProviderError)) return false;
-        if (error.fault === 'full') return !hasRoomBeside(deps, run, route);
-        if (error.fault !== 'transient' && (error.fault !== 'silent' || hasOtherTarget(breakers, run, route)))
-          return false;
-        return error.retryAfterMs <= askedWaitMaxMs && callsLeft-- > 0;
+    let repair: Repair | undefined;
+    return withRetries(
+      () => callTarget({ run, route, prompt, repair, writer }, () => hasRoomBeside(deps, run, route)),
+      {
+        retries: callsLeft + jsonRetriesLeft + FULL_MAX,
+        signal: lease.signal,
+        mayRetry: (error) => {
+          if (!isReplaceable(run, writer)) return false;
+          if (error instanceof NotJsonError) {
+            if (envelope.request.schema !== undefined) repair = repairFor(error, prompt, route);
+            return jsonRetriesLeft-- > 0;
+          }
+          if (!(error instanceof ProviderError)) return false;
+          if (error.fault === 'full') return !hasRoomBeside(deps, run, route);
+          if (error.fault !== 'transient' && (error.fault !== 'silent' || hasOtherTarget(breakers, run, route)))
+            return false;
+          return error.retryAfterMs <= askedWaitMaxMs && callsLeft-- > 0;
+        },
+        // A provider that is full is called again when there is a place for the call, until the request's time is over.
+        retryAfterMs: (error) => (error instanceof ProviderError && error.fault !== 'full' ? error.retryAfterMs : 0),
+        onRetry: (error, number) => {
+          log.debug('A provider call is tried again.', {
+            requestId: envelope.requestId,
+            provider: route.provider.name,
+            calls: number,
+            error,
+          });
+        },
       },
-      // A provider that is full is called again when there is a place for the call, until the request's time is over.
-      retryAfterMs: (error) => (error instanceof ProviderError && error.fault !== 'full' ? error.retryAfterMs : 0),
-      onRetry: (error, number) => {
-        log.debug('A provider call is tried again.', {
-          requestId: envelope.requestId,
-          provider: route.provider.name,
-          calls: number,
-          error,
-        });
-      },
-    });
+    );
   }
 
   async function tryTargets(run: Routed, writer: ChunkWriter | undefined): Promise<Outcome> {

@@ -1,6 +1,7 @@
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import { enforcesSchema } from '../../shared/domain/routing.ts';
 import type { Provider, Target } from '../../shared/domain/routing.ts';
 import type { HttpHead } from '../../shared/http/http-call.ts';
 import { FlaggedError } from '../moderation/moderator.ts';
@@ -143,16 +144,17 @@ export interface ProviderCallResult {
 const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
 
 function callOf(
-  { envelope, target, messages, maxTokens, stream, joinsText = false, scheduleRead, seat }: ProviderCallInput,
+  { envelope, target, provider, messages, maxTokens, stream, joinsText = false, scheduleRead, seat }: ProviderCallInput,
   clock: ProviderCallClock,
 ) {
   const { requestId, request, traceparent } = envelope;
+  const isEnforced = enforcesSchema(target, provider);
   return {
     requestId,
     messages,
     model: target.model,
     maxTokens: maxTokens ?? request.maxTokens,
-    jsonMode: request.jsonMode,
+    jsonMode: request.jsonMode || (request.schema !== undefined && !isEnforced),
     stream,
     signal: clock.signal,
     onHead: (head: HttpHead) => {
@@ -163,6 +165,7 @@ function callOf(
     joinsText,
     scheduleRead,
     ...(request.passed === undefined ? {} : { passed: request.passed }),
+    ...(request.schema === undefined || !isEnforced ? {} : { schema: request.schema }),
     ...(traceparent === undefined ? {} : { traceparent }),
   };
 }

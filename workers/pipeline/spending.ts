@@ -260,6 +260,11 @@ export function askedUsage({ messages, promptTokens, maxTokens, heard, reported,
   return { promptTokens, completionTokens, estimated: true };
 }
 
+/** Tokens of a prompt that nobody pays for: those of the repair of an answer. */
+export function unpaidPrompt(ask: Ask): number {
+  return ask.paidPrompt === undefined ? 0 : Math.max(0, askedUsage(ask).promptTokens - ask.paidPrompt);
+}
+
 /**
  * The operator's cost of a request's calls; `last`: the tokens of the one that answered. Undefined: unknown, because
  * a target that was called has no cost, or because the calls were made by a worker that has died.
@@ -271,7 +276,9 @@ export function spendOn(asks: readonly Ask[], last: Usage): Spend | undefined {
   let nano = 0;
   for (const [index, ask] of worked.entries()) {
     if (ask.cost?.currency !== currency) return undefined;
-    nano += spendOf(index === worked.length - 1 ? last : askedUsage(ask), ask.cost);
+    const isLast = index === worked.length - 1;
+    const used = isLast ? { ...last, promptTokens: last.promptTokens + unpaidPrompt(ask) } : askedUsage(ask);
+    nano += spendOf(used, ask.cost);
   }
   return { currency, nano };
 }

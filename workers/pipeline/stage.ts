@@ -125,6 +125,8 @@ export interface Ask {
   cost: TargetCost | undefined;
   /** Estimated. */
   promptTokens: number;
+  /** The part of the prompt's tokens that the caller pays for, where the call repairs an answer. */
+  paidPrompt?: number | undefined;
   maxTokens: number;
   /** The part of the answer that has come, shown or not, in UTF-16 units and pieces. */
   heard: { units: number; pieces: number };

@@ -32,6 +32,7 @@ export function toChatCompletionBody(provider: Provider, call: ProviderCall): st
     messages: messages.map(({ role, content, sent }) => sent ?? { role, content }),
     [lengthFieldOf(provider)]: call.maxTokens,
     ...(call.jsonMode ? { response_format: { type: 'json_object' } } : {}),
+    ...(call.schema === undefined ? {} : { response_format: { type: 'json_schema', json_schema: call.schema } }),
     ...(call.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   });
 }

@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
+import type { AnswerSchema, ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { HttpHead, ScheduleRead } from '../../shared/http/http-call.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
@@ -13,6 +13,8 @@ export interface ProviderCall {
   maxTokens: number;
   jsonMode: boolean;
   passed?: ChatRequest['passed'];
+  /** The schema that the provider is to enforce. */
+  schema?: AnswerSchema;
   /**
    * Ask for a stream. If the caller waits for a complete answer, not streaming is cheaper: 2.1 against 2.8 ms of CPU.
    */

@@ -71,12 +71,6 @@ describe('a body of completions', () => {
     expect(() => parse({ presence_penalty: 3 })).toThrow('`presence_penalty` must be');
   });
 
-  it('says what to do instead of a schema', () => {
-    expect(() => parse({ response_format: { type: 'json_schema' } })).toThrow(
-      '`response_format.type` must be `text` or `json_object`: a schema is not supported; use `json_object` (JSON mode)',
-    );
-  });
-
   it('takes json_mode, this service’s own word for it', () => {
     expect(parse({ json_mode: true }).request.jsonMode).toBe(true);
   });
