@@ -23,12 +23,13 @@ const LIMITS = {
 } as const;
 
 /** Keywords of a strict schema: those that bear on an answer, and those that only describe it. */
-const STRICT_KEYWORDS: ReadonlySet<string> = new Set([
-  ...['type', 'properties', 'required', 'additionalProperties', 'items', 'anyOf', 'enum', 'const', '$ref'],
-  ...['$defs', 'definitions', 'pattern', 'format', 'minLength', 'maxLength', 'minItems', 'maxItems'],
-  ...['multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
-  ...['title', 'description', 'default', 'examples', '$schema', '$id', '$comment', 'deprecated'],
-]);
+const STRICT_KEYWORDS: ReadonlySet<string> = new Set(
+  (
+    'type properties required additionalProperties items anyOf enum const $ref $defs definitions pattern format ' +
+    'minLength maxLength minItems maxItems multipleOf minimum maximum exclusiveMinimum exclusiveMaximum ' +
+    'title description default examples $schema $id $comment deprecated'
+  ).split(' '),
+);
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 /** Their values are data, not schemas. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);
@@ -106,8 +107,8 @@ function checkObject(schema: Json, path: string): void {
       `${path}.required`,
       `must name every property in a strict schema; \`${left}\` is missing: let its type be null, too, if it may be absent`,
     );
-  const extra = required.find((name) => typeof name !== 'string' || !Object.hasOwn(properties, name)) as unknown;
-  if (extra !== undefined) refuse(`${path}.required`, `names \`${String(extra)}\`, which is no property`);
+  const extra = [...names].find((name) => typeof name !== 'string' || !Object.hasOwn(properties, name));
+  if (extra !== undefined) refuse(`${path}.required`, `names ${JSON.stringify(extra)}, which is no property`);
 }
 
 function typesOf({ type }: Json): unknown[] {

@@ -87,8 +87,8 @@ const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum 
 
 /**
  * What providers were asked for and nobody pays for: all calls of a request that is not charged; of one that is, those
- * before its last, the repair in its last, and `over`, which its tenant's bounds did not cover. Calls that were refused are no work; where there
- * were no others, the prompt keeps its weight all the same.
+ * before its last, the repair in its last, and `over`, which its tenant's bounds did not cover. Calls that were refused
+ * are no work; where there were no others, the prompt keeps its weight all the same.
  */
 function unbilledOf(run: Claimed, outcome: Outcome, over: number): Outcome['unbilled'] {
   const { asked, asks, promptTokens, rejected = 'failed' } = run.answer;

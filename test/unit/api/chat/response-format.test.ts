@@ -85,7 +85,7 @@ describe('a schema of response_format', () => {
     ['with a list of anything', objectOf({ a: { type: 'array' } }), '.properties.a', '`items`'],
     ['with no alternative', objectOf({ a: { anyOf: [] } }), '.properties.a.anyOf', 'list of schemas'],
     ['with an alternative on top', objectOf({}, { anyOf: [TEXT] }), '.anyOf', 'root'],
-    ['of eleven levels', nested(11), `${'.properties.in'.repeat(11)}`, '10 levels'],
+    ['of eleven levels', nested(11), '.properties.in'.repeat(11), '10 levels'],
     ['with too many properties', objectOf(many(5_001)), '', '5,000 properties'],
     [
       'with too many values',
