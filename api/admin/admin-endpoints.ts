@@ -1,3 +1,4 @@
+import { tokenEndpoint } from './access/token-endpoint.ts';
 import { adminAuditEndpoints } from './audit-log/admin-audit-endpoints.ts';
 import type { AdminAuditLogDeps } from './audit-log/admin-audit-endpoints.ts';
 import { breakersEndpoints } from './breakers/breakers-endpoints.ts';
@@ -50,6 +51,7 @@ export const ADMIN_ENDPOINTS = {
   ...settlementEndpoints,
   ...adminAuditEndpoints,
   ...credentialsEndpoints,
+  ...tokenEndpoint,
 };
 
 /** Dependencies of all handlers. */

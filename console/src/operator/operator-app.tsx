@@ -3,11 +3,34 @@ import { Route, Switch } from 'wouter-preact';
 import { Shell } from '../shell/shell.tsx';
 import type { NavGroup } from '../shell/shell.tsx';
 import { SignIn } from '../shell/sign-in.tsx';
-import { PageHead } from '../ui/parts.tsx';
-import { session, tryToken } from './api.ts';
+import { Badge, Empty, PageHead } from '../ui/parts.tsx';
+import { session, tryToken, useOwnToken } from './api.ts';
+import { Audit } from './audit.tsx';
+import { Fleet } from './fleet.tsx';
+import { Money } from './money.tsx';
+import { Providers } from './providers.tsx';
+import { RequestPage, Requests } from './requests.tsx';
+import { Settlement } from './settlement.tsx';
+import { TenantPage } from './tenant.tsx';
+import { Tenants } from './tenants.tsx';
 
 const GROUPS: readonly NavGroup[] = [
-  { items: [{ to: '/', label: 'Fleet', icon: 'fleet' }] },
+  {
+    items: [
+      { to: '/', label: 'Fleet', icon: 'fleet' },
+      { to: '/requests', label: 'Requests', icon: 'requests' },
+      { to: '/providers', label: 'Providers', icon: 'providers' },
+      { to: '/tenants', label: 'Tenants', icon: 'tenants' },
+    ],
+  },
+  {
+    title: 'Money',
+    items: [
+      { to: '/money', label: 'Cost and margin', icon: 'billing' },
+      { to: '/settlement', label: 'Settlement', icon: 'settlement' },
+    ],
+  },
+  { title: 'Govern', items: [{ to: '/audit', label: 'Audit log', icon: 'audit' }] },
   {
     title: 'Read',
     items: [
@@ -16,6 +39,23 @@ const GROUPS: readonly NavGroup[] = [
     ],
   },
 ];
+
+function Account() {
+  const token = useOwnToken();
+  return (
+    <span class="row between">
+      <strong class="break">{token?.name ?? ' '}</strong>
+      {token !== undefined && <Badge>{token.role === 'read' ? 'reads only' : 'reads and writes'}</Badge>}
+    </span>
+  );
+}
+
+const Nowhere = () => (
+  <>
+    <PageHead title="Not found" />
+    <Empty title="There is no such page in this console.">The navigation lists those that there are.</Empty>
+  </>
+);
 
 export function OperatorApp() {
   const secret = session.useSecret();
@@ -33,15 +73,22 @@ export function OperatorApp() {
     <Shell
       face="operator"
       groups={GROUPS}
-      account={<span class="muted">Administrator</span>}
+      account={<Account />}
       onSignOut={() => {
         session.end();
       }}
     >
       <Switch>
-        <Route path="/">
-          <PageHead title="Fleet" />
-        </Route>
+        <Route path="/" component={Fleet} />
+        <Route path="/requests" component={Requests} />
+        <Route path="/requests/:id" component={RequestPage} />
+        <Route path="/providers" component={Providers} />
+        <Route path="/tenants" component={Tenants} />
+        <Route path="/tenants/:id" component={TenantPage} />
+        <Route path="/money" component={Money} />
+        <Route path="/settlement" component={Settlement} />
+        <Route path="/audit" component={Audit} />
+        <Route component={Nowhere} />
       </Switch>
     </Shell>
   );

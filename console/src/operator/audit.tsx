@@ -1,0 +1,34 @@
+import { ok } from '../shell/api.ts';
+import { Badge, Card, Empty, PageHead, Time } from '../ui/parts.tsx';
+import { Table, useList } from '../ui/table.tsx';
+import type { Column } from '../ui/table.tsx';
+import { api } from './api.ts';
+import type { Schemas } from './api.ts';
+
+type Row = Schemas['AdminAuditLogEntry'];
+
+const COLUMNS: Column<Row>[] = [
+  { title: 'When', cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: 'Who', cell: ({ actor }) => actor ?? <span class="muted">nobody known</span> },
+  { title: 'What', cell: ({ action, method, path }) => (action === 'change' ? <code>{`${method} ${path}`}</code> : <Badge>{action}</Badge>) },
+  { title: 'Target', cell: ({ target }) => <code class="clip">{target ?? ''}</code> },
+  {
+    title: 'Changed',
+    cell: ({ changes }) => <code class="clip">{changes === null ? '' : Object.keys(changes).join(', ')}</code>,
+  },
+  { title: 'Answer', right: true, cell: ({ status }) => status ?? '' },
+  { title: 'From', cell: ({ address }) => <code>{address}</code> },
+];
+
+/** Who changed what. Secrets never stand in it. */
+export function Audit() {
+  const list = useList<Row>(['audit'], (query) => ok(api.GET('/audit_log', { params: { query } })));
+  return (
+    <>
+      <PageHead title="Audit log" about="Changes by administrators, sign-ins and refused tokens." />
+      <Card bare>
+        <Table label="Audit log" columns={COLUMNS} list={list} keyOf={({ id }) => id} empty={<Empty title="Nothing was changed yet." />} />
+      </Card>
+    </>
+  );
+}
