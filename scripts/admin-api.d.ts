@@ -743,6 +743,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve the calling token
+         * @description Its name and role; never its value.
+         */
+        get: operations["getAdminToken"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2015,6 +2035,14 @@ export interface components {
             remaining: number;
             /** @description The ids of rows that no key of the service decrypts. */
             unreadable: string[];
+        };
+        AdminToken: {
+            /** @constant */
+            object: "admin_token";
+            /** @description As the audit log names it. */
+            name: string;
+            /** @enum {string} */
+            role: "read" | "write";
         };
     };
     responses: {
@@ -4038,6 +4066,32 @@ export interface operations {
             400: components["responses"]["400.invalid_request"];
             401: components["responses"]["401.missing_api_key.invalid_api_key"];
             403: components["responses"]["403.endpoint_not_allowed"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    getAdminToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The token that the call was made with. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminToken"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
             429: components["responses"]["429.rpm_exceeded"];
             500: components["responses"]["500.internal_error"];
             503: components["responses"]["503.model_unavailable"];

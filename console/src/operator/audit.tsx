@@ -10,7 +10,11 @@ type Row = Schemas['AdminAuditLogEntry'];
 const COLUMNS: Column<Row>[] = [
   { title: 'When', cell: ({ created_at: at }) => <Time at={at} /> },
   { title: 'Who', cell: ({ actor }) => actor ?? <span class="muted">nobody known</span> },
-  { title: 'What', cell: ({ action, method, path }) => (action === 'change' ? <code>{`${method} ${path}`}</code> : <Badge>{action}</Badge>) },
+  {
+    title: 'What',
+    cell: ({ action, method, path }) =>
+      action === 'change' ? <code>{`${method} ${path}`}</code> : <Badge>{action}</Badge>,
+  },
   { title: 'Target', cell: ({ target }) => <code class="clip">{target ?? ''}</code> },
   {
     title: 'Changed',
@@ -27,7 +31,13 @@ export function Audit() {
     <>
       <PageHead title="Audit log" about="Changes by administrators, sign-ins and refused tokens." />
       <Card bare>
-        <Table label="Audit log" columns={COLUMNS} list={list} keyOf={({ id }) => id} empty={<Empty title="Nothing was changed yet." />} />
+        <Table
+          label="Audit log"
+          columns={COLUMNS}
+          list={list}
+          keyOf={({ id }) => id}
+          empty={<Empty title="Nothing was changed yet." />}
+        />
       </Card>
     </>
   );

@@ -60,7 +60,10 @@ function Queues() {
   };
   const columns: Column<Schemas['Queue']>[] = [
     { title: 'Queue', cell: ({ queue, shard }) => `${queue}, shard ${shard}` },
-    { title: 'State', cell: ({ paused }) => <Badge tone={paused ? 'waiting' : 'success'}>{paused ? 'paused' : 'open'}</Badge> },
+    {
+      title: 'State',
+      cell: ({ paused }) => <Badge tone={paused ? 'waiting' : 'success'}>{paused ? 'paused' : 'open'}</Badge>,
+    },
     { title: 'Waiting', right: true, cell: ({ waiting }) => count(waiting) },
     { title: 'Running', right: true, cell: ({ active }) => count(active) },
     { title: 'Oldest', right: true, cell: ({ oldest_age_seconds: age }) => duration(age * 1_000) },
@@ -98,7 +101,10 @@ function Queues() {
 }
 
 const PROCESS_COLUMNS: Column<Schemas['Process']>[] = [
-  { title: 'Process', cell: ({ kind, host, pid }) => `${kind === 'ingress' ? 'Ingress' : 'Worker'} on ${host}, ${pid}` },
+  {
+    title: 'Process',
+    cell: ({ kind, host, pid }) => `${kind === 'ingress' ? 'Ingress' : 'Worker'} on ${host}, ${pid}`,
+  },
   {
     title: 'State',
     cell: ({ draining }) => <Badge tone={draining ? 'waiting' : 'success'}>{draining ? 'draining' : 'running'}</Badge>,
@@ -159,12 +165,20 @@ export function Fleet() {
     <>
       <PageHead title="Fleet" about="What runs and what waits; asked again every five seconds." />
       <div class="stats">
-        <Stat label="Running requests" value={running && count(running)} note={`${of('worker')} workers, ${of('ingress')} ingresses`} />
+        <Stat
+          label="Running requests"
+          value={running && count(running)}
+          note={`${of('worker')} workers, ${of('ingress')} ingresses`}
+        />
         <LatestStats />
         <Stat
           label="Breakers that are not closed"
           value={providers && count(shut.length)}
-          note={<Link href="/providers">{shut.length === 0 ? 'every provider is called' : shut.map(({ name }) => name).join(', ')}</Link>}
+          note={
+            <Link href="/providers">
+              {shut.length === 0 ? 'every provider is called' : shut.map(({ name }) => name).join(', ')}
+            </Link>
+          }
           {...(shut.length > 0 ? { tone: 'failed' as const } : {})}
         />
       </div>

@@ -50,7 +50,12 @@ export function Money() {
     queryKey: ['margin', group],
     queryFn: () => ok(api.GET('/margin', { params: { query: { group_by: [group], bucket_width: '1d' } } })),
   });
-  const rows = query.data && sumUp(query.data.data.flatMap(({ results }) => results), group);
+  const rows =
+    query.data &&
+    sumUp(
+      query.data.data.flatMap(({ results }) => results),
+      group,
+    );
   const columns: Column<Row>[] = [
     { title: NAMES[group], cell: (row) => <span class="mono">{row[group] ?? 'none'}</span> },
     { title: 'Requests', right: true, cell: ({ requests }) => count(requests) },
@@ -62,7 +67,10 @@ export function Money() {
   ];
   return (
     <>
-      <PageHead title="Cost and margin" about="This month: what provider calls cost, and what tenants paid for them. Without a target’s cost it is unknown, never zero." />
+      <PageHead
+        title="Cost and margin"
+        about="This month: what provider calls cost, and what tenants paid for them. Without a target’s cost it is unknown, never zero."
+      />
       <div class="filters">
         <Select
           label="By"

@@ -23,7 +23,13 @@ const capacityOf = ({ capacity }: Provider): string =>
     })
     .join('; ');
 
-function Actions({ provider, onResult }: { provider: Provider; onResult: (result: Schemas['ProviderTestResult']) => void }) {
+function Actions({
+  provider,
+  onResult,
+}: {
+  provider: Provider;
+  onResult: (result: Schemas['ProviderTestResult']) => void;
+}) {
   const queries = useQueryClient();
   const [isBusy, setBusy] = useState(false);
   const { name } = provider;
@@ -63,7 +69,12 @@ function ProviderTable({ list }: { list: List<Provider> }) {
   const [result, setResult] = useState<{ name: string } & Schemas['ProviderTestResult']>();
   const columns: Column<Provider>[] = [
     { title: 'Provider', cell: ({ name }) => <strong>{name}</strong> },
-    { title: 'Breaker', cell: ({ breaker_state: state }) => <Badge tone={state === 'open' ? 'failed' : undefined}>{state ?? 'unknown'}</Badge> },
+    {
+      title: 'Breaker',
+      cell: ({ breaker_state: state }) => (
+        <Badge tone={state === 'open' ? 'failed' : undefined}>{state ?? 'unknown'}</Badge>
+      ),
+    },
     { title: 'Kind', cell: ({ kind }) => kind },
     { title: 'Address', cell: ({ base_url: url }) => <code class="clip">{url}</code> },
     { title: 'Calls at once', cell: capacityOf },
@@ -99,7 +110,9 @@ function ProviderTable({ list }: { list: List<Provider> }) {
         empty={
           <Empty
             title="No provider yet."
-            call={'parley providers set openai --kind openai --base-url https://… --api-key-file key\n# or PUT /admin/v1/providers/{name}'}
+            call={
+              'parley providers set openai --kind openai --base-url https://… --api-key-file key\n# or PUT /admin/v1/providers/{name}'
+            }
           >
             A provider is whoever makes the answers: any server that speaks OpenAI’s or Anthropic’s protocol.
           </Empty>
@@ -129,9 +142,15 @@ export function planOf({ targets }: Tier, providers: readonly Provider[]): Plan[
     .sort((a, b) => a.priority - b.priority || b.weight - a.weight)
     .map((target) => {
       if (isOpen(target)) return { target, first: undefined, why: 'skipped: its breaker is open', isSkipped: true };
-      if (target.priority > best) return { target, first: undefined, why: 'called if those before it fail', isSkipped: false };
+      if (target.priority > best)
+        return { target, first: undefined, why: 'called if those before it fail', isSkipped: false };
       if (target.weight === 0 && weights > 0)
-        return { target, first: undefined, why: 'weight 0: called if the others of its priority fail', isSkipped: false };
+        return {
+          target,
+          first: undefined,
+          why: 'weight 0: called if the others of its priority fail',
+          isSkipped: false,
+        };
       const first = weights === 0 ? 1 / drawn.length : target.weight / weights;
       const probe = stateOf(target.provider) === 'half_open' ? '; its breaker lets single calls through' : '';
       return { target, first, why: `drawn by its weight among priority ${target.priority}${probe}`, isSkipped: false };
@@ -178,7 +197,9 @@ export function Providers() {
             columns={PLAN_COLUMNS}
             list={wholeList(planOf(tier, all ?? []), tiers)}
             keyOf={({ target }) => `${target.provider} ${target.model} ${target.priority}`}
-            empty={<Empty title="No target: every request of this tier fails." call={`PUT /admin/v1/tiers/${tier.id}`} />}
+            empty={
+              <Empty title="No target: every request of this tier fails." call={`PUT /admin/v1/tiers/${tier.id}`} />
+            }
           />
         </Card>
       ))}

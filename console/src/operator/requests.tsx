@@ -53,7 +53,11 @@ const COLUMNS: Column<Row>[] = [
       return ms === undefined ? '' : duration(ms);
     },
   },
-  { title: 'Tokens', right: true, cell: ({ prompt_tokens: a, completion_tokens: b }) => (a === null ? '' : count(a + (b ?? 0))) },
+  {
+    title: 'Tokens',
+    right: true,
+    cell: ({ prompt_tokens: a, completion_tokens: b }) => (a === null ? '' : count(a + (b ?? 0))),
+  },
   { title: 'Credits', right: true, cell: ({ credits: charged }) => (charged === null ? '' : credits(charged)) },
 ];
 
@@ -70,7 +74,10 @@ function Filters() {
   const [params, change] = useParams();
   const providers = useProviders().data?.data.map(({ name }) => name) ?? [];
   const set = (name: string) => (event: Event) => {
-    change({ [name]: (event.target as HTMLInputElement).value, after: undefined, before: undefined }, { replace: true });
+    change(
+      { [name]: (event.target as HTMLInputElement).value, after: undefined, before: undefined },
+      { replace: true },
+    );
   };
   const find = (event: SubmitEvent) => {
     event.preventDefault();
@@ -80,9 +87,14 @@ function Filters() {
   return (
     <div class="filters">
       <form onSubmit={find}>
-        <Field label="Find by id" name="id" placeholder="req_…" class="mono" />
+        <Field label="Find by id" name="id" placeholder="req_…" />
       </form>
-      <Select label="Status" options={choices(STATUSES, 'Every status')} value={params['status'] ?? ''} onChange={set('status')} />
+      <Select
+        label="Status"
+        options={choices(STATUSES, 'Every status')}
+        value={params['status'] ?? ''}
+        onChange={set('status')}
+      />
       <Select label="Tier" options={choices(TIERS, 'Every tier')} value={params['tier'] ?? ''} onChange={set('tier')} />
       <Select
         label="Provider"
@@ -97,11 +109,12 @@ function Filters() {
 
 export function Requests() {
   const [{ status, tier, provider, tenant_id: tenant }] = useParams();
+  const [knownStatus, knownTier] = [oneOf(STATUSES, status), oneOf(TIERS, tier)];
   const filter = {
-    status: oneOf(STATUSES, status),
-    tier: oneOf(TIERS, tier),
-    provider: provider === '' ? undefined : provider,
-    tenant_id: tenant === '' ? undefined : tenant,
+    ...(knownStatus && { status: knownStatus }),
+    ...(knownTier && { tier: knownTier }),
+    ...((provider ?? '') !== '' && { provider }),
+    ...((tenant ?? '') !== '' && { tenant_id: tenant }),
   };
   const list = useList<Row>(
     ['requests', filter],
@@ -127,9 +140,17 @@ export function Requests() {
 
 /** The parts of a request in the order in which they began. */
 function spansOf({ timeline }: Row): Span[] {
-  const { accepted_at: accepted, started_at: started, moderated_at: moderated, first_token_at: first, finished_at: end } = timeline;
+  const {
+    accepted_at: accepted,
+    started_at: started,
+    moderated_at: moderated,
+    first_token_at: first,
+    finished_at: end,
+  } = timeline;
   const span = (label: string, from: number | null, to: number | null, tone: Span['tone'], note?: string): Span[] =>
-    from === null || to === null ? [] : [{ label, from, to, ...(tone && { tone }), ...(note === undefined ? {} : { note }) }];
+    from === null || to === null
+      ? []
+      : [{ label, from, to, ...(tone && { tone }), ...(note === undefined ? {} : { note }) }];
   return [
     ...span('Queue', accepted, started, 'waiting'),
     ...span('Moderation', started, moderated, 'quiet', timeline.verdict ?? undefined),
@@ -140,7 +161,8 @@ function spansOf({ timeline }: Row): Span[] {
   ];
 }
 
-const unlessNull = (value: number | null, text: (value: number) => string) => (value === null ? undefined : text(value));
+const unlessNull = (value: number | null, text: (value: number) => string) =>
+  value === null ? undefined : text(value);
 
 function RequestFacts({ row }: { row: Row }) {
   return (
@@ -148,7 +170,12 @@ function RequestFacts({ row }: { row: Row }) {
       rows={[
         ['Status', <Badge>{row.status}</Badge>],
         ['Why', row.reason ?? row.error_code],
-        ['Tenant', <Link class="mono" href={`/tenants/${row.tenant_id}`}>{row.tenant_id}</Link>],
+        [
+          'Tenant',
+          <Link class="mono" href={`/tenants/${row.tenant_id}`}>
+            {row.tenant_id}
+          </Link>,
+        ],
         ['Key', <code>{row.key_id}</code>],
         ['Endpoint', `${row.endpoint}, ${row.mode}`],
         ['Tier', row.tier],
@@ -185,7 +212,8 @@ function Replay({ id }: { id: string }) {
       setError(fault);
     }
   };
-  const reason = plan?.data[0]?.reason ?? plan?.skipped_reasons[0]?.reason ?? (plan?.matched === 0 ? 'not_replayable' : undefined);
+  const reason =
+    plan?.data[0]?.reason ?? plan?.skipped_reasons[0]?.reason ?? (plan?.matched === 0 ? 'not_replayable' : undefined);
   return (
     <div class="stack tight">
       <div class="row">
@@ -200,7 +228,9 @@ function Replay({ id }: { id: string }) {
       </div>
       {plan !== undefined && (
         <p class="notice" data-tone={reason === undefined ? 'success' : 'waiting'} role="status">
-          {reason === undefined ? 'It failed in an outage and can run again.' : `It cannot be replayed: ${words(reason)}.`}
+          {reason === undefined
+            ? 'It failed in an outage and can run again.'
+            : `It cannot be replayed: ${words(reason)}.`}
         </p>
       )}
       {error !== undefined && <ErrorBox error={error} />}

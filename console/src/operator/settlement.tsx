@@ -19,7 +19,10 @@ export function Settlement() {
   const bad = (value: number | null | undefined) => ((value ?? 0) === 0 ? {} : { tone: 'failed' as const });
   return (
     <>
-      <PageHead title="Settlement" about="Every ended request becomes one entry of the ledger. What is on its way is here." />
+      <PageHead
+        title="Settlement"
+        about="Every ended request becomes one entry of the ledger. What is on its way is here."
+      />
       {query.error !== null && <ErrorBox error={query.error} retry={() => void query.refetch()} />}
       <div class="stats">
         <Stat label="To be booked" value={state && count(state.outbox)} note="finished requests" />
@@ -35,17 +38,27 @@ export function Settlement() {
           note="what the last reconciliation could not repair"
           {...bad(state?.drift)}
         />
-        <Stat label="Dead letters" value={state && count(state.dead_letters)} note="could not be booked" {...bad(state?.dead_letters)} />
+        <Stat
+          label="Dead letters"
+          value={state && count(state.dead_letters)}
+          note="could not be booked"
+          {...bad(state?.dead_letters)}
+        />
       </div>
       {mayWrite && (
         <Card title="Dead letters">
           <div class="stack">
             <p class="muted">
-              A record that could not be booked keeps its hold, so no credit is lost or spent twice meanwhile. Trying again is safe: what was
-              booked is not booked twice.
+              A record that could not be booked keeps its hold, so no credit is lost or spent twice meanwhile. Trying
+              again is safe: what was booked is not booked twice.
             </p>
             <div>
-              <button type="button" class="button" disabled={(state?.dead_letters ?? 0) === 0} onClick={() => void requeue()}>
+              <button
+                type="button"
+                class="button"
+                disabled={(state?.dead_letters ?? 0) === 0}
+                onClick={() => void requeue()}
+              >
                 Try all again
               </button>
             </div>

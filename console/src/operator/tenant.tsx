@@ -41,7 +41,8 @@ function DeedDialog({ deed, tenant, onClose }: { deed: Deed; tenant: Tenant; onC
     toast(text);
     await queries.invalidateQueries();
   };
-  const change = (body: Schemas['TenantChanges'], text: string) => done(api.PATCH('/tenants/{tenant_id}', { ...params, body }), text);
+  const change = (body: Schemas['TenantChanges'], text: string) =>
+    done(api.PATCH('/tenants/{tenant_id}', { ...params, body }), text);
   switch (deed) {
     case 'limits':
       return (
@@ -51,12 +52,22 @@ function DeedDialog({ deed, tenant, onClose }: { deed: Deed; tenant: Tenant; onC
           onClose={onClose}
           onSubmit={(form) => {
             const values = LIMIT_NAMES.map((name) => [name, numberOf(form, name) ?? null] as const);
-            const changed = values.filter(([name, value]) => value !== tenant[name] && (value !== null || NULLABLE.has(name)));
+            const changed = values.filter(
+              ([name, value]) => value !== tenant[name] && (value !== null || NULLABLE.has(name)),
+            );
             return change(Object.fromEntries(changed), 'The limits hold from the next request on');
           }}
         >
           {LIMIT_NAMES.map((name) => (
-            <Field key={name} label={LIMITS[name]} name={name} type="number" min="0" step="any" defaultValue={tenant[name] ?? ''} />
+            <Field
+              key={name}
+              label={LIMITS[name]}
+              name={name}
+              type="number"
+              min="0"
+              step="any"
+              defaultValue={tenant[name] ?? ''}
+            />
           ))}
         </FormDialog>
       );
@@ -88,9 +99,15 @@ function DeedDialog({ deed, tenant, onClose }: { deed: Deed; tenant: Tenant; onC
           submit={isActive ? 'Suspend' : 'Reactivate'}
           danger={isActive}
           onClose={onClose}
-          onSubmit={() => change({ status: isActive ? 'suspended' : 'active' }, isActive ? 'Suspended' : 'Active again')}
+          onSubmit={() =>
+            change({ status: isActive ? 'suspended' : 'active' }, isActive ? 'Suspended' : 'Active again')
+          }
         >
-          <p>{isActive ? 'Every call of its keys is refused from now on; running requests end.' : 'Its keys are served again at once.'}</p>
+          <p>
+            {isActive
+              ? 'Every call of its keys is refused from now on; running requests end.'
+              : 'Its keys are served again at once.'}
+          </p>
         </FormDialog>
       );
     }
@@ -106,7 +123,10 @@ function DeedDialog({ deed, tenant, onClose }: { deed: Deed; tenant: Tenant; onC
             return done(api.DELETE('/tenants/{tenant_id}', params), 'Closed; its data is being erased');
           }}
         >
-          <p>Its keys stop, its conversations are erased, and it cannot be opened again. The ledger stays as the law asks.</p>
+          <p>
+            Its keys stop, its conversations are erased, and it cannot be opened again. The ledger stays as the law
+            asks.
+          </p>
           <Field label={`To close it, enter ${tenant.id}`} name="id" required />
         </FormDialog>
       );
@@ -117,7 +137,8 @@ function DeedDialog({ deed, tenant, onClose }: { deed: Deed; tenant: Tenant; onC
 function Spend({ id }: { id: string }) {
   const query = useQuery({
     queryKey: ['usage', 'tenant', id],
-    queryFn: () => ok(api.GET('/usage', { params: { query: { tenant_id: [id], group_by: ['tier'], bucket_width: '1d' } } })),
+    queryFn: () =>
+      ok(api.GET('/usage', { params: { query: { tenant_id: [id], group_by: ['tier'], bucket_width: '1d' } } })),
   });
   const buckets = query.data?.data;
   const { moments, series } = useMemo(() => {
@@ -218,20 +239,32 @@ export function TenantPage({ params: { id } }: { params: { id: string } }) {
             </button>
           ))}
       </PageHead>
-      {query.error !== null && tenant === undefined && <ErrorBox error={query.error} retry={() => void query.refetch()} />}
+      {query.error !== null && tenant === undefined && (
+        <ErrorBox error={query.error} retry={() => void query.refetch()} />
+      )}
       <div class="stats">
         <Stat label="Balance" value={tenant && credits(tenant.balance)} tone="money" note="credits" />
         <Stat label="Held" value={tenant && credits(tenant.held)} note="by requests in progress" />
-        <Stat label="Status" value={tenant && <Badge>{tenant.status}</Badge>} note={<Link href={`/requests?tenant_id=${id}`}>Its requests</Link>} />
+        <Stat
+          label="Status"
+          value={tenant && <Badge>{tenant.status}</Badge>}
+          note={<Link href={`/requests?tenant_id=${id}`}>Its requests</Link>}
+        />
       </div>
       <Spend id={id} />
       {tenant !== undefined && (
         <Card title="Settings">
           <Facts
             rows={[
-              ...LIMIT_NAMES.map((name) => [LIMITS[name].replace(/;.*/, ''), tenant[name] === null ? null : count(tenant[name])] as const),
+              ...LIMIT_NAMES.map(
+                (name) =>
+                  [LIMITS[name].replace(/;.*/, ''), tenant[name] === null ? null : count(tenant[name])] as const,
+              ),
               ['Default tier', tenant.default_model],
-              ['If a caller leaves', tenant.on_disconnect === 'cancel' ? 'its request is cancelled' : 'its request goes on'],
+              [
+                'If a caller leaves',
+                tenant.on_disconnect === 'cancel' ? 'its request is cancelled' : 'its request goes on',
+              ],
               ['Answers stay', tenant.retention_seconds === null ? null : `${count(tenant.retention_seconds)} s`],
               ['Shard', tenant.shard],
               ['Since', <Time at={tenant.created_at} />],

@@ -92,7 +92,10 @@ export function Tenants() {
           list={list}
           keyOf={({ id }) => id}
           empty={
-            <Empty title={name === undefined ? 'No tenant yet.' : 'No tenant has this in its name.'} call="parley tenants create NAME --credits 10000" />
+            <Empty
+              title={name === undefined ? 'No tenant yet.' : 'No tenant has this in its name.'}
+              call="parley tenants create NAME --credits 10000"
+            />
           }
         />
       </Card>

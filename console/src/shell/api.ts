@@ -60,11 +60,13 @@ export function createApi<Paths extends object>(base: string, session: Pick<Sess
   };
 }
 
-/** The body of a call; `send` has thrown every failure. */
-export async function ok<Body>(call: Promise<{ data?: Body; response: Response }>): Promise<NonNullable<Body>> {
+/** The JSON body of a call; `send` has thrown every failure. Some calls could answer with CSV, which is asked for elsewhere. */
+export async function ok<Body>(
+  call: Promise<{ data?: Body; response: Response }>,
+): Promise<Exclude<NonNullable<Body>, string>> {
   const { data, response } = await call;
-  if (data === undefined || data === null) throw new ApiError(response, {});
-  return data;
+  if (typeof data !== 'object' || data === null) throw new ApiError(response, {});
+  return data as Exclude<NonNullable<Body>, string>;
 }
 
 /** A refusal does not change by itself; what the network or an overload caused may. */
