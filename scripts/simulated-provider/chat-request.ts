@@ -20,7 +20,7 @@ export interface Message {
   media?: readonly Medium[];
 }
 
-export interface Tool {
+interface Tool {
   name: string;
   parameters: Fields;
 }

@@ -24,7 +24,7 @@ export interface Reply {
 export const RESET_PAUSE_MS = 10;
 
 /** The tokens that the answer takes beside those that are sent. */
-export const hiddenTokens = ({ usageShape }: Pick<Reply, 'usageShape'>): number =>
+const hiddenTokens = ({ usageShape }: Pick<Reply, 'usageShape'>): number =>
   usageShape === 'reasoning' ? HIDDEN_TOKENS : 0;
 
 /** Books the details of the usage, and returns it as the caller gets it; undefined: not at all. */
