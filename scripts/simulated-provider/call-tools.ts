@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ChatRequest, Message } from './chat-request.ts';
+import type { ChatRequest, Message, ToolCall } from './chat-request.ts';
 import { exampleOf } from './example-of-schema.ts';
 import { isUsageShape } from './usage-shape.ts';
 import type { UsageShape } from './usage-shape.ts';
@@ -14,12 +14,6 @@ export interface Marks {
   reasons: boolean;
   refuses: boolean;
   usage: UsageShape | undefined;
-}
-
-export interface ToolCall {
-  id: string;
-  name: string;
-  arguments: string;
 }
 
 type Asked = Pick<ChatRequest, 'messages' | 'tools' | 'toolChoice' | 'parallel'>;
@@ -76,9 +70,10 @@ export function planCalls(request: Asked, marks: Marks, key: string): ToolCall[]
     if (index !== -1) made.splice(index, 1);
     return index === -1;
   });
-  return missing.slice(0, parallel && !isForced ? undefined : 1).map(({ name, parameters, given }, index) => ({
+  return missing.slice(0, parallel && !isForced ? undefined : 1).map(({ kind, name, parameters, given }, index) => ({
     id: `call_${createHash('sha1').update(`${key} ${messages.length} ${index}`).digest('hex').slice(0, 24)}`,
+    kind,
     name,
-    arguments: given ?? JSON.stringify(exampleOf({ type: 'object', ...parameters })),
+    input: given ?? (kind === 'custom' ? 'text' : JSON.stringify(exampleOf({ type: 'object', ...parameters }))),
   }));
 }

@@ -1,10 +1,11 @@
 import { RequestError } from './request-error.ts';
 
-/** A call of a tool, as an assistant's message repeats it. */
-interface PastCall {
+/** A call of a tool. A custom tool takes any text instead of an object. */
+export interface ToolCall {
   id: string;
+  kind: 'function' | 'custom';
   name: string;
-  arguments: string;
+  input: string;
 }
 
 const MEDIA = { image_url: 'image', input_audio: 'audio', file: 'file' } as const;
@@ -13,7 +14,7 @@ export type Medium = (typeof MEDIA)[keyof typeof MEDIA];
 export interface Message {
   role: string;
   text: string;
-  calls?: readonly PastCall[];
+  calls?: readonly ToolCall[];
   /** The call whose result this is. */
   callId?: string;
   /** The parts that are no text, in their order. */
@@ -21,7 +22,9 @@ export interface Message {
 }
 
 interface Tool {
+  kind: ToolCall['kind'];
   name: string;
+  /** The schema of a function's arguments. */
   parameters: Fields;
 }
 
@@ -50,6 +53,8 @@ export interface ChatRequest {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** What a call has beside its name. */
+export const INPUT_FIELDS = { function: 'arguments', custom: 'input' } as const;
 const CHOICES_MAX = 8;
 const ROLES: ReadonlySet<unknown> = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
@@ -124,15 +129,24 @@ function readPart(part: unknown, param: string): { text: string; medium?: Medium
   return refuse(param, `must have parts of type text, refusal, ${Object.keys(MEDIA).join(', ')}, each with its field`);
 }
 
-function readCalls(calls: unknown, param: string): PastCall[] {
+function readCalls(calls: unknown, param: string): ToolCall[] {
   if (!Array.isArray(calls) || calls.length === 0) return refuse(param, 'must be a non-empty array');
   return calls.map((call: unknown, index) => {
-    const { id, function: called } = isObject(call) ? call : {};
-    const { name, arguments: given } = isObject(called) ? called : {};
-    if (typeof id === 'string' && typeof name === 'string' && typeof given === 'string')
-      return { id, name, arguments: given };
+    const { kind, fields } = readKind(call);
+    const id = isObject(call) ? call['id'] : undefined;
+    const { name, [INPUT_FIELDS[kind]]: input } = fields;
+    if (typeof id === 'string' && typeof name === 'string' && typeof input === 'string')
+      return { id, kind, name, input };
     return refuse(`${param}[${index}]`, 'must have an id, and a function with name and arguments');
   });
+}
+
+/** Tools, calls and choices have their fields in one that is named like their type. */
+function readKind(given: unknown): { kind: ToolCall['kind']; fields: Fields } {
+  const held = isObject(given) ? given : {};
+  const kind = held['type'] === 'custom' ? 'custom' : 'function';
+  const fields = held[kind];
+  return { kind, fields: isObject(fields) ? fields : {} };
 }
 
 /** As OpenAI: the results of an assistant's calls, all of them and no others, follow its message. */
@@ -153,10 +167,10 @@ function readTools(tools: unknown): Tool[] {
   if (isAbsent(tools)) return [];
   if (!Array.isArray(tools)) return refuse('tools', 'must be an array');
   return tools.map((tool: unknown, index) => {
-    const { function: offered } = isObject(tool) ? tool : {};
-    const { name, parameters } = isObject(offered) ? offered : {};
-    if (typeof name !== 'string') return refuse(`tools[${index}].function.name`, 'must be a string');
-    return { name, parameters: isObject(parameters) ? parameters : {} };
+    const { kind, fields } = readKind(tool);
+    const { name, parameters } = fields;
+    if (typeof name !== 'string') return refuse(`tools[${index}].${kind}.name`, 'must be a string');
+    return { kind, name, parameters: isObject(parameters) ? parameters : {} };
   });
 }
 
@@ -164,9 +178,8 @@ function readToolChoice(choice: unknown, tools: readonly Tool[]): ChatRequest['t
   if (isAbsent(choice) || choice === 'auto') return 'auto';
   if (tools.length === 0) return refuse('tool_choice', 'is only allowed with tools');
   if (choice === 'none' || choice === 'required') return choice;
-  const named = isObject(choice) ? choice['function'] : undefined;
-  const name = isObject(named) ? named['name'] : undefined;
-  const tool = tools.find((offered) => offered.name === name);
+  const { fields } = readKind(choice);
+  const tool = tools.find(({ name }) => name === fields['name']);
   return tool ?? refuse('tool_choice', 'must be none, auto, required or name one of the tools');
 }
 

@@ -1,3 +1,4 @@
+import { INPUT_FIELDS } from './chat-request.ts';
 import type { Answer, Delta } from './plan-answer.ts';
 
 /** What every part of one reply repeats. */
@@ -72,7 +73,13 @@ function messageOf({ text, calls, reasoning, refusal }: Answer): object {
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
     ...(calls.length === 0
       ? {}
-      : { tool_calls: calls.map(({ id, ...called }) => ({ id, type: 'function', function: called })) }),
+      : {
+          tool_calls: calls.map(({ id, kind, name, input }) => ({
+            id,
+            type: kind,
+            [kind]: { name, [INPUT_FIELDS[kind]]: input },
+          })),
+        }),
   };
 }
 

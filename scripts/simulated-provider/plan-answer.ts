@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { ChatRequest } from './chat-request.ts';
+import { INPUT_FIELDS } from './chat-request.ts';
+import type { ChatRequest, ToolCall } from './chat-request.ts';
 import { planCalls } from './call-tools.ts';
-import type { Marks, ToolCall } from './call-tools.ts';
+import type { Marks } from './call-tools.ts';
 import { exampleOf } from './example-of-schema.ts';
 import type { JsonKind } from './failure-sequence.ts';
 import type { Settings } from './settings.ts';
@@ -74,23 +75,23 @@ export function planAnswer(request: Asked, settings: Settings, plan: Plan): Answ
   const calls = planned.map((call) => ({
     ...call,
     named: take(budget, call.name).length,
-    pieces: take(budget, call.arguments),
+    pieces: take(budget, call.input),
   }));
   const other = (field: string) => (text: string) => ({ [field]: text });
   const deltas: Delta[] = [
     ...groupTokens(reasoning, countOf(reasoning), other('reasoning_content')),
     ...groupTokens(words, settings.chunks ?? countOf(words)),
     ...groupTokens(refusal, countOf(refusal), other('refusal')),
-    ...calls.flatMap(({ id, name, named, pieces }, index) => [
-      callDelta({ index, id, type: 'function', function: { name, arguments: '' } }, named),
+    ...calls.flatMap(({ id, kind, name, named, pieces }, index) => [
+      callDelta({ index, id, type: kind, [kind]: { name, [INPUT_FIELDS[kind]]: '' } }, named),
       // In the smallest fragments, which a reader has to join.
-      ...pieces.map((piece) => callDelta({ index, function: { arguments: piece } }, 1)),
+      ...pieces.map((piece) => callDelta({ index, [kind]: { [INPUT_FIELDS[kind]]: piece } }, 1)),
     ]),
   ];
   const finishReason = budget.isCut ? 'length' : calls.length > 0 ? 'tool_calls' : 'stop';
   return {
     text: words.join(''),
-    calls: calls.map(({ id, name, pieces }) => ({ id, name, arguments: pieces.join('') })),
+    calls: calls.map(({ id, kind, name, pieces }) => ({ id, kind, name, input: pieces.join('') })),
     reasoning: reasoning.join(''),
     refusal: refusal.join(''),
     deltas,

@@ -25,7 +25,7 @@ export const tokensOfText = (text: string): number => Math.ceil(Buffer.byteLengt
 export function countPromptTokens({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): number {
   let tokens = TOKENS_PER_PROMPT;
   for (const { text, calls, media = [] } of messages) {
-    const called = calls?.map((call) => call.name + call.arguments).join('') ?? '';
+    const called = calls?.map((call) => call.name + call.input).join('') ?? '';
     tokens += TOKENS_PER_MESSAGE + tokensOfText(text + called) + media.length * TOKENS_PER_MEDIUM;
   }
   return tools.length === 0 ? tokens : tokens + tokensOfText(JSON.stringify(tools));

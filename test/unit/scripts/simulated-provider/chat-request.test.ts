@@ -67,7 +67,7 @@ describe('parseChatRequest', () => {
       });
 
       expect(messages.slice(1)).toEqual([
-        { role: 'assistant', text: '', calls: [{ id: 'call_1', name: 'weather', arguments: '{}' }] },
+        { role: 'assistant', text: '', calls: [{ id: 'call_1', kind: 'function', name: 'weather', input: '{}' }] },
         { role: 'tool', text: '7 °C', callId: 'call_1' },
         { role: 'user', text: 'Look.', media: ['image'] },
       ]);

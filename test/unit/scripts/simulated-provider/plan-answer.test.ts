@@ -147,13 +147,13 @@ describe('planAnswer', () => {
   describe('with tools', () => {
     const city = { type: 'object', properties: { city: { enum: ['Oslo', 'Rome'] } }, required: ['city'] };
     const tools = [
-      { name: 'weather', parameters: city },
-      { name: 'time', parameters: {} },
+      { kind: 'function' as const, name: 'weather', parameters: city },
+      { kind: 'function' as const, name: 'time', parameters: {} },
     ];
     const callsOf = (request: Partial<Parameters<typeof planAnswer>[0]>) =>
-      plan({}, { tools, ...request }).calls.map((call) => `${call.name} ${call.arguments}`);
+      plan({}, { tools, ...request }).calls.map((call) => `${call.name} ${call.input}`);
     const answered = (name: string) => [
-      { role: 'assistant', text: '', calls: [{ id: name, name, arguments: '{}' }] },
+      { role: 'assistant', text: '', calls: [{ id: name, kind: 'function' as const, name, input: '{}' }] },
       { role: 'tool', text: '7 °C', callId: name },
     ];
 
@@ -181,6 +181,16 @@ describe('planAnswer', () => {
       expect(callsOf({ messages: asked, toolChoice: 'required' })).toEqual(['weather {"city":"Oslo"}']);
       expect(callsOf({ messages: [...asked, ...answered('weather')], toolChoice: 'required' })).toEqual(['time {}']);
       expect(callsOf({ messages: said('simulate-tool'), toolChoice: 'none' })).toEqual([]);
+    });
+
+    it('calls a custom tool with a text', () => {
+      const custom = [{ kind: 'custom' as const, name: 'note', parameters: {} }];
+      const { deltas } = plan({}, { tools: custom, messages: said('simulate-tool') });
+
+      expect(deltas.map(({ other }) => other)).toEqual([
+        { tool_calls: [{ index: 0, id: expect.any(String), type: 'custom', custom: { name: 'note', input: '' } }] },
+        { tool_calls: [{ index: 0, custom: { input: 'text' } }] },
+      ]);
     });
 
     it('quotes the result of a tool', () => {

@@ -33,9 +33,9 @@ describe('countPromptTokens', () => {
   });
 
   it('counts calls and media of a message, and the tools', () => {
-    const calls = [{ id: 'call_1', name: 'find', arguments: '{}' }];
+    const calls = [{ id: 'call_1', kind: 'function' as const, name: 'find', input: '{}' }];
     const messages = [{ role: 'assistant', text: 'ab', calls, media: ['image', 'file'] as const }];
-    const tools = [{ name: 'find', parameters: {} }];
+    const tools = [{ kind: 'function' as const, name: 'find', parameters: {} }];
 
     expect(countPromptTokens({ messages, tools })).toBe(
       3 + (4 + 2 + 2 * 85) + Math.ceil(JSON.stringify(tools).length / 4),
