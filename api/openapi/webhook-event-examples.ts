@@ -37,6 +37,7 @@ const ended = {
   finish_reason: oneOfType<FinishReason>({
     stop: true,
     length: true,
+    tool_calls: true,
     content_filter: true,
     cancelled: true,
     error: true,

@@ -7,7 +7,7 @@ import type { AnswerHead, OpenAiForm } from './sse.ts';
 import type { RelayHub } from './hub.ts';
 
 interface Collected {
-  literals: string[];
+  lines: string[];
   terminal: Terminal;
 }
 
@@ -57,13 +57,13 @@ export function restarts(requestId: string): ServiceError {
 /** Collects a request's whole stream. Open it before the request is admitted, so that it misses nothing. */
 export function openCollector(hub: RelayHub, res: Response, options: CollectOptions) {
   const { shard, requestId, existing, timeoutMs, form, stopping } = options;
-  const literals: string[] = [];
+  const lines: string[] = [];
   const collected = Promise.withResolvers<Collected>();
   collected.promise.catch(() => undefined);
   const onEntry = (entry: StreamEntry) => {
     // One by one: a call takes only some 100,000 arguments, and a provider may send more pieces.
-    for (const literal of entry.deltas) literals.push(literal);
-    if (entry.terminal !== undefined) collected.resolve({ literals, terminal: entry.terminal });
+    for (const line of entry.deltas) lines.push(line);
+    if (entry.terminal !== undefined) collected.resolve({ lines, terminal: entry.terminal });
   };
   const reader = hub.open(shard, requestId, onEntry, { existing, isAwaited: existing !== true });
   const timer = setTimeout(() => {
@@ -95,10 +95,10 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     async answer(head: AnswerHead): Promise<string> {
       reader.confirm();
       const { terminal } = await collected.promise;
-      const error = errorOf(terminal, literals.length > 0);
+      const error = errorOf(terminal, lines.length > 0);
       // A request made for a complete answer has sent none of its text if it fails.
-      if (error !== undefined) throw literals.length > 0 ? brokenOff(error) : error;
-      return completeAnswer(head, literals, terminal, form);
+      if (error !== undefined) throw lines.length > 0 ? brokenOff(error) : error;
+      return completeAnswer(head, lines, terminal, form);
     },
   };
 }

@@ -1,5 +1,6 @@
-import { firstSeqOf, toWireUsage } from '../../shared/contracts/events.ts';
+import { fieldsOf, firstSeqOf, mergeAnswer, toWireUsage } from '../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
+import { wellFormedJson } from '../../shared/contracts/parse.ts';
 import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail, ErrorObject } from '../../shared/errors/error-body.ts';
 import { ServiceError, outOfTime } from '../../shared/errors/service-error.ts';
@@ -63,10 +64,16 @@ function errorFieldOf(error: ErrorDetail | undefined, { requestId }: AnswerHead)
   return error === undefined ? '' : `,"error":${JSON.stringify(toErrorObject(error, requestId))}`;
 }
 
+/** The inside of another delta than text, and the fields of its choice behind it, from its line `[{…}]` or `[{…},{…}]`. */
+function otherDelta(line: string): string {
+  const [fields, choice] = fieldsOf(line);
+  const delta = JSON.stringify(fields).slice(1);
+  return choice === undefined ? delta : `${delta},${JSON.stringify(choice).slice(1, -1)}`;
+}
+
 /**
  * Writes the events of a stream as SSE (docs/spec.md#stream). The text depends only on head, form,
- * sequence number and entry, so every ingress writes the same bytes. `deltas` are JSON string literals and are not
- * decoded. OpenAI's API numbers no events, and readers that cut `data: ` off a block cannot read one with an `id:`.
+ * sequence number and entry, so every ingress writes the same bytes. Lines of text are not decoded. OpenAI's API numbers no events, and readers that cut `data: ` off a block cannot read one with an `id:`.
  */
 export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
   const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;
@@ -75,9 +82,10 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
   const noUsage = usagePlace === 'own chunk' ? ',"usage":null' : '';
   const event = (seq: number, data: string) => (form === undefined ? `id: ${seq}\n${data}\n\n` : `${data}\n\n`);
 
-  function delta(seq: number, literal: string): string {
+  function delta(seq: number, line: string): string {
     const role = seq === 1 ? '"role":"assistant",' : '';
-    return event(seq, `${start}${role}"content":${literal}},"finish_reason":null}]${noUsage}}`);
+    const fields = line.startsWith('[') ? otherDelta(line) : `"content":${line}}`;
+    return event(seq, `${start}${role}${fields},"finish_reason":null}]${noUsage}}`);
   }
 
   const usageOf = ({ usage }: Terminal) => `,"usage":${JSON.stringify(toWireUsage(usage))}`;
@@ -117,8 +125,8 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
     events(entry: StreamEntry, fromSeq: number): string {
       let seq = firstSeqOf(entry);
       let text = '';
-      for (const literal of entry.deltas) {
-        if (seq >= fromSeq) text += delta(seq, literal);
+      for (const line of entry.deltas) {
+        if (seq >= fromSeq) text += delta(seq, line);
         seq += 1;
       }
       const { terminal } = entry;
@@ -150,18 +158,23 @@ export function toWaitSeconds(waitMs: number): number {
   return Math.max(1, Math.round(waitMs / 1000));
 }
 
-/**
- * The JSON text of a complete answer (docs/spec.md#chat-completion), joined from literals without decoding them.
- */
+/** The fields of a complete answer's choice before its end. Lines of plain text are joined without decoding them. */
+function saidOf(lines: readonly string[]): string {
+  if (!lines.some((line) => line.startsWith('[')))
+    return `"message":{"role":"assistant","content":"${lines.map((line) => line.slice(1, -1)).join('')}"}`;
+  const { message, choice } = mergeAnswer(lines);
+  return wellFormedJson({ message: { role: 'assistant', ...message }, ...choice }).slice(1, -1);
+}
+
+/** The JSON text of a complete answer (docs/spec.md#chat-completion), from the lines of its increments. */
 export function completeAnswer(
   head: AnswerHead,
-  literals: readonly string[],
+  lines: readonly string[],
   terminal: Terminal,
   form?: OpenAiForm,
 ): string {
   const { finishReason, error } = endOf(terminal, form);
-  const content = literals.map((literal) => literal.slice(1, -1)).join('');
-  const choice = `{"index":0,"message":{"role":"assistant","content":"${content}"},"finish_reason":"${finishReason}"}`;
+  const choice = `{"index":0,${saidOf(lines)},"finish_reason":"${finishReason}"}`;
   const usage = JSON.stringify(toWireUsage(terminal.usage));
   return `${headOf(head, 'chat.completion')},"choices":[${choice}],"usage":${usage}${metadataOf(head)}${errorFieldOf(error, head)}}`;
 }
@@ -206,9 +219,9 @@ export type EndedAs = { responseJson: string } | { error: ErrorObject };
 export function outcomeOf(head: AnswerHead, entries: readonly StreamEntry[]): EndedAs | undefined {
   const terminal = entries.at(-1)?.terminal;
   if (terminal === undefined) return undefined;
-  const literals = entries.flatMap((entry) => entry.deltas);
-  const error = errorOf(terminal, literals.length > 0);
+  const lines = entries.flatMap((entry) => entry.deltas);
+  const error = errorOf(terminal, lines.length > 0);
   return error === undefined
-    ? { responseJson: completeAnswer(head, literals, terminal) }
+    ? { responseJson: completeAnswer(head, lines, terminal) }
     : { error: toErrorObject(toErrorDetail(error), head.requestId) };
 }

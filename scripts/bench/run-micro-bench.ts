@@ -56,7 +56,7 @@ function callInput(url: string, model: string, stream: boolean, moderator: Retur
     firstTokenMs: 60_000,
     betweenTokensMs: 30_000,
     openWindow: (listener) => openLocalWindow(moderator, undefined, listener),
-    onText: () => undefined,
+    onIncrement: () => undefined,
   };
   return input;
 }

@@ -2,6 +2,7 @@ import type { ErrorCode } from '../errors/codes.ts';
 import { toErrorDetail } from '../errors/error-body.ts';
 import type { ErrorDetail } from '../errors/error-body.ts';
 import { unexpectedError } from '../errors/service-error.ts';
+import { isRecord } from './parse.ts';
 
 /** One provider call of a request, or a target that was skipped, for its timeline. Never any text. */
 export interface AttemptTrace {
@@ -40,7 +41,8 @@ export function failureOf(code: ErrorCode, { reason, attempts }: RequestTrace): 
 }
 
 /** docs/spec.md#chat-completion. */
-export type FinishReason = 'stop' | 'length' | 'content_filter' | 'cancelled' | 'error';
+export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'cancelled', 'error'] as const;
+export type FinishReason = (typeof FINISH_REASONS)[number];
 
 export interface Usage {
   promptTokens: number;
@@ -85,15 +87,136 @@ export const FAULT: Terminal = {
   error: toErrorDetail(unexpectedError()),
 };
 
+/** An increment of an answer: a piece of its text, or a delta of another kind, which nothing may cut. */
+export type Increment = string | Delta;
+
+/** Tool calls, reasoning, a refusal: what an answer has beside plain text, on `POST /chat/completions` alone. */
+export interface Delta {
+  /** Its line in an entry. */
+  line: string;
+  /** The words in it, which are counted like text. */
+  text: string;
+  /** The part of the answer that it continues: `content`, `tool_calls0`, … */
+  part: string;
+}
+
+/** Fields of a delta or a choice as OpenAI's protocol has them. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Names of fields whose texts say nothing to a reader. */
+const SPEECHLESS: ReadonlySet<string> = new Set(['id', 'type', 'data', 'signature', 'format', 'encrypted_content']);
+
+function* textsIn(value: unknown): Iterable<string> {
+  if (typeof value === 'string') yield value;
+  else if (Array.isArray(value)) for (const item of value) yield* textsIn(item);
+  else if (isRecord(value))
+    for (const [name, field] of Object.entries(value)) if (!SPEECHLESS.has(name)) yield* textsIn(field);
+}
+
+/** The texts of a delta: content, arguments and names of tools, reasoning, refusals. */
+export function deltaText(fields: Fields): string {
+  // Some servers say the same in two fields.
+  return [...new Set(textsIn(fields))].join('\n');
+}
+
+function partOf(fields: Fields): string {
+  const [name = '', value] = Object.entries(fields)[0] ?? [];
+  const item: unknown = Array.isArray(value) ? value[0] : undefined;
+  return isRecord(item) ? `${name}${String(item['index'])}` : name;
+}
+
+/** `choice`: fields that stand beside the delta in its choice. */
+export function toDelta(fields: Fields, choice?: Fields): Delta {
+  const line = JSON.stringify(choice === undefined ? [fields] : [fields, choice]);
+  return { line, text: deltaText(fields), part: partOf(fields) };
+}
+
+/** The words of an increment, which are moderated and counted. */
+export const wordsOf = (increment: Increment): string => (typeof increment === 'string' ? increment : increment.text);
+
+/** The text of an increment's line. */
+export function lineText(line: string): string {
+  return line.startsWith('[') ? deltaText(fieldsOf(line)[0]) : (JSON.parse(line) as string);
+}
+
+/** The fields of the delta and of its choice. */
+export function fieldsOf(line: string): [Fields, Fields?] {
+  // Written by `toDelta`, in this repository.
+  return JSON.parse(line) as [Fields, Fields?];
+}
+
+/** Texts that a later delta repeats, where others continue: some servers name the tool with each piece of its arguments. */
+function isRepeated(name: string, before: string, later: string): boolean {
+  return name === 'id' || name === 'type' || (name === 'name' && before === later);
+}
+
+/** Adds what a later delta says to the fields so far, which are changed. */
+function joinFields(into: Record<string, unknown>, later: Fields): void {
+  for (const [name, value] of Object.entries(later)) {
+    const before = into[name];
+    if (value === null || name === '__proto__') continue;
+    if (Array.isArray(before) && Array.isArray(value)) joinLists(before, value);
+    else if (isRecord(before) && isRecord(value)) joinFields(before, value);
+    else if (typeof before === 'string' && typeof value === 'string')
+      into[name] = isRepeated(name, before, value) ? before : before + value;
+    else into[name] = value;
+  }
+}
+
+/** Items with an `index` continue that of the same one; others follow. */
+function joinLists(into: unknown[], later: readonly unknown[]): void {
+  for (const item of later) {
+    const index = isRecord(item) ? item['index'] : undefined;
+    const before = index === undefined ? undefined : into.filter(isRecord).find((each) => each['index'] === index);
+    if (before === undefined || !isRecord(item)) into.push(item);
+    else joinFields(before, item);
+  }
+}
+
+function withoutIndex(item: unknown): unknown {
+  if (!isRecord(item)) return item;
+  const { index: _, ...fields } = item;
+  return fields;
+}
+
+/** A whole answer: the fields of its `message` besides the role, and those of its choice. */
+export interface MergedAnswer {
+  message: { content: string | null; [field: string]: unknown };
+  choice: Fields;
+}
+
+/** Merges an answer from the lines of its increments. */
+export function mergeAnswer(lines: readonly string[]): MergedAnswer {
+  const merged: Record<string, unknown> = {};
+  const choice: Record<string, unknown> = {};
+  const texts: string[] = [];
+  for (const line of lines) {
+    if (!line.startsWith('[')) {
+      texts.push(JSON.parse(line) as string);
+      continue;
+    }
+    const [{ content, ...fields }, more = {}] = fieldsOf(line);
+    if (typeof content === 'string') texts.push(content);
+    joinFields(merged, fields);
+    joinFields(choice, more);
+  }
+  const content = texts.join('');
+  const { tool_calls: calls, refusal, function_call: call, audio } = merged;
+  const isWordless = content === '' && [calls, refusal, call, audio].some((field) => field !== undefined);
+  if (Array.isArray(calls)) merged['tool_calls'] = calls.map(withoutIndex);
+  return { message: { content: isWordless ? null : content, ...merged }, choice };
+}
+
 /**
- * One entry of a request's stream: text increments, then perhaps the end. Its payload has one line for each: an
- * increment is a JSON string, the end a JSON object. A reader tells them apart by the first character and can forward
- * an increment without decoding it. A JSON string holds no raw line break, so line breaks are safe separators.
+ * One entry of a request's stream: increments, then perhaps the end. Its payload has one line for each: text is a JSON
+ * string, another delta an array of its fields and perhaps those of its choice, the end a JSON object. A reader tells them
+ * apart by the first character and can forward an increment without decoding it. JSON text holds no raw line break, so
+ * line breaks are safe separators.
  */
 export interface StreamEntry {
   /** The sequence number of the entry's last event. */
   lastSeq: number;
-  /** JSON string literals, quotes included. */
+  /** Lines of increments. */
   deltas: string[];
   terminal?: Terminal;
   /** Names the claim of the delivery that wrote it. Absent in restored answers, and if no delivery wrote the end. */
@@ -110,9 +233,9 @@ export function firstSeqOf(entry: StreamEntry): number {
   return entry.lastSeq - entry.deltas.length - (entry.terminal === undefined ? 0 : eventsOf(entry.terminal)) + 1;
 }
 
-/** The payload of an entry; `deltas` are plain text, not yet literals. */
-export function encodeEntry(deltas: readonly string[], terminal?: Terminal): string {
-  const lines = deltas.map((delta) => JSON.stringify(delta));
+/** The payload of an entry. */
+export function encodeEntry(deltas: readonly Increment[], terminal?: Terminal): string {
+  const lines = deltas.map((delta) => (typeof delta === 'string' ? JSON.stringify(delta) : delta.line));
   if (terminal !== undefined) lines.push(JSON.stringify(terminal));
   return lines.join('\n');
 }

@@ -1,16 +1,17 @@
 import { encodeEntry } from '../contracts/events.ts';
+import type { Increment } from '../contracts/events.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 import { defineScript, textsOf } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 import type { DeliveryRef } from './delivery.ts';
 
-/** The text of one request. */
+/** Increments of one request's answer. */
 export interface Append {
   ref: DeliveryRef;
   /** Sequence number of the last of `deltas`. */
   lastSeq: number;
-  deltas: readonly string[];
+  deltas: readonly Increment[];
   /** Tokens of what the provider was asked, in case another process has to end the request. */
   promptTokens: number;
 }

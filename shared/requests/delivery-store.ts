@@ -1,3 +1,4 @@
+import type { Increment } from '../contracts/events.ts';
 import { queueOf } from '../contracts/jobs.ts';
 import { UnreadableError } from '../contracts/request-envelope.ts';
 import type { Pseudonyms } from '../domain/pseudonyms.ts';
@@ -18,7 +19,7 @@ interface AppendMore {
   /** Tokens of what the provider was asked, in case another process has to end the request. */
   promptTokens?: number;
   /** Increments that this delivery appended before, in case Redis has lost some. */
-  earlier?: readonly string[];
+  earlier?: readonly Increment[];
 }
 
 /** The delivery that claims a request. */
@@ -34,9 +35,9 @@ interface ClaimingJob {
 
 /** The store that a delivery writes to. */
 interface Writes {
-  append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more: AppendMore): Promise<WriteOutcome>;
+  append(ref: DeliveryRef, lastSeq: number, deltas: readonly Increment[], more: AppendMore): Promise<WriteOutcome>;
   renew(ref: DeliveryRef, needed: HoldRequest): Promise<Renewal>;
-  finish(ref: DeliveryRef, sentSeq: number, ending: FinishInput, earlier: readonly string[]): Promise<boolean>;
+  finish(ref: DeliveryRef, sentSeq: number, ending: FinishInput, earlier: readonly Increment[]): Promise<boolean>;
 }
 
 /**
@@ -48,14 +49,14 @@ export type Delivery = ReturnType<typeof openDelivery>;
 /** `lastSeq`: sequence number of the last event that an earlier delivery has sent. */
 export function openDelivery(writes: Writes, ref: DeliveryRef, lastSeq: number) {
   const { shard, requestId, queue, fence } = ref;
-  const sent: string[] = [];
+  const sent: Increment[] = [];
   return {
     shard,
     requestId,
     queue,
     fence,
     /** `promptTokens`: of what the provider was asked, in case another process has to end the request. */
-    async append(deltas: readonly string[], promptTokens: number): Promise<WriteOutcome> {
+    async append(deltas: readonly Increment[], promptTokens: number): Promise<WriteOutcome> {
       const outcome = await writes.append(ref, lastSeq + deltas.length, deltas, { promptTokens, earlier: sent });
       lastSeq += deltas.length;
       // One by one: a call takes only some 100,000 arguments, and more may pile up while Redis is slow.
@@ -224,7 +225,7 @@ export function createRequestStore(client: RedisClient, keyspace: Keyspace, sett
     async append(
       ref: DeliveryRef,
       lastSeq: number,
-      deltas: readonly string[],
+      deltas: readonly Increment[],
       { promptTokens = 0, earlier = [] }: AppendMore = {},
     ): Promise<WriteOutcome> {
       const firstSeq = lastSeq - deltas.length - earlier.length;

@@ -1,4 +1,4 @@
-import type { FinishReason, Terminal } from '../contracts/events.ts';
+import type { FinishReason, Increment, Terminal } from '../contracts/events.ts';
 import type { Tier } from '../contracts/chat-request.ts';
 import type { ChatRoute, IdempotencyName, QueueName, RequestEnvelope } from '../contracts/jobs.ts';
 import type { KeyMode } from '../contracts/space.ts';
@@ -47,8 +47,8 @@ export type FinalStatus = 'completed' | 'failed' | 'cancelled';
 
 export interface FinishInput {
   status: FinalStatus;
-  /** Text that has not been appended yet. */
-  deltas: readonly string[];
+  /** Increments that have not been appended yet. */
+  deltas: readonly Increment[];
   terminal: Terminal;
   costMicro: number;
   /** Tokens that providers were asked for and nobody pays for: they count in the key's window and the test allowance. */

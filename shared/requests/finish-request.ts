@@ -1,4 +1,5 @@
 import { encodeEntry, eventsOf } from '../contracts/events.ts';
+import type { Increment } from '../contracts/events.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
@@ -69,7 +70,7 @@ function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWh
     ref: DeliveryRef,
     sentSeq: number,
     ending: FinishInput,
-    earlier: readonly string[],
+    earlier: readonly Increment[],
     restored?: RecordSnapshot,
   ): Promise<ScriptReply> {
     const { deltas } = ending;
@@ -87,7 +88,7 @@ function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWh
     ref: DeliveryRef,
     sentSeq: number,
     ending: FinishInput,
-    earlier: readonly string[],
+    earlier: readonly Increment[],
   ): Promise<ScriptReply> {
     const { facts } = ref;
     if (facts === undefined || isLetGo(facts, ending)) return end(ref, sentSeq, ending, earlier);
@@ -126,7 +127,7 @@ export function createFinishRequest(
     });
   }
 
-  async function replay(ref: DeliveryRef, ...end: [number, FinishInput, readonly string[]]): Promise<void> {
+  async function replay(ref: DeliveryRef, ...end: [number, FinishInput, readonly Increment[]]): Promise<void> {
     if ((await store.replayFinish(ref, ...end)) !== 'replayed') return;
     const { requestId, tenantId } = ref;
     replays?.log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
@@ -142,7 +143,7 @@ export function createFinishRequest(
       ref: DeliveryRef,
       sentSeq: number,
       ending: FinishInput,
-      earlier: readonly string[] = [],
+      earlier: readonly Increment[] = [],
     ): Promise<boolean> {
       if (!hasEnded(await end(ref, sentSeq, ending, earlier), ending)) return false;
       if (ref.wasRestored === true) eraseIfDeleted(ref);
@@ -163,7 +164,7 @@ export function createFinishRequest(
       ref: DeliveryRef,
       sentSeq: number,
       ending: FinishInput,
-      earlier: readonly string[] = [],
+      earlier: readonly Increment[] = [],
     ): Promise<'known' | 'replayed' | 'superseded'> {
       const { record, outbox } = keyspace.shard(ref.shard);
       const again = asItStood(ending);

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../shared/contracts/events.ts';
 import { createLocalModerator } from '../../workers/moderation/local/local-moderator.ts';
 import { openLocalWindow } from '../../workers/moderation/local/phrase-window.ts';
 import type { ProviderCallInput } from '../../workers/pipeline/run-provider-call.ts';
@@ -34,7 +35,7 @@ export function readyCall(more: Partial<ProviderCallInput> = {}): ReadyCall {
     firstTokenMs: 100,
     betweenTokensMs: 50,
     openWindow: (listener) => openLocalWindow(moderator, undefined, listener),
-    onText: (text) => texts.push(text),
+    onIncrement: (increment) => texts.push(wordsOf(increment)),
     ...more,
   };
   return {

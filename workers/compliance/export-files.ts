@@ -1,6 +1,6 @@
 import { CHAT_FIELDS } from '../../shared/contracts/chat-request.ts';
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
-import { decodeEntry } from '../../shared/contracts/events.ts';
+import { decodeEntry, mergeAnswer } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
 import { parseEnvelope } from '../../shared/contracts/request-envelope.ts';
 import { TENANT_FIELDS, tenantSettingsOf } from '../../shared/contracts/tenant-fields.ts';
@@ -70,12 +70,11 @@ function recordOf({ tier: model, status, metadata = '', ...times }: EndedAnswer[
 
 function contentOf(requestId: string, entries: EndedAnswer['entries']): object {
   const decoded = entries.map(({ lastSeq, payload }) => decodeEntry(lastSeq, payload));
-  // Each delta is a JSON string literal (shared/contracts/events.ts).
-  const content = decoded.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))).join('');
+  const { message } = mergeAnswer(decoded.flatMap(({ deltas }) => deltas));
   const { finishReason = null, usage = null, error } = decoded.at(-1)?.terminal ?? {};
   const failure = error === undefined ? null : toErrorObject(error, requestId);
   const counts = usage === null ? null : only(usage, ['promptTokens', 'completionTokens']);
-  return { content, finish_reason: finishReason, usage: counts, error: failure };
+  return { ...message, finish_reason: finishReason, usage: counts, error: failure };
 }
 
 function answerLine({ _id, entityId, fields, entries }: AnswerRow): object {

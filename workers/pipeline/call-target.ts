@@ -28,6 +28,7 @@ import {
   estimateUsage,
   openReleaseGate,
 } from './spending.ts';
+import { addIncrement, contentOf, isEmpty } from './stage.ts';
 import type { Ask, Outcome, Routed } from './stage.ts';
 
 /** Runs one provider call and notes it in the request's trace, however it ends. */
@@ -205,7 +206,7 @@ function openAsk(call: TargetCall): Ask {
   const opened: Ask = { ...ask, reported: undefined, durationMs: 0, isRefused: false };
   answer.asks.push(opened);
   const asked = { asked: prompt.messages, promptTokens: paidPrompt ?? promptTokens };
-  Object.assign(answer, { ...asked, text: '', provider: provider.name, model: target.model });
+  Object.assign(answer, { ...asked, text: '', lines: undefined, provider: provider.name, model: target.model });
   if (writer === undefined) answer.unsent = [];
   return opened;
 }
@@ -216,7 +217,7 @@ function inputOf(
   { seat, isWatched, isStreamed }: CallPlace,
   ask: Ask,
   { betweenTokensMs, openWindow }: Pick<CallTargetDeps, 'betweenTokensMs' | 'openWindow'>,
-): Omit<ProviderCallInput, 'onText'> {
+): Omit<ProviderCallInput, 'onIncrement'> {
   const { prompt, writer } = call;
   const { target, provider } = call.route;
   const { envelope, lease } = call.run;
@@ -270,16 +271,21 @@ async function usageOf(call: TargetCall, reported: ReportedUsage | undefined, lo
 /** Takes what models write around an object; throws NotJsonError where there is none, or one that was not asked for. */
 function assertJson({ run, writer }: TargetCall, { finishReason, usage }: Outcome): void {
   const { answer } = run;
-  if (writer === undefined) {
-    const text = withoutFence(answer.text);
-    // The caller, replays, batches and the entity's history get what the pieces of the answer say.
-    if (text !== answer.text) Object.assign(answer, { text, unsent: [text] });
+  // Reasoning beside it is no part of the object; calls of tools and refusals stand in its place.
+  const content = contentOf(answer);
+  if (content === null) return;
+  const text = writer === undefined ? withoutFence(content) : content;
+  // The caller, replays, batches and the entity's history get what the pieces of the answer say.
+  if (text !== content) {
+    const others = answer.unsent.filter((increment) => typeof increment !== 'string');
+    Object.assign(answer, { text: '', lines: undefined, unsent: [...others, text] });
+    for (const increment of answer.unsent) addIncrement(answer, increment);
   }
   if (finishReason !== 'stop') return;
-  const fault = faultOf(answer.text, run.envelope.request.schema);
+  const fault = faultOf(text, run.envelope.request.schema);
   if (fault === undefined) return;
   answer.rejected = 'not_json';
-  throw new NotJsonError(usage, fault, answer.text);
+  throw new NotJsonError(usage, fault, text);
 }
 
 /** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
@@ -296,19 +302,19 @@ export function createCallTarget(deps: CallTargetDeps) {
     const { promptTokens } = answer;
     const calledAt = clock.now();
     let shown = { bytes: 0, pieces: 0 };
-    const gate = openReleaseGate(lease, (text) => {
-      if (answer.text === '') {
+    const gate = openReleaseGate(lease, (increment) => {
+      if (isEmpty(answer)) {
         answer.firstTextAt = clock.now();
         events.emit('answer.first_text', run);
         onBegin();
       }
-      answer.text += text;
-      shown = amountWith(shown, text);
+      addIncrement(answer, increment);
+      shown = amountWith(shown, increment);
       lease.need({ promptTokens, completionTokens: estimateTokens(shown) });
-      if (writer === undefined) answer.unsent.push(text);
-      else writer.write(text);
+      if (writer === undefined) answer.unsent.push(increment);
+      else writer.write(increment);
     });
-    const input = { ...inputOf(call, place, opened, deps), onText: gate.push };
+    const input = { ...inputOf(call, place, opened, deps), onIncrement: gate.push };
     try {
       const asked = { provider: provider.name, model: target.model };
       const generateText = () => runProviderCall(adapters[provider.kind], input);

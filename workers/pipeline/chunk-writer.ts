@@ -1,3 +1,4 @@
+import type { Increment } from '../../shared/contracts/events.ts';
 import type { ScheduleRead } from '../../shared/http/http-call.ts';
 import type { Claimed, StopReason } from './stage.ts';
 
@@ -59,7 +60,7 @@ const BEAT_OFFSETS_MS = [0, 40, 20, 60];
 /** Text that was read on a beat goes out at once. */
 const BUSY_COALESCE_MS = BEAT_MS / 2;
 
-/** Appends released text to the request's stream, the first piece at once. */
+/** Appends released increments to the request's stream, the first at once. */
 export type ChunkWriter = ReturnType<typeof createChunkWriter>;
 
 /** Opens the writers of one worker. */
@@ -113,8 +114,8 @@ interface Pace {
 /** The parts of a run that its writer uses. */
 export type WrittenRun = Pick<Claimed, 'delivery' | 'answer' | 'lease'>;
 
-function charactersOf(deltas: readonly string[]): number {
-  return deltas.reduce((sum, delta) => sum + delta.length, 0);
+function charactersOf(deltas: readonly Increment[]): number {
+  return deltas.reduce((sum, delta) => sum + (typeof delta === 'string' ? delta : delta.line).length, 0);
 }
 
 /**
@@ -180,8 +181,8 @@ function createChunkWriter({ delivery, answer, lease }: WrittenRun, pace: Pace) 
   }
 
   return {
-    write(text: string): void {
-      answer.unsent.push(text);
+    write(increment: Increment): void {
+      answer.unsent.push(increment);
       schedule();
     },
     /** When to read the provider's next text. Undefined: as soon as it arrives. */

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Pseudonyms } from '../../shared/domain/pseudonyms.ts';
 import { DEFAULT_RATES } from '../../shared/domain/routing.ts';
 import type { RoutingTable } from '../../shared/domain/routing.ts';
-import { FAULT } from '../../shared/contracts/events.ts';
+import { FAULT, lineText } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { ClaimedRequest } from '../../shared/requests/delivery.ts';
@@ -51,7 +51,7 @@ export async function mayClaim(
 /** The text that an earlier delivery had sent. */
 async function textSoFar(streams: StreamReader, { shard, requestId }: Delivery): Promise<string> {
   const entries = await streams.readFrom(shard, requestId, 1);
-  return entries.flatMap((entry) => entry.deltas.map((literal) => String(JSON.parse(literal)))).join('');
+  return entries.flatMap(({ deltas }) => deltas.map(lineText)).join('');
 }
 
 /** Names that a provider keeps apart by account, and all tenants have one: its users, and its cached prompts. */

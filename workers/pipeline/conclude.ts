@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/mongo/entities/conversation-repository.ts';
 import { withTimeLimit } from '../../shared/lifecycle/clock.ts';
 import { estimateUsage } from './spending.ts';
-import { Interrupted, Stopped } from './stage.ts';
+import { Interrupted, Stopped, isEmpty } from './stage.ts';
 import type { Bound, Claimed, Outcome } from './stage.ts';
 
 export interface ConcludeDeps {
@@ -50,7 +50,7 @@ function stopError({ reason, bound }: Stopped, run: Claimed): ServiceError | und
 /** The tokens of the answer so far, counted by our own tokenizer. */
 async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
   const { text, asked, promptTokens } = answer;
-  if (text === '') return NO_USAGE;
+  if (isEmpty(answer)) return NO_USAGE;
   const { messages, maxTokens } = envelope.request;
   const usage = await estimateUsage(asked ?? messages, text, maxTokens);
   // Without `asked`, another delivery made the call; only its own count includes history and instruction.
@@ -104,10 +104,9 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
     const stopped = stop?.reason;
     if (stopped === 'superseded' || stopped === 'shutdown') return undefined;
     await deleteEarlierTurn(run);
-    const { text } = run.answer;
     const usage = await usageOf(run);
     if (stopped === 'cancelled') return { finishReason: 'cancelled', usage };
-    if (stopped === 'exhausted' && text !== '') return { finishReason: 'length', usage };
+    if (stopped === 'exhausted' && !isEmpty(run.answer)) return { finishReason: 'length', usage };
     const failure = (stop === undefined ? undefined : stopError(stop, run)) ?? toServiceError(error, run, log);
     return { finishReason: 'error', usage, error: toErrorDetail(failure), cause: failure.cause };
   };

@@ -8,6 +8,7 @@ import { statusOf } from '../../shared/requests/delivery.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 import { askedUsage, spendOn, unpaidPrompt } from './spending.ts';
+import { isEmpty } from './stage.ts';
 import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
@@ -30,7 +31,7 @@ function factsOf({ envelope }: Claimed) {
  * nothing (docs/spec.md#ledger): nobody has counted a token of theirs.
  */
 function isBilled({ answer }: Claimed, { usage }: Outcome): boolean {
-  return answer.text !== '' || usage.completionTokens > 0;
+  return !isEmpty(answer) || usage.completionTokens > 0;
 }
 
 /** The charge; `used`: all tokens of the answer, charged or not. A test key's is zero, but its ledger entry is still written. */

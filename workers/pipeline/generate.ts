@@ -15,7 +15,7 @@ import { TooLongError, promptFor } from './fit-window.ts';
 import type { PromptParts, TargetPrompt } from './fit-window.ts';
 import { NotJsonError, noJson, repairOf, schemaInstruction } from './json-answer.ts';
 import { estimatePrompt } from './spending.ts';
-import { Stopped } from './stage.ts';
+import { Stopped, isEmpty } from './stage.ts';
 import type { Assembled, Generated, Outcome, Routed, Stage } from './stage.ts';
 
 /** Failures of a request's targets so far. */
@@ -122,7 +122,7 @@ function hasRoomBeside({ breakers, capacities }: GenerateDeps, run: Routed, rout
 }
 
 function isReplaceable(run: Routed, writer: ChunkWriter | undefined): boolean {
-  return writer === undefined || run.answer.text === '';
+  return writer === undefined || isEmpty(run.answer);
 }
 
 /** Returns whether another target can help. */
@@ -220,7 +220,8 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       return { ...run, outcome: await tryTargets(run, writer) };
     } catch (error) {
       // The caller has seen nothing of a failed complete answer, so it is discarded.
-      if (writer === undefined && !endsWithText(error)) Object.assign(run.answer, { text: '', unsent: [] });
+      if (writer === undefined && !endsWithText(error))
+        Object.assign(run.answer, { text: '', lines: undefined, unsent: [] });
       throw error;
     } finally {
       // Saving an entity's turn takes long if MongoDB is unavailable; text must not wait for that.

@@ -1,5 +1,6 @@
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import type { Delta, Increment } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import { enforcesSchema } from '../../shared/domain/routing.ts';
 import type { Provider, Target } from '../../shared/domain/routing.ts';
@@ -122,12 +123,12 @@ export interface ProviderCallInput {
   seat?: Seat;
   /** Called for each part of the answer, before anything else is done with it. */
   onHeard?: (event: ProviderEvent) => void;
-  /** Takes released text; called in order. */
-  onText: (text: string) => void;
+  /** Takes what is released; called in order. */
+  onIncrement: (increment: Increment) => void;
 }
 
 export interface ProviderCallResult {
-  finishReason: 'stop' | 'length' | 'content_filter';
+  finishReason: ProviderEnd['finishReason'];
   /** Undefined: the provider did not say. */
   usage: ReportedUsage | undefined;
   /** See ProviderEnd. */
@@ -142,6 +143,106 @@ export interface ProviderCallResult {
  * of its own.
  */
 const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
+/** The line of another delta than text is stored as it is, in at most three bytes per unit. */
+const LINE_UNITS_PER_UNIT = 3;
+
+/** Words of a tool call as far as they are complete: without JSON's escapes, of which the last may be cut. */
+const COMPLETE = /^(?:[^\\]|\\u[0-9a-f]{4}|\\[^u])*/i;
+const ESCAPES = /\\(?:u([0-9a-f]{4})|(.))/gi;
+const LONGEST_ESCAPE = 6;
+
+/** Reads arguments of a tool call, which are JSON in pieces, as the text that they say. */
+function createArgumentReader(): (piece: string) => string {
+  let open = '';
+  return (piece) => {
+    const text = open + piece;
+    const complete = COMPLETE.exec(text)?.[0].length ?? 0;
+    // An escape that no JSON text has is read as it stands.
+    const end = text.length - complete < LONGEST_ESCAPE ? complete : text.length;
+    open = text.slice(end);
+    return text
+      .slice(0, end)
+      .replace(ESCAPES, (_, code: string | undefined, letter: string | undefined) =>
+        code === undefined
+          ? 'ntrbf'.includes(letter ?? '')
+            ? '\n'
+            : (letter ?? '')
+          : String.fromCharCode(parseInt(code, 16)),
+      );
+  };
+}
+
+/** A delta on its way through the window; positions are in the text that the window reads. */
+interface Passing {
+  start: number;
+  end: number;
+  /** Undefined: a line break that stands between two parts. */
+  delta: Delta | undefined;
+}
+
+/**
+ * Leads an answer through a window of moderation, which reads one text: that of a delta stands in it where the delta
+ * comes, behind a line break where another part of the answer begins. `show` gets text as the window releases it, and a
+ * delta once all before it and its own text have passed.
+ */
+function createOrder(show: (increment: Increment) => void) {
+  const passing: Passing[] = [];
+  const readers = new Map<string, ReturnType<typeof createArgumentReader>>();
+  let added = 0;
+  let passed = 0;
+  let part = 'content';
+
+  function readArguments(of: string, text: string): string {
+    const reader = readers.get(of) ?? createArgumentReader();
+    readers.set(of, reader);
+    return reader(text);
+  }
+
+  /** The line break in front of a part that begins. */
+  function begin(next: string): string {
+    const isFirst = added === 0;
+    if (next === part) return '';
+    part = next;
+    return isFirst ? '' : '\n';
+  }
+
+  function release(text: string): void {
+    let rest = text;
+    const take = (until: number): string => {
+      const taken = rest.slice(0, Math.max(0, until - passed));
+      rest = rest.slice(taken.length);
+      passed += taken.length;
+      return taken;
+    };
+    for (let next = passing[0]; next !== undefined; next = passing[0]) {
+      const before = take(next.start);
+      if (before !== '') show(before);
+      take(next.end);
+      if (passed < next.end) return;
+      passing.shift();
+      if (next.delta !== undefined) show(next.delta);
+    }
+    passed += rest.length;
+    if (rest !== '') show(rest);
+  }
+
+  return {
+    release,
+    /** Returns what the window is to read. */
+    add(event: Exclude<ProviderEvent, { kind: 'end' }>): string {
+      const isText = event.kind === 'text';
+      const between = begin(isText ? 'content' : event.part);
+      const said = isText || !event.part.startsWith('tool_calls') ? event.text : readArguments(event.part, event.text);
+      const start = added;
+      added += between.length + said.length;
+      if (!isText) passing.push({ start, end: added, delta: event });
+      else if (between !== '') passing.push({ start, end: start + between.length, delta: undefined });
+      // No text of its own brings it out.
+      if (said === '' && passed === added) release('');
+      return between + said;
+    },
+  };
+}
 
 function callOf(
   { envelope, target, provider, messages, maxTokens, stream, joinsText = false, scheduleRead, seat }: ProviderCallInput,
@@ -180,14 +281,15 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   });
   const state: { hasEnded: boolean; stopped?: Error } = { hasEnded: false };
   let hasShown = false;
+  const order = createOrder((increment) => {
+    hasShown = true;
+    // The windows release whole characters, so a half that is left over stays one. It is replaced here, before the text
+    // is counted, sent or stored anywhere: UTF-8 cannot represent it, and strict readers refuse the whole answer.
+    input.onIncrement(typeof increment === 'string' ? increment.toWellFormed() : increment);
+  });
   const window = input.openWindow({
     signal: clock.signal,
-    release(text) {
-      hasShown = true;
-      // The windows release whole characters, so a half that is left over stays one. It is replaced here, before the text
-      // is counted, sent or stored anywhere: UTF-8 cannot represent it, and strict readers refuse the whole answer.
-      input.onText(text.toWellFormed());
-    },
+    release: order.release,
     stop(reason) {
       state.stopped = reason;
       // Moderation may stop the call while the call waits for the provider.
@@ -208,9 +310,10 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     }
     clock.tick();
     if (units === 0) input.seat?.recordText();
-    units += event.text.length;
+    units += event.kind === 'text' ? event.text.length : Math.ceil(event.line.length / LINE_UNITS_PER_UNIT);
     if (units > ANSWER_UNITS_MAX) throw new ProviderError('transient', 'The provider sent an oversized answer');
-    window.push(event.text);
+    const text = order.add(event);
+    if (text !== '') window.push(text);
     if (state.stopped !== undefined) throw state.stopped;
   }
   async function call(): Promise<void> {

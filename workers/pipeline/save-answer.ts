@@ -1,5 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
+import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import { mergeAnswer } from '../../shared/contracts/events.ts';
+import type { FinishReason, MergedAnswer } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
@@ -8,6 +11,7 @@ import { isMongoUnreachable } from '../../shared/mongo/faults.ts';
 import type { AnswerRepository } from '../../shared/mongo/requests/answer-repository.ts';
 import type { AnswerCache } from '../../shared/requests/answers.ts';
 import { toStoredAnswer } from '../../shared/requests/recovery.ts';
+import { isEmpty } from './stage.ts';
 import type { Claimed, Generated, Stage } from './stage.ts';
 
 export interface SaveTurnDeps {
@@ -19,6 +23,20 @@ export interface SaveTurnDeps {
 /** Longer than a replica set takes to choose another primary. */
 const AWAY_MS = 20_000;
 const RETRY_MS = 500;
+
+const WHOLE: ReadonlySet<FinishReason> = new Set(['stop', 'length', 'tool_calls']);
+
+/**
+ * An answer as an entity remembers it. One that calls tools is none: whoever sends their results sends the calls as well
+ * (docs/spec.md#history). Undefined: the turn is not stored, as nothing was said or the model refused.
+ */
+function rememberedOf(answer: Claimed['answer']): ChatMessage[] | undefined {
+  if (isEmpty(answer)) return undefined;
+  const message: MergedAnswer['message'] =
+    answer.lines === undefined ? { content: answer.text } : mergeAnswer(answer.lines).message;
+  if ((message['tool_calls'] ?? message['function_call']) !== undefined) return [];
+  return message.content === null ? undefined : [{ role: 'assistant', content: message.content }];
+}
 
 /**
  * Stores the turn before the terminal event, so that the caller's next request finds it. Only whole answers are stored
@@ -44,9 +62,11 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
     const { entityId } = envelope.request;
     // With no retention, a tenant's turns are not saved either.
     if (envelope.retentionMs === 0) return run;
-    const isWhole = outcome.finishReason === 'stop' || outcome.finishReason === 'length';
-    if (entityId === undefined || entity === undefined || !isWhole || answer.text === '') return run;
-    const messages = [...entity.unseen, { role: 'assistant' as const, content: answer.text }];
+    if (entityId === undefined || entity === undefined || !WHOLE.has(outcome.finishReason)) return run;
+    const said = rememberedOf(answer);
+    if (said === undefined) return run;
+    const messages = [...entity.unseen, ...said];
+    if (messages.length === 0) return run;
     const turn = { requestId: envelope.requestId, seq, claimedAt, messages };
     answer.isTurnSaved = true;
     try {
@@ -80,7 +100,7 @@ const STORE_AGAIN_MS = 500;
 interface EndedRequest {
   delivery: Pick<Claimed['delivery'], 'shard' | 'requestId'>;
   envelope: Claimed['envelope'];
-  answer: Pick<Claimed['answer'], 'text'>;
+  answer: Pick<Claimed['answer'], 'text' | 'lines'>;
 }
 
 /**
@@ -104,7 +124,7 @@ export function createStoreAnswer({ answers, cache, retentionMs, log }: StoreAns
     try {
       const ended = await readEnd(delivery);
       if (ended === undefined) return;
-      const stored = toStoredAnswer(ended, envelope, answer.text !== '');
+      const stored = toStoredAnswer(ended, envelope, !isEmpty(answer));
       if (stored === undefined) return;
       await answers.store(stored);
       await cache.shorten(shard, ended, retentionMs);

@@ -1,5 +1,6 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import type { Usage } from '../../shared/contracts/events.ts';
+import { wordsOf } from '../../shared/contracts/events.ts';
+import type { Increment, Usage } from '../../shared/contracts/events.ts';
 import { BYTES_PER_TOKEN, priceUsage, spendOf } from '../../shared/domain/pricing.ts';
 import type { Spend } from '../../shared/contracts/settlement.ts';
 import type { Rates } from '../../shared/domain/routing.ts';
@@ -81,13 +82,13 @@ export function estimateTokens({ bytes, pieces }: Amount): number {
 }
 
 /** The amount after one more piece. */
-export function amountWith({ bytes, pieces }: Amount, text: string): Amount {
-  return { bytes: bytes + Buffer.byteLength(text), pieces: pieces + 1 };
+export function amountWith({ bytes, pieces }: Amount, piece: Increment): Amount {
+  return { bytes: bytes + Buffer.byteLength(wordsOf(piece)), pieces: pieces + 1 };
 }
 
-/** The longest beginning of `text`, in whole characters, with which the answer stays within `tokens`. */
-function fittingPart(before: Amount, text: string, tokens: number): string {
-  if (before.pieces >= tokens) return '';
+/** The longest beginning, in whole characters, with which the answer stays within `tokens`; of anything but text none. */
+function fittingPart(before: Amount, text: Increment, tokens: number): string {
+  if (before.pieces >= tokens || typeof text !== 'string') return '';
   let left = tokens * BYTES_PER_TOKEN - before.bytes;
   let end = 0;
   for (const character of text) {
@@ -150,8 +151,8 @@ function createAsking(lease: GrantingLease, onAnswer: () => void) {
  * Text beyond the grant waits for the next grant. If that does not cover it either, as much text as the grant
  * covers is released, and the lease ends as exhausted.
  */
-export function openReleaseGate(lease: GrantingLease, emit: (text: string) => void) {
-  const waiting: string[] = [];
+export function openReleaseGate(lease: GrantingLease, emit: (increment: Increment) => void) {
+  const waiting: Increment[] = [];
   const over = Promise.withResolvers<undefined>();
   over.promise.catch(() => undefined);
   let out = { bytes: 0, pieces: 0 };
@@ -159,9 +160,9 @@ export function openReleaseGate(lease: GrantingLease, emit: (text: string) => vo
   let closed = false;
   const asking = createAsking(lease, pump);
 
-  function send(text: string): void {
-    out = amountWith(out, text);
-    emit(text);
+  function send(increment: Increment): void {
+    out = amountWith(out, increment);
+    emit(increment);
   }
 
   function exhaust(): void {
@@ -194,8 +195,8 @@ export function openReleaseGate(lease: GrantingLease, emit: (text: string) => vo
   });
 
   return {
-    push(text: string): void {
-      waiting.push(text);
+    push(increment: Increment): void {
+      waiting.push(increment);
       if (!asking.isAsking() || waiting.length === 1) pump();
     },
     /** Resolves when all pushed text is out. Rejects with the Stopped of the lease if that comes first. */

@@ -1,5 +1,6 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import type { FinishReason, Usage, RequestTrace } from '../../shared/contracts/events.ts';
+import { mergeAnswer, wordsOf } from '../../shared/contracts/events.ts';
+import type { FinishReason, Increment, Usage, RequestTrace } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
@@ -138,10 +139,12 @@ export interface Ask {
 
 /** The answer as generated and sent so far. Stages share it, so that a failure can be charged correctly. */
 export interface AnswerSoFar {
-  /** All text that has been released to the caller, including what waits in `unsent`. */
+  /** All text that has been released to the caller, that of other deltas and what waits in `unsent` included. */
   text: string;
+  /** Once something else than plain text has been released: the lines of all increments. */
+  lines?: string[] | undefined;
   /** Released but not in the stream; it goes out with the terminal event. */
-  unsent: string[];
+  unsent: Increment[];
   /** The messages sent to the provider. Undefined: this delivery has called none. */
   asked: readonly ChatMessage[] | undefined;
   /** An estimate of the tokens sent to a provider; 0: no provider was called. */
@@ -157,6 +160,23 @@ export interface AnswerSoFar {
   firstTextAt?: number;
   /** The turn was written to its entity, or may have been. */
   isTurnSaved?: boolean;
+}
+
+/** Whether nothing has been released. */
+export function isEmpty({ text, lines }: Pick<AnswerSoFar, 'text' | 'lines'>): boolean {
+  return text === '' && lines === undefined;
+}
+
+/** Adds what is released to an answer. */
+export function addIncrement(answer: AnswerSoFar, increment: Increment): void {
+  if (typeof increment !== 'string') answer.lines ??= answer.text === '' ? [] : [JSON.stringify(answer.text)];
+  answer.lines?.push(typeof increment === 'string' ? JSON.stringify(increment) : increment.line);
+  answer.text += wordsOf(increment);
+}
+
+/** The `content` of an answer, and whether its message says more than that. */
+export function contentOf({ text, lines }: Pick<AnswerSoFar, 'text' | 'lines'>): string | null {
+  return lines === undefined ? text : mergeAnswer(lines).message.content;
 }
 
 export interface WithEntity extends Claimed {

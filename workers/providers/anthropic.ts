@@ -1,5 +1,6 @@
 import type { ChatRequest, Role } from '../../shared/contracts/chat-request.ts';
-import type { Usage } from '../../shared/contracts/events.ts';
+import { toDelta } from '../../shared/contracts/events.ts';
+import type { Fields, Usage } from '../../shared/contracts/events.ts';
 import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
 import { createEndpoint } from '../../shared/http/http-call.ts';
@@ -10,8 +11,10 @@ import { errorInAnswer, errorOf } from './error-reply.ts';
 import { BETWEEN_JOINED, joinRoles, textOfRow } from './join-roles.ts';
 import type { Row } from './join-roles.ts';
 import { EnoughError, endpointUrl } from './post-to-provider.ts';
-import { ProviderError, perProvider } from './provider.ts';
+import { ProviderError, offersTools, perProvider } from './provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderSink } from './provider.ts';
+
+type Passed = ChatRequest['passed'];
 
 /** The API accepts no stop sequence of nothing but white space, so one such as `"\n"` is looked for here. */
 function isBlankText(stop: string): boolean {
@@ -30,8 +33,9 @@ export function cutAtBlank(sink: ProviderSink, stops: readonly string[]): Provid
     if (text !== '') sink({ kind: 'text', text });
   };
   return (event) => {
-    if (event.kind === 'end') {
+    if (event.kind !== 'text') {
       show(held);
+      held = '';
       sink(event);
       return;
     }
@@ -61,21 +65,28 @@ export interface AnthropicUsage {
 /** What one event of a stream means to this service. */
 export type AnthropicEvent =
   | { kind: 'text'; text: string }
+  | { kind: 'reasoning'; text: string }
+  | { kind: 'call'; block: unknown; call: Fields }
+  | { kind: 'arguments'; block: unknown; json: string }
+  | { kind: 'block_end'; block: unknown }
   | { kind: 'progress'; finishReason: FinishReason | undefined; usage: AnthropicUsage; model?: string | undefined }
   | { kind: 'stop' }
   | { kind: 'other' };
 
 export interface AnthropicMessage {
   text: string;
+  reasoning: string;
+  /** Calls of tools, as OpenAI has them. */
+  calls: Fields[];
   finishReason: FinishReason;
   usage: Usage | undefined;
   model: string | undefined;
 }
 
-/** `pause_turn` and `tool_use` wait for a next step that this service never takes; an unknown reason may do so, too. */
-function toFinishReason(word: unknown): FinishReason | undefined {
+/** `pause_turn` waits for a next step that this service never takes, as `tool_use` does where no tools were offered. */
+function toFinishReason(word: unknown, passed: Passed): FinishReason | undefined {
   const meaning = readFinishReason(word);
-  if (meaning !== 'tool' && meaning !== 'unknown') return meaning;
+  if (meaning !== 'unknown' && (meaning !== 'tool_calls' || offersTools(passed))) return meaning;
   throw new ProviderError(
     'transient',
     `The provider stopped for a reason that ends no answer (${plainWord(String(word))})`,
@@ -119,12 +130,30 @@ export function wholeUsage({ input, cacheCreation = 0, cacheRead = 0, output }: 
   return { promptTokens: input + cacheCreation + cacheRead, completionTokens: output };
 }
 
-function textOf(block: unknown, type: 'text' | 'text_delta'): string {
-  return isRecord(block) && block['type'] === type && typeof block['text'] === 'string' ? block['text'] : '';
+const textIn = (value: unknown) => (typeof value === 'string' ? value : '');
+
+/** A `tool_use` block as OpenAI's call; a stream gives its input in later events. */
+function toCall({ id, name, input }: Fields, isWhole: boolean): Fields {
+  const isGiven = isWhole || (isRecord(input) && Object.keys(input).length > 0);
+  return { id, type: 'function', function: { name, arguments: isGiven ? JSON.stringify(input ?? {}) : '' } };
+}
+
+/** What the begin of a block, or a part of one, means. Callers of plain text get neither reasoning nor calls of tools. */
+function parseBlock({ index: block, content_block: begun, delta }: Fields, passed: Passed): AnthropicEvent {
+  const part = isRecord(delta) ? delta : isRecord(begun) ? begun : {};
+  const { type } = part;
+  if (type === 'text' || type === 'text_delta') return { kind: 'text', text: textIn(part['text']) };
+  if (passed === undefined) return { kind: 'other' };
+  if (type === 'thinking' || type === 'thinking_delta') return { kind: 'reasoning', text: textIn(part['thinking']) };
+  if (!offersTools(passed)) return { kind: 'other' };
+  if (type === 'tool_use') return { kind: 'call', block, call: toCall(part, false) };
+  return type === 'input_json_delta'
+    ? { kind: 'arguments', block, json: textIn(part['partial_json']) }
+    : { kind: 'other' };
 }
 
 /** Reads one event. Throws a ProviderError for an error. */
-export function parseEvent(event: Record<string, unknown>): AnthropicEvent {
+export function parseEvent(event: Record<string, unknown>, passed?: Passed): AnthropicEvent {
   switch (event['type']) {
     case 'message_start': {
       // Its output count covers only the beginning; without a later figure, there is no output count.
@@ -134,13 +163,14 @@ export function parseEvent(event: Record<string, unknown>): AnthropicEvent {
       return { kind: 'progress', finishReason: undefined, usage, model: modelName(message['model']) };
     }
     case 'content_block_start':
-      return { kind: 'text', text: textOf(event['content_block'], 'text') };
     case 'content_block_delta':
-      return { kind: 'text', text: textOf(event['delta'], 'text_delta') };
+      return parseBlock(event, passed);
+    case 'content_block_stop':
+      return { kind: 'block_end', block: event['index'] };
     case 'message_delta': {
       const delta = isRecord(event['delta']) ? event['delta'] : {};
       const usage = toUsage(event['usage'] ?? delta['usage']);
-      return { kind: 'progress', finishReason: toFinishReason(delta['stop_reason']), usage };
+      return { kind: 'progress', finishReason: toFinishReason(delta['stop_reason'], passed), usage };
     }
     case 'message_stop':
       return { kind: 'stop' };
@@ -149,23 +179,33 @@ export function parseEvent(event: Record<string, unknown>): AnthropicEvent {
     default: {
       const error = errorOf(event, typeof event['type'] === 'string');
       if (error !== undefined) throw errorInAnswer(error);
-      // `ping`, `content_block_stop`, and whatever the API may add: clients are to ignore unknown events.
+      // `ping`, and whatever the API may add: clients are to ignore unknown events.
       return { kind: 'other' };
     }
   }
 }
 
 /** Reads a complete answer. Throws a ProviderError on anything else. */
-export function parseMessage(message: Record<string, unknown>): AnthropicMessage {
+export function parseMessage(message: Record<string, unknown>, passed?: Passed): AnthropicMessage {
   const content = message['content'];
   const error = message['type'] === 'error' ? message['error'] : errorOf(message, Array.isArray(content));
   if (error !== undefined) throw errorInAnswer(error);
   if (!Array.isArray(content)) throw new ProviderError('transient', 'The provider sent an answer without content');
-  const finishReason = toFinishReason(message['stop_reason']);
+  const finishReason = toFinishReason(message['stop_reason'], passed);
   if (finishReason === undefined)
     throw new ProviderError('transient', 'The provider sent an answer without a stop reason');
-  const text = content.map((block: unknown) => textOf(block, 'text')).join('');
-  return { text, finishReason, usage: wholeUsage(toUsage(message['usage'])), model: modelName(message['model']) };
+  const blocks = content.filter(isRecord);
+  const textOf = (type: 'text' | 'thinking') =>
+    blocks.map((block) => (block['type'] === type ? textIn(block[type]) : '')).join('');
+  const calls = offersTools(passed) ? blocks.filter(({ type }) => type === 'tool_use') : [];
+  return {
+    text: textOf('text'),
+    reasoning: passed === undefined ? '' : textOf('thinking'),
+    calls: calls.map((block, index) => ({ index, ...toCall(block, true) })),
+    finishReason,
+    usage: wholeUsage(toUsage(message['usage'])),
+    model: modelName(message['model']),
+  };
 }
 
 /** The version of the Messages API that this adapter was written for. */
@@ -199,8 +239,6 @@ function turnsOf(rows: readonly Row[]): Turn[] {
   if (turns.at(-1)?.role === 'assistant') turns.push({ role: 'user', content: CONTINUATION });
   return turns;
 }
-
-type Passed = ChatRequest['passed'];
 
 /** The texts that end the answer. */
 function stopsOf(passed: Passed): string[] {
@@ -241,11 +279,48 @@ export function anthropicHeaders({ apiKey }: Provider): Record<string, string> {
   return { 'anthropic-version': API_VERSION, ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }) };
 }
 
+function tellReasoning(text: string, sink: ProviderSink): void {
+  if (text !== '') sink({ kind: 'delta', ...toDelta({ reasoning_content: text }) });
+}
+
+function toolless(): ProviderError {
+  return new ProviderError('transient', 'The provider stopped for a call of a tool that it did not send');
+}
+
 function cutShort(): ProviderError {
   return new ProviderError('transient', 'The provider ended its stream before the end of its answer');
 }
 
-function openStream(sink: ProviderSink): ProviderStreamReader {
+/** Tells a stream's calls of tools as the deltas of OpenAI's streams. */
+function openCalls(sink: ProviderSink) {
+  const calls = new Map<unknown, { index: number; hasArguments: boolean }>();
+  const tell = (call: Fields) => {
+    sink({ kind: 'delta', ...toDelta({ tool_calls: [call] }) });
+  };
+  function proceed(block: unknown, json: string): void {
+    const call = calls.get(block);
+    if (call === undefined || json === '') return;
+    call.hasArguments = true;
+    tell({ index: call.index, function: { arguments: json } });
+  }
+  return {
+    count: () => calls.size,
+    begin(block: unknown, call: Fields): void {
+      const index = calls.size;
+      const { arguments: given } = call['function'] as Fields;
+      calls.set(block, { index, hasArguments: given !== '' });
+      tell({ index, ...call });
+    },
+    proceed,
+    /** A tool without parameters gets no input. */
+    end(block: unknown): void {
+      if (calls.get(block)?.hasArguments === false) proceed(block, '{}');
+    },
+  };
+}
+
+function openStream(sink: ProviderSink, passed: Passed): ProviderStreamReader {
+  const calls = openCalls(sink);
   let finishReason: FinishReason | undefined;
   let usage: AnthropicUsage = {};
   let model: string | undefined;
@@ -253,20 +328,27 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
   function finish(): void {
     if (ended) return;
     if (finishReason === undefined) throw cutShort();
+    if (finishReason === 'tool_calls' && calls.count() === 0) throw toolless();
     ended = true;
     sink({ kind: 'end', finishReason, usage: wholeUsage(usage), model });
+  }
+  function tell(event: AnthropicEvent): void {
+    if (event.kind === 'text' && event.text !== '') sink(event);
+    if (event.kind === 'reasoning') tellReasoning(event.text, sink);
+    if (event.kind === 'call') calls.begin(event.block, event.call);
+    if (event.kind === 'arguments') calls.proceed(event.block, event.json);
+    if (event.kind === 'block_end') calls.end(event.block);
   }
   return {
     read(value) {
       if (ended) return;
-      const event = parseEvent(value);
-      if (event.kind === 'text' && event.text !== '') sink(event);
+      const event = parseEvent(value, passed);
       if (event.kind === 'progress') {
         finishReason = event.finishReason ?? finishReason;
         model ??= event.model;
         usage = laterUsage(usage, event.usage);
-      }
-      if (event.kind === 'stop') finish();
+      } else if (event.kind === 'stop') finish();
+      else tell(event);
     },
     // Compatible servers may say so in place of `message_stop`, or close without either.
     done: finish,
@@ -275,9 +357,12 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
   };
 }
 
-function readComplete(json: string, sink: ProviderSink): void {
-  const { text, ...end } = parseMessage(parseObject(json));
+function readComplete(json: string, sink: ProviderSink, passed: Passed): void {
+  const { text, reasoning, calls, ...end } = parseMessage(parseObject(json), passed);
+  if (end.finishReason === 'tool_calls' && calls.length === 0) throw toolless();
+  tellReasoning(reasoning, sink);
   if (text !== '') sink({ kind: 'text', text });
+  if (calls.length > 0) sink({ kind: 'delta', ...toDelta({ tool_calls: calls }) });
   sink({ kind: 'end', ...end });
 }
 

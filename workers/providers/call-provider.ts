@@ -151,9 +151,9 @@ export interface ProviderExchange {
   endpoint: HttpEndpoint;
   body: string;
   /** Reads on to the end of the body when the answer is over, so that the connection can serve another call. */
-  openStream(sink: ProviderSink): ProviderStreamReader;
+  openStream(sink: ProviderSink, passed: ProviderCall['passed']): ProviderStreamReader;
   /** Throws a ProviderError. */
-  readComplete(json: string, sink: ProviderSink): void;
+  readComplete(json: string, sink: ProviderSink, passed: ProviderCall['passed']): void;
 }
 
 /** White space, and the bytes of UTF-8's byte order mark. */
@@ -186,7 +186,18 @@ function byBeginning(isStream: boolean, open: (isStream: boolean) => AnswerReade
 /** Makes one call over HTTP, in any protocol. The signal limits its time; sizes are limited here; failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
-  { requestId, traceparent, stream, signal, onHead, onBytes, joinsText = false, scheduleRead, endWaitMs }: ProviderCall,
+  {
+    requestId,
+    traceparent,
+    stream,
+    signal,
+    passed,
+    onHead,
+    onBytes,
+    joinsText = false,
+    scheduleRead,
+    endWaitMs,
+  }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
@@ -206,7 +217,7 @@ export async function callProvider(
   };
   function openSse(): AnswerReader {
     const joined = joinsText ? joinText(onEvent) : { sink: onEvent, flush: () => undefined };
-    const reader = openStream(joined.sink);
+    const reader = openStream(joined.sink, passed);
     const sse = readSse(reader, onBytes, joined.flush);
     // An error of the sink ends the call, however much of the answer is there.
     const isWhole = () => !hasRefused && reader.isWhole();
@@ -223,7 +234,7 @@ export async function callProvider(
   function openDocument(): AnswerReader {
     const document = readDocument(ANSWER_BYTES_MAX);
     end = () => {
-      readComplete(document.text(), onEvent);
+      readComplete(document.text(), onEvent, passed);
     };
     return document;
   }
@@ -241,7 +252,7 @@ export async function callProvider(
 export type FinishReason = ProviderEnd['finishReason'];
 
 /** The words of both protocols, and those that compatible servers have let through or made up, in lower case. */
-const WORDS: Readonly<Record<FinishReason | 'broken' | 'tool' | 'none', string>> = {
+const WORDS: Readonly<Record<FinishReason | 'broken' | 'none', string>> = {
   stop: 'stop eos eos_token end_turn stop_sequence',
   // Cut off by `max_tokens` or the window: OpenAI's word, Mistral's, Anthropic's, Gemini's, and some gateways'.
   length: 'length model_length max_tokens max_output_tokens model_context_window_exceeded token_limit',
@@ -253,7 +264,7 @@ const WORDS: Readonly<Record<FinishReason | 'broken' | 'tool' | 'none', string>>
   broken:
     'error abort insufficient_system_resource network_error malformed_response malformed_function_call ' +
     'timeout cancelled server_error',
-  tool: 'tool_calls function_call tool_use',
+  tool_calls: 'tool_calls function_call tool_use',
   // In every chunk but the last.
   none: 'null none finish_reason_unspecified',
 };
@@ -274,7 +285,7 @@ export function plainWord(word: string): string {
  * Why an answer ended, in one of our words. Undefined: it has not. Throws a ProviderError for an answer that was broken
  * off: half an answer is no success (docs/spec.md#routing).
  */
-export function readFinishReason(word: unknown): FinishReason | 'tool' | 'unknown' | undefined {
+export function readFinishReason(word: unknown): FinishReason | 'unknown' | undefined {
   if (typeof word !== 'string') return undefined;
   const meaning = MEANINGS.get(word) ?? MEANINGS.get(word.trim().toLowerCase()) ?? 'unknown';
   if (meaning === 'broken')

@@ -1,4 +1,6 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import { toDelta } from '../../shared/contracts/events.ts';
+import type { Fields } from '../../shared/contracts/events.ts';
 import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
 import { createEndpoint } from '../../shared/http/http-call.ts';
@@ -7,7 +9,7 @@ import { callProvider, modelName, parseObject, plainWord, readFinishReason, toke
 import type { FinishReason, ProviderStreamReader } from './call-provider.ts';
 import { errorInAnswer, errorOf } from './error-reply.ts';
 import { endpointUrl } from './post-to-provider.ts';
-import { ProviderError, perProvider } from './provider.ts';
+import { ProviderError, offersTools, perProvider } from './provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent, ProviderSink, ReportedUsage } from './provider.ts';
 
 const JSON_INSTRUCTION: ChatMessage = { role: 'system', content: 'Answer with one JSON object and nothing else.' };
@@ -50,8 +52,11 @@ export interface Completion {
   finishReason: FinishReason | undefined;
   usage: ReportedUsage | undefined;
   model: string | undefined;
-  /** The model wants a tool, although none is ever offered: this counts as an answer only if there is text as well. */
-  wantsTool: boolean;
+  /** The caller of OpenAI's API gets these besides the text: reasoning before it, the others behind it. */
+  before: Fields | undefined;
+  behind: Fields[];
+  /** Fields that belong to the text in its choice. */
+  beside: Fields | undefined;
   /** The text is the model's refusal to answer. */
   isRefusal: boolean;
   /** See ProviderEnd. */
@@ -115,9 +120,9 @@ function toText(content: unknown): string {
   return parts.filter((text) => typeof text === 'string').join('');
 }
 
-type ReadEnd = Pick<Completion, 'finishReason' | 'wantsTool' | 'unknownReason'>;
+type ReadEnd = Pick<Completion, 'finishReason' | 'unknownReason'>;
 
-const NO_END: ReadEnd = { finishReason: undefined, wantsTool: false, unknownReason: undefined };
+const NO_END: ReadEnd = { finishReason: undefined, unknownReason: undefined };
 
 /** A word that is not known is an ordinary end, which the log mentions. */
 function readEnding(choice: Record<string, unknown>): ReadEnd {
@@ -125,13 +130,55 @@ function readEnding(choice: Record<string, unknown>): ReadEnd {
   const word = choice['finish_reason'] ?? choice['finishReason'] ?? choice['native_finish_reason'];
   const meaning = readFinishReason(word);
   if (meaning === undefined) return NO_END;
-  const isKnown = meaning !== 'unknown';
-  const finishReason = meaning === 'tool' || !isKnown ? 'stop' : meaning;
-  return { finishReason, wantsTool: meaning === 'tool', unknownReason: isKnown ? undefined : plainWord(String(word)) };
+  if (meaning !== 'unknown') return { finishReason: meaning, unknownReason: undefined };
+  return { finishReason: 'stop', unknownReason: plainWord(String(word)) };
 }
 
+const REASONING = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking'];
+const CALLS = ['tool_calls', 'function_call'];
+const OTHERS = ['refusal', 'audio', 'annotations'];
+const NOTHING: readonly unknown[] = [undefined, null, ''];
+
+/** The fields of a delta or message that say something; undefined: none does. */
+function pick(said: Fields, names: readonly string[]): Fields | undefined {
+  const present = names.filter((name) => {
+    const { [name]: value } = said;
+    return !NOTHING.includes(value) && !(Array.isArray(value) && value.length === 0);
+  });
+  return present.length === 0 ? undefined : Object.fromEntries(present.map((name) => [name, said[name]]));
+}
+
+/** Calls of a whole message, as a stream has them: each names its place. */
+function withIndexes(calls: Fields | undefined): Fields | undefined {
+  const { tool_calls: list } = calls ?? {};
+  if (!Array.isArray(list)) return calls;
+  return { ...calls, tool_calls: list.map((call, index) => (isRecord(call) ? { index, ...call } : call)) };
+}
+
+/** What a caller of OpenAI's API gets besides the text. Calls of tools count only where tools were offered. */
+function besidesOf(
+  choice: Fields,
+  said: Fields,
+  passed: ProviderCall['passed'],
+): Pick<Completion, 'before' | 'behind' | 'beside'> {
+  if (passed === undefined) return NO_BESIDES;
+  const calls = offersTools(passed) ? withIndexes(pick(said, CALLS)) : undefined;
+  const behind = [pick(said, OTHERS), calls].filter((fields) => fields !== undefined);
+  return { before: pick(said, REASONING), behind, beside: pick(choice, ['logprobs']) };
+}
+
+const NO_BESIDES: Pick<Completion, 'before' | 'behind' | 'beside'> = {
+  before: undefined,
+  behind: [],
+  beside: undefined,
+};
+
 /** Reads one chunk (`delta`) or a whole answer (`message`). Throws a ProviderError on anything else. */
-export function parseCompletion(value: Record<string, unknown>, part: 'delta' | 'message'): Completion {
+export function parseCompletion(
+  value: Record<string, unknown>,
+  part: 'delta' | 'message',
+  passed?: ProviderCall['passed'],
+): Completion {
   const choices: unknown = value['choices'];
   // Groq puts usage, and an error inside a stream, into its own field.
   const groq = isRecord(value['x_groq']) ? value['x_groq'] : undefined;
@@ -143,67 +190,88 @@ export function parseCompletion(value: Record<string, unknown>, part: 'delta' | 
   if (!isRecord(choice)) {
     if (part === 'message') throw new ProviderError('transient', 'The provider sent an answer without a choice');
     // Usage alone, or a heartbeat.
-    return { text: '', usage, model, isRefusal: false, ...NO_END };
+    return { text: '', usage, model, isRefusal: false, ...NO_BESIDES, ...NO_END };
   }
   const said = isRecord(choice[part]) ? choice[part] : {};
   const text = toText(said['content']);
-  const refusal = text === '' && typeof said['refusal'] === 'string' ? said['refusal'] : '';
-  return { text: text === '' ? refusal : text, usage, model, isRefusal: refusal !== '', ...readEnding(choice) };
+  // Callers of OpenAI's API get it as such.
+  const refusal = text === '' && passed === undefined && typeof said['refusal'] === 'string' ? said['refusal'] : '';
+  const besides = besidesOf(choice, said, passed);
+  return { text: text || refusal, usage, model, isRefusal: refusal !== '', ...besides, ...readEnding(choice) };
 }
 
+/** What was read of an answer. */
+type Read = Pick<Completion, 'finishReason' | 'usage' | 'model' | 'isRefusal' | 'unknownReason'> & {
+  hasText: boolean;
+  hasCalls: boolean;
+};
+
+/** Hands on what a chunk or a document says. */
+function tell({ text, before, behind, beside }: Completion, sink: ProviderSink): void {
+  if (before !== undefined) sink({ kind: 'delta', ...toDelta(before) });
+  if (beside !== undefined) sink({ kind: 'delta', ...toDelta({ content: text }, beside) });
+  else if (text !== '') sink({ kind: 'text', text });
+  for (const fields of behind) sink({ kind: 'delta', ...toDelta(fields) });
+}
+
+const saysMore = ({ before, behind, beside }: Completion) =>
+  behind.length > 0 || before !== undefined || beside !== undefined;
+
+const isCall = (fields: Fields) => CALLS.some((name) => name in fields);
+
 /** The end event of an answer, once all of it has arrived. */
-function endOf(answer: Omit<Completion, 'text'>, text: string): ProviderEvent {
-  const { finishReason, usage, model, wantsTool, isRefusal, unknownReason } = answer;
+function endOf({ finishReason, usage, model, hasText, hasCalls, isRefusal, unknownReason }: Read): ProviderEvent {
   // A stream that ends without a finish reason was cut: an error, never success (docs/spec.md#routing).
   if (finishReason === undefined)
     throw new ProviderError('transient', 'The provider ended its answer without a finish reason');
-  if (wantsTool && text === '')
+  const isOddCall = finishReason === 'tool_calls' && !hasCalls;
+  if (isOddCall && !hasText)
     throw new ProviderError('transient', 'The provider answered with a tool call, although no tool was offered');
-  const isRefused = isRefusal && finishReason === 'stop';
+  const reason = isOddCall ? 'stop' : finishReason;
   return {
     kind: 'end',
-    finishReason: isRefused ? 'content_filter' : finishReason,
+    finishReason: isRefusal && reason === 'stop' ? 'content_filter' : reason,
     usage,
     model,
     ...(unknownReason === undefined ? {} : { unknownReason }),
   };
 }
 
-function openStream(sink: ProviderSink): ProviderStreamReader {
-  const end: Omit<Completion, 'text'> = {
+function openStream(sink: ProviderSink, passed: ProviderCall['passed']): ProviderStreamReader {
+  const end: Read = {
     finishReason: undefined,
     usage: undefined,
     model: undefined,
-    wantsTool: false,
+    hasText: false,
+    hasCalls: false,
     isRefusal: false,
     unknownReason: undefined,
   };
-  let seen = '';
   /** Text has followed a finish reason: this server gives one with every chunk. */
   let isEarly = false;
   let isDone = false;
   let ended = false;
   function finish(): void {
     if (ended) return;
-    const event = endOf(end, seen);
+    const event = endOf(end);
     ended = true;
     sink(event);
   }
-  function onText(text: string): void {
+  function onSaid(chunk: Completion): void {
     isEarly ||= end.finishReason !== undefined;
-    seen ||= text;
-    sink({ kind: 'text', text });
+    end.hasText ||= chunk.text !== '';
+    end.hasCalls ||= chunk.behind.some(isCall);
+    tell(chunk, sink);
   }
   return {
     read(event) {
       if (ended) return;
-      const chunk = parseCompletion(event, 'delta');
+      const chunk = parseCompletion(event, 'delta', passed);
       // Whatever the sink throws, the text of this chunk has not been taken, so the answer is not whole.
-      if (chunk.text !== '') onText(chunk.text);
+      if (chunk.text !== '' || saysMore(chunk)) onSaid(chunk);
       end.usage = chunk.usage ?? end.usage;
       end.model ??= chunk.model;
       end.finishReason = chunk.finishReason ?? end.finishReason;
-      end.wantsTool ||= chunk.wantsTool;
       end.isRefusal ||= chunk.isRefusal;
       end.unknownReason ??= chunk.unknownReason;
       if (isDone && end.usage !== undefined) finish();
@@ -218,10 +286,10 @@ function openStream(sink: ProviderSink): ProviderStreamReader {
   };
 }
 
-function readComplete(json: string, sink: ProviderSink): void {
-  const { text, ...rest } = parseCompletion(parseObject(json), 'message');
-  const end = endOf(rest, text);
-  if (text !== '') sink({ kind: 'text', text });
+function readComplete(json: string, sink: ProviderSink, passed: ProviderCall['passed']): void {
+  const answer = parseCompletion(parseObject(json), 'message', passed);
+  const end = endOf({ ...answer, hasText: answer.text !== '', hasCalls: answer.behind.some(isCall) });
+  tell(answer, sink);
   sink(end);
 }
 

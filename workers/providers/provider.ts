@@ -1,5 +1,5 @@
 import type { AnswerSchema, ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
-import type { Usage } from '../../shared/contracts/events.ts';
+import type { Delta, Usage } from '../../shared/contracts/events.ts';
 import type { HttpHead, ScheduleRead } from '../../shared/http/http-call.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
 
@@ -40,7 +40,7 @@ export interface ReportedUsage extends Usage {
 }
 
 export interface ProviderEnd {
-  finishReason: 'stop' | 'length' | 'content_filter';
+  finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
   usage: ReportedUsage | undefined;
   /** The model as the provider names it. */
   model?: string | undefined;
@@ -48,11 +48,17 @@ export interface ProviderEnd {
   unknownReason?: string | undefined;
 }
 
-/** Events of a provider, in order: text, then one end. */
-export type ProviderEvent = { kind: 'text'; text: string } | ({ kind: 'end' } & ProviderEnd);
+/** Events of a provider, in order: text and other deltas, then one end. */
+export type ProviderEvent =
+  { kind: 'text'; text: string } | ({ kind: 'delta' } & Delta) | ({ kind: 'end' } & ProviderEnd);
 
 /** Takes events while the answer arrives. What it throws ends the call. */
 export type ProviderSink = (event: ProviderEvent) => void;
+
+/** Whether a request offers tools that the model may call. */
+export function offersTools({ tools, functions }: Readonly<Record<string, unknown>> = {}): boolean {
+  return [tools, functions].some((list) => Array.isArray(list) && list.length > 0);
+}
 
 /** Speaks one provider's protocol. An answer without a finish reason is an error. */
 export interface ProviderAdapter {

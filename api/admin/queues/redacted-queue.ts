@@ -1,6 +1,7 @@
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import { FINISH_REASONS } from '../../../shared/contracts/events.ts';
 import { CHAT_ROUTES } from '../../../shared/contracts/jobs.ts';
 import type { JobFacts } from '../../../shared/contracts/jobs.ts';
 import { isErrorCode } from '../../../shared/errors/codes.ts';
@@ -31,7 +32,7 @@ const isOneOf =
 const FACTS: Readonly<Record<Exclude<keyof JobFacts, 'tenantId'>, IsFact>> = {
   tier: isOneOf(TIERS),
   endpoint: isOneOf(CHAT_ROUTES),
-  finishReason: isOneOf(['stop', 'length', 'content_filter', 'cancelled', 'error']),
+  finishReason: isOneOf(FINISH_REASONS),
   provider: isName,
   model: isName,
   waitedMs: isCount,

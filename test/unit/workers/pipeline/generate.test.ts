@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
+import { wordsOf } from '../../../../shared/contracts/events.ts';
 import { createGenerate } from '../../../../workers/pipeline/generate.ts';
 import type { Routed } from '../../../../workers/pipeline/stage.ts';
 import { ProviderError } from '../../../../workers/providers/provider.ts';
@@ -52,7 +53,7 @@ describe('generate', () => {
       },
       openWindow: ({}, { release }) => ({ push: release, end: () => Promise.resolve(), close: () => undefined }),
       openWriter: () => ({
-        write: (text) => shown.push(text),
+        write: (text) => shown.push(wordsOf(text)),
         scheduleRead: () => undefined,
         settle: () => Promise.resolve(),
       }),

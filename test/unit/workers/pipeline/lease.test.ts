@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 
+import { wordsOf } from '../../../../shared/contracts/events.ts';
 import type { Hold, HoldRequest, Renewal } from '../../../../shared/requests/delivery.ts';
 import { createLease } from '../../../../workers/pipeline/lease.ts';
 import { openReleaseGate } from '../../../../workers/pipeline/spending.ts';
@@ -28,7 +29,7 @@ function leaseOf({ micro = Infinity, tokens = Infinity }: Partial<Hold>) {
     held,
   });
   const out: string[] = [];
-  const gate = openReleaseGate(lease, (text) => out.push(text));
+  const gate = openReleaseGate(lease, (text) => out.push(wordsOf(text)));
   /** The answer grows by pieces of two tokens each. */
   const grow = async (tokens: number) => {
     for (let count = 0; count < tokens && !lease.signal.aborted; count += 2) {

@@ -37,7 +37,7 @@ describe('an event of a stream', () => {
     { type: 'citations_delta', citation: {} },
     null,
   ])('of another kind of content gives none: %j', (delta) => {
-    expect(event({ type: 'content_block_delta', index: 0, delta })).toEqual({ kind: 'text', text: '' });
+    expect(event({ type: 'content_block_delta', index: 0, delta })).toEqual({ kind: 'other' });
   });
 
   it('at the beginning tells the prompt’s tokens, and nothing of the answer’s', () => {
@@ -77,7 +77,7 @@ describe('an event of a stream', () => {
     },
   );
 
-  it.each(['ping', 'content_block_stop', 'something_new'])('an event of a stream of type %s is looked past', (type) => {
+  it.each(['ping', 'something_new'])('an event of a stream of type %s is looked past', (type) => {
     expect(event({ type })).toEqual({ kind: 'other' });
   });
 
@@ -157,6 +157,8 @@ describe('a complete answer', () => {
 
     expect(parseMessage(message({ content }))).toEqual({
       text: 'AB',
+      reasoning: '',
+      calls: [],
       finishReason: 'stop',
       usage: { promptTokens: 3, completionTokens: 4 },
     });

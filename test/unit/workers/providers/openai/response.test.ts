@@ -17,7 +17,7 @@ function errorOf(json: string, part: 'delta' | 'message' = 'delta'): ProviderErr
   throw new Error('It was accepted');
 }
 
-const PLAIN = { wantsTool: false, isRefusal: false, unknownReason: undefined };
+const PLAIN = { isRefusal: false, unknownReason: undefined, before: undefined, behind: [], beside: undefined };
 
 describe('a chunk of a stream', () => {
   it('a chunk of a stream gives its text', () => {
@@ -52,8 +52,8 @@ describe('a chunk of a stream', () => {
     ['length', 'length'],
     ['content_filter', 'content_filter'],
     ['eos', 'stop'],
-    ['tool_calls', 'stop'],
-    ['function_call', 'stop'],
+    ['tool_calls', 'tool_calls'],
+    ['function_call', 'tool_calls'],
     ['model_length', 'length'],
     ['', undefined],
     ['null', undefined],
