@@ -1276,10 +1276,27 @@ export interface components {
                 message: {
                     /** @constant */
                     role: "assistant";
-                    content: string;
+                    /** @description Null where the model calls tools or refuses, and says no more. */
+                    content: string | null;
+                    /** @description The tools that the model calls. */
+                    tool_calls?: {
+                        /** @description In streams. */
+                        index?: number;
+                        id: string;
+                        type: string;
+                        function?: {
+                            name: string;
+                            /** @description JSON. */
+                            arguments: string;
+                        };
+                    }[];
+                    /** @description Why the model refuses to answer. */
+                    refusal?: string;
+                    /** @description What the model reasoned, where its provider shows that; or `reasoning`. */
+                    reasoning_content?: string;
                 };
                 /** @enum {string} */
-                finish_reason: "stop" | "length" | "content_filter" | "cancelled";
+                finish_reason: "stop" | "length" | "tool_calls" | "content_filter" | "cancelled";
             }[];
             usage: components["schemas"]["Usage"];
             /** @description The request's own `metadata`. */
@@ -1519,12 +1536,28 @@ export interface components {
                     role?: "assistant";
                     /** @description The next part of the text. */
                     content?: string;
+                    /** @description The tools that the model calls. */
+                    tool_calls?: {
+                        /** @description In streams. */
+                        index?: number;
+                        id?: string;
+                        type?: string;
+                        function?: {
+                            name?: string;
+                            /** @description JSON. */
+                            arguments?: string;
+                        };
+                    }[];
+                    /** @description Why the model refuses to answer. */
+                    refusal?: string;
+                    /** @description What the model reasoned, where its provider shows that; or `reasoning`. */
+                    reasoning_content?: string;
                 };
                 /**
                  * @description Null in every chunk but the last; `error`: the stream failed.
                  * @enum {string|null}
                  */
-                finish_reason: "stop" | "length" | "content_filter" | "cancelled" | "error" | null;
+                finish_reason: "stop" | "length" | "tool_calls" | "content_filter" | "cancelled" | "error" | null;
             }[];
             /** @description In the last chunk. */
             usage?: components["schemas"]["Usage"];
@@ -1582,7 +1615,11 @@ export interface components {
             }) | null;
             response_format?: ({
                 /** @enum {string|null} */
-                type?: "text" | "json_object" | null;
+                type?: "text" | "json_object" | "json_schema" | null;
+                /** @description `name`, `schema` and perhaps `description` and `strict`, as in OpenAI’s structured outputs. */
+                json_schema?: {
+                    [key: string]: unknown;
+                } | null;
             } & {
                 [key: string]: unknown;
             }) | null;
@@ -1701,12 +1738,28 @@ export interface components {
                     role?: "assistant";
                     /** @description The next part of the text. */
                     content?: string;
+                    /** @description The tools that the model calls. */
+                    tool_calls?: {
+                        /** @description In streams. */
+                        index?: number;
+                        id?: string;
+                        type?: string;
+                        function?: {
+                            name?: string;
+                            /** @description JSON. */
+                            arguments?: string;
+                        };
+                    }[];
+                    /** @description Why the model refuses to answer. */
+                    refusal?: string;
+                    /** @description What the model reasoned, where its provider shows that; or `reasoning`. */
+                    reasoning_content?: string;
                 };
                 /**
                  * @description Null in every chunk but the last; `error`: the stream failed.
                  * @enum {string|null}
                  */
-                finish_reason: "stop" | "length" | "content_filter" | "cancelled" | "error" | null;
+                finish_reason: "stop" | "length" | "tool_calls" | "content_filter" | "cancelled" | "error" | null;
             }[];
             /** @description In the last chunk; with `include_usage: true` in one without choices behind it, with `false` in none. */
             usage?: components["schemas"]["Usage"] | null;
@@ -1965,7 +2018,11 @@ export interface components {
                     }) | null;
                     response_format?: ({
                         /** @enum {string|null} */
-                        type?: "text" | "json_object" | null;
+                        type?: "text" | "json_object" | "json_schema" | null;
+                        /** @description `name`, `schema` and perhaps `description` and `strict`, as in OpenAI’s structured outputs. */
+                        json_schema?: {
+                            [key: string]: unknown;
+                        } | null;
                     } & {
                         [key: string]: unknown;
                     }) | null;
@@ -2248,7 +2305,11 @@ export interface components {
                 }) | null;
                 response_format?: ({
                     /** @enum {string|null} */
-                    type?: "text" | "json_object" | null;
+                    type?: "text" | "json_object" | "json_schema" | null;
+                    /** @description `name`, `schema` and perhaps `description` and `strict`, as in OpenAI’s structured outputs. */
+                    json_schema?: {
+                        [key: string]: unknown;
+                    } | null;
                 } & {
                     [key: string]: unknown;
                 }) | null;
@@ -6208,7 +6269,7 @@ export interface operations {
                         endpoint: "chat" | "chat.stream" | "batch";
                         entity_id: string | null;
                         /** @enum {string} */
-                        finish_reason: "stop" | "length" | "content_filter" | "cancelled" | "error";
+                        finish_reason: "stop" | "length" | "tool_calls" | "content_filter" | "cancelled" | "error";
                         usage: components["schemas"]["Usage"];
                         /** @description What was charged. */
                         credits: number;
@@ -6269,7 +6330,7 @@ export interface operations {
                         endpoint: "chat" | "chat.stream" | "batch";
                         entity_id: string | null;
                         /** @enum {string} */
-                        finish_reason: "stop" | "length" | "content_filter" | "cancelled" | "error";
+                        finish_reason: "stop" | "length" | "tool_calls" | "content_filter" | "cancelled" | "error";
                         usage: components["schemas"]["Usage"];
                         error_code: string | null;
                     };

@@ -15,7 +15,7 @@ import {
 import type { JsonSchema } from '../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../contract/path-parameters.ts';
 
-const FINISH_REASONS = ['stop', 'length', 'content_filter', 'cancelled'] as const;
+const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'cancelled'] as const;
 
 export const usageSchema = named(
   'Usage',
@@ -34,6 +34,24 @@ const head = (kind: string) => ({
   model: oneOf(TIERS, 'The tier that served the request.'),
 });
 
+/** Fields of a `message` or, in parts that continue each other, of a `delta`, for requests of `POST /chat/completions`. */
+function besideContent(callFields: readonly string[]) {
+  const called = object({ name: text(), arguments: text('JSON.') }, callFields);
+  return {
+    tool_calls: listOf(
+      object({ index: integer('In streams.'), id: text(), type: text(), function: called }, [
+        'index',
+        'function',
+        ...callFields,
+      ]),
+      'The tools that the model calls.',
+    ),
+    refusal: text('Why the model refuses to answer.'),
+    reasoning_content: text('What the model reasoned, where its provider shows that; or `reasoning`.'),
+  };
+}
+const BESIDE_CONTENT = ['tool_calls', 'refusal', 'reasoning_content'] as const;
+
 export const completionSchema = named(
   'ChatCompletion',
   object(
@@ -43,7 +61,14 @@ export const completionSchema = named(
         ...listOf(
           object({
             index: integer(),
-            message: object({ role: constant('assistant'), content: text() }),
+            message: object(
+              {
+                role: constant('assistant'),
+                content: nullable(text('Null where the model calls tools or refuses, and says no more.')),
+                ...besideContent([]),
+              },
+              BESIDE_CONTENT,
+            ),
             finish_reason: oneOf(FINISH_REASONS),
           }),
         ),
@@ -62,7 +87,14 @@ const choicesOfChunk = {
   ...listOf(
     object({
       index: integer(),
-      delta: object({ role: constant('assistant'), content: text('The next part of the text.') }, ['role', 'content']),
+      delta: object(
+        {
+          role: constant('assistant'),
+          content: text('The next part of the text.'),
+          ...besideContent(['id', 'type', 'name', 'arguments']),
+        },
+        ['role', 'content', ...BESIDE_CONTENT],
+      ),
       finish_reason: nullable(
         oneOf([...FINISH_REASONS, 'error'], 'Null in every chunk but the last; `error`: the stream failed.'),
       ),

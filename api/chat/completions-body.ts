@@ -196,6 +196,7 @@ function withoutNulls(body: unknown): unknown {
   );
 }
 
+/** Also where it is empty: callers of this route get what an answer has beside its text. */
 function passedOf(body: CompletionsBody): Pick<ChatRequest, 'passed'> {
   const given: Readonly<Record<string, unknown>> = { ...body };
   const set = PASSED_FIELDS.flatMap(([name, { read }]) => {
@@ -204,7 +205,7 @@ function passedOf(body: CompletionsBody): Pick<ChatRequest, 'passed'> {
     // Only what is set travels to the worker and makes one body differ from another.
     return value === undefined ? [] : [[name, value]];
   });
-  return set.length === 0 ? {} : { passed: Object.fromEntries(set) as Record<string, unknown> };
+  return { passed: Object.fromEntries(set) as Record<string, unknown> };
 }
 
 function toRequest(body: CompletionsBody): ChatRequest {

@@ -44,7 +44,10 @@ export interface ChatRequest {
   jsonMode: boolean;
   /** The answer is JSON of this schema, which was checked at admission. */
   schema?: AnswerSchema;
-  /** Fields of OpenAI's protocol, by their names on the wire: a provider of that protocol gets them as they came. */
+  /**
+   * Fields of OpenAI's protocol, by their names on the wire: a provider of that protocol gets them as they came. Absent
+   * for callers of the other routes, who get only the text of an answer.
+   */
   passed?: Readonly<Record<string, unknown>>;
   /** What a target must have to serve the request. Absent: nothing beyond text. */
   needs?: readonly Capability[];

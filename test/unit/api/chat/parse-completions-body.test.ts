@@ -13,7 +13,7 @@ describe('a body of completions', () => {
     ['a list of empty texts', ['', null, '']],
     ['null', null],
   ])('stops at nothing where `stop` is %s', (_what, stop) => {
-    expect(parse({ stop }).request.passed).toBeUndefined();
+    expect(parse({ stop }).request.passed).toEqual({});
   });
 
   it('stops at the texts of a list that are some', () => {
@@ -67,7 +67,7 @@ describe('a body of completions', () => {
   it('passes on the settings of OpenAI’s protocol, and none that changes nothing', () => {
     const set = { frequency_penalty: 1, presence_penalty: -1, reasoning_effort: 'low', verbosity: 'low' };
     expect(parse(set).request.passed).toEqual(set);
-    expect(parse({ frequency_penalty: 0, presence_penalty: 0 }).request.passed).toBeUndefined();
+    expect(parse({ frequency_penalty: 0, presence_penalty: 0 }).request.passed).toEqual({});
     expect(() => parse({ presence_penalty: 3 })).toThrow('`presence_penalty` must be');
   });
 

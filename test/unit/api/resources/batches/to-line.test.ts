@@ -49,6 +49,7 @@ describe('a request of a batch', () => {
       maxTokens: 5,
       fitsTokens: true,
       jsonMode: true,
+      passed: {},
     });
   });
 
