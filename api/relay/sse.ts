@@ -72,8 +72,9 @@ function otherDelta(line: string): string {
 }
 
 /**
- * Writes the events of a stream as SSE (docs/spec.md#stream). The text depends only on head, form,
- * sequence number and entry, so every ingress writes the same bytes. Lines of text are not decoded. OpenAI's API numbers no events, and readers that cut `data: ` off a block cannot read one with an `id:`.
+ * Writes the events of a stream as SSE (docs/spec.md#stream). The text depends only on head, form, sequence number and
+ * entry, so every ingress writes the same bytes. Lines of text are not decoded. OpenAI's API numbers no events, and
+ * readers that cut `data: ` off a block cannot read one with an `id:`.
  */
 export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
   const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;

@@ -174,9 +174,7 @@ function joinLists(into: unknown[], later: readonly unknown[]): void {
 }
 
 function withoutIndex(item: unknown): unknown {
-  if (!isRecord(item)) return item;
-  const { index: _, ...fields } = item;
-  return fields;
+  return isRecord(item) ? Object.fromEntries(Object.entries(item).filter(([name]) => name !== 'index')) : item;
 }
 
 /** A whole answer: the fields of its `message` besides the role, and those of its choice. */

@@ -152,7 +152,7 @@ function pick(said: Fields, names: readonly string[]): Fields | undefined {
 function withIndexes(calls: Fields | undefined): Fields | undefined {
   const { tool_calls: list } = calls ?? {};
   if (!Array.isArray(list)) return calls;
-  return { ...calls, tool_calls: list.map((call, index) => (isRecord(call) ? { index, ...call } : call)) };
+  return { ...calls, tool_calls: list.map((call: unknown, index) => (isRecord(call) ? { index, ...call } : call)) };
 }
 
 /** What a caller of OpenAI's API gets besides the text. Calls of tools count only where tools were offered. */
