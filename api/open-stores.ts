@@ -147,13 +147,15 @@ export function openStores(connections: Connections) {
   const { limits, queue } = config;
   const requestTimeoutMs = limits.requestTimeoutSeconds * 1000;
   const retentionMs = limits.streamRetentionSeconds * 1000;
+  const recorder = openRequestRecorder(mongo, { keptDays: limits.requestLogDays, ...connections });
+  const onEarlyEnd = recorder.endEarly;
   return {
     tenants: createTenantRepository(mongo),
     keys: createKeyRepository(mongo),
     audit: createAuditRepository(mongo),
     adminAudit: createAdminAuditRepository(mongo),
     requestLog: createRequestLog(mongo),
-    recorder: openRequestRecorder(mongo, { keptDays: limits.requestLogDays, ...connections }),
+    recorder,
     adminAccess: withRecentEnds(
       createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
       replayLog,
@@ -178,8 +180,9 @@ export function openStores(connections: Connections) {
       queueLimit: queue.maxWaiting,
       requestTimeoutMs,
       retentionMs,
+      onEarlyEnd,
     }),
-    records: createRecordStore(redis, keyspace, { retentionMs, replayLog }),
+    records: createRecordStore(redis, keyspace, { retentionMs, replayLog, onEarlyEnd }),
     streams: createStreamReader(redis, keyspace, inTime),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     accountStore: withRecent(createAccountStore(redis, keyspace, inTime), replayLog),

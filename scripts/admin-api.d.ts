@@ -1884,7 +1884,7 @@ export interface components {
             status: "completed" | "failed" | "cancelled" | "refused";
             /** @enum {string|null} */
             error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error" | null;
-            /** @description What failed, for operators: provider, model, outcome and number of the last provider call. */
+            /** @description For operators: provider, model, outcome and number of the last provider call that failed, or why it ended without a run. */
             reason: string | null;
             /** @enum {string|null} */
             tier: "mobius" | "oloid" | null;

@@ -1,3 +1,4 @@
+import type { OnEarlyEnd } from '../shared/contracts/settlement.ts';
 import type { Config } from '../shared/config/settings.ts';
 import { withErasureGate } from '../shared/erasure-gate.ts';
 import { createHttpClient } from '../shared/http/http-client.ts';
@@ -160,7 +161,7 @@ async function openBreakers(connections: WorkerConnections, telemetry: WorkerEve
 function openRequests(
   { config, redis, keyspace, mongo, clock, closer, log }: WorkerConnections,
   { erasures, pseudonyms }: ReturnType<typeof withErasureGate>,
-  times: RequestTimes,
+  times: RequestTimes & { onEarlyEnd: OnEarlyEnd },
 ) {
   const { lastAwayMs, ...redisReturn } = openRedisReturn(redis, keyspace, { clock, log, closer });
   const accountStore = createAccountStore(redis, keyspace);
@@ -223,7 +224,11 @@ export async function composeWorker(
   options: WorkerComposeOptions = {},
 ): Promise<WorkerProcess> {
   const workerId = newId('wrk');
+  const onEarlyEnd: OnEarlyEnd = (...end) => {
+    telemetry.emit('request.ended_early', ...end);
+  };
   const times = {
+    onEarlyEnd,
     requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
     retentionMs: config.limits.streamRetentionSeconds * 1000,
   };

@@ -1,6 +1,8 @@
 import type { Response } from 'express';
 
+import { LOST } from '../../shared/contracts/events.ts';
 import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
@@ -60,6 +62,7 @@ export interface AcceptDeps {
   intentStore: IntentStore;
   retention: RetentionSettings;
   follow: FollowMove;
+  onEarlyEnd: OnEarlyEnd;
   events: Emitter<AdmissionEvents>;
 }
 
@@ -191,14 +194,16 @@ async function storeAndEnqueue(
 
 /** Arranges what happens once the readers of an accepted request are gone, or Redis has lost it. */
 function watchReaders(
-  { hub, enqueuer }: AcceptDeps,
+  { hub, enqueuer, onEarlyEnd }: AcceptDeps,
   { asked: { requestId, principal, answerStorage }, callerMayReturn }: Prepared,
+  envelope: RequestEnvelope,
 ): void {
   if (keepsNothing(principal)) hub.deleteWhenRead(requestId);
   // This answer cannot be asked for later, so a worker must not put the request back and charge for it.
   if (!callerMayReturn && answerStorage === undefined) {
     hub.onLost(requestId, () => {
       enqueuer.voidLater(requestId, principal);
+      onEarlyEnd(envelope, { code: LOST.error?.code, reason: 'lost by Redis', isGuess: true });
     });
   }
 }
@@ -216,7 +221,7 @@ async function begin<R extends Relay>(
   // The client may have left before the request existed, too early to detach it.
   if (call.res.closed && call.route.async !== true)
     await records.detach(shard, asked.requestId, hub.channelOf(shard)).catch(() => undefined);
-  watchReaders(deps, decided);
+  watchReaders(deps, decided, outcome.envelope);
   await storeAndEnqueue(deps, decided, outcome).catch((error: unknown) => {
     // The intent stays: another call may have joined, and recovery drops it where Redis has taken the request back.
     relay.close();

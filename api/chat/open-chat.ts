@@ -32,7 +32,7 @@ const TAKE_BACK_MS = 5_000;
 /** Opens the path of a chat request into the queue, or to the answer of an earlier call. */
 export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, replayLog, mongo, cipher } = connections;
-  const { accounts, accountStore, admissionStore, records, tenants } = stores;
+  const { accounts, accountStore, admissionStore, records, recorder, tenants } = stores;
   const { hub, pseudonyms, follow, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
@@ -53,6 +53,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     retentionMs,
     store: admissionStore,
     isFull: memory.isFull,
+    onEarlyEnd: recorder.endEarly,
   });
   const intents = createRequestIntents(mongo);
   const enqueuer = createEnqueuer({
@@ -95,6 +96,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     intentStore,
     retention: { ordinaryMs: retentionMs, storedAnswerMs: STORED_ANSWER_MS },
     follow,
+    onEarlyEnd: recorder.endEarly,
     events,
   });
   return { accept, restoreFromMongo, intentStore, recovery };

@@ -2,7 +2,8 @@ import Joi from 'joi';
 
 import type { Tier } from './chat-request.ts';
 import type { FinishReason } from './events.ts';
-import type { ChatRoute } from './jobs.ts';
+import type { ErrorCode } from '../errors/codes.ts';
+import type { ChatRoute, RequestEnvelope } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
 /** The operator's cost of provider calls, in billionths of a currency (ISO 4217, lower case). */
@@ -10,6 +11,15 @@ export interface Spend {
   currency: string;
   nano: number;
 }
+
+/**
+ * Hears of a request that ended without a run: cancelled, taken back or expired while it waited, or lost. Without a code
+ * it was cancelled. `isGuess`: its worker may know better. Never text, although an envelope has some.
+ */
+export type OnEarlyEnd = (
+  request: Pick<RequestEnvelope, 'requestId' | 'tenantId' | 'keyId' | 'mode' | 'endpoint' | 'tier' | 'acceptedAt'>,
+  how: { code?: ErrorCode | undefined; reason: string; isGuess?: true },
+) => void;
 
 /** The debt of a finished request to the ledger: one outbox entry, at most one ledger entry. */
 export interface SettlementRecord {

@@ -1,5 +1,6 @@
 import { encodeEntry } from '../contracts/events.ts';
 import type { Terminal } from '../contracts/events.ts';
+import type { OnEarlyEnd } from '../contracts/settlement.ts';
 import {
   ADDRESS_FAILURES_PER_MINUTE,
   LOOKUPS_PER_MINUTE,
@@ -18,7 +19,7 @@ import type { ScriptReply } from '../redis/scripts.ts';
 import { readMark } from './tenant-move.ts';
 import { toAdmitCall } from './admit-arguments.ts';
 import type { AdmissionRequest } from './admit-arguments.ts';
-import { TOMBSTONE_MS } from './record-store.ts';
+import { TOMBSTONE_MS, endedEarly } from './record-store.ts';
 
 /**
  * The decision of admission. `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call
@@ -129,6 +130,7 @@ export interface AdmissionSettings {
   queueLimit: number;
   requestTimeoutMs: number;
   retentionMs: number;
+  onEarlyEnd?: OnEarlyEnd;
   /** The shards' clocks as the process knows them. Absent: nothing yet. */
   clocks?: ShardClocks;
 }
@@ -190,8 +192,18 @@ function createCount(client: RedisClient, keyspace: Keyspace) {
   };
 }
 
+interface VoidOptions {
+  /** Ends the stream for whoever still reads it. */
+  last?: Terminal;
+  /** Why, for the list of ended requests. */
+  how?: Parameters<OnEarlyEnd>[1] | undefined;
+  isDisowned?: boolean;
+  isRefused?: boolean;
+  isForGood?: boolean;
+}
+
 /** Voids accepted requests; see void.lua. */
-function createVoid(client: RedisClient, keyspace: Keyspace) {
+function createVoid(client: RedisClient, keyspace: Keyspace, onEarlyEnd: OnEarlyEnd | undefined) {
   const voidLater = defineScript(client, 'void', [
     'window',
     'account',
@@ -204,19 +216,16 @@ function createVoid(client: RedisClient, keyspace: Keyspace) {
     'restore-request',
   ]);
 
-  return async function voidAs(
-    requestId: string,
-    owner: RequestOwner,
-    { last, ...is }: { last?: Terminal; isDisowned?: boolean; isRefused?: boolean; isForGood?: boolean },
-  ) {
+  return async function voidAs(requestId: string, owner: RequestOwner, { last, how, ...is }: VoidOptions) {
     const { isDisowned = false, isRefused = false, isForGood = false } = is;
     const { cancelled } = keyspace.shard(owner.shard);
     const entry = last === undefined ? '' : encodeEntry([], last);
-    const state = await voidLater(
+    const reply = await voidLater(
       [...acceptedKeys(keyspace, requestId, owner), cancelled],
       [requestId, TOMBSTONE_MS, entry, isDisowned ? 1 : 0, isRefused ? 1 : 0, isForGood ? 1 : 0, owner.tenantId],
     );
-    return String(state);
+    const because = how ?? { code: last?.error?.code, reason: 'taken back before a worker had it' };
+    return endedEarly(reply, { requestId, ...owner }, because, onEarlyEnd);
   };
 }
 
@@ -234,7 +243,7 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
   const clocks = settings.clocks ?? createShardClocks();
   const admit = withDeadline(admitNow, readTime, clocks);
   const countIn = createCount(client, keyspace);
-  const voidAs = createVoid(client, keyspace);
+  const voidAs = createVoid(client, keyspace, settings.onEarlyEnd);
   const takeAddress = defineTimedScript(client, 'count-address', ['window']);
   const { queueLimit, requestTimeoutMs, retentionMs } = settings;
   const recordLifeMs = requestTimeoutMs + retentionMs + TOMBSTONE_MS;
@@ -249,11 +258,11 @@ export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, se
     },
 
     /**
-     * Voids an accepted request; see void.lua for the states it returns. `last` ends the stream for whoever still reads it.
+     * Voids an accepted request; see void.lua for the states it returns.
      * Safe to repeat.
      */
-    void: (requestId: string, owner: RequestOwner, last?: Terminal): Promise<string> =>
-      voidAs(requestId, owner, last === undefined ? {} : { last }),
+    void: (requestId: string, owner: RequestOwner, last?: Terminal, how?: VoidOptions['how']): Promise<string> =>
+      voidAs(requestId, owner, { ...(last && { last }), how }),
     /**
      * Like `void`, but the caller gets an error unless a worker has the request: once voided, nobody may restore it. A
      * request that another call has joined stays.

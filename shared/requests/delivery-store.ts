@@ -1,5 +1,6 @@
 import type { Increment } from '../contracts/events.ts';
 import { queueOf } from '../contracts/jobs.ts';
+import type { OnEarlyEnd } from '../contracts/settlement.ts';
 import { UnreadableError } from '../contracts/request-envelope.ts';
 import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import { randomBase62 } from '../lifecycle/ids.ts';
@@ -9,7 +10,7 @@ import { defineScript } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { createCommonAppend } from './append-batch.ts';
-import { queueOfRecord, readEnvelope, snapshotOf, toClaimed, toHold } from './delivery.ts';
+import { factsOfRecord, queueOfRecord, readEnvelope, snapshotOf, toClaimed, toHold } from './delivery.ts';
 import type { ClaimedRequest, DeliveryRef, FinishInput, HoldRequest, Renewal, WriteOutcome } from './delivery.ts';
 import { createFinishRequest } from './finish-request.ts';
 import type { EndReplays } from './finish-request.ts';
@@ -76,7 +77,14 @@ export function openDelivery(writes: Writes, ref: DeliveryRef, lastSeq: number) 
  */
 type Claim =
   | (ClaimedRequest & { delivery: Delivery })
-  | { kind: 'unreadable'; delivery: Delivery; retentionMs: number; error: Error }
+  | {
+      kind: 'unreadable';
+      delivery: Delivery;
+      retentionMs: number;
+      error: Error;
+      /** For the list of ended requests. */
+      request: Parameters<OnEarlyEnd>[0];
+    }
   | { kind: 'drop'; reason: string };
 
 /** The owner of a request and its body, in one call. */
@@ -116,11 +124,16 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, 
       'queue',
       'ttlMs',
       'retentionMs',
+      'tier',
+      'billed',
+      'acceptedAt',
     );
     const [tenantId = '', keyId = '', queue, life] = values.map((value) => value ?? '');
-    const keep = values[4];
+    const [keep, ...facts] = values.slice(4);
+    const ref = { shard, requestId, tenantId, keyId, queue: queueOfRecord(queue), fence, owner };
     return {
-      ref: { shard, requestId, tenantId, keyId, queue: queueOfRecord(queue), fence, owner },
+      ref,
+      request: { requestId, tenantId, keyId, ...factsOfRecord(ref.queue, facts) },
       retentionMs: Number(keep ?? life),
     };
   }
@@ -140,9 +153,9 @@ function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, 
       const own = { shard, fence, owner };
       const envelope = readEnvelope(String(reply[1]));
       if (envelope instanceof UnreadableError) {
-        const { ref, retentionMs } = await identify(own, requestId);
+        const { ref, ...known } = await identify(own, requestId);
         const delivery = openDelivery(writes, ref, Number(values[3]));
-        return { kind: 'unreadable', error: envelope, delivery, retentionMs };
+        return { kind: 'unreadable', error: envelope, delivery, ...known };
       }
       const claimed = toClaimed(own, envelope, values);
       return { ...claimed, delivery: openDelivery(writes, refOf(claimed), claimed.sent) };

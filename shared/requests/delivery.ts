@@ -90,6 +90,18 @@ export interface RecordSnapshot {
   entityHash?: string;
 }
 
+/** What the fields `queue`, `tier`, `billed` and `acceptedAt` of a record say of a request whose body is lost. */
+export function factsOfRecord(queue: QueueName, [tier, billed, acceptedAt]: readonly (string | null | undefined)[]) {
+  return {
+    // Of an interactive request only its body says whether it was streamed.
+    endpoint: queue === 'batch' ? 'batch' : 'chat',
+    // Written by admit.lua only.
+    tier: tier as Tier,
+    mode: billed === '0' ? 'test' : 'live',
+    acceptedAt: Number(acceptedAt),
+  } as const;
+}
+
 /** Names one running delivery. */
 export interface DeliveryRef {
   shard: number;

@@ -7,7 +7,7 @@ import type { Keyspace } from '../redis/keyspace.ts';
 import { defineScript } from '../redis/scripts.ts';
 import { createShardClocks } from '../redis/deadline-script.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
-import { queueOfRecord } from './delivery.ts';
+import { factsOfRecord, queueOfRecord } from './delivery.ts';
 
 /** A request whose lease, or time to be queued, has run out. */
 export interface Overdue {
@@ -30,6 +30,7 @@ export interface Overdue {
   retentionMs: number | undefined;
   /** BullMQ still has the job and will hand it out. */
   jobPending: boolean;
+  facts: ReturnType<typeof factsOfRecord>;
 }
 
 /** The index of requests that have not ended, by the time at which the sweep must look after them. */
@@ -65,8 +66,11 @@ async function describe(
     'queue',
     'retentionMs',
     'base',
+    'tier',
+    'billed',
+    'acceptedAt',
   );
-  const [state, tenantId, keyId, fence, sent, deadline, queueName, keep, base] = values;
+  const [state, tenantId, keyId, fence, sent, deadline, queueName, keep, base, ...facts] = values;
   const queue = queueOfRecord(queueName);
   const [job, body] = await Promise.all([
     queues.queue(shard, queue).getJobState(requestId),
@@ -86,6 +90,7 @@ async function describe(
     hasBody: body === 1,
     retentionMs: keep === null || keep === undefined ? undefined : Number(keep),
     jobPending: !NOT_PENDING.has(job),
+    facts: factsOfRecord(queue, facts),
   };
 }
 

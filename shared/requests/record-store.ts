@@ -2,6 +2,8 @@ import type { Tier } from '../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../contracts/events.ts';
 import type { Terminal } from '../contracts/events.ts';
 import { QUEUE_NAMES } from '../contracts/jobs.ts';
+import type { ChatRoute } from '../contracts/jobs.ts';
+import type { OnEarlyEnd } from '../contracts/settlement.ts';
 import type { SearchedSpace } from '../contracts/space.ts';
 import type { Principal } from '../domain/principal.ts';
 import type { RedisClient } from '../redis/connection.ts';
@@ -9,6 +11,7 @@ import { acceptedKeys } from '../redis/keyspace.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 import type { ReplayLog } from '../redis/redis-return.ts';
 import { defineScript, defineTimedScript } from '../redis/scripts.ts';
+import type { ScriptReply } from '../redis/scripts.ts';
 import { inTime } from '../redis/time-limits.ts';
 
 /** Replaces the fingerprint of a body once nothing of the request is kept (zero-retention.lua). */
@@ -88,7 +91,24 @@ function toRecord(requestId: string, values: readonly string[]): RequestRecord {
   };
 }
 
+/** Tells of a request that void.lua or cancel.lua has ended. Resolves with the state that was found. */
+export function endedEarly(
+  reply: ScriptReply,
+  { requestId, tenantId, keyId }: { requestId: string; tenantId: string; keyId: string },
+  how: Parameters<OnEarlyEnd>[1],
+  onEarlyEnd: OnEarlyEnd | undefined,
+): string {
+  if (!Array.isArray(reply)) return String(reply);
+  const [state, endpoint, tier, billed, acceptedAt] = reply.map(String);
+  const mode = billed === BILLED.test ? 'test' : 'live';
+  const known = { requestId, tenantId, keyId, mode, acceptedAt: Number(acceptedAt) } as const;
+  // Written by admit.lua only.
+  onEarlyEnd?.({ ...known, endpoint: endpoint as ChatRoute, tier: tier as Tier }, how);
+  return state ?? '';
+}
+
 export interface RecordStoreSettings {
+  onEarlyEnd?: OnEarlyEnd | undefined;
   /** How long an ended request is kept. */
   retentionMs: number;
   /** Absent: what was cancelled may run if Redis comes back without that. */
@@ -128,7 +148,11 @@ async function wipe(
 }
 
 /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
-function createCancel(client: RedisClient, keyspace: Keyspace, { retentionMs, replayLog }: RecordStoreSettings) {
+function createCancel(
+  client: RedisClient,
+  keyspace: Keyspace,
+  { retentionMs, replayLog, onEarlyEnd }: RecordStoreSettings,
+) {
   const parts = [
     'window',
     'account',
@@ -160,7 +184,8 @@ function createCancel(client: RedisClient, keyspace: Keyspace, { retentionMs, re
         BILLED[mode],
       ],
     ] as const;
-    const found = await cancel(...call);
+    const how = { reason: 'cancelled while it waited' };
+    const found = endedEarly(await cancel(...call), { requestId, ...principal }, how, onEarlyEnd);
     // One that runs is ended by its worker, which tells Redis so again itself.
     if (found === 'accepted') replayLog?.note(() => cancel(...call), { shard, requestId, tenantId });
     return found !== '';

@@ -4,6 +4,7 @@ import { queueOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
 import { STORED_ANSWER_MS, UnreadableError, parseEnvelope } from '../contracts/request-envelope.ts';
 import type { EndedAnswer, StoredAnswer } from '../contracts/request-envelope.ts';
+import type { OnEarlyEnd } from '../contracts/settlement.ts';
 import type { Principal } from '../domain/principal.ts';
 import { endOf, outageOf, seqAt } from '../domain/request-times.ts';
 import { createErasureGate, gateAnswers } from '../erasure-gate.ts';
@@ -65,6 +66,7 @@ export interface RecoverRequestDeps {
   gate: ErasureGate;
   ledger: LedgerRepository;
   principals: Pick<PrincipalRepository, 'findByKey'>;
+  onEarlyEnd?: OnEarlyEnd | undefined;
   clock: Clock;
   log: Logger;
 }
@@ -146,12 +148,26 @@ async function isKnown(
  * request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
-  const { presence, admit, admissions, queueOrder, replays, intents, answers, gate, principals, clock, log } = deps;
+  const {
+    presence,
+    admit,
+    admissions,
+    queueOrder,
+    replays,
+    intents,
+    answers,
+    gate,
+    principals,
+    onEarlyEnd,
+    clock,
+    log,
+  } = deps;
 
   /** Stores the end as a stored answer, where readers find it. */
   async function end(envelope: RequestEnvelope, last: Terminal) {
     const { requestId, tenantId } = envelope;
     await answers.store(toStoredEnd(envelope, last, clock.now()));
+    onEarlyEnd?.(envelope, { code: last.error?.code, reason: 'lost by Redis, and not accepted again' });
     log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
   }
 
@@ -162,7 +178,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   async function voidIfErased(shard: number, envelope: RequestEnvelope): Promise<boolean> {
     const { requestId, tenantId, keyId, acceptedAt, request } = envelope;
     if (!(await gate.isErased(envelope, request.entityId, seqAt(acceptedAt)))) return false;
-    await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
+    await admissions.void(requestId, { shard, tenantId, keyId }, LOST, { reason: 'deleted while it waited' });
     return true;
   }
 
@@ -315,6 +331,7 @@ export interface OpenRecoveryDeps extends Pick<
   redis: RedisClient;
   keyspace: Keyspace;
   requestTimeoutMs: number;
+  onEarlyEnd?: OnEarlyEnd;
   limit: TimeLimit;
   log: Logger;
 }
@@ -351,6 +368,7 @@ export function openRecovery(deps: OpenRecoveryDeps) {
     gate,
     ledger: createLedgerRepository(mongo),
     principals: createPrincipalRepository(mongo),
+    onEarlyEnd: deps.onEarlyEnd,
   });
   return { recover, conclude, presence, admit, replays };
 }

@@ -36,6 +36,11 @@ const NOT_RUN: Record<Closing, ErrorDetail> = {
   },
 };
 
+const NOTED: Record<Closing, { code?: 'timeout'; reason: string }> = {
+  cancelled: { reason: 'its batch was cancelled' },
+  expired: { code: 'timeout', reason: 'its batch expired' },
+};
+
 /** Ids alone; each page is searched for among all lines that wait, and the shard's other batches wait until all are read. */
 const CLOSING_PAGE = 1_000;
 /** By then the slowest worker is connected again, and has put back what it runs. */
@@ -80,7 +85,7 @@ export function createCloseBatch(deps: CloseBatchDeps) {
     const owner = { shard, tenantId, keyId };
     const takenOut = new Map<number, string>();
     for (const [index, { requestId }] of batch.lines.inFlight) {
-      const state = await admissions.void(requestId, owner);
+      const state = await admissions.void(requestId, owner, undefined, NOTED[closing]);
       if (!isRun(state)) takenOut.set(index, requestId);
     }
     // Throws if Redis was away meanwhile: it may have lost the end of a line, which its worker is about to replay.

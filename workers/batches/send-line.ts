@@ -198,10 +198,12 @@ export interface OpenSendLineDeps extends Pick<
 /** Opens the parts that admit and enqueue lines. */
 export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): SendLine {
   const { mongo, redis, keyspace, admissions, replayLog, requestTimeoutMs, clock, log } = deps;
+  const voidLine: AdmissionStore['voidPermanently'] = (requestId, owner, last) =>
+    admissions.void(requestId, owner, last);
   const enqueuer = createEnqueuer({
     queueOrder: createQueueOrderStore(redis, keyspace, requestTimeoutMs),
     // No caller got an error for the line, so if a worker already has it, it runs on and is later found as sent.
-    store: { voidPermanently: admissions.void, voidRefused: admissions.void },
+    store: { voidPermanently: voidLine, voidRefused: voidLine },
     giveUpAfterMs: requestTimeoutMs,
     replayLog,
     clock,

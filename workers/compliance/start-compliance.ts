@@ -1,5 +1,6 @@
 import type { Pseudonyms } from '../../shared/domain/pseudonyms.ts';
 import { QUEUE_NAMES } from '../../shared/contracts/jobs.ts';
+import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { MongoConnection } from '../../shared/mongo/connection.ts';
 import { createComplianceWorkRepository } from '../../shared/mongo/compliance/compliance-work-repository.ts';
@@ -38,6 +39,7 @@ export interface StartComplianceDeps {
   erasures: ErasureRepository;
   replayLog: ReplayLog;
   retentionMs: number;
+  onEarlyEnd: OnEarlyEnd;
   events: EventSink;
   leases: LeaderLease;
   recorder: QueueRecorder;
@@ -52,11 +54,11 @@ const QUIET_MS = 2_000;
 const CLOSING_MS = 5_000;
 
 function eraseRequestsOf(deps: StartComplianceDeps) {
-  const { mongo, redis, keyspace, queues, pseudonyms, replayLog, retentionMs } = deps;
+  const { mongo, redis, keyspace, queues, pseudonyms, replayLog, retentionMs, onEarlyEnd } = deps;
   return createEraseRequests({
     traces: createRequestEraser(redis, keyspace),
     outbox: createOutboxSearch(redis, keyspace),
-    records: createRecordStore(redis, keyspace, { retentionMs, replayLog }),
+    records: createRecordStore(redis, keyspace, { retentionMs, replayLog, onEarlyEnd }),
     known: createConversationEraser(mongo),
     async removeJob(shard, requestId) {
       // BullMQ refuses to remove a job that a worker holds; such a job ends with its request.

@@ -136,6 +136,7 @@ export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): vo
 
 /** Notes how each request ended, for the administration's list of requests. */
 export function recordRequestEnds(events: WorkerEventBus, recorder: RequestRecorder, clock: Clock): void {
+  events.on('request.ended_early', recorder.endEarly);
   events.on('request.finished', ({ envelope, answer, claimedAt }, { finishReason, usage, error, charge }) => {
     const { trace, firstTextAt } = answer;
     recorder.note({

@@ -104,10 +104,18 @@ export function createClaim(deps: ClaimDeps) {
     }
     const { delivery } = claimed;
     if (claimed.kind === 'unreadable') {
-      const { error, retentionMs } = claimed;
+      const { error, retentionMs, request } = claimed;
       log.error('A request cannot be read and is ended.', { requestId, tenantId, error });
       // It cannot be priced either, so its hold is given back.
-      await delivery.finish({ status: 'failed', deltas: [], terminal: FAULT, costMicro: 0, retentionMs });
+      const isEnded = await delivery.finish({
+        status: 'failed',
+        deltas: [],
+        terminal: FAULT,
+        costMicro: 0,
+        retentionMs,
+      });
+      const how = { code: FAULT.error?.code, reason: 'its body cannot be read' };
+      if (isEnded) events.emit('request.ended_early', request, how);
       return undefined;
     }
     const { seq, sent, now: claimedAt, remainingMs, held, terms } = claimed;

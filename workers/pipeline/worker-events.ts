@@ -1,3 +1,4 @@
+import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
 import type { Capacity } from '../../shared/domain/capacity.ts';
 import type { BreakerState } from '../../shared/domain/breaker.ts';
 import type { BreakerEvents } from '../../shared/redis/stores/breaker-store.ts';
@@ -19,6 +20,8 @@ export interface WorkerEvents extends BreakerEvents, ModerationEvents, Reconcile
   /** A provider's first text has arrived; another provider may still be called. */
   'answer.first_text': [run: Claimed];
   'request.finished': [run: Claimed, outcome: Outcome];
+  /** A request has ended without a run. */
+  'request.ended_early': Parameters<OnEarlyEnd>;
   'moderation.flagged': [run: Claimed, side: 'input' | 'output', categories: readonly string[]];
   'provider.called': [target: { provider: string; model: string }, outcome: 'ok' | ProviderFault];
   /** An answer ended with a finish reason that is not known, in the provider's word; it was taken for `stop`. */

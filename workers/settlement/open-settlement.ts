@@ -1,3 +1,4 @@
+import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
 import type { Pseudonyms } from '../../shared/domain/pseudonyms.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { createReconciliationRepository } from '../../shared/mongo/accounts/reconciliation-repository.ts';
@@ -47,6 +48,7 @@ interface OpenSweepDeps
   memory: MemoryWatch;
   pseudonyms: Pseudonyms;
   requestTimeoutMs: number;
+  onEarlyEnd: OnEarlyEnd;
 }
 
 export interface OpenSettlementDeps extends OpenSettlerDeps, OpenSweepDeps {}
@@ -74,6 +76,7 @@ function openSweep(deps: OpenSweepDeps): Sweep {
     requests,
     leases,
     runPipeline,
+    onEarlyEnd: deps.onEarlyEnd,
     recoverLost: openRecoverLost({ ...deps, store: admissions, isFull: memory.isFull }),
     inflight: createInflight(redis, keyspace, queues),
     isExhausted: memory.isExhausted,

@@ -11,6 +11,7 @@
  * for a day, for a replay.
  */
 import { LOST } from '../../shared/contracts/events.ts';
+import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
 import type { AdmissionStore } from '../../shared/requests/admission-store.ts';
 import type { Inflight, Overdue } from '../../shared/requests/overdue.ts';
 import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
@@ -25,6 +26,7 @@ export interface SweepDeps {
   admissions: AdmissionStore;
   requests: RequestStore;
   leases: LeaderLease;
+  onEarlyEnd?: OnEarlyEnd | undefined;
   /** Runs or ends the request; how does not matter here. */
   runPipeline: (handed: HandedRequest) => Promise<unknown>;
   /** Recovers what Redis has lost. Comes first, as the sweep ends requests without a body. */
@@ -64,14 +66,16 @@ interface Round {
 
 /** A request without a body can be neither run nor priced, so it is ended and its hold given back. */
 async function endWithoutBody(deps: SweepDeps, shard: number, overdue: Overdue): Promise<void> {
-  const { inflight, admissions, requests, retentionMs, log } = deps;
-  const { requestId, state, tenantId, keyId, queue, fence, sent, retentionMs: ownMs = retentionMs } = overdue;
+  const { inflight, admissions, requests, onEarlyEnd, retentionMs, log } = deps;
+  const { requestId, state, tenantId, keyId, queue, fence, sent, retentionMs: ownMs = retentionMs, facts } = overdue;
+  const how = { code: LOST.error?.code, reason: 'its body was lost' };
   log.warn('A request without a body is ended.', { requestId, tenantId });
   if (state === 'accepted') {
-    await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
+    await admissions.void(requestId, { shard, tenantId, keyId }, LOST, how);
   } else {
     const ref = { shard, requestId, tenantId, keyId, queue, fence };
-    await requests.finish(ref, sent, { ...ENDED, retentionMs: ownMs });
+    const isEnded = await requests.finish(ref, sent, { ...ENDED, retentionMs: ownMs });
+    if (isEnded) onEarlyEnd?.({ requestId, tenantId, keyId, ...facts }, how);
   }
   await inflight.forget(shard, requestId);
 }

@@ -48,7 +48,11 @@ const fields = {
   endpoint: text('`chat`, `chat.stream` or `batch`; of a refused request its method and path.'),
   status: oneOf(LOGGED_STATUSES),
   error_code: nullable(oneOf(CODES)),
-  reason: nullable(text('What failed, for operators: provider, model, outcome and number of the last provider call.')),
+  reason: nullable(
+    text(
+      'For operators: provider, model, outcome and number of the last provider call that failed, or why it ended without a run.',
+    ),
+  ),
   tier: nullable(oneOf(TIERS)),
   provider: nullable(text('The provider that was called last.')),
   model: nullable(text("The provider's model.")),

@@ -2,7 +2,8 @@
  * How requests ended and which were refused, for operators: times, provider calls, tokens, price and cost; never text,
  * nor the entity.
  *
- * - A worker notes each request that it ends, an ingress what it refuses of keys that it knows. A process holds the rows
+ * - A worker notes each request that it runs, an ingress what it refuses of keys that it knows, and either one what it
+ *   ends without a run (`OnEarlyEnd`). A process holds the rows
  *   for up to a second and writes them in one call, so that a request costs no write of its own. One that is killed loses
  *   that second: the log explains, the ledger charges.
  * - Refusals are counted by key, code and minute, because one client can cause thousands. The first few of a minute have
@@ -15,7 +16,7 @@ import type { Connection } from 'mongoose';
 import type { Tier } from '../../contracts/chat-request.ts';
 import type { AttemptTrace, FinishReason } from '../../contracts/events.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
-import type { Spend } from '../../contracts/settlement.ts';
+import type { OnEarlyEnd, Spend } from '../../contracts/settlement.ts';
 import type { ErrorCode } from '../../errors/codes.ts';
 import { repeat } from '../../lifecycle/clock.ts';
 import type { Clock } from '../../lifecycle/clock.ts';
@@ -226,27 +227,36 @@ function createRefusalCounts() {
   };
 }
 
+interface HeldRow {
+  row: RequestLogRow;
+  isGuess: true | undefined;
+}
+
 /** Writes rows and counts. Each call may be repeated. */
 function createWriter(connection: Connection, expiry: (createdAt: number) => Date) {
   const rows = requestLogModel(connection).collection;
   const refusals = refusalCountModel(connection);
-  /** A request that was replayed ends a second time, and a repeated write finds its own rows: the later one stays. */
-  async function insert(page: RequestLogRow[]): Promise<void> {
+  /**
+   * A request that was replayed ends a second time, and a repeated write finds its own rows: the later one stays, but for
+   * a guess, which gives way.
+   */
+  async function insert(page: readonly HeldRow[]): Promise<void> {
     try {
       // Without mongoose, whose documents cost more than the rest; the driver's type of a row has another `_id`.
-      await rows.insertMany(page as object[], { ordered: false });
+      await rows.insertMany(page.map(({ row }) => row) as object[], { ordered: false });
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      const operations = page.map((row) => ({
+      const known = page.filter(({ isGuess }) => isGuess !== true);
+      const operations = known.map(({ row }) => ({
         replaceOne: { filter: { _id: row._id as never }, replacement: row, upsert: true },
       }));
-      await rows.bulkWrite(operations, { ordered: false });
+      if (operations.length > 0) await rows.bulkWrite(operations, { ordered: false });
     }
   }
 
   return {
     /** Takes from `held` what is written. */
-    async drain(held: RequestLogRow[]): Promise<void> {
+    async drain(held: HeldRow[]): Promise<void> {
       for (;;) {
         const page = held.slice(0, ROWS_AT_ONCE);
         if (page.length === 0) return;
@@ -278,13 +288,13 @@ export function openRequestRecorder(
   const expiry = (createdAt: number) => new Date(createdAt + keptDays * DAY_MS);
   const writer = createWriter(connection, expiry);
   const counts = createRefusalCounts();
-  const held: RequestLogRow[] = [];
+  const held: HeldRow[] = [];
   let dropped = 0;
 
-  function note(row: Omit<RequestLogRow, 'expiresAt'>): void {
+  function note(row: Omit<RequestLogRow, 'expiresAt'>, isGuess?: true): void {
     if (keptDays === 0) return;
     if (held.length >= HELD_MAX) dropped += 1;
-    else held.push({ ...row, expiresAt: expiry(row.createdAt) });
+    else held.push({ row: { ...row, expiresAt: expiry(row.createdAt) }, isGuess });
   }
 
   async function flush(): Promise<void> {
@@ -306,8 +316,19 @@ export function openRequestRecorder(
     await flush();
   });
 
+  const endEarly: OnEarlyEnd = (request, { code, reason, isGuess }) => {
+    const { requestId: _id, keyId, endpoint, tier, acceptedAt: createdAt } = request;
+    const how =
+      code === undefined
+        ? ({ status: 'cancelled', finishReason: 'cancelled' } as const)
+        : ({ status: 'failed', finishReason: 'error', code } as const);
+    const row = { _id, ...spaceFields(request), keyId, endpoint, tier, createdAt, finishedAt: clock.now(), reason };
+    note({ ...row, ...how }, isGuess);
+  };
+
   return {
     note,
+    endEarly,
     /** Counts a refused request, and notes it if it is among the first of its key, code and minute. */
     refuse(refusal: Refusal): void {
       if (keptDays === 0) return;

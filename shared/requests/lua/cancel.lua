@@ -2,7 +2,7 @@
 -- KEYS those of drop.lua, 10 channel of cancelled requests
 -- ARGV 1 request id, 2 tenant id, 3 last entry, 4 its last sequence number, 5 retention in ms (0: keeps nothing) unless the
 --      record has its own, 6 billed (1 live, 0 test, '' either)
--- Returns the state that was found; '' for a request that is unknown, another tenant's or of the other mode.
+-- Returns the state that was found, of an accepted one with what drop_accepted returns; '' for a request that is unknown, another tenant's or of the other mode.
 local tenant, state, channels, billed, own_retention, on_disconnect =
   unpack(redis.call('HMGET', KEYS[1], 'tenant', 'state', 'channels', 'billed', 'retentionMs', 'onDisconnect'))
 if tenant ~= ARGV[2] or state == 'void' or not is_of_mode(billed, ARGV[6]) then return '' end
@@ -12,7 +12,7 @@ if state == 'running' then
 end
 if state ~= 'accepted' then return state end
 local retention = ARGV[5] == '0' and '0' or own_retention or ARGV[5]
-drop_accepted(ARGV[1])
+local dropped = drop_accepted(ARGV[1])
 -- The record may stay for a day and nobody pays for it, so it is kept small: the end is plain text, and metadata is
 -- dropped.
 local tag = tag_of(KEYS[3])
@@ -22,4 +22,4 @@ if own_retention then redis.call('HDEL', KEYS[1], 'metadata') end
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'lastSeq', ARGV[4], 'finishedAt', int(now_ms()),
   'hold', 0, 'holdTokens', 0)
 leave_end(tag, KEYS[4], ARGV[1], KEYS[1], KEYS[6], answer, retention, own_retention, on_disconnect, now_ms())
-return 'accepted'
+return dropped

@@ -5,7 +5,7 @@
 --      4 1 if the caller got 503: a worker that has the request stops, and nobody pays,
 --      5 1 if no admission can still be under way: a missing record then needs no tombstone,
 --      6 1 if the caller gets an error unless a worker has the request, 7 tenant id ('': unknown)
--- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'joined': it was
+-- Returns the state that was found, of an accepted one with what drop_accepted returns: 'accepted' and 'missing' are void now, any other is unchanged. 'joined': it was
 -- accepted and stays so, as another call reads it, or was promised that it ends. 'stopped': it was running, and its worker
 -- gets a signal to stop. 'gone': the request has ended and was charged, but its caller got 503,
 -- and nobody can read the answer any more, or knows of it; its
@@ -36,8 +36,9 @@ if state == 'accepted' and is_told and is_joined then return 'joined' end
 -- A tombstone of the sweep, which tells nobody, or of a try to take it back.
 if state == 'void' and is_told then redis.call('HDEL', KEYS[1], 'voidUnconfirmed') end
 if state and state ~= 'accepted' then return state end
+local dropped
 if state then
-  drop_accepted(ARGV[1])
+  dropped = drop_accepted(ARGV[1])
   redis.call('HSET', KEYS[1], 'hold', 0, 'holdTokens', 0)
   if ARGV[3] ~= '' then
     redis.call('HSET', KEYS[1], 'lastSeq', 1)
@@ -54,4 +55,4 @@ if not is_told then redis.call('HSET', KEYS[1], 'voidUnconfirmed', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 -- MongoDB may have the body for longer than the tombstone stays.
 record_end(tag_of(KEYS[3]), ARGV[1], INTENT_MS)
-return state or 'missing'
+return dropped or 'missing'

@@ -57,6 +57,20 @@ describe('the recorder of requests', () => {
     await found(other, 'completed');
   });
 
+  it('keeps what a worker knows of an end rather than what an ingress guesses of it', async () => {
+    const [run, lost] = [newId('req'), newId('req')];
+    const guess = { mode: 'live', tier: 'mobius', ...OF, endpoint: 'chat', acceptedAt: 1 } as const;
+    const how = { code: 'model_unavailable', reason: 'lost by Redis', isGuess: true } as const;
+    recorder.note(ended(run, 'completed'));
+    await found(run, 'completed');
+
+    recorder.endEarly({ requestId: run, ...guess }, how);
+    recorder.endEarly({ requestId: lost, ...guess }, how);
+
+    expect(await found(lost, 'failed')).toMatchObject({ reason: 'lost by Redis', tier: 'mobius' });
+    await found(run, 'completed');
+  });
+
   it('holds what ends while MongoDB is away, and counts each refusal once', async () => {
     const requestId = newId('req');
     proxy.set('refuse');

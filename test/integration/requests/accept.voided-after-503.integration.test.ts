@@ -76,6 +76,7 @@ describe('a call that repeats an Idempotency-Key', () => {
       },
       retention: { ordinaryMs: RETENTION_MS, storedAnswerMs: RETENTION_MS },
       follow: () => undefined,
+      onEarlyEnd: () => undefined,
       events: createEventBus<AdmissionEvents>(() => undefined),
     });
   }
