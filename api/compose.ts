@@ -233,8 +233,8 @@ export async function composeIngress(
 ): Promise<Ingress> {
   const tracing = await openTracing(config, 'api', closer, log);
   const { serving = createServing() } = options;
-  const connections = await openConnections(config, options.namespace, log, closer, () => {
-    serving.waitFor({ redis: 'no answer' });
+  const connections = await openConnections(config, options.namespace, log, closer, (store) => {
+    serving.waitFor({ [store]: 'no answer' });
   });
   const { clock } = connections;
   const stores = openStores(connections);

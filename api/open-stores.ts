@@ -84,10 +84,15 @@ export async function openConnections(
   namespace: string | undefined,
   log: Logger,
   closer: Closer,
-  onAway?: () => void,
+  onAway?: (store: 'redis' | 'mongo') => void,
 ): Promise<Connections> {
   const keyspace = createKeyspace(namespace);
-  const { redis, subscriber } = await openRedis(config.redis.url, 'producer', { keyspace, log, closer, onAway });
+  const { redis, subscriber } = await openRedis(config.redis.url, 'producer', {
+    keyspace,
+    log,
+    closer,
+    onAway: () => onAway?.('redis'),
+  });
   const memory = watchMemory(redis, log);
   closer.defer('memory watch', () => {
     memory.stop();
@@ -99,7 +104,7 @@ export async function openConnections(
     closer.defer(name, () => connection.close());
     return connection;
   }
-  await prepareDatabase(config.mongodb.uri, log);
+  await prepareDatabase(config.mongodb.uri, log, () => onAway?.('mongo'));
   const cipher = createCredentialCipher(config.credentials.key, config.credentials.otherKeys);
   const mongo = await connect('mongo', MONGO_CALL_MS);
   watchMongo(mongo, { log, closer });

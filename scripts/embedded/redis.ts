@@ -1,4 +1,5 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
@@ -120,6 +121,8 @@ export function serverArguments(port: number, dataDir: string, more: Record<stri
     'zset-max-ziplist-entries': '8',
     save: '',
     'maxmemory-policy': 'noeviction',
+    // Half of the memory that there is: beyond it requests are refused, before the machine ends the server.
+    maxmemory: String(Math.floor(Math.min(totalmem(), process.constrainedMemory() || Infinity) / 2)),
     ...more,
   };
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);

@@ -1,9 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import mongoose from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Closer } from '../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
-import { isMongoAway, mongoStartFault } from './faults.ts';
+import { isMongoAway, isMongoUnreachable, mayReturn, mongoStartFault } from './faults.ts';
 
 /** What every repository is made of. */
 export type MongoConnection = Connection;
@@ -46,7 +48,33 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
     return await connection.asPromise();
   } catch (cause) {
     await connection.close().catch(() => undefined);
-    throw new Error(mongoStartFault(cause), { cause });
+    throw new MongoStartError(mongoStartFault(cause), { cause });
+  }
+}
+
+/** No connection could be made; the message says what to check. */
+class MongoStartError extends Error {}
+
+const AGAIN_MS = 1_000;
+
+/** A MongoDB that is away is waited for, and that is said once; any other fault rejects. */
+export async function onceMongoIsThere<Result>(
+  act: () => Promise<Result>,
+  { log, onAway }: { log: Logger; onAway?: (() => void) | undefined },
+): Promise<Result> {
+  for (let isSaid = false; ; isSaid = true) {
+    try {
+      return await act();
+    } catch (error) {
+      const isStart = error instanceof MongoStartError;
+      // The server may go while it is being prepared.
+      if (!(isStart ? mayReturn(error.message) : isMongoUnreachable(error))) throw error;
+      if (!isSaid) {
+        log.warn(`${isStart ? error.message : 'MongoDB has gone.'} The start waits for it.`);
+        onAway?.();
+      }
+      await pause(AGAIN_MS);
+    }
   }
 }
 

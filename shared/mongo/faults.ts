@@ -130,6 +130,7 @@ export function isBadDocument(error: unknown): boolean {
 }
 
 const UNKNOWN = 'MongoDB does not answer; check MONGODB_URI and that the server runs and accepts connections.';
+const UNKNOWN_HOST = 'The name of the MongoDB host is not known here; check the host in MONGODB_URI.';
 const TLS =
   'MongoDB ends the connection at once; check MONGODB_URI: tls=true reaches only a server that speaks TLS, and one that does is reached by nothing else.';
 const REFUSED =
@@ -166,6 +167,8 @@ function topologyOf(error: unknown): Topology {
   return isFinal ? (error.reason as Topology) : {};
 }
 
+const NO_PRIMARY = 'has no primary that can be reached; check rs.status().';
+
 /** Servers that answered with another name, or with none, are left out by the driver without a word. */
 function faultOfSet(error: unknown): string | undefined {
   const { type, servers, setName } = topologyOf(error);
@@ -173,9 +176,7 @@ function faultOfSet(error: unknown): string | undefined {
   if (servers.size === 0)
     return `No server of MONGODB_URI is of a replica set that is named ${String(setName)}; check replicaSet in it against rs.status().set of the server.`;
   const hasMember = [...servers.values()].some((server) => server.type.startsWith('RS'));
-  return hasMember
-    ? `The replica set ${String(setName)} of MONGODB_URI has no primary that can be reached; check rs.status().`
-    : undefined;
+  return hasMember ? `The replica set ${String(setName)} of MONGODB_URI ${NO_PRIMARY}` : undefined;
 }
 
 /** One sentence for the operator whose MongoDB could not be reached. No sentence shows the URI: it may have a password. */
@@ -183,11 +184,14 @@ export function mongoStartFault(error: unknown): string {
   if (error instanceof Error && OF_URIS.has(error.name)) return UNREADABLE;
   if (error instanceof mongoose.mongo.MongoServerError && AUTHENTICATION_FAILED.has(error.code)) return REFUSED;
   const text = textOf(error);
-  if (/\b(ENOTFOUND|EAI_AGAIN|ENODATA)\b/.test(text))
-    return 'The name of the MongoDB host is not known here; check the host in MONGODB_URI.';
+  if (/\b(ENOTFOUND|EAI_AGAIN|ENODATA)\b/.test(text)) return UNKNOWN_HOST;
   if (/ECONNRESET|EPROTO|before secure TLS|wrong version number|connection \S+ to \S+ closed/.test(text)) return TLS;
   return faultOfSet(error) ?? UNKNOWN;
 }
+
+/** Whether the server may only be away for the moment, by the sentence of `mongoStartFault`. */
+export const mayReturn = (fault: string): boolean =>
+  [UNKNOWN, UNKNOWN_HOST].includes(fault) || fault.endsWith(NO_PRIMARY);
 
 /** What `hello` says of a server that has no transactions; undefined: it has. */
 export function mongoServerFault(hello: object): string | undefined {

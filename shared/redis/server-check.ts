@@ -44,8 +44,13 @@ export function callsOf(keyspace: Keyspace, isCluster: boolean): string[] {
   const { tag, cancelled, channel } = keyspace.shard(0);
   const key = `${tag}:check`;
   const others = [`${keyspace.webhooks}:check`, `${keyspace.compliance}:check`];
-  others.push(keyspace.breakers.states, keyspace.mongoReached, keyspace.administration.endedSession('check'));
-  const channels = [cancelled, channel('check'), keyspace.breakers.channel];
+  others.push(
+    keyspace.providerTests.result('check'),
+    keyspace.breakers.states,
+    keyspace.mongoReached,
+    keyspace.administration.endedSession('check'),
+  );
+  const channels = [cancelled, channel('check'), keyspace.breakers.channel, keyspace.providerTests.channel];
   const [publish, subscribe] = isCluster ? ['SPUBLISH', 'SSUBSCRIBE'] : ['PUBLISH', 'SUBSCRIBE'];
   return [
     ...Object.entries(KEY_COMMANDS).flatMap(([more, names]) => names.split(' ').map((name) => `${name} ${key}${more}`)),

@@ -14,6 +14,7 @@ import { settingsFor } from '../support/fleet.ts';
 import { spawnProcess } from '../support/processes.ts';
 import type { TestProcess } from '../support/processes.ts';
 import { mongoUri, redisUrl } from '../support/stores.ts';
+import { openTcpProxy } from '../support/tcp-proxy.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 type Settings = Record<string, string>;
@@ -73,25 +74,18 @@ describe('a process that cannot start', () => {
     expect(await failBoth({ REDIS_URL: evicting.url })).toEqual([[sentence], [sentence]]);
   }, 60_000);
 
-  it('because no MongoDB listens says which setting to look at', async () => {
-    // A name may stand for two addresses; then the reason is one error of several.
-    const said = await Promise.all([
-      fail('api/main.ts', { MONGODB_URI: `mongodb://localhost:${closedPort}/parley` }),
-      fail('workers/main.ts', { MONGODB_URI: `mongodb://127.0.0.1:${closedPort}/parley` }),
-    ]);
+  it('because MongoDB speaks no TLS says so, and does not wait for it', async () => {
+    // A server that speaks no TLS ends such a connection.
+    const [uri, sentence] = [`${mongoUri('e2e-start-faults')}&tls=true`, 'MongoDB ends the connection at once; check'];
 
-    const sentence = 'MongoDB does not answer; check MONGODB_URI and that the server runs and accepts connections.';
-    for (const lines of said) {
-      expect(lines).toHaveLength(1);
-      expect(lines[0]?.slice(0, sentence.length)).toBe(sentence);
-      expect(lines[0]?.slice(sentence.length)).toMatch(/^ \(.*ECONNREFUSED.*\)$/);
-    }
+    for (const lines of await failBoth({ MONGODB_URI: uri }))
+      expect(lines).toEqual([expect.stringContaining(sentence)]);
   }, 60_000);
 
-  it('because Redis is away waits for it: alive, not ready, with one line of the log', async () => {
-    const redisPort = await freePort();
+  /** Starts an ingress and a worker whose store is away, and then the store. */
+  async function expectToWait(own: Settings, says: string, startStore: () => Promise<() => Promise<unknown>>) {
     const ports = { api: await freePort(), worker: await freePort() };
-    const base = settingsFor(`redis://127.0.0.1:${redisPort}`, mongoUri('e2e-start-waits'));
+    const base = { ...settingsFor(redisUrl(), mongoUri('e2e-start-waits')), ...own };
     const children = [
       spawnProcess('api/main.ts', { ...base, PORT: String(ports.api), ADMIN_PORT: String(await freePort()) }),
       spawnProcess('workers/main.ts', { ...base, WORKER_PORT: String(ports.worker) }),
@@ -112,21 +106,38 @@ describe('a process that cannot start', () => {
         `${path} to be ${status}`,
         30_000,
       );
-    const says = 'Redis does not answer; check REDIS_URL';
     const sayings = () => children.map((child) => child.stdout().split(says).length - 1);
 
     await waitFor(() => (sayings().every((times) => times === 1) ? true : undefined), 'both to say it', 30_000);
-    expect(await statusesOf('/health/live')).toEqual([200, 200]);
+    await become('/health/live', 200);
     expect(await statusesOf('/health/ready')).toEqual([503, 503]);
     const call = await fetch(`${urls[0]}/platform/v1/chat`, { method: 'POST' });
     expect([call.status, await call.json()]).toMatchObject([503, { error: { code: 'model_unavailable' } }]);
-    const redis = await startRedis({ dataDir: join(dataDir, 'late'), port: redisPort, log: () => undefined });
+    const stopStore = await startStore();
     await become('/health/ready', 200);
     expect(sayings()).toEqual([1, 1]);
 
     for (const child of children) child.signal('SIGTERM');
     expect(await Promise.all(children.map(({ exited }) => exited))).toMatchObject([{ code: 0 }, { code: 0 }]);
-    await redis.stop();
+    await stopStore();
+  }
+
+  it('because Redis is away waits for it: alive, not ready, with one line of the log', async () => {
+    const port = await freePort();
+    await expectToWait(
+      { REDIS_URL: `redis://127.0.0.1:${port}` },
+      'Redis does not answer; check REDIS_URL',
+      async () => (await startRedis({ dataDir: join(dataDir, 'late'), port, log: () => undefined })).stop,
+    );
+  }, 90_000);
+
+  it('because MongoDB is away waits for it: alive, not ready, with one line of the log', async () => {
+    const proxy = await openTcpProxy(mongoUri('e2e-start-waits'));
+    proxy.set('refuse');
+    await expectToWait({ MONGODB_URI: proxy.url }, 'MongoDB does not answer; check MONGODB_URI', () => {
+      proxy.set('pass');
+      return Promise.resolve(proxy.close);
+    });
   }, 90_000);
 
   it('because a port is in use names the port and its setting', async () => {

@@ -16,7 +16,7 @@ import { batchModel } from '../batches/batch-repository.ts';
 import { complianceJobModel } from '../compliance/compliance-job-repository.ts';
 import { erasureModel } from '../compliance/erasure-repository.ts';
 import { exportChunkModel } from '../compliance/export-archive-repository.ts';
-import { connectMongo } from '../connection.ts';
+import { connectMongo, onceMongoIsThere } from '../connection.ts';
 import { entityModel } from '../entities/entity-repository.ts';
 import { entityCountModel } from '../entities/entity-room.ts';
 import { answerModel } from '../requests/answer-repository.ts';
@@ -98,11 +98,15 @@ const NAMES_DATABASE = /^mongodb(?:\+srv)?:\/\/[^/?]+\/[^?\s]/;
 
 /**
  * Makes collections and indexes, on a connection of its own that may wait for them. Safe to repeat and to run in
- * several processes at once. Rejects with one sentence when MongoDB cannot be reached or has no transactions.
+ * several processes at once. Waits for a MongoDB that is away; rejects with one sentence when it cannot be used.
  */
-export async function prepareDatabase(uri: string, log: Logger): Promise<void> {
+export async function prepareDatabase(uri: string, log: Logger, onAway?: () => void): Promise<void> {
   if (!NAMES_DATABASE.test(uri))
     log.warn('MONGODB_URI names no database, so all data is in `test`; name one (mongodb://HOST:PORT/DATABASE).');
+  await onceMongoIsThere(() => prepare(uri), { log, onAway });
+}
+
+async function prepare(uri: string): Promise<void> {
   const connection = await connectMongo(uri, { callTimeoutMs: INDEX_BUILD_MS });
   try {
     const fault = mongoServerFault(await connection.getClient().db().command({ hello: 1 }));
