@@ -110,11 +110,11 @@ it('one that is taken back after its caller was told 503 is in the list', async 
     ...{ queueLimit: 100, requestTimeoutMs: 60_000, retentionMs: 60_000 },
     onEarlyEnd: (...end) => ends.push(end),
   });
-  const owner = { shard: 0, tenantId: tenant.tenantId, keyId: tenant.keyId };
+  const known = { tenantId: tenant.tenantId, keyId: tenant.keyId };
+  const owner = { shard: 0, ...known };
   await store.voidRefused(id, owner, LOST);
   await store.voidRefused(id, owner, LOST);
 
-  const { shard: _shard, ...known } = owner;
   const about = { requestId: id, ...known, mode: 'live', endpoint: 'chat', tier: 'mobius' };
   const how = { code: 'model_unavailable', reason: 'taken back before a worker had it' };
   expect(ends).toEqual([[{ ...about, acceptedAt: expect.any(Number) }, how]]);
