@@ -1,7 +1,6 @@
-import Joi from 'joi';
-
 import type { ChatRequest, Tier } from './chat-request.ts';
 import type { FinishReason } from './events.ts';
+import { isRecord } from './parse.ts';
 import type { ModerationSettings, KeyMode } from './space.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 
@@ -90,16 +89,15 @@ export interface ComplianceJob {
   jobId: string;
 }
 
-/** A job may be older or newer than the code that reads it, so unknown fields are ignored. */
-function payload<Payload>(...ids: (keyof Payload & string)[]): Joi.ObjectSchema<Payload> {
-  const fields: Joi.SchemaMap = Object.fromEntries(ids.map((id) => [id, Joi.string().required()]));
-  return Joi.object<Payload>().keys(fields).unknown(true).prefs({ convert: false });
-}
+/** The fields of a payload, all of them ids. A job may be older or newer than the code that reads it: others are ignored. */
+type PayloadFields<Payload> = readonly (keyof Payload & string)[];
+
+const payload = <Payload>(...ids: PayloadFields<Payload>): PayloadFields<Payload> => ids;
 
 /** A job's name in BullMQ, its payload, how often BullMQ runs it and how long BullMQ keeps it. */
 interface JobDefinition {
   job: string;
-  payload: Joi.ObjectSchema;
+  payload: readonly string[];
   attempts: number;
   removeOnComplete: boolean;
   removeOnFail: boolean | { count: number; age: number };
@@ -135,13 +133,12 @@ export const JOBS = {
 
 export type JobQueueName = keyof typeof JOBS;
 
-export type JobPayload<Name extends JobQueueName> =
-  (typeof JOBS)[Name]['payload'] extends Joi.ObjectSchema<infer Payload> ? Payload : never;
+export type JobPayload<Name extends JobQueueName> = Record<(typeof JOBS)[Name]['payload'][number], string>;
 
 /** Throws unless the payload is one of this queue. */
 export function parseJob<Name extends JobQueueName>(name: Name, data: unknown): JobPayload<Name> {
-  const { error } = JOBS[name].payload.validate(data);
-  if (error !== undefined) throw new Error(`A job of the queue ${name} cannot be read: ${error.message}`);
+  const missing = JOBS[name].payload.find((id) => !isRecord(data) || typeof data[id] !== 'string' || data[id] === '');
+  if (missing !== undefined) throw new Error(`A job of the queue ${name} cannot be read: it has no ${missing}`);
   // It has just been checked.
   return data as JobPayload<Name>;
 }

@@ -30,3 +30,18 @@ it('takes the records that workers write, and those of a newer version', () => {
 it.each(Object.keys(RECORD).filter((name) => name !== 'entityId'))('refuses a record without its %s', (name) => {
   expect(parseSettlement(JSON.stringify({ ...RECORD, [name]: undefined }))).toBeUndefined();
 });
+
+it.each([
+  { requestId: 'other_1' },
+  { tenantId: '' },
+  { mode: 'both' },
+  { entityId: '' },
+  { provider: 1 },
+  { promptTokens: '1' },
+  { costMicro: -1 },
+  { finishedAt: 1.5 },
+  { estimated: 'false' },
+  { spend: { currency: 'eur' } },
+])('refuses a record with %p', (wrong) => {
+  expect(parseSettlement(JSON.stringify({ ...RECORD, ...wrong }))).toBeUndefined();
+});
