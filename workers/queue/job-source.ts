@@ -16,7 +16,6 @@
  *
  * A queue with what only BullMQ's own script can hand out, such as a delayed job, is left to BullMQ for that call.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 
 import { createRedisBackend, isNotConnectionError, raw2NextJobData } from 'bullmq';
 import type { BackendFactory, RedisQueueBackend } from 'bullmq';
@@ -383,10 +382,10 @@ export function createChatBackend({ jobs, room, places, lockMs, onError }: ChatB
         if (marker) taken.recordMarker();
         return marker;
       }
-      const looksAgain = new AbortController();
-      const later = pause(LOOK_MS[shut], undefined, { signal: looksAgain.signal, ref: false });
-      await Promise.race([room.changed(), stopped.promise, later.catch(() => undefined)]);
-      looksAgain.abort();
+      const later = Promise.withResolvers<unknown>();
+      const timer = setTimeout(later.resolve, LOOK_MS[shut]).unref();
+      await Promise.race([room.changed(), stopped.promise, later.promise]);
+      clearTimeout(timer);
       return MARKER;
     };
 
