@@ -103,7 +103,6 @@ const requestLogSchema = new Schema<RequestLogRow>(
 )
   .index({ createdAt: -1 })
   .index({ tenantId: 1, createdAt: -1 })
-  .index({ keyId: 1, createdAt: -1 })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 export const requestLogModel = collection<RequestLogRow>('RequestLog', 'request_log', requestLogSchema);
