@@ -91,7 +91,7 @@ export function watchReturn(client: RedisClient, keyspace: Keyspace) {
   const { incarnationOf, renew } = createIncarnations();
   const met = new Set<number>();
   const listeners: ((isBack: IsBack) => void)[] = [];
-  const readAge = defineScript(client, 'incarnation', ['window', 'restore-request']);
+  const readAge = defineScript(client, 'incarnation');
   let isStopped = false;
 
   const slotOfShard = (shard: number) => slotOf(keyspace.shard(shard).tag);

@@ -1,6 +1,6 @@
 /**
  * Runs the Lua scripts in `shared/requests/lua` and `stores/lua`. Each says in its header what it does, and with which
- * keys and arguments. Its text stands behind those of the shared parts that its caller names.
+ * keys and arguments. Its text stands behind what it uses of the shared parts.
  *
  * - A script is one step: Redis runs all of it or nothing, also in its append-only file.
  * - A script that is sent again after a lost reply does nothing a second time. The exception is `take`: it takes again,
@@ -33,11 +33,12 @@ export type Script = (keys: readonly string[], args: readonly ScriptArgument[]) 
 /** The folders of the scripts. A script's name is unique in both. */
 const FOLDERS = ['../requests/lua', 'stores/lua'];
 
+/** The text of a file, without its comments: their words are no names. */
 function source(name: string): string {
   const files = FOLDERS.map((folder) => new URL(`./${folder}/${name}.lua`, import.meta.url));
   const file = files.find((candidate) => existsSync(candidate));
   if (file === undefined) throw new Error(`There is no Redis script ${name}`);
-  return readFileSync(file, 'utf8');
+  return readFileSync(file, 'utf8').replaceAll(/^ *--.*\n/gm, '');
 }
 
 /**
@@ -80,15 +81,52 @@ function load(client: RedisClient, lua: string): void {
   if (client.status === 'ready') send(lua);
 }
 
-/** By their files, because a process defines most scripts several times: for each client and shard. */
+/** The files that only define functions and values, which all scripts can use. No two may define the same name. */
+const PARTS = [
+  'account',
+  'check-mode',
+  'claiming',
+  'drop',
+  'emit',
+  'fair-queue',
+  'forget',
+  'readers',
+  'restore-request',
+  'retries',
+  'throughput',
+  'token-window',
+  'window',
+  'zero-retention',
+];
+/** A definition, to its last line. */
+const DEFINITION = /^local (?:function (\w+)\(.*\n(?:.*\n)*?end$|([\w, ]+) = (?:\{\n(?:.*\n)*?\}$|.*$))/gm;
+
+/** The definitions of all parts by their names. */
+const definitions = new Map<string, string>();
+for (const [text, ofFunction, ofValues = ''] of PARTS.map(source).join('\n').matchAll(DEFINITION))
+  for (const name of ofFunction === undefined ? ofValues.split(', ') : [ofFunction]) definitions.set(name, text);
+
+/**
+ * Puts before a text the definitions that it uses, and those that they use. Others would cost: each call of a script makes all
+ * its functions anew, and Lua's collector walks those of all scripts.
+ */
+function link(text: string, linked = new Set<string>()): string {
+  let before = '';
+  for (const [word] of text.matchAll(/\w+/g)) {
+    const definition = definitions.get(word);
+    if (definition === undefined || linked.has(definition)) continue;
+    linked.add(definition);
+    before += link(definition, linked);
+  }
+  return `${before}${text}\n`;
+}
+
+/** By their names, because a process defines most scripts several times: for each client and shard. */
 const texts = new Map<string, string>();
 
-/** Makes the script a function of its own: Lua allows 200 local names in each, and some parts have most of that. */
-function textOf(name: string, parts: readonly string[]): string {
-  const id = [...parts, name].join(' ');
-  const text =
-    texts.get(id) ?? `${parts.map(source).join('\n')}\nlocal function run()\n${source(name)}\nend\nreturn run()\n`;
-  texts.set(id, text);
+function textOf(name: string): string {
+  const text = texts.get(name) ?? link(source(name));
+  texts.set(name, text);
   return text;
 }
 
@@ -204,11 +242,11 @@ function withNames(text: string, names: Readonly<Record<string, string>>): strin
 }
 
 /**
- * Makes a script callable on `client`. Its text is `lua/<name>.lua`, behind those of the shared `parts`, each of which
- * may use the ones before it. On a cluster it publishes to sharded channels, so that messages stay on the shard's node.
+ * Makes a script callable on `client`. Its text is `lua/<name>.lua`, behind what it uses of the shared parts. On a cluster
+ * it publishes to sharded channels, so that messages stay on the shard's node.
  */
-export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {
-  const text = withNames(textOf(name, parts), { ...BULLMQ, PUBLISH: client.isCluster ? 'SPUBLISH' : 'PUBLISH' });
+export function defineScript(client: RedisClient, name: string): Script {
+  const text = withNames(textOf(name), { ...BULLMQ, PUBLISH: client.isCluster ? 'SPUBLISH' : 'PUBLISH' });
   const lua = `${firstLine(name)}\n${text}`;
   const sha = hash('sha1', lua);
   load(client, lua);
@@ -225,7 +263,7 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
 }
 
 /** The same for callers that wait: a call without an answer fails soon. */
-export function defineTimedScript(client: RedisClient, name: string, parts: readonly string[]): Script {
-  const script = defineScript(client, name, parts);
+export function defineTimedScript(client: RedisClient, name: string): Script {
+  const script = defineScript(client, name);
   return (keys, args) => inTime(script(keys, args));
 }

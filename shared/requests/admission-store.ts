@@ -155,7 +155,7 @@ interface AddressCount {
 
 /** Counts a request in the windows of its key and tenant. */
 function createCount(client: RedisClient, keyspace: Keyspace) {
-  const take = defineTimedScript(client, 'count', ['window', 'account', 'token-window']);
+  const take = defineTimedScript(client, 'count');
 
   return async function countIn(
     requestId: string,
@@ -204,17 +204,7 @@ interface VoidOptions {
 
 /** Voids accepted requests; see void.lua. */
 function createVoid(client: RedisClient, keyspace: Keyspace, onEarlyEnd: OnEarlyEnd | undefined) {
-  const voidLater = defineScript(client, 'void', [
-    'window',
-    'account',
-    'token-window',
-    'fair-queue',
-    'emit',
-    'forget',
-    'drop',
-    'zero-retention',
-    'restore-request',
-  ]);
+  const voidLater = defineScript(client, 'void');
 
   return async function voidAs(requestId: string, owner: RequestOwner, { last, how, ...is }: VoidOptions) {
     const { isDisowned = false, isRefused = false, isForGood = false } = is;
@@ -230,21 +220,12 @@ function createVoid(client: RedisClient, keyspace: Keyspace, onEarlyEnd: OnEarly
 }
 
 export function createAdmissionStore(client: RedisClient, keyspace: Keyspace, settings: AdmissionSettings) {
-  const admitNow = defineScript(client, 'admit', [
-    'window',
-    'account',
-    'token-window',
-    'fair-queue',
-    'throughput',
-    'readers',
-    'zero-retention',
-    'retries',
-  ]);
+  const admitNow = defineScript(client, 'admit');
   const clocks = settings.clocks ?? createShardClocks();
   const admit = withDeadline(admitNow, readTime, clocks);
   const countIn = createCount(client, keyspace);
   const voidAs = createVoid(client, keyspace, settings.onEarlyEnd);
-  const takeAddress = defineTimedScript(client, 'count-address', ['window']);
+  const takeAddress = defineTimedScript(client, 'count-address');
   const { queueLimit, requestTimeoutMs, retentionMs } = settings;
   const recordLifeMs = requestTimeoutMs + retentionMs + TOMBSTONE_MS;
   const admitSettings = { queueLimit, requestTimeoutMs, retentionMs, recordLifeMs };

@@ -35,7 +35,7 @@ const REQUESTS_MAX = 64;
  * for this request.
  */
 export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (text: Append) => Promise<ScriptReply> {
-  const append = defineScript(client, 'append', ['window', 'emit']);
+  const append = defineScript(client, 'append');
   const gathers = new Map<number, (text: Waiting) => void>();
 
   async function send(shard: number, texts: readonly Waiting[]): Promise<void> {

@@ -18,7 +18,7 @@ export type QueueOrderStore = ReturnType<typeof createQueueOrderStore>;
 type QueuedRequest = Record<'requestId' | 'tenantId' | 'body', string>;
 
 export function createQueueOrderStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number) {
-  const add = defineScript(client, 'enqueue', ['window', 'fair-queue']);
+  const add = defineScript(client, 'enqueue');
   return {
     /**
      * Queues a request that was admitted without its body. Returns the state in which it was found; only `accepted` is

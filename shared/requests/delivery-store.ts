@@ -89,7 +89,7 @@ type Claim =
 
 /** The owner of a request and its body, in one call. */
 function createClaimRequest(client: RedisClient, keyspace: Keyspace, { leaseMs, pseudonyms }: RequestStoreSettings) {
-  const script = defineScript(client, 'claim', ['window', 'account', 'claiming']);
+  const script = defineScript(client, 'claim');
 
   function send(
     { shard, requestId, tenantId, fence }: Claimant,
@@ -192,7 +192,7 @@ const BOOKLESS = 2;
 /** Puts a running request back that Redis has lost. False: it may have ended. */
 function createRestore(client: RedisClient, keyspace: Keyspace, settings: RequestStoreSettings) {
   const { leaseMs, lastAwayMs = () => 0, loadBalance } = settings;
-  const restore = defineScript(client, 'restore-running', ['window', 'account', 'token-window', 'restore-request']);
+  const restore = defineScript(client, 'restore-running');
   return async (ref: DeliveryRef): Promise<boolean> => {
     const { facts, envelope } = ref;
     if (facts === undefined || envelope === undefined) return false;
@@ -221,7 +221,7 @@ async function readLeaseLeftMs(client: RedisClient, record: string, leaseMs: num
 export function createRequestStore(client: RedisClient, keyspace: Keyspace, settings: RequestStoreSettings) {
   const { leaseMs, disconnectGraceMs, hasReconnectedRecently = () => false } = settings;
   const claiming = createClaimRequest(client, keyspace, settings);
-  const renew = defineScript(client, 'renew', ['window', 'account', 'token-window']);
+  const renew = defineScript(client, 'renew');
   const append = createCommonAppend(client, keyspace);
   const writeWhole = createRepairs({
     claim: claiming.again,

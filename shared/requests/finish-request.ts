@@ -25,21 +25,9 @@ function isLetGo({ startedAt }: RecordSnapshot, { settlement, retentionMs }: Fin
   return retentionMs > 0 && (settlement?.finishedAt ?? startedAt) + retentionMs <= Date.now();
 }
 
-const PARTS = [
-  'window',
-  'account',
-  'token-window',
-  'fair-queue',
-  'throughput',
-  'emit',
-  'forget',
-  'zero-retention',
-  'restore-request',
-];
-
 /** The calls of finish.lua, and what it said of each end. */
 function createEnds(client: RedisClient, keyspace: Keyspace, writeWhole: WriteWhole) {
-  const script = defineScript(client, 'finish', PARTS);
+  const script = defineScript(client, 'finish');
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unbilled = new WeakSet<FinishInput>();
   /** Micro-credits of ends that cost more than the account had. */

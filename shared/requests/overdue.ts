@@ -98,7 +98,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace, queues: 
   const clocks = createShardClocks();
   /** By shard whose clock was set ahead: until when leases that have run out say nothing. */
   const renewedBy = new Map<number, number>();
-  const postpone = defineScript(client, 'postpone', ['window']);
+  const postpone = defineScript(client, 'postpone');
 
   async function bringNearer(shard: number, requestId: string): Promise<void> {
     const keys = keyspace.shard(shard);

@@ -54,7 +54,7 @@ const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
 const DECIDED_MS: Record<BatchState, number> = { running: 3_600_000, refused: CLOSED_MS };
 
 export function createBatchQueue(client: RedisClient, keyspace: Keyspace) {
-  const takeMs = defineTimedScript(client, 'take-writing', ['window']);
+  const takeMs = defineTimedScript(client, 'take-writing');
   return {
     /** The state of each request's record; undefined: Redis has none. */
     async states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]> {

@@ -117,7 +117,7 @@ export interface RecordStoreSettings {
 
 /** Finds a request's place in the waiting queue. Undefined: it does not wait. */
 function createPlace(client: RedisClient, keyspace: Keyspace) {
-  const place = defineTimedScript(client, 'place', ['window', 'account', 'fair-queue']);
+  const place = defineTimedScript(client, 'place');
   return async (
     { shard, tenantId }: Pick<Principal, 'shard' | 'tenantId'>,
     requestId: string,
@@ -153,18 +153,7 @@ function createCancel(
   keyspace: Keyspace,
   { retentionMs, replayLog, onEarlyEnd }: RecordStoreSettings,
 ) {
-  const parts = [
-    'window',
-    'account',
-    'token-window',
-    'fair-queue',
-    'emit',
-    'forget',
-    'drop',
-    'zero-retention',
-    'check-mode',
-  ] as const;
-  const cancel = defineTimedScript(client, 'cancel', parts);
+  const cancel = defineTimedScript(client, 'cancel');
 
   return async (
     principal: Pick<Principal, 'shard' | 'keyId' | 'retentionSeconds'> & SearchedSpace,
@@ -193,8 +182,8 @@ function createCancel(
 }
 
 export function createRecordStore(client: RedisClient, keyspace: Keyspace, settings: RecordStoreSettings) {
-  const attach = defineTimedScript(client, 'attach', ['window', 'check-mode', 'readers', 'zero-retention']);
-  const reader = defineTimedScript(client, 'renew-reader', ['window', 'readers', 'zero-retention']);
+  const attach = defineTimedScript(client, 'attach');
+  const reader = defineTimedScript(client, 'renew-reader');
 
   function answerKeys(shard: number, requestId: string): string[] {
     const keys = keyspace.shard(shard);
@@ -244,7 +233,7 @@ export function createRecordStore(client: RedisClient, keyspace: Keyspace, setti
 export type AcceptanceClock = ReturnType<typeof createAcceptanceClock>;
 
 export function createAcceptanceClock(client: RedisClient, keyspace: Keyspace) {
-  const readNow = defineScript(client, 'now', ['window']);
+  const readNow = defineScript(client, 'now');
   return {
     /** By the shard's clock, in microseconds: requests accepted before have a lower `seq`, later ones a higher one. */
     read: async (shard: number): Promise<number> => Number(await readNow([keyspace.shard(shard).inflight], [])),

@@ -28,7 +28,7 @@ export function createReplayStore(
   { requestTimeoutMs, limit }: ReplayStoreSettings,
 ) {
   const reopen = defineScript(client, 'reopen');
-  const requeue = defineScript(client, 'requeue', ['window', 'account', 'token-window', 'fair-queue']);
+  const requeue = defineScript(client, 'requeue');
   return {
     async reopen(shard: number, { requestId, tenantId }: RequestEnvelope): Promise<Reopened> {
       const keys = keyspace.shard(shard);

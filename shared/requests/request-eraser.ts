@@ -46,7 +46,7 @@ async function lookAt(client: RedisClient, record: string, requestId: string): P
 }
 
 export function createRequestEraser(client: RedisClient, keyspace: Keyspace) {
-  const erase = defineScript(client, 'erase', ['window', 'account', 'forget', 'check-mode']);
+  const erase = defineScript(client, 'erase');
 
   return {
     /** Ids of the requests of an entity that Redis knows. `pseudonym`: the entity's. */

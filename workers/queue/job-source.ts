@@ -66,7 +66,7 @@ export function createJobStore(
   keyspace: Keyspace,
   { shard, queue, claims }: { shard: number; queue: QueueName; claims: ClaimSettings | undefined },
 ) {
-  const take = defineScript(client, 'take', ['window', 'account', 'fair-queue', 'claiming']);
+  const take = defineScript(client, 'take');
   const release = defineScript(client, 'release-jobs');
   const keys = keyspace.shard(shard);
   const taking = [

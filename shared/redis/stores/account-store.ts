@@ -28,7 +28,7 @@ export type AccountStore = ReturnType<typeof createAccountStore>;
 const SETTLED_AT_ONCE = 1_000;
 
 export function createAccountStore(client: RedisClient, keyspace: Keyspace, limit: TimeLimit = unlimited) {
-  const publish = defineScript(client, 'publish-balance', ['window', 'account']);
+  const publish = defineScript(client, 'publish-balance');
   const read = defineScript(client, 'read-account');
   return {
     /** A higher version replaces a lower one; charges of `settledIds` stop being pending. Safe to repeat. */
@@ -90,7 +90,7 @@ async function strike(client: RedisClient, stream: string, ids: Set<string>): Pr
 }
 
 export function createAccountAudit(client: RedisClient, keyspace: Keyspace) {
-  const recount = defineScript(client, 'recount', ['window', 'account']);
+  const recount = defineScript(client, 'recount');
 
   return {
     /** Recounts holds and pending charges; `repair` sets the sums right in the same step. Safe to repeat. */

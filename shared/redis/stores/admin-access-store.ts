@@ -10,7 +10,7 @@ export function createAdminAccessStore(
   keyspace: Keyspace,
   { failuresPerMinute }: { failuresPerMinute: number },
 ) {
-  const count = defineScript(client, 'count-address', ['window']);
+  const count = defineScript(client, 'count-address');
   const { failures, endedSession } = keyspace.administration;
   return {
     /** Counts a failed token of an address. Undefined: it may try again; else the time until it may, in milliseconds. */
