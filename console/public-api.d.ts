@@ -1159,7 +1159,7 @@ export interface components {
              * @description The most tokens that the answer may have.
              * @default 4096
              */
-            max_tokens: number;
+            max_tokens?: number;
             /** @description The caller's own id of the entity; with it the conversation is remembered. It must not have half a surrogate pair. */
             entity_id?: string;
             /** @description The subject of the conversation; else the entity's, else the tenant's. */
@@ -1174,7 +1174,7 @@ export interface components {
              * @description The answer is a JSON object.
              * @default false
              */
-            json_mode: boolean;
+            json_mode?: boolean;
             /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
             tools?: unknown[] | null;
             /**
@@ -1422,7 +1422,7 @@ export interface components {
              * @description The most tokens that the answer may have.
              * @default 4096
              */
-            max_tokens: number;
+            max_tokens?: number;
             /** @description The caller's own id of the entity; with it the conversation is remembered. It must not have half a surrogate pair. */
             entity_id?: string;
             /** @description The subject of the conversation; else the entity's, else the tenant's. */
@@ -1437,7 +1437,7 @@ export interface components {
              * @description The answer is a JSON object.
              * @default false
              */
-            json_mode: boolean;
+            json_mode?: boolean;
             /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
             tools?: unknown[] | null;
             /**
@@ -1576,7 +1576,7 @@ export interface components {
              * @description The most tokens that the answer may have: 16384, or what the window of the model leaves, where it is more than that.
              * @default 4096
              */
-            max_tokens: number | null;
+            max_tokens?: number | null;
             /** @description The caller's own id of the entity; with it the conversation is remembered. It must not have half a surrogate pair. */
             entity_id?: string | null;
             /** @description The subject of the conversation; else the entity's, else the tenant's. */
@@ -1869,7 +1869,7 @@ export interface components {
                      * @description The most tokens that the answer may have.
                      * @default 4096
                      */
-                    max_tokens: number;
+                    max_tokens?: number;
                     /** @description The caller's own id of the entity; with it the conversation is remembered. It must not have half a surrogate pair. */
                     entity_id?: string;
                     /** @description The subject of the conversation; else the entity's, else the tenant's. */
@@ -1884,7 +1884,7 @@ export interface components {
                      * @description The answer is a JSON object.
                      * @default false
                      */
-                    json_mode: boolean;
+                    json_mode?: boolean;
                     /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
                     tools?: unknown[] | null;
                     /**
@@ -1979,7 +1979,7 @@ export interface components {
                      * @description The most tokens that the answer may have: 16384, or what the window of the model leaves, where it is more than that.
                      * @default 4096
                      */
-                    max_tokens: number | null;
+                    max_tokens?: number | null;
                     /** @description The caller's own id of the entity; with it the conversation is remembered. It must not have half a surrogate pair. */
                     entity_id?: string | null;
                     /** @description The subject of the conversation; else the entity's, else the tenant's. */
@@ -2156,7 +2156,7 @@ export interface components {
                  * @description The most tokens that the answer may have.
                  * @default 4096
                  */
-                max_tokens: number;
+                max_tokens?: number;
                 /** @description The caller's own id of the entity; with it the conversation is remembered. It must not have half a surrogate pair. */
                 entity_id?: string;
                 /** @description The subject of the conversation; else the entity's, else the tenant's. */
@@ -2171,7 +2171,7 @@ export interface components {
                  * @description The answer is a JSON object.
                  * @default false
                  */
-                json_mode: boolean;
+                json_mode?: boolean;
                 /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
                 tools?: unknown[] | null;
                 /**
@@ -2266,7 +2266,7 @@ export interface components {
                  * @description The most tokens that the answer may have: 16384, or what the window of the model leaves, where it is more than that.
                  * @default 4096
                  */
-                max_tokens: number | null;
+                max_tokens?: number | null;
                 /** @description The caller's own id of the entity; with it the conversation is remembered. It must not have half a surrogate pair. */
                 entity_id?: string | null;
                 /** @description The subject of the conversation; else the entity's, else the tenant's. */

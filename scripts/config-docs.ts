@@ -41,8 +41,9 @@ const examples = () =>
     .map(([group, rows]) => `# --- ${group} ---\n\n${Object.values(rows).map(example).join('')}\n`)
     .join('');
 
-/** The served document has passed through JSON. */
-const typesOf = async (document: object) => astToString(await openapiTS(JSON.stringify(document)));
+/** The served document has passed through JSON. Whoever sends a request may leave out what has a default. */
+const typesOf = async (document: object, options = {}) =>
+  astToString(await openapiTS(JSON.stringify(document), options));
 
 /** The files as their sources have them. What tools read of the settings stays as it is: it has no row. */
 export async function configDocs(): Promise<Record<string, string>> {
@@ -52,7 +53,7 @@ export async function configDocs(): Promise<Record<string, string>> {
     write('docs/guide/configuration.md', /^\| Variable .*\n(?:\|.*\n)+/m, table()),
     write('.env.example', /^# --- redis[^]*?(?=^# --- of tools)/m, examples()),
     ['scripts/admin-api.d.ts', await typesOf(createAdminDocument())],
-    ['console/public-api.d.ts', await typesOf(createDocument())],
+    ['console/public-api.d.ts', await typesOf(createDocument(), { defaultNonNullable: false })],
   ]);
 }
 

@@ -6,7 +6,16 @@ import { SignIn } from '../shell/sign-in.tsx';
 import { Badge, Empty, PageHead } from '../ui/parts.tsx';
 import { mayUse, session, tryKey, useOwnKey } from './api.ts';
 import type { ApiKey, Scope } from './api.ts';
+import { BatchPage, Batches } from './batches.tsx';
+import { Billing } from './billing.tsx';
+import { Audit, Compliance } from './compliance.tsx';
+import { Entities, EntityPage } from './entities.tsx';
+import { KeyPage, Keys } from './keys.tsx';
 import { Overview } from './overview.tsx';
+import { Playground } from './playground.tsx';
+import { RequestPage, Requests } from './requests.tsx';
+import { Usage } from './usage.tsx';
+import { WebhookPage, Webhooks } from './webhooks.tsx';
 
 interface TenantItem extends NavItem {
   /** Any of them opens it; none: every key does. */
@@ -26,7 +35,7 @@ const GROUPS: readonly TenantGroup[] = [
   {
     title: 'Observe',
     items: [
-      { to: '/requests', label: 'Requests', icon: 'requests', scopes: ['usage', 'chat', 'chat.stream'] },
+      { to: '/requests', label: 'Requests', icon: 'requests', scopes: ['chat', 'chat.stream'] },
       { to: '/usage', label: 'Usage', icon: 'usage', scopes: ['usage'] },
       { to: '/billing', label: 'Billing', icon: 'billing', scopes: ['billing'] },
     ],
@@ -83,6 +92,21 @@ function Pages() {
   return (
     <Switch>
       <Route path="/" component={Overview} />
+      <Route path="/playground" component={Playground} />
+      <Route path="/requests" component={Requests} />
+      <Route path="/requests/:id" component={RequestPage} />
+      <Route path="/usage" component={Usage} />
+      <Route path="/billing" component={Billing} />
+      <Route path="/keys" component={Keys} />
+      <Route path="/keys/:id" component={KeyPage} />
+      <Route path="/entities" component={Entities} />
+      <Route path="/entities/view" component={EntityPage} />
+      <Route path="/batches" component={Batches} />
+      <Route path="/batches/:id" component={BatchPage} />
+      <Route path="/webhooks" component={Webhooks} />
+      <Route path="/webhooks/:id" component={WebhookPage} />
+      <Route path="/compliance" component={Compliance} />
+      <Route path="/audit" component={Audit} />
       <Route component={Nowhere} />
     </Switch>
   );

@@ -1,0 +1,64 @@
+import { Link } from 'wouter-preact';
+
+import type { paths } from '../../public-api.d.ts';
+import { count, credits, duration } from '../ui/format.ts';
+import { Badge, Time } from '../ui/parts.tsx';
+import { Table } from '../ui/table.tsx';
+import type { Column, List } from '../ui/table.tsx';
+import type { ComponentChildren } from 'preact';
+
+export type RequestSummary = paths['/chat']['get']['responses'][200]['content']['application/json']['data'][number];
+
+const between = (from: number | null, to: number | null) =>
+  from === null || to === null ? <span class="muted">–</span> : duration((to - from) * 1_000);
+
+const COLUMNS: readonly Column<RequestSummary>[] = [
+  { title: 'Time', cell: ({ accepted_at: at }) => <Time at={at} /> },
+  {
+    title: 'Request',
+    cell: ({ id }) => (
+      <Link href={`/requests/${id}`} class="mono">
+        {id}
+      </Link>
+    ),
+  },
+  {
+    title: 'Status',
+    cell: ({ status, error_code: code }) => (
+      <span class="row">
+        <Badge>{status}</Badge>
+        {code !== null && <code class="muted">{code}</code>}
+      </span>
+    ),
+  },
+  { title: 'Endpoint', cell: ({ endpoint }) => <code class="muted">{endpoint}</code> },
+  { title: 'Tier', cell: ({ model }) => model ?? <span class="muted">–</span> },
+  { title: 'First token', right: true, cell: (row) => between(row.accepted_at, row.first_token_at) },
+  {
+    title: 'Duration',
+    right: true,
+    cell: (row) => between(row.accepted_at, row.status === 'refused' ? null : row.finished_at),
+  },
+  {
+    title: 'Tokens',
+    right: true,
+    cell: ({ prompt_tokens: prompt, completion_tokens: completion }) =>
+      prompt === null || completion === null ? (
+        <span class="muted">–</span>
+      ) : (
+        <span title={`${count(prompt)} of the prompt, ${count(completion)} of the answer`}>
+          {count(prompt + completion)}
+        </span>
+      ),
+  },
+  {
+    title: 'Credits',
+    right: true,
+    cell: ({ credits: charged }) =>
+      charged === null ? <span class="muted">–</span> : <span class="money">{credits(charged)}</span>,
+  },
+];
+
+export const RequestsTable = ({ list, empty }: { list: List<RequestSummary>; empty: ComponentChildren }) => (
+  <Table label="requests" columns={COLUMNS} list={list} keyOf={({ id }) => id} empty={empty} />
+);
