@@ -31,6 +31,8 @@ const TASKS = {
   'provider:simulated': (args) => service('scripts/simulated-provider/main', args),
   test: (args) => script('scripts/test.ts', args),
   'test:clients': (args) => script('scripts/test.ts', ['--config', 'jest.clients.config.js', ...args]),
+  'test:console': async (args) =>
+    (await buildConsoleIfDue(args)) || script('scripts/test.ts', ['--config', 'jest.console.config.js', ...args]),
   'test:providers': (args) => script('scripts/test-providers.ts', args),
   // The build is measured because users deploy it: compiled code takes less memory than sources that Node.js strips.
   bench: async (args) => (!isHelp(args) && (await build(['--noCheck']))) || script('scripts/bench.ts', args),

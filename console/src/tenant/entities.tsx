@@ -24,7 +24,7 @@ export function Entities() {
     <>
       <PageHead title="Entities" about="Whose conversations the service remembers: the 50 latest messages of each.">
         <form
-          class="row"
+          class="row nowrap"
           role="search"
           onSubmit={(event) => {
             event.preventDefault();

@@ -171,6 +171,7 @@ function Answer({ state, stream }: { state: StreamState; stream: ReturnType<type
       )}
       <div class="body">
         <Facts
+          across
           rows={[
             ['First token', state.firstTokenMs === undefined ? null : duration(state.firstTokenMs)],
             ['Whole answer', state.durationMs === undefined ? null : duration(state.durationMs)],

@@ -25,14 +25,20 @@ const COLUMNS: readonly Column<RequestSummary>[] = [
   {
     title: 'Status',
     cell: ({ status, error_code: code }) => (
-      <span class="row">
+      <span class="row nowrap">
         <Badge>{status}</Badge>
         {code !== null && <code class="muted">{code}</code>}
       </span>
     ),
   },
-  { title: 'Endpoint', cell: ({ endpoint }) => <code class="muted">{endpoint}</code> },
-  { title: 'Tier', cell: ({ model }) => model ?? <span class="muted">–</span> },
+  {
+    title: 'Call',
+    cell: ({ endpoint, model }) => (
+      <span class="number">
+        <code>{endpoint}</code> {model !== null && <span class="muted">{model}</span>}
+      </span>
+    ),
+  },
   { title: 'First token', right: true, cell: (row) => between(row.accepted_at, row.first_token_at) },
   {
     title: 'Duration',

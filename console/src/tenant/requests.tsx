@@ -33,31 +33,27 @@ export function Requests() {
       <PageHead title="Requests" about="What ended or was refused, a second later. Running ones are found by their id.">
         <FindRequest />
       </PageHead>
-      <Card
-        bare
-        title={
-          <span class="filters">
-            <Select
-              label="Status"
-              value={status ?? ''}
-              onChange={set('status')}
-              options={[['', 'Any'], ...STATUSES.map((each) => [each, each] as const)]}
-            />
-            <Select
-              label="Tier"
-              value={model ?? ''}
-              onChange={set('model')}
-              options={[
-                ['', 'Any'],
-                ['mobius', 'mobius'],
-                ['oloid', 'oloid'],
-              ]}
-            />
-            <Field label="Error code" value={code ?? ''} placeholder="timeout" onChange={set('error_code')} />
-            <Field label="Key" value={keyId ?? ''} placeholder="key_…" onChange={set('key_id')} />
-          </span>
-        }
-      >
+      <div class="filters">
+        <Select
+          label="Status"
+          value={status ?? ''}
+          onChange={set('status')}
+          options={[['', 'Any'], ...STATUSES.map((each) => [each, each] as const)]}
+        />
+        <Select
+          label="Tier"
+          value={model ?? ''}
+          onChange={set('model')}
+          options={[
+            ['', 'Any'],
+            ['mobius', 'mobius'],
+            ['oloid', 'oloid'],
+          ]}
+        />
+        <Field label="Error code" value={code ?? ''} placeholder="timeout" onChange={set('error_code')} />
+        <Field label="Key" value={keyId ?? ''} placeholder="key_…" onChange={set('key_id')} />
+      </div>
+      <Card bare>
         <RequestsTable
           list={list}
           empty={
@@ -78,7 +74,7 @@ export function Requests() {
 function FindRequest() {
   return (
     <form
-      class="row"
+      class="row nowrap"
       role="search"
       onSubmit={(event) => {
         event.preventDefault();

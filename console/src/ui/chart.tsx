@@ -54,13 +54,18 @@ export function Chart({
       const width = element.clientWidth;
       const [muted, line] = [resolve('--muted', element), resolve('--line', element)];
       const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '12px system-ui' };
+      const step = kind === 'bars' ? (moments[1] ?? 0) - (moments[0] ?? 0) : 0;
       const paths = kind === 'bars' ? uPlot.paths.bars?.({ size: [0.7, 48], radius: 0.1 }) : uPlot.paths.spline?.();
       plot = new uPlot(
         {
           width,
           height: 216,
           cursor: { points: { show: kind === 'lines' }, y: false },
-          scales: { y: { range: (_self, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+          // Half a bucket on both sides, so that no bar is cut.
+          scales: {
+            x: { range: (_self, low, high) => [low - step / 2, high + step / 2] },
+            y: { range: (_self, _low, high) => [0, high > 0 ? high * 1.08 : 1] },
+          },
           axes: [axis, { ...axis, size: 56, values: (_self, ticks) => ticks.map(format) }],
           series: [
             {},

@@ -3,7 +3,16 @@ const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 const precise = new Intl.NumberFormat(undefined, { maximumFractionDigits: 6 });
 const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const TIME = {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+} as const;
+const moment = new Intl.DateTimeFormat(undefined, TIME);
+const momentOfYear = new Intl.DateTimeFormat(undefined, { ...TIME, year: 'numeric' });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 
 /** Tokens, requests and other counts. */
@@ -22,7 +31,11 @@ export function money(amount: number, currency: string): string {
   return format.format(amount / 10 ** maximumFractionDigits);
 }
 
-export const localTime = (seconds: number): string => moment.format(seconds * 1_000);
+/** Without the year where it is this one. */
+export function localTime(seconds: number): string {
+  const date = new Date(seconds * 1_000);
+  return (date.getFullYear() === new Date().getFullYear() ? moment : momentOfYear).format(date);
+}
 export const localDay = (seconds: number): string => day.format(seconds * 1_000);
 export const utcTime = (seconds: number): string => new Date(seconds * 1_000).toISOString();
 

@@ -218,14 +218,21 @@ export function Empty({
   );
 }
 
-export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
+export function Facts({
+  rows,
+  across = false,
+}: {
+  /** Next to each other, as figures, instead of below each other. */
+  across?: boolean;
+  rows: readonly (readonly [string, ComponentChildren])[];
+}) {
   return (
-    <dl class="facts">
+    <dl class={across ? 'figures' : 'facts'}>
       {rows.map(([name, value]) => (
-        <>
+        <div key={name}>
           <dt>{name}</dt>
           <dd>{value ?? <span class="muted">–</span>}</dd>
-        </>
+        </div>
       ))}
     </dl>
   );
