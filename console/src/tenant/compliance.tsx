@@ -26,7 +26,7 @@ const subjectOf = ({ scope, entity_id: id, entity_hash: hash }: Pick<Export, 'sc
   scope === 'tenant' ? (
     'The whole account'
   ) : (
-    <span class="clip" title={hash ?? undefined}>
+    <span class="clip id" title={hash ?? undefined}>
       {id ?? `entity ${hash ?? ''}`}
     </span>
   );
@@ -34,7 +34,7 @@ const subjectOf = ({ scope, entity_id: id, entity_hash: hash }: Pick<Export, 'sc
 function Report({ report }: { report: Deletion['report'] }): ComponentChildren {
   const found = Object.entries(report).filter(([, rows]) => rows > 0);
   return (
-    <span class="muted">
+    <span class="muted wide">
       {found.length === 0
         ? 'nothing was there'
         : found.map(([name, rows]) => `${words(name).toLowerCase()} ${count(rows)}`).join(', ')}

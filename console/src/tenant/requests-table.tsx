@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<RequestSummary>[] = [
   {
     title: 'Request',
     cell: ({ id }) => (
-      <Link href={`/requests/${id}`} class="mono">
+      <Link href={`/requests/${id}`} class="mono clip id" title={id}>
         {id}
       </Link>
     ),

@@ -180,7 +180,9 @@ function Deliveries({ id }: { id: string }) {
             cell: ({ event_type: type, event_id: event }) => (
               <span class="row">
                 <strong>{type}</strong>
-                <code class="muted">{event}</code>
+                <code class="muted clip id" title={event}>
+                  {event}
+                </code>
               </span>
             ),
           },
@@ -198,17 +200,11 @@ function Deliveries({ id }: { id: string }) {
             },
           },
           { title: 'Attempts', right: true, cell: ({ attempts }) => attempts.length },
-          { title: 'Next', cell: ({ next_attempt_at: at }) => <Time at={at} /> },
           {
             title: '',
             cell: ({ id: delivery, event_type: type }) => (
-              <button
-                type="button"
-                class="button"
-                aria-label={`Send ${type} again`}
-                onClick={() => void redeliver(delivery)}
-              >
-                Redeliver
+              <button type="button" class="button" onClick={() => void redeliver(delivery)}>
+                Redeliver<span class="visually-hidden"> {type}</span>
               </button>
             ),
           },

@@ -1,0 +1,110 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import axe from 'axe-core';
+import type { AxeResults } from 'axe-core';
+import { chromium } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+
+import { findProgram } from '../../scripts/embedded/find-program.ts';
+import { ROOT } from '../../scripts/harness/program.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** `PICTURES=docs npm run test:console` takes those of the documentation; else they are beside the other test data. */
+const PICTURES = join(ROOT, process.env['PICTURES'] === 'docs' ? 'docs/console' : '.data/console');
+const VIEW = { width: 1_180, height: 760 };
+const PHONE = { width: 390, height: 800 };
+
+export interface TestBrowser {
+  /** A tab of its own, watched: what leaves the host, what the policy refused, and what went wrong. */
+  open(address: string, options?: { theme?: 'light' | 'dark'; isPhone?: boolean }): Promise<Page>;
+  /** Signed in as who holds this secret. */
+  signIn(address: string, secret: string, options?: { theme?: 'light' | 'dark'; isPhone?: boolean }): Promise<Page>;
+  /** Everything that pages asked of other hosts. */
+  strangers: string[];
+  /** Refusals of the policy, and errors of scripts. */
+  faults: string[];
+}
+
+/** Chromium for a whole file. At its end nothing has left the host, and no script has failed. */
+export function useBrowser(): TestBrowser {
+  let browser: Browser;
+  const contexts: BrowserContext[] = [];
+  const strangers: string[] = [];
+  const faults: string[] = [];
+  beforeAll(async () => {
+    const executablePath = await findProgram('chromium');
+    if (executablePath === undefined) throw new Error('Install Chromium: apt-get install -y chromium');
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+    await mkdir(PICTURES, { recursive: true });
+  });
+  afterAll(async () => {
+    for (const context of contexts) await context.close();
+    await browser.close();
+    expect({ strangers, faults }).toEqual({ strangers: [], faults: [] });
+  });
+
+  const open: TestBrowser['open'] = async (address, { theme = 'light', isPhone = false } = {}) => {
+    const context = await browser.newContext({ colorScheme: theme, viewport: isPhone ? PHONE : VIEW, locale: 'en-GB' });
+    contexts.push(context);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const page = await context.newPage();
+    page.on('request', (request) => {
+      const { protocol, hostname } = new URL(request.url());
+      if (protocol.startsWith('http') && hostname !== '127.0.0.1') strangers.push(request.url());
+    });
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('console', (message) => {
+      // The browser notes every answer of 4xx as an error, too.
+      const isAnswer = message.text().startsWith('Failed to load resource');
+      if (message.type() === 'error' && !isAnswer) faults.push(message.text());
+    });
+    await page.goto(address);
+    return page;
+  };
+
+  return {
+    open,
+    strangers,
+    faults,
+    async signIn(address, secret, options) {
+      const page = await open(address, options);
+      await page.fill('#secret', secret);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('.shell').waitFor();
+      return page;
+    },
+  };
+}
+
+/** Opens a page of the console and waits until its data has come. */
+export async function visit(page: Page, path: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(path)}`);
+  await settle(page);
+}
+
+/** Asks again and again, because waiting inside of the page would need an `eval`, which its policy refuses. */
+export async function until(page: Page, condition: string): Promise<void> {
+  await waitFor(async () => ((await page.evaluate<boolean>(condition)) ? true : undefined), condition);
+}
+
+export async function settle(page: Page): Promise<void> {
+  await page.locator('main h1').waitFor();
+  await until(page, 'document.querySelector(".skeleton, [aria-busy=true]") === null');
+  await page.waitForLoadState('networkidle', { timeout: 2_000 }).catch(() => undefined);
+}
+
+/** The serious faults that axe finds: which rule, and where. */
+export async function faultsOf(page: Page): Promise<string[]> {
+  // By the debugger's protocol, which the page's policy does not concern.
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
+}
+
+export async function picture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled' });
+}
