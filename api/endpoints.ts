@@ -17,7 +17,9 @@ import { entitiesEndpoints } from './resources/entities/entities-endpoints.ts';
 import type { EntitiesDeps } from './resources/entities/entities-endpoints.ts';
 import { keysEndpoints } from './resources/keys/keys-endpoints.ts';
 import type { KeysDeps } from './resources/keys/keys-endpoints.ts';
+import { inputsEndpoints } from './chat/inputs-endpoints.ts';
 import { modelsEndpoints } from './resources/models-endpoints.ts';
+import type { ModelsDeps } from './resources/models-endpoints.ts';
 import { usageEndpoints } from './resources/usage/usage-endpoints.ts';
 import type { UsageDeps } from './resources/usage/usage-endpoints.ts';
 import { webhooksEndpoints } from './resources/webhooks/webhooks-endpoints.ts';
@@ -28,6 +30,7 @@ export const ENDPOINTS = {
   ...chatEndpoints,
   listChatRequests,
   ...chatRequestsEndpoints,
+  ...inputsEndpoints,
   ...modelsEndpoints,
   ...batchesEndpoints,
   ...keysEndpoints,
@@ -47,6 +50,7 @@ export type EndpointDeps = ChatDeps &
   ChatRequestsDeps &
   ChatRequestListDeps &
   ResumeDeps &
+  ModelsDeps &
   BatchesDeps &
   KeysDeps &
   EntitiesDeps &

@@ -23,7 +23,7 @@ import type { CredentialCipher } from '../shared/mongo/credentials.ts';
 import { createEntityRepository } from '../shared/mongo/entities/entity-repository.ts';
 import { createIdempotencyRepository } from '../shared/mongo/requests/idempotency-repository.ts';
 import { createProviderRepository } from '../shared/mongo/routing/provider-repository.ts';
-import { createTierRepository } from '../shared/mongo/routing/tier-repository.ts';
+import { createPublishedModels, createTierRepository } from '../shared/mongo/routing/tier-repository.ts';
 import { createAuditRepository } from '../shared/mongo/tenants/audit-repository.ts';
 import { createKeyRepository } from '../shared/mongo/tenants/key-repository.ts';
 import { createShardDirectory, createTenantRepository } from '../shared/mongo/tenants/tenant-repository.ts';
@@ -179,6 +179,7 @@ export function openStores(connections: Connections) {
     providers: createProviderRepository(mongo, cipher),
     credentials: createCredentialRotation(bulk, cipher),
     tiers: createTierRepository(mongo),
+    publishedModels: createPublishedModels(mongo),
     shardDirectory: createShardDirectory(mongo, queue.shards),
 
     admissionStore: createAdmissionStore(redis, keyspace, {

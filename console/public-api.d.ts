@@ -123,6 +123,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/embeddings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create embeddings
+         * @description In the form of OpenAI's endpoint; the tier `embedding` serves it. Inputs are moderated, metered and limited as the messages of a chat are; an answer has no tokens of its own.
+         */
+        post: operations["createEmbeddings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/moderations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Moderate texts
+         * @description The verdict that the service's own moderation gives on a message, by the tenant's settings, in the form of OpenAI's endpoint. It costs no credits and counts as a request.
+         */
+        post: operations["createModeration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/models": {
         parameters: {
             query?: never;
@@ -131,8 +171,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List model tiers
-         * @description In the form of OpenAI's list. Every valid key may read it.
+         * List models
+         * @description The tiers and the names that the administrator publishes, in the form of OpenAI's list. Every valid key may read it.
          */
         get: operations["listModels"];
         put?: never;
@@ -143,7 +183,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/models/{tier}": {
+    "/models/{model}": {
         parameters: {
             query?: never;
             header?: never;
@@ -151,7 +191,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Retrieve a model tier
+         * Retrieve a model
          * @description In the form of OpenAI's model. Every valid key may read it.
          */
         get: operations["getModel"];
@@ -1266,11 +1306,8 @@ export interface components {
             object: "chat.completion";
             /** @description Time at which the request was accepted, in Unix seconds. */
             created: number;
-            /**
-             * @description The tier that served the request.
-             * @enum {string}
-             */
-            model: "mobius" | "oloid";
+            /** @description The tier that served the request, or the published name under which it was asked for. */
+            model: string;
             choices: {
                 index: number;
                 message: {
@@ -1339,6 +1376,7 @@ export interface components {
          *     - `content_policy_violation` (400): Moderation flagged the messages.
          *     - `model_unavailable` (503): No provider or store can serve the request at the moment.
          *     - `timeout` (504): The request reached its time limit.
+         *     - `model_not_found` (404): There is no model with this name; the message names those that there are.
          *     - `not_found` (404): No such resource in this tenant.
          *     - `gone` (410): The resource has expired.
          *     - `method_not_allowed` (405): The path does not support this method; the header `Allow` lists those that it supports.
@@ -1349,7 +1387,7 @@ export interface components {
          *     - `internal_error` (500): The service failed.
          * @enum {string}
          */
-        ErrorCode: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+        ErrorCode: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
         AcceptedChatRequest: {
             id: string;
             /** @constant */
@@ -1387,9 +1425,9 @@ export interface components {
             /** @enum {string} */
             mode: "live" | "test";
             /** @enum {string|null} */
-            model: "mobius" | "oloid" | null;
+            model: "mobius" | "oloid" | "embedding" | "moderation" | null;
             /** @enum {string|null} */
-            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error" | null;
+            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error" | null;
             finish_reason: string | null;
             prompt_tokens: number | null;
             completion_tokens: number | null;
@@ -1524,11 +1562,8 @@ export interface components {
             object: "chat.completion.chunk";
             /** @description Time at which the request was accepted, in Unix seconds. */
             created: number;
-            /**
-             * @description The tier that served the request.
-             * @enum {string}
-             */
-            model: "mobius" | "oloid";
+            /** @description The tier that served the request, or the published name under which it was asked for. */
+            model: string;
             choices: {
                 index: number;
                 delta: {
@@ -1567,11 +1602,8 @@ export interface components {
             error?: components["schemas"]["ErrorObject"];
         };
         CompletionsBody: {
-            /**
-             * @description The model tier; the tenant's default tier where it is left out.
-             * @enum {string|null}
-             */
-            model?: "mobius" | "oloid" | null;
+            /** @description A tier, or a name that the administrator publishes; the tenant's default tier where it is left out. */
+            model?: string | null;
             /**
              * @description The most tokens that the answer may have: 16384, or what the window of the model leaves, where it is more than that.
              * @default 4096
@@ -1726,11 +1758,8 @@ export interface components {
             object: "chat.completion.chunk";
             /** @description Time at which the request was accepted, in Unix seconds. */
             created: number;
-            /**
-             * @description The tier that served the request.
-             * @enum {string}
-             */
-            model: "mobius" | "oloid";
+            /** @description The tier that served the request, or the published name under which it was asked for. */
+            model: string;
             choices: {
                 index: number;
                 delta: {
@@ -1821,17 +1850,81 @@ export interface components {
             /** @description Null until it has ended. */
             usage: components["schemas"]["Usage"] | null;
         };
+        EmbeddingsBody: {
+            /** @description 1 to 2048 texts, or lists of tokens of cl100k_base, of 300000 tokens in all. */
+            input: string | string[] | number[] | number[][];
+            /** @description `embedding`, or a published name that leads there. */
+            model?: string | null;
+            /**
+             * @description Of the vectors: numbers, or little-endian 32-bit floats as base64.
+             * @default float
+             * @enum {string|null}
+             */
+            encoding_format: "float" | "base64" | null;
+            /** @description Of each vector, where the model can shorten them. */
+            dimensions?: number | null;
+            /** @description A provider reads a keyed hash of tenant and user. */
+            user?: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        EmbeddingList: {
+            /** @constant */
+            object: "list";
+            data: {
+                /** @constant */
+                object: "embedding";
+                /** @description The place of its input. */
+                index: number;
+                embedding: number[] | string;
+            }[];
+            /** @description The name that was asked for. */
+            model: string;
+            usage: {
+                prompt_tokens: number;
+                total_tokens: number;
+            };
+        };
+        ModerationsBody: {
+            /** @description A text, 1 to 32 texts, or one text in parts. */
+            input: string | string[] | ({
+                /** @enum {string} */
+                type: "text";
+                text: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Read by nobody: the administrator has chosen the moderator. */
+            model?: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        Moderation: {
+            id: string;
+            /** @description The moderator. */
+            model: string;
+            results: {
+                /** @description By the tenant's settings. */
+                flagged: boolean;
+                categories: {
+                    [key: string]: boolean;
+                };
+                category_scores: {
+                    [key: string]: number;
+                };
+            }[];
+        };
         ModelList: {
             /** @constant */
             object: "list";
             data: components["schemas"]["Model"][];
         };
         Model: {
-            /** @enum {string} */
-            id: "mobius" | "oloid";
+            /** @description A tier, or a name that the administrator publishes. */
+            id: string;
             /** @constant */
             object: "model";
-            /** @description Time since which the tier exists, in Unix seconds. */
+            /** @description Time since which the model exists, in Unix seconds. */
             created: number;
             owned_by: string;
         };
@@ -1849,7 +1942,7 @@ export interface components {
                  * @description The endpoint that reads `body`, as in batches of OpenAI; `/chat` where it is left out.
                  * @enum {string|null}
                  */
-                url?: "/v1/chat/completions" | "/chat/completions" | "/platform/v1/chat/completions" | "/chat" | "/v1/chat" | "/platform/v1/chat" | null;
+                url?: "/v1/chat/completions" | "/chat/completions" | "/platform/v1/chat/completions" | "/v1/embeddings" | "/embeddings" | "/platform/v1/embeddings" | "/chat" | "/v1/chat" | "/platform/v1/chat" | null;
                 /** @description As for the endpoint that `url` names; its answer is complete. */
                 body: ({
                     /** @description The conversation, oldest message first. */
@@ -1970,11 +2063,8 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 }) | ({
-                    /**
-                     * @description The model tier; the tenant's default tier where it is left out.
-                     * @enum {string|null}
-                     */
-                    model?: "mobius" | "oloid" | null;
+                    /** @description A tier, or a name that the administrator publishes; the tenant's default tier where it is left out. */
+                    model?: string | null;
                     /**
                      * @description The most tokens that the answer may have: 16384, or what the window of the model leaves, where it is more than that.
                      * @default 4096
@@ -2136,7 +2226,7 @@ export interface components {
              * @description The endpoint that reads `body`, as in batches of OpenAI; `/chat` where it is left out.
              * @enum {string|null}
              */
-            url?: "/v1/chat/completions" | "/chat/completions" | "/platform/v1/chat/completions" | "/chat" | "/v1/chat" | "/platform/v1/chat" | null;
+            url?: "/v1/chat/completions" | "/chat/completions" | "/platform/v1/chat/completions" | "/v1/embeddings" | "/embeddings" | "/platform/v1/embeddings" | "/chat" | "/v1/chat" | "/platform/v1/chat" | null;
             /** @description As for the endpoint that `url` names; its answer is complete. */
             body: ({
                 /** @description The conversation, oldest message first. */
@@ -2257,11 +2347,8 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | ({
-                /**
-                 * @description The model tier; the tenant's default tier where it is left out.
-                 * @enum {string|null}
-                 */
-                model?: "mobius" | "oloid" | null;
+                /** @description A tier, or a name that the administrator publishes; the tenant's default tier where it is left out. */
+                model?: string | null;
                 /**
                  * @description The most tokens that the answer may have: 16384, or what the window of the model leaves, where it is more than that.
                  * @default 4096
@@ -2470,7 +2557,7 @@ export interface components {
             /** @description For people; empty by default. It must not have half a surrogate pair. */
             name?: string;
             /** @description What the key may call; `*`, the default, is everything. */
-            scopes?: ("*" | "chat" | "chat.stream" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
+            scopes?: ("*" | "chat" | "chat.stream" | "embeddings" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
             /** @description Unix seconds; not together with `expires_in_seconds`. */
             expires_at?: number;
             /** @description Seconds from now. */
@@ -2499,7 +2586,7 @@ export interface components {
              * @enum {string}
              */
             mode: "live" | "test";
-            scopes: ("*" | "chat" | "chat.stream" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
+            scopes: ("*" | "chat" | "chat.stream" | "embeddings" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
             /** @enum {string} */
             status: "active" | "revoked" | "expired";
             limits: {
@@ -2544,7 +2631,7 @@ export interface components {
              * @enum {string}
              */
             mode: "live" | "test";
-            scopes: ("*" | "chat" | "chat.stream" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
+            scopes: ("*" | "chat" | "chat.stream" | "embeddings" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
             /** @enum {string} */
             status: "active" | "revoked" | "expired";
             limits: {
@@ -2568,7 +2655,7 @@ export interface components {
             /** @description For people; empty by default. It must not have half a surrogate pair. */
             name?: string;
             /** @description What the key may call; `*`, the default, is everything. */
-            scopes?: ("*" | "chat" | "chat.stream" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
+            scopes?: ("*" | "chat" | "chat.stream" | "embeddings" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
             /** @description Unix seconds; not together with `expires_in_seconds`. */
             expires_at?: number | null;
             /** @description Seconds from now. */
@@ -2758,7 +2845,7 @@ export interface components {
             mode: "live" | "test" | null;
             endpoint: string | null;
             /** @enum {string|null} */
-            model: "mobius" | "oloid" | null;
+            model: "mobius" | "oloid" | "embedding" | null;
             entity_id: string | null;
             prompt_tokens: number;
             completion_tokens: number;
@@ -3437,6 +3524,22 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description `model_not_found`: There is no model with this name; the message names those that there are. */
+        "404.model_not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
+                "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
+                "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
+                "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
+                "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
+                "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /**
          * @description `invalid_request`: The request is malformed, or a field is missing or invalid; `param` names the field.
          *
@@ -3475,8 +3578,12 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `account_suspended`: An administrator has suspended the account. */
-        "403.account_suspended": {
+        /**
+         * @description `invalid_request`: The request is malformed, or a field is missing or invalid; `param` names the field.
+         *
+         *     `context_length_exceeded`: The messages are too long for the model's context window.
+         */
+        "400.invalid_request.context_length_exceeded": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
@@ -3523,6 +3630,42 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description `account_suspended`: An administrator has suspended the account. */
+        "403.account_suspended": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
+                "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
+                "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
+                "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
+                "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
+                "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `model_not_found`: There is no model with this name; the message names those that there are.
+         *
+         *     `not_found`: No such resource in this tenant.
+         */
+        "404.model_not_found.not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
+                "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
+                "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
+                "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
+                "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
+                "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
     };
     parameters: {
         /** @description Makes the call safe to repeat for 24 hours: the same body gets the answer of the first call, another body 422. Per tenant, mode and family of paths. */
@@ -3539,10 +3682,10 @@ export interface components {
          */
         requestId: string;
         /**
-         * @description The model tier.
+         * @description The name of the model, percent-encoded.
          * @example mobius
          */
-        tier: "mobius" | "oloid";
+        model: string;
         /**
          * @description The batch.
          * @example batch_1aB2cD3eF4gH5iJ6kL7mN8oP
@@ -3631,11 +3774,11 @@ export interface operations {
                 /** @description Only with this status. */
                 status?: "completed" | "failed" | "cancelled" | "refused";
                 /** @description Only of this tier. */
-                model?: "mobius" | "oloid";
+                model?: "mobius" | "oloid" | "embedding" | "moderation";
                 /** @description Only of this key. */
                 key_id?: string;
                 /** @description Only with this code. */
-                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
                 /** @description Only then or later, in Unix seconds. */
                 start_time?: string;
                 /** @description Only before then, in Unix seconds. */
@@ -3889,6 +4032,7 @@ export interface operations {
             401: components["responses"]["401.missing_api_key.invalid_api_key.expired_api_key"];
             402: components["responses"]["402.insufficient_credits.budget_exceeded"];
             403: components["responses"]["403.endpoint_not_allowed.account_suspended"];
+            404: components["responses"]["404.model_not_found"];
             409: components["responses"]["409.conflict"];
             410: components["responses"]["410.gone"];
             422: components["responses"]["422.idempotency_mismatch"];
@@ -4044,6 +4188,103 @@ export interface operations {
             503: components["responses"]["503.model_unavailable"];
         };
     };
+    createEmbeddings: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same body gets the answer of the first call, another body 422. Per tenant, mode and family of paths. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+                /** @description Sent by OpenAI's clients: which try of a call this is. Above 0, it joins the request of an earlier try that nobody reads; an `Idempotency-Key` wins. */
+                "X-Stainless-Retry-Count"?: components["parameters"]["X-Stainless-Retry-Count"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EmbeddingsBody"];
+            };
+        };
+        responses: {
+            /** @description A vector for each input, in their order. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
+                    "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
+                    "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
+                    "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
+                    "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
+                    "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Ignored-Fields": components["headers"]["X-Ignored-Fields"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingList"];
+                };
+            };
+            400: components["responses"]["400.invalid_request.context_length_exceeded"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key.expired_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed.account_suspended"];
+            404: components["responses"]["404.model_not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.payload_too_large"];
+            415: components["responses"]["415.unsupported_media_type"];
+            422: components["responses"]["422.idempotency_mismatch"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    createModeration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same body gets the answer of the first call, another body 422. Per tenant, mode and family of paths. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+                /** @description Sent by OpenAI's clients: which try of a call this is. Above 0, it joins the request of an earlier try that nobody reads; an `Idempotency-Key` wins. */
+                "X-Stainless-Retry-Count"?: components["parameters"]["X-Stainless-Retry-Count"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModerationsBody"];
+            };
+        };
+        responses: {
+            /** @description A verdict for each input, in their order. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
+                    "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
+                    "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
+                    "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
+                    "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
+                    "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Ignored-Fields": components["headers"]["X-Ignored-Fields"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Moderation"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key.expired_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed.account_suspended"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.payload_too_large"];
+            415: components["responses"]["415.unsupported_media_type"];
+            422: components["responses"]["422.idempotency_mismatch"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
     listModels: {
         parameters: {
             query?: never;
@@ -4053,7 +4294,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The tiers. */
+            /** @description The models. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4083,16 +4324,16 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The model tier.
+                 * @description The name of the model, percent-encoded.
                  * @example mobius
                  */
-                tier: components["parameters"]["tier"];
+                model: components["parameters"]["model"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The tier. */
+            /** @description The model. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4111,7 +4352,7 @@ export interface operations {
             400: components["responses"]["400.invalid_request"];
             401: components["responses"]["401.missing_api_key.invalid_api_key.expired_api_key"];
             403: components["responses"]["403.account_suspended"];
-            404: components["responses"]["404.not_found"];
+            404: components["responses"]["404.model_not_found.not_found"];
             429: components["responses"]["429.rpm_exceeded"];
             500: components["responses"]["500.internal_error"];
             503: components["responses"]["503.model_unavailable"];
@@ -5007,7 +5248,7 @@ export interface operations {
                 /** @description Only of these keys; may be repeated, like every filter. */
                 key_id?: string[];
                 /** @description Only of these tiers. */
-                model?: ("mobius" | "oloid")[];
+                model?: ("mobius" | "oloid" | "embedding")[];
                 /** @description Only with these entities. */
                 entity_id?: string[];
                 /** @description Only of live or of test keys. */
@@ -5059,7 +5300,7 @@ export interface operations {
                 /** @description Only with these entities. */
                 entity_id?: string[];
                 /** @description Only of these tiers. */
-                model?: ("mobius" | "oloid")[];
+                model?: ("mobius" | "oloid" | "embedding")[];
                 /** @description Only of live or of test keys. */
                 mode?: ("live" | "test")[];
             };
@@ -6264,9 +6505,9 @@ export interface operations {
                         /** @enum {string} */
                         mode: "live" | "test";
                         /** @enum {string} */
-                        model: "mobius" | "oloid";
+                        model: "mobius" | "oloid" | "embedding" | "moderation";
                         /** @enum {string} */
-                        endpoint: "chat" | "chat.stream" | "batch";
+                        endpoint: "chat" | "chat.stream" | "batch" | "embeddings" | "moderations";
                         entity_id: string | null;
                         /** @enum {string} */
                         finish_reason: "stop" | "length" | "tool_calls" | "content_filter" | "cancelled" | "error";
@@ -6325,9 +6566,9 @@ export interface operations {
                         /** @enum {string} */
                         mode: "live" | "test";
                         /** @enum {string} */
-                        model: "mobius" | "oloid";
+                        model: "mobius" | "oloid" | "embedding" | "moderation";
                         /** @enum {string} */
-                        endpoint: "chat" | "chat.stream" | "batch";
+                        endpoint: "chat" | "chat.stream" | "batch" | "embeddings" | "moderations";
                         entity_id: string | null;
                         /** @enum {string} */
                         finish_reason: "stop" | "length" | "tool_calls" | "content_filter" | "cancelled" | "error";
@@ -6842,9 +7083,9 @@ export interface operations {
                         /** @enum {string} */
                         mode: "live" | "test";
                         /** @enum {string} */
-                        model: "mobius" | "oloid";
+                        model: "mobius" | "oloid" | "embedding" | "moderation";
                         /** @enum {string} */
-                        endpoint: "chat" | "chat.stream" | "batch";
+                        endpoint: "chat" | "chat.stream" | "batch" | "embeddings" | "moderations";
                         entity_id: string | null;
                         /** @enum {string} */
                         side: "input" | "output";

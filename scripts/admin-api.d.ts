@@ -432,6 +432,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List published models */
+        get: operations["listPublishedModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/models/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve a published model */
+        get: operations["getPublishedModel"];
+        /**
+         * Publish a model
+         * @description Callers of `POST /chat/completions` and `POST /embeddings` may then send the name as `model`, and `GET /models` lists it. Applies to new requests within a second.
+         */
+        put: operations["putPublishedModel"];
+        post?: never;
+        /**
+         * Withdraw a published model
+         * @description Requests that were accepted under the name are still answered.
+         */
+        delete: operations["deletePublishedModel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/breakers": {
         parameters: {
             query?: never;
@@ -875,6 +917,7 @@ export interface components {
          *     - `content_policy_violation` (400): Moderation flagged the messages.
          *     - `model_unavailable` (503): No provider or store can serve the request at the moment.
          *     - `timeout` (504): The request reached its time limit.
+         *     - `model_not_found` (404): There is no model with this name; the message names those that there are.
          *     - `not_found` (404): No such resource in this tenant.
          *     - `gone` (410): The resource has expired.
          *     - `method_not_allowed` (405): The path does not support this method; the header `Allow` lists those that it supports.
@@ -885,7 +928,7 @@ export interface components {
          *     - `internal_error` (500): The service failed.
          * @enum {string}
          */
-        ErrorCode: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+        ErrorCode: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
         NewTenant: {
             /** @description For people. It must not have half a surrogate pair. */
             name: string;
@@ -1123,7 +1166,7 @@ export interface components {
              * @enum {string}
              */
             mode: "live" | "test";
-            scopes: ("*" | "chat" | "chat.stream" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
+            scopes: ("*" | "chat" | "chat.stream" | "embeddings" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
             /** @enum {string} */
             status: "active" | "revoked" | "expired";
             limits: {
@@ -1147,7 +1190,7 @@ export interface components {
             /** @description For people; empty by default. It must not have half a surrogate pair. */
             name?: string;
             /** @description What the key may call; `*`, the default, is everything. */
-            scopes?: ("*" | "chat" | "chat.stream" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
+            scopes?: ("*" | "chat" | "chat.stream" | "embeddings" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
             /** @description Unix seconds; not together with `expires_in_seconds`. */
             expires_at?: number;
             /** @description Seconds from now. */
@@ -1176,7 +1219,7 @@ export interface components {
              * @enum {string}
              */
             mode: "live" | "test";
-            scopes: ("*" | "chat" | "chat.stream" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
+            scopes: ("*" | "chat" | "chat.stream" | "embeddings" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
             /** @enum {string} */
             status: "active" | "revoked" | "expired";
             limits: {
@@ -1532,7 +1575,7 @@ export interface components {
         };
         Tier: {
             /** @enum {string} */
-            id: "mobius" | "oloid";
+            id: "mobius" | "oloid" | "embedding";
             /** @constant */
             object: "tier";
             /** @description 0 until the tier is first set. */
@@ -1582,7 +1625,7 @@ export interface components {
                 weight?: number;
                 /** @description A lower one is tried first; 1 by default. */
                 priority?: number;
-                /** @description Tokens; 128000 by default. */
+                /** @description Tokens; 128000 by default. Of the tier `embedding` those of one input; 8192. */
                 context_window?: number;
                 /** @description Calls at once; what is above waits in the queue. Null or absent: the provider's, or found. */
                 max_in_flight?: number | null;
@@ -1615,7 +1658,7 @@ export interface components {
             /** @description Time of creation, in Unix seconds. */
             created_at: number;
             /** @enum {string} */
-            tier: "mobius" | "oloid";
+            tier: "mobius" | "oloid" | "embedding";
             version: number;
             rates: {
                 /** @description Credits a token. */
@@ -1647,6 +1690,52 @@ export interface components {
         TierRollback: {
             /** @description The version to return to. */
             version: number;
+        };
+        PublishedModelList: {
+            /** @constant */
+            object: "list";
+            data: components["schemas"]["PublishedModel"][];
+            /** @description Whether there are items behind the last one. */
+            has_more: boolean;
+            /** @description Null where the page is empty. */
+            first_id: string | null;
+            /** @description `after` of the next page. */
+            last_id: string | null;
+        };
+        PublishedModel: {
+            /** @description The name that callers send as `model`. */
+            id: string;
+            /** @constant */
+            object: "published_model";
+            /** @description Time of creation, in Unix seconds. */
+            created_at: number;
+            /** @enum {string} */
+            tier: "mobius" | "oloid" | "embedding";
+            target: {
+                provider: string;
+                model: string;
+            } | null;
+            /** @description Time of the latest change, in Unix seconds. */
+            updated_at: number;
+        };
+        PublishedModelSettings: {
+            /**
+             * @description The tier that serves requests for this name, at its rates.
+             * @enum {string}
+             */
+            tier: "mobius" | "oloid" | "embedding";
+            /** @description The one target of the tier that serves them. Null or absent: all do. */
+            target?: {
+                provider: string;
+                model: string;
+            } | null;
+        };
+        DeletedPublishedModel: {
+            id: string;
+            /** @constant */
+            object: "published_model";
+            /** @constant */
+            deleted: true;
         };
         BreakerList: {
             /** @constant */
@@ -1883,11 +1972,11 @@ export interface components {
             /** @enum {string} */
             status: "completed" | "failed" | "cancelled" | "refused";
             /** @enum {string|null} */
-            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error" | null;
+            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error" | null;
             /** @description For operators: provider, model, outcome and number of the last provider call that failed, or why it ended without a run. */
             reason: string | null;
             /** @enum {string|null} */
-            tier: "mobius" | "oloid" | null;
+            tier: "mobius" | "oloid" | "embedding" | "moderation" | null;
             /** @description The provider that was called last. */
             provider: string | null;
             /** @description The provider's model. */
@@ -1950,7 +2039,7 @@ export interface components {
             /** @enum {string} */
             mode: "live" | "test";
             /** @enum {string} */
-            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
             /** @description Refused requests in this minute. */
             count: number;
         };
@@ -2210,7 +2299,12 @@ export interface components {
          * @description The model tier.
          * @example mobius
          */
-        tier: "mobius" | "oloid";
+        tier: "mobius" | "oloid" | "embedding";
+        /**
+         * @description The name that callers send as `model`, percent-encoded.
+         * @example gpt-4o-mini
+         */
+        name: string;
         /**
          * @description Shard and name of the queue, as its `id` in the list.
          * @example 0:interactive
@@ -3025,7 +3119,7 @@ export interface operations {
                 /** @description Only of these keys; may be repeated, like every filter. */
                 key_id?: string[];
                 /** @description Only of these tiers. */
-                tier?: ("mobius" | "oloid")[];
+                tier?: ("mobius" | "oloid" | "embedding")[];
                 /** @description Only answered by these providers. */
                 provider?: string[];
                 /** @description Only answered by these models, by the provider's name. */
@@ -3079,7 +3173,7 @@ export interface operations {
                 /** @description Only of these keys; may be repeated, like every filter. */
                 key_id?: string[];
                 /** @description Only of these tiers. */
-                tier?: ("mobius" | "oloid")[];
+                tier?: ("mobius" | "oloid" | "embedding")[];
                 /** @description Only answered by these providers. */
                 provider?: string[];
                 /** @description Only answered by these models, by the provider's name. */
@@ -3534,6 +3628,156 @@ export interface operations {
             503: components["responses"]["503.model_unavailable"];
         };
     };
+    listPublishedModels: {
+        parameters: {
+            query?: {
+                /** @description How many items a page may have. */
+                limit?: number;
+                /** @description The id of the last item of the page before: `last_id`. */
+                after?: string;
+                /** @description By time of creation: `desc` is newest first. */
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of published models. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublishedModelList"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    getPublishedModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name that callers send as `model`, percent-encoded.
+                 * @example gpt-4o-mini
+                 */
+                name: components["parameters"]["name"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The published model. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublishedModel"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            404: components["responses"]["404.not_found"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    putPublishedModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name that callers send as `model`, percent-encoded.
+                 * @example gpt-4o-mini
+                 */
+                name: components["parameters"]["name"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PublishedModelSettings"];
+            };
+        };
+        responses: {
+            /** @description The changed model. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublishedModel"];
+                };
+            };
+            /** @description The published model. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublishedModel"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed"];
+            404: components["responses"]["404.not_found"];
+            413: components["responses"]["413.payload_too_large"];
+            415: components["responses"]["415.unsupported_media_type"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    deletePublishedModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name that callers send as `model`, percent-encoded.
+                 * @example gpt-4o-mini
+                 */
+                name: components["parameters"]["name"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model is withdrawn. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedPublishedModel"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed"];
+            404: components["responses"]["404.not_found"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
     listBreakers: {
         parameters: {
             query?: {
@@ -3815,7 +4059,7 @@ export interface operations {
                 /** @description Only of this key. */
                 key_id?: string;
                 /** @description Only with this code. */
-                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
                 /** @description Only then or later, in Unix seconds. */
                 start_time?: string;
                 /** @description Only before then, in Unix seconds. */
@@ -3823,7 +4067,7 @@ export interface operations {
                 /** @description Only with this status. */
                 status?: "completed" | "failed" | "cancelled" | "refused";
                 /** @description Only of this tier. */
-                tier?: "mobius" | "oloid";
+                tier?: "mobius" | "oloid" | "embedding" | "moderation";
                 /** @description Only those whose last call was of this provider. */
                 provider?: string;
                 /** @description How many items a page may have. */
@@ -3897,7 +4141,7 @@ export interface operations {
                 /** @description Only of this key. */
                 key_id?: string;
                 /** @description Only with this code. */
-                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
                 /** @description Only then or later, in Unix seconds. */
                 start_time?: string;
                 /** @description Only before then, in Unix seconds. */

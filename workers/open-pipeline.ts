@@ -21,7 +21,7 @@ import type { Pseudonyms } from '../shared/domain/pseudonyms.ts';
 import { createFinish } from './pipeline/finish.ts';
 import { createGenerate, createSelectRoute } from './pipeline/generate.ts';
 import { createStoreAnswer, createSaveTurn } from './pipeline/save-answer.ts';
-import { createModerate } from './pipeline/moderate.ts';
+import { createClassify, createModerate } from './pipeline/moderate.ts';
 import { createPipeline } from './pipeline/run-pipeline.ts';
 import type { WorkerEmitter } from './pipeline/worker-events.ts';
 import { traceAdapters, traceModeration } from './observers/worker-tracing.ts';
@@ -84,6 +84,7 @@ export function openPipeline(deps: OpenPipelineDeps) {
     loadContext: createLoadContext(conversations),
     assemblePrompt: createAssemblePrompt(),
     moderate: tracing === undefined ? moderate : traceModeration(moderate, tracing),
+    classify: createClassify(moderator),
     selectRoute: createSelectRoute({ routing, random: Math.random, log }),
     generate: createGenerate({
       adapters: tracing === undefined ? adapters : traceAdapters(adapters, tracing),

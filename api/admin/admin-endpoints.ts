@@ -29,6 +29,8 @@ import { tenantsEndpoints } from './tenants/tenants-endpoints.ts';
 import type { TenantsDeps } from './tenants/tenants-endpoints.ts';
 import { adminUsageEndpoints } from './usage-endpoints.ts';
 import type { AdminUsageDeps } from './usage-endpoints.ts';
+import { publishedModelsEndpoints } from './tiers/models-endpoints.ts';
+import type { PublishedModelsDeps } from './tiers/models-endpoints.ts';
 import { tiersEndpoints } from './tiers/tiers-endpoints.ts';
 import type { TiersDeps } from './tiers/tiers-endpoints.ts';
 
@@ -42,6 +44,7 @@ export const ADMIN_ENDPOINTS = {
   ...adminUsageEndpoints,
   ...providersEndpoints,
   ...tiersEndpoints,
+  ...publishedModelsEndpoints,
   ...breakersEndpoints,
   ...queuesEndpoints,
   ...processesEndpoints,
@@ -63,6 +66,7 @@ export type AdminEndpointDeps = TenantsDeps &
   AdminUsageDeps &
   ProvidersDeps &
   TiersDeps &
+  PublishedModelsDeps &
   BreakersDeps &
   QueuesDeps &
   ProcessesDeps &

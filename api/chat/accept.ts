@@ -1,10 +1,14 @@
 import type { Response } from 'express';
 
+import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { LOST } from '../../shared/contracts/events.ts';
 import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import { nameOf } from '../../shared/contracts/request-envelope.ts';
 import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
+import { tierOf } from '../../shared/domain/routing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { RoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
 import { inTime } from '../../shared/redis/time-limits.ts';
 import type { AdmissionCall, AdmissionOutcome, createAdmission } from '../../shared/requests/admission.ts';
 import type { Enqueuer } from '../../shared/requests/enqueue.ts';
@@ -54,6 +58,7 @@ export interface AdmissionEvents {
 }
 
 export interface AcceptDeps {
+  routing: Pick<RoutingCache, 'current'>;
   admit: ReturnType<typeof createAdmission>;
   enqueuer: Enqueuer;
   hub: RelayHub;
@@ -96,8 +101,9 @@ export interface Relay {
 /** `existing`: an earlier call made the request, so its stream may have begun and is read from the start. */
 export type OpenRelay<R> = (shard: number, requestId: string, existing: boolean) => R;
 
-function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): AnswerHead {
-  return answerHead({ requestId, acceptedAt, tier, metadataJson: request.metadataJson });
+function headOf(envelope: RequestEnvelope): AnswerHead {
+  const { metadataJson } = envelope.request;
+  return answerHead({ ...envelope, name: nameOf(envelope), metadataJson });
 }
 
 /** The longest wait for the subscription to a shard's channel; only the first request of a shard has to wait. */
@@ -108,6 +114,7 @@ interface Call<R> {
   res: Response;
   route: AcceptRoute;
   body: ParsedChatBody;
+  tier: Tier;
   openRelay: OpenRelay<R>;
   /** The request of an earlier call or try that was to be joined, but was not found. */
   notFound: string | undefined;
@@ -139,7 +146,7 @@ type Handlers = {
   ) => Answer<R>;
 };
 
-function prepare({ hub, retention }: AcceptDeps, { res, route, body, notFound }: Call<unknown>): Prepared {
+function prepare({ hub, retention }: AcceptDeps, { res, route, body, tier, notFound }: Call<unknown>): Prepared {
   const { endpoint, stream, async = false, idempotencyKey, tries } = route;
   const { requestId, traceparent } = contextOf(res);
   const principal = principalOf(res);
@@ -158,6 +165,7 @@ function prepare({ hub, retention }: AcceptDeps, { res, route, body, notFound }:
     requestId,
     principal,
     endpoint,
+    tier,
     stream,
     request: body.request,
     channel: async ? '' : hub.channelOf(principal.shard),
@@ -339,11 +347,12 @@ export function createAccept(deps: AcceptDeps) {
     body: ParsedChatBody,
     openRelay: OpenRelay<R>,
   ): Promise<Accepted<R>> => {
+    const tier = tierOf(deps.routing.current(), body.request, principalOf(res).defaultModel);
     const ignored = ignoredFieldsHeader(body.ignoredFields);
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
     // admit.lua counts the request.
     claimCount(res);
-    const call = { res, route, body, openRelay, notFound: undefined };
+    const call = { res, route, body, tier, openRelay, notFound: undefined };
     for (;;) {
       const accepted = await acceptOnShard(deps, call);
       if (accepted !== undefined) return accepted;

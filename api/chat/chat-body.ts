@@ -3,8 +3,8 @@ import Joi from 'joi';
 import {
   CHAT_FIELDS,
   CHAT_LIMITS,
+  CHAT_TIERS,
   ROLES,
-  TIERS,
   chatBodySchema,
   chatRules,
 } from '../../shared/contracts/chat-request.ts';
@@ -162,7 +162,7 @@ function readableOf(input: unknown, known: ReadonlySet<string>): unknown {
 const isBetween = (value: unknown, min: number, max: number) =>
   typeof value === 'number' && value >= min && value <= max;
 const roles: ReadonlySet<unknown> = new Set(ROLES);
-const tiers: ReadonlySet<unknown> = new Set(TIERS);
+const tiers: ReadonlySet<unknown> = new Set(CHAT_TIERS);
 
 function isPlainMessage(message: unknown): boolean {
   if (typeof message !== 'object' || message === null || !('role' in message) || !('content' in message)) return false;

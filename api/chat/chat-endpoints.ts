@@ -162,6 +162,7 @@ const createChatCompletion = defineEndpoint({
     },
     202: accepted,
   },
+  errors: ['model_not_found'],
   examples: {
     complete: {
       summary: 'The whole answer',

@@ -1,4 +1,3 @@
-import { TIERS } from '../../shared/contracts/chat-request.ts';
 import {
   errorObjectSchema,
   constant,
@@ -31,7 +30,7 @@ const head = (kind: string) => ({
   id: id('req'),
   object: constant(kind),
   created: time('Time at which the request was accepted'),
-  model: oneOf(TIERS, 'The tier that served the request.'),
+  model: text('The tier that served the request, or the published name under which it was asked for.'),
 });
 
 /** Fields of a `message` or, in parts that continue each other, of a `delta`, for requests of `POST /chat/completions`. */

@@ -113,6 +113,7 @@ interface CompletionsBody extends ChatBody {
   response_format?: { type?: 'text' | 'json_object' | 'json_schema' | null; json_schema?: unknown };
 }
 
+const MODEL_NAME_MAX = 256;
 /** Maximum code points of `user` and of each `stop`. */
 const SHORT_TEXT_MAX = 256;
 
@@ -149,6 +150,9 @@ const PASSED_FIELDS = Object.entries(passedFields);
 
 const fields = {
   ...chatRules,
+  model: textUpTo(MODEL_NAME_MAX).description(
+    "A tier, or a name that the administrator publishes; the tenant's default tier where it is left out.",
+  ),
   ...Object.fromEntries(PASSED_FIELDS.map(([name, { rule }]) => [name, rule])),
   max_tokens: tokens
     .description(

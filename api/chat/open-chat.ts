@@ -88,6 +88,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     log,
   });
   const accept = createAccept({
+    routing,
     admit,
     enqueuer,
     hub,
@@ -99,5 +100,5 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     onEarlyEnd: recorder.endEarly,
     events,
   });
-  return { accept, restoreFromMongo, intentStore, recovery };
+  return { accept, routing, restoreFromMongo, intentStore, recovery };
 }

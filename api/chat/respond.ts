@@ -1,14 +1,17 @@
+import { setImmediate } from 'node:timers/promises';
+
 import type { Request, Response } from 'express';
 
 import { SENT } from '../contract/endpoint.ts';
 import type { Sent } from '../contract/endpoint.ts';
 import type { ParsedChatBody } from './chat-body.ts';
 import type { Accept } from './accept.ts';
+import type { ChatRoute } from '../../shared/contracts/jobs.ts';
 import type { RecordStore } from '../../shared/requests/record-store.ts';
 import { principalOf } from '../http/request-context.ts';
 import { idempotencyKeyOf, tryOf, keepsNothing } from '../limits/request-terms.ts';
 import { openCollector } from '../relay/collect.ts';
-import { dropUnread } from '../relay/paced-writer.ts';
+import { dropUnread, untilDrained } from '../relay/paced-writer.ts';
 import { DRAIN_MS, openForwarder, SSE_HEADERS } from '../relay/forward.ts';
 import type { Forwarder, RelayTimes } from '../relay/forward.ts';
 import type { RelayHub } from '../relay/hub.ts';
@@ -50,6 +53,15 @@ async function answerLater(accept: Accept, req: Request, res: Response, body: Pa
   return SENT;
 }
 
+/** Writes no faster than the client reads. False: it has left, or reads nothing. */
+async function writePieces(res: Response, pieces: Iterable<string>, drainMs: number): Promise<boolean> {
+  for (const piece of pieces) {
+    if (res.destroyed || (!res.write(piece) && !(await untilDrained(res, drainMs)))) return false;
+    await setImmediate();
+  }
+  return true;
+}
+
 /** Answers a valid chat body. The chat routes differ only in the bodies they accept. */
 export function createRespond(deps: RespondDeps) {
   const { accept, hub, records, clock, requestTimeoutMs: timeoutMs, stopping, relayTimes } = deps;
@@ -73,20 +85,25 @@ export function createRespond(deps: RespondDeps) {
 
   return {
     /** The complete answer as JSON. */
-    async complete(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
+    async complete(req: Request, res: Response, body: ParsedChatBody, endpoint: ChatRoute = 'chat'): Promise<Sent> {
       // If nothing is kept, nobody could read the answer later. RFC 7240 lets a server ignore a preference.
-      if (wantsAsync(req) && !keepsNothing(principalOf(res))) return answerLater(accept, req, res, body);
-      const route = { endpoint: 'chat', stream: false, ...earlierOf(req) } as const;
+      if (endpoint === 'chat' && wantsAsync(req) && !keepsNothing(principalOf(res)))
+        return answerLater(accept, req, res, body);
+      const route = { endpoint, stream: false, ...earlierOf(req) };
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping, form: body.form }),
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
       const json = await relay.answer(head);
-      res.writeHead(200, {
-        'Content-Type': 'application/json; charset=utf-8',
-        'Content-Length': Buffer.byteLength(json),
-      });
-      res.end(json);
+      const type = { 'Content-Type': 'application/json; charset=utf-8' };
+      if (typeof json === 'string') {
+        res.writeHead(200, { ...type, 'Content-Length': Buffer.byteLength(json) });
+        res.end(json);
+      } else {
+        res.writeHead(200, type);
+        if (!(await writePieces(res, json, relayTimes.drainMs ?? DRAIN_MS))) return SENT;
+        res.end();
+      }
       dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
       return SENT;
     },

@@ -166,6 +166,9 @@ async function read(
     res.writeHead(200, SSE_HEADERS).end();
     return;
   }
+  const head = answerHead(record);
+  if (head.kind !== undefined)
+    throw new ServiceError('invalid_request', `This request has no stream; GET /chat/${requestId} has its answer.`);
   const options = {
     shard,
     requestId,
@@ -178,7 +181,7 @@ async function read(
   };
   const forwarder = openForwarder(hub, res, options);
   if (keepsNothing(principal)) hub.deleteWhenRead(requestId);
-  await forwarder.forward(answerHead(record));
+  await forwarder.forward(head);
 }
 
 /** The ways in which a request without a stream can end: with the error that `POST /chat/stream` gives. */

@@ -65,9 +65,10 @@ export const listQuery: QueryRule<ListQuery> = { schemas: [listQuerySchema], rea
 
 /**
  * `json`: a JSON body of at most 64 KiB; `optional-json`: the same, or no body; `chat`: a JSON body of at most 20 MiB;
+ * `inputs`: one of at most 4 MiB, which may hold hundreds of thousands of numbers;
  * `batch`: JSON or NDJSON of at most 50 MiB, which is stored while it arrives.
  */
-export type BodyKind = 'json' | 'optional-json' | 'chat' | 'batch';
+export type BodyKind = 'json' | 'optional-json' | 'chat' | 'inputs' | 'batch';
 
 /** How a body is read, and its schema for the document: the same one that validates. */
 export interface BodyRule<T> {

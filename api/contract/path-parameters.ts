@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 
-import { TIERS } from '../../shared/contracts/chat-request.ts';
+import { ROUTED_TIERS } from '../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { id, oneOf, text } from './json-schema.ts';
 import type { JsonSchema } from './json-schema.ts';
@@ -57,9 +57,21 @@ export const PATH_PARAMETERS = {
   },
   tier: {
     description: 'The model tier.',
-    schema: oneOf(TIERS),
+    schema: oneOf(ROUTED_TIERS),
     example: 'mobius',
     unknown: 'There is no tier with this name.',
+  },
+  model: {
+    description: 'The name of the model, percent-encoded.',
+    schema: { ...text(), minLength: 1, maxLength: 128 },
+    example: 'mobius',
+    unknown: 'There is no model with this name.',
+  },
+  name: {
+    description: 'The name that callers send as `model`, percent-encoded.',
+    schema: { ...text(), minLength: 1, maxLength: 128 },
+    example: 'gpt-4o-mini',
+    unknown: 'There is no published model with this name.',
   },
 } as const satisfies Readonly<Record<string, PathParameter>>;
 

@@ -38,6 +38,8 @@ const CHAT_BODY = {
   family: 'chat',
   valuesMax: CHAT_LIMITS.bodyValuesMax,
 } as const;
+/** Of 300,000 tokens, as texts or as numbers. */
+const INPUTS_BODY = { limitBytes: 4 * 1024 * 1024, family: 'other', valuesMax: 310_000 } as const;
 /** Where the endpoints are mounted. */
 const API_PATH = '/platform/v1';
 const JSON_BODY_BYTES_MAX = 64 * 1024;
@@ -48,6 +50,7 @@ function createBodyReaders(deps: BodyDeps): Readonly<Record<Exclude<BodyKind, 'b
     json: readJsonBody(JSON_BODY, deps),
     'optional-json': readJsonBody({ ...JSON_BODY, optional: true }, deps),
     chat: readJsonBody(CHAT_BODY, deps),
+    inputs: readJsonBody(INPUTS_BODY, deps),
   };
 }
 

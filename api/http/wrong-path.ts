@@ -21,8 +21,8 @@ const SUBSTITUTES: readonly (readonly [RegExp, string])[] = [
     `this service keeps no files: POST ${BASE}/batches takes the requests of a batch themselves`,
   ],
   [
-    /\/(?:embeddings|rerank|images|audio|videos|moderations|fine_tuning|assistants|threads|vector_stores|realtime|conversations)(?:\/|$)/,
-    `this service answers chat only: ${CHAT}`,
+    /\/(?:rerank|images|audio|videos|fine_tuning|assistants|threads|vector_stores|realtime|conversations)(?:\/|$)/,
+    `this service has chat and embeddings only: ${CHAT}`,
   ],
 ];
 

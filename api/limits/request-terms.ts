@@ -71,7 +71,8 @@ export function attemptOf(
  */
 export function comparable(request: ChatRequest): object {
   const fields = CHAT_FIELDS.map(([name]) => [name, request[name]] as const);
-  return { ...Object.fromEntries(fields), schema: request.schema, passed: request.passed ?? {} };
+  const { schema, passed = {}, task } = request;
+  return { ...Object.fromEntries(fields), schema, passed, ...(task === undefined ? {} : { task }) };
 }
 
 /** Whether a fingerprint is of this request. */

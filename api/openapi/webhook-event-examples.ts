@@ -29,7 +29,7 @@ const chat = {
   key_id: id('key'),
   mode,
   model: oneOf(TIERS),
-  endpoint: oneOfType<ChatRoute>({ chat: true, 'chat.stream': true, batch: true }),
+  endpoint: oneOfType<ChatRoute>({ chat: true, 'chat.stream': true, batch: true, embeddings: true, moderations: true }),
   entity_id: nullable(text()),
 };
 const ended = {

@@ -2,7 +2,7 @@ import type { Response } from 'express';
 
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import { outOfTime, ServiceError } from '../../shared/errors/service-error.ts';
-import { completeAnswer, brokenOff, DEADLINE_MARGIN_MS, errorOf } from './sse.ts';
+import { completeAnswer, embeddingPieces, brokenOff, DEADLINE_MARGIN_MS, errorOf } from './sse.ts';
 import type { AnswerHead, OpenAiForm } from './sse.ts';
 import type { RelayHub } from './hub.ts';
 
@@ -91,14 +91,16 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
       stop();
       reader.abandon();
     },
-    /** Resolves with the JSON text of the complete answer, or throws the error that ended the request. */
-    async answer(head: AnswerHead): Promise<string> {
+    /** Resolves with the JSON text of the complete answer, a very long one in pieces; throws the error that ended the request. */
+    async answer(head: AnswerHead): Promise<string | Iterable<string>> {
       reader.confirm();
       const { terminal } = await collected.promise;
       const error = errorOf(terminal, lines.length > 0);
       // A request made for a complete answer has sent none of its text if it fails.
       if (error !== undefined) throw lines.length > 0 ? brokenOff(error) : error;
-      return completeAnswer(head, lines, terminal, form);
+      return head.kind === 'embedding'
+        ? embeddingPieces(head, lines, terminal)
+        : completeAnswer(head, lines, terminal, form);
     },
   };
 }

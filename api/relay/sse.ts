@@ -1,3 +1,4 @@
+import type { Task } from '../../shared/contracts/chat-request.ts';
 import { fieldsOf, firstSeqOf, mergeAnswer, toWireUsage } from '../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import { wellFormedJson } from '../../shared/contracts/parse.ts';
@@ -12,6 +13,8 @@ export interface AnswerHead {
   /** Unix seconds. */
   created: number;
   model: string;
+  /** What the answer holds. Absent: text. */
+  kind?: Task['kind'];
   /** The caller's own object as JSON text. */
   metadataJson?: string;
 }
@@ -21,10 +24,13 @@ export function answerHead(request: {
   requestId: string;
   acceptedAt: number;
   tier: string;
+  /** The published name under which it was asked for. */
+  name?: string | undefined;
   metadataJson?: string | undefined;
 }): AnswerHead {
-  const { requestId, acceptedAt, tier, metadataJson } = request;
-  const head = { requestId, created: Math.floor(acceptedAt / 1000), model: tier };
+  const { requestId, acceptedAt, tier, name, metadataJson } = request;
+  const kind = tier === 'embedding' || tier === 'moderation' ? ({ kind: tier } as const) : {};
+  const head = { requestId, created: Math.floor(acceptedAt / 1000), model: name ?? tier, ...kind };
   return metadataJson === undefined ? head : { ...head, metadataJson };
 }
 
@@ -159,6 +165,45 @@ export function toWaitSeconds(waitMs: number): number {
   return Math.max(1, Math.round(waitMs / 1000));
 }
 
+/** Printed in one turn of the event loop: as numbers, some milliseconds. */
+const PIECE_BYTES = 256 * 1024;
+
+/** The numbers of a vector, as exact as 32 bits hold them. */
+function numbersOf(base64: string): string {
+  const bytes = Buffer.from(base64, 'base64');
+  return JSON.stringify(Array.from({ length: bytes.length / 4 }, (_none, index) => bytes.readFloatLE(index * 4)));
+}
+
+/**
+ * The JSON text of an answer of vectors, in pieces between which other work of the process may run. The answer's text says
+ * how they are to be written, then each of them as base64 (`embed` in workers/providers/provider.ts).
+ */
+export function* embeddingPieces(
+  { model }: AnswerHead,
+  lines: readonly string[],
+  { usage: { promptTokens } }: Terminal,
+): Generator<string> {
+  const [encoding, ...vectors] = lines
+    .map((line) => line.slice(1, -1))
+    .join('')
+    .split(' ');
+  let piece = '{"object":"list","data":[';
+  for (const [index, vector] of vectors.entries()) {
+    const embedding = encoding === 'float' ? numbersOf(vector) : `"${vector}"`;
+    piece += `${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":${embedding}}`;
+    if (piece.length < PIECE_BYTES) continue;
+    yield piece;
+    piece = '';
+  }
+  yield `${piece}],"model":"${model}","usage":{"prompt_tokens":${promptTokens},"total_tokens":${promptTokens}}}`;
+}
+
+/** Verdicts are JSON in the answer's text, but for the id of their request. */
+function moderationAnswer({ requestId }: AnswerHead, lines: readonly string[]): string {
+  const text = lines.map((line) => String(JSON.parse(line))).join('');
+  return `{"id":"${requestId}",${text.slice(1)}`;
+}
+
 /** The fields of a complete answer's choice before its end. Lines of plain text are joined without decoding them. */
 function saidOf(lines: readonly string[]): string {
   if (!lines.some((line) => line.startsWith('[')))
@@ -174,6 +219,8 @@ export function completeAnswer(
   terminal: Terminal,
   form?: OpenAiForm,
 ): string {
+  if (head.kind === 'embedding') return [...embeddingPieces(head, lines, terminal)].join('');
+  if (head.kind === 'moderation') return moderationAnswer(head, lines);
   const { finishReason, error } = endOf(terminal, form);
   const choice = `{"index":0,${saidOf(lines)},"finish_reason":"${finishReason}"}`;
   const usage = JSON.stringify(toWireUsage(terminal.usage));

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import { TIERS } from '../../shared/contracts/chat-request.ts';
+import { CHAT_TIERS } from '../../shared/contracts/chat-request.ts';
 
 export interface DriveArguments {
   file: string;
@@ -53,8 +53,8 @@ export function parseDriveArguments(args: string[]): DriveArguments {
   });
   const [file, ...more] = positionals;
   if (file === undefined || more.length > 0) throw new Error('Name one file of conversations.');
-  if (values.model !== undefined && !TIERS.some((tier) => tier === values.model)) {
-    throw new Error(`--model must be ${TIERS.join(' or ')}, not "${values.model}".`);
+  if (values.model !== undefined && !CHAT_TIERS.some((tier) => tier === values.model)) {
+    throw new Error(`--model must be ${CHAT_TIERS.join(' or ')}, not "${values.model}".`);
   }
   if (values.verify && (values['admin-url'] === undefined || values['provider-stats'] === undefined)) {
     throw new Error('--verify needs --admin-url and --provider-stats as well.');

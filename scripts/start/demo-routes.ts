@@ -7,10 +7,16 @@ import type { AnswerSettings, StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 
 /** The default rates of docs/spec.md#price, in credits per token. */
-const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
+const RATES = {
+  mobius: { prompt: 1, completion: 1 },
+  oloid: { prompt: 4, completion: 4 },
+  embedding: { prompt: 0.1, completion: 0 },
+} as const;
 type DemoTier = keyof typeof RATES;
 
 const CONTEXT_WINDOW = 128_000;
+/** Names that clients and their examples have built in, so that these run unchanged. */
+const PUBLISHED = { 'gpt-4o-mini': 'mobius', 'text-embedding-3-small': 'embedding' } as const;
 /** About a second of text, which says that it is simulated and shows what the request held. */
 const SIMULATED_MODEL = 'sim?first_token_ms=150&chunk_ms=40&chunks=24&show=1';
 /** A model on a small machine, which may have to be loaded first, takes longer to begin than a provider's. */
@@ -19,7 +25,8 @@ const OWN_FIRST_TOKEN_TIMEOUT_MS = 120_000;
 export interface DemoProvider {
   name: string;
   body: { kind: string; base_url: string; api_key?: string; first_token_timeout_ms?: number };
-  models: Record<DemoTier, string>;
+  /** A server of one's own may have no embeddings, and a call that it refuses would count against it in chats, too. */
+  models: Partial<Record<DemoTier, string>>;
   contextWindow: number;
 }
 
@@ -32,7 +39,7 @@ export function demoProviders({ answers }: StartSettings, served: ServedModel | 
     {
       name: 'simulated',
       body: { kind: 'simulated', base_url: `http://127.0.0.1:${answers.port}/v1` },
-      models: { mobius: SIMULATED_MODEL, oloid: SIMULATED_MODEL },
+      models: { mobius: SIMULATED_MODEL, oloid: SIMULATED_MODEL, embedding: SIMULATED_MODEL },
       contextWindow: CONTEXT_WINDOW,
     },
   ];
@@ -54,7 +61,7 @@ function providersOfKeys({ openaiKey, anthropicKey }: Extract<AnswerSettings, { 
     providers.push({
       name: 'openai',
       body: { kind: 'openai', base_url: 'https://api.openai.com/v1', api_key: openaiKey },
-      models: { mobius: 'gpt-4o-mini', oloid: 'gpt-4o' },
+      models: { mobius: 'gpt-4o-mini', oloid: 'gpt-4o', embedding: 'text-embedding-3-small' },
       contextWindow: CONTEXT_WINDOW,
     });
   }
@@ -91,16 +98,28 @@ export async function ensureRoutes(
     }
   }
   if (wanted.length === 0) return;
-  for (const tier of ['mobius', 'oloid'] as const) {
-    const targets = wanted.map(({ name, models, contextWindow }, index) => ({
-      provider: name,
-      model: models[tier],
-      weight: 1,
-      priority: index + 1,
-      context_window: contextWindow,
-    }));
-    await ensureTier(admin, tier, { rates: RATES[tier], targets }, state);
+  for (const tier of ['mobius', 'oloid', 'embedding'] as const) {
+    const targets = wanted.flatMap(({ name, models, contextWindow }, index) =>
+      models[tier] === undefined
+        ? []
+        : [
+            {
+              provider: name,
+              model: models[tier],
+              weight: 1,
+              priority: index + 1,
+              ...(tier === 'embedding' ? {} : { context_window: contextWindow }),
+            },
+          ],
+    );
+    if (targets.length > 0) await ensureTier(admin, tier, { rates: RATES[tier], targets }, state);
   }
+}
+
+/** Only beside a tier that is set for the first time: an administrator may withdraw a name. */
+async function publishFor(admin: AdminApi, tier: DemoTier): Promise<void> {
+  for (const [name, to] of Object.entries(PUBLISHED))
+    if (to === tier) await admin.send('PUT', `/admin/v1/models/${name}`, { tier });
 }
 
 async function ensureProvider(admin: AdminApi, { name, body }: DemoProvider, state: StartState): Promise<void> {
@@ -121,6 +140,7 @@ async function ensureTier(admin: AdminApi, tier: DemoTier, content: object, stat
   if (current !== 0 && !(own?.version === current && own.fingerprint !== fingerprint)) return;
   const { version } = await admin.send('PUT', path, content);
   state.tiers[tier] = { fingerprint, version: Number(version) };
+  if (current === 0) await publishFor(admin, tier);
 }
 
 /** A digest, because the content may include a provider's key. */

@@ -1,7 +1,12 @@
 import Joi from 'joi';
 
 /** The two model tiers of docs/spec.md#service. */
-export const TIERS = ['mobius', 'oloid'] as const;
+export const CHAT_TIERS = ['mobius', 'oloid'] as const;
+/** Those to which an administrator routes providers. */
+export const ROUTED_TIERS = [...CHAT_TIERS, 'embedding'] as const;
+/** The last one stands for verdicts of moderation, which no provider gives and nobody pays for. */
+export const TIERS = [...ROUTED_TIERS, 'moderation'] as const;
+export type RoutedTier = (typeof ROUTED_TIERS)[number];
 export type Tier = (typeof TIERS)[number];
 
 export const ROLES = ['user', 'assistant', 'system'] as const;
@@ -28,11 +33,30 @@ export interface AnswerSchema {
   strict: boolean;
 }
 
+/** The other things that are asked for over the path of a chat request; each message is one input. */
+export type Task =
+  | {
+      kind: 'embedding';
+      /** Of the vectors in the answer. */
+      encoding: 'float' | 'base64';
+      dimensions?: number;
+      /** Each input is a list of tokens as JSON, of the encoding cl100k_base, which the worker reads as text. */
+      isTokens?: true;
+    }
+  | { kind: 'moderation' };
+
+/**
+ * Of all vectors of an answer, as base64. It fits into one MongoDB document and holds 1,000 vectors of 1,536 dimensions.
+ */
+export const VECTOR_BYTES_MAX = 10 * 1024 * 1024;
+
 /** A validated chat request, as it travels from the ingress to the worker. */
 export interface ChatRequest {
   messages: ChatMessage[];
-  /** Absent: the tenant's default tier. */
-  model?: Tier;
+  /** A tier, or a name that an administrator publishes. Absent: the tenant's default tier. */
+  model?: string;
+  /** Absent: a chat. */
+  task?: Task;
   maxTokens: number;
   /** `maxTokens` may become what the model's window leaves: the caller named no limit, or has OpenAI's client. */
   fitsTokens?: boolean;
@@ -155,7 +179,7 @@ const messagesSchema = Joi.array()
   .description('The conversation, oldest message first.')
   .required();
 export const tierSchema = Joi.string()
-  .valid(...TIERS)
+  .valid(...CHAT_TIERS)
   .description("The model tier; the tenant's default tier where it is left out.");
 const maxTokensSchema = wholeNumberBetween(1, CHAT_LIMITS.maxTokensMax)
   .description('The most tokens that the answer may have.')
@@ -199,8 +223,8 @@ const chatFields = {
   },
 } as const satisfies Record<ChatFieldName, { wire: string; rule: Joi.Schema }>;
 
-/** Some fields are of one route, and `fitsTokens` and `needs` of none. */
-type ChatFieldName = Exclude<keyof ChatRequest, 'passed' | 'schema' | 'needs' | 'fitsTokens'>;
+/** Some fields are of one route, `task` of two others, and `fitsTokens` and `needs` of none. */
+type ChatFieldName = Exclude<keyof ChatRequest, 'passed' | 'schema' | 'needs' | 'task' | 'fitsTokens'>;
 /** Object.entries loses the names, which are those of `chatFields`. */
 export const CHAT_FIELDS = Object.entries(chatFields) as [ChatFieldName, { wire: keyof ChatBody; rule: Joi.Schema }][];
 

@@ -5,7 +5,7 @@ import type { ModerationSettings, KeyMode } from './space.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 
 /** Which public route a request came through; its throttle, its queue and its row in the ledger follow from it. */
-export const CHAT_ROUTES = ['chat', 'chat.stream', 'batch'] as const;
+export const CHAT_ROUTES = ['chat', 'chat.stream', 'batch', 'embeddings', 'moderations'] as const;
 export type ChatRoute = (typeof CHAT_ROUTES)[number];
 
 /** The name of an Idempotency-Key and of the body it came with; see api/limits/request-terms.ts. */

@@ -49,6 +49,11 @@ function read(json: string, what: string, isReadable: (value: unknown) => boolea
   return value;
 }
 
+/** The published name under which a request was asked for. Undefined: none, or that of its tier. */
+export function nameOf({ tier, request: { model } }: Pick<RequestEnvelope, 'tier' | 'request'>): string | undefined {
+  return model === tier ? undefined : model;
+}
+
 /** The body of a request, as the ingress stored it. Throws an UnreadableError. */
 export function parseEnvelope(json: string): RequestEnvelope {
   // The service has written it.

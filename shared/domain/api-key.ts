@@ -15,6 +15,7 @@ export const SCOPES = [
   '*',
   'chat',
   'chat.stream',
+  'embeddings',
   'keys',
   'usage',
   'webhooks',

@@ -1,4 +1,6 @@
-import type { Tier } from '../contracts/chat-request.ts';
+import { CHAT_TIERS, ROUTED_TIERS } from '../contracts/chat-request.ts';
+import type { ChatRequest, RoutedTier, Tier } from '../contracts/chat-request.ts';
+import { ServiceError } from '../errors/service-error.ts';
 import type { BreakerSettings } from './breaker.ts';
 
 export const PROVIDER_KINDS = ['openai', 'anthropic', 'simulated'] as const;
@@ -64,14 +66,58 @@ export interface TierConfig {
 export const DEFAULT_RATES: Readonly<Record<Tier, Rates>> = {
   mobius: { promptMicro: 1_000_000, completionMicro: 1_000_000 },
   oloid: { promptMicro: 4_000_000, completionMicro: 4_000_000 },
+  embedding: { promptMicro: 100_000, completionMicro: 0 },
+  moderation: { promptMicro: 0, completionMicro: 0 },
 };
+
+/** A name that an administrator publishes. */
+export interface PublishedModel {
+  tier: RoutedTier;
+  /** The only target of the tier that serves it. Undefined: all do. */
+  target?: Pick<Target, 'provider' | 'model'>;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+}
 
 /** Everything a worker needs to route: one consistent snapshot. */
 export interface RoutingTable {
   tiers: Partial<Record<Tier, TierConfig>>;
+  /** By their names. */
+  models: ReadonlyMap<string, PublishedModel>;
   providers: ReadonlyMap<string, Provider>;
   /** Providers that are left out because their stored API key cannot be decrypted, with the reason. */
   unreadable: ReadonlyMap<string, unknown>;
+}
+
+/** More would make a sentence that nobody reads. */
+const NAMED_MAX = 20;
+
+/** The tier that serves a request. Throws `model_not_found` for a name that leads to none, or to one that cannot. */
+export function tierOf(
+  { models }: Pick<RoutingTable, 'models'>,
+  { model, task }: Pick<ChatRequest, 'model' | 'task'>,
+  defaultModel: Tier,
+): Tier {
+  if (task?.kind === 'moderation') return 'moderation';
+  const name = model ?? (task === undefined ? defaultModel : task.kind);
+  const serving: readonly RoutedTier[] = task === undefined ? CHAT_TIERS : ['embedding'];
+  const leadsTo = models.get(name)?.tier ?? ROUTED_TIERS.find((tier) => tier === name);
+  if (leadsTo !== undefined && serving.includes(leadsTo)) return leadsTo;
+  const published = [...models].filter(([, { tier }]) => serving.includes(tier)).map(([other]) => other);
+  const names = [...serving, ...published].slice(0, NAMED_MAX).join(', ');
+  throw new ServiceError(
+    'model_not_found',
+    `The model \`${name}\` ${leadsTo === undefined ? 'does not exist' : 'does not serve this endpoint'}; the models are ${names}.`,
+    { param: 'model' },
+  );
+}
+
+/** The targets of the tier that may serve a request for this name. */
+export function targetsOf({ tiers, models }: RoutingTable, tier: Tier, model: string | undefined): readonly Target[] {
+  const targets = tiers[tier]?.targets ?? [];
+  const only = model === undefined ? undefined : models.get(model)?.target;
+  if (only === undefined) return targets;
+  return targets.filter((target) => target.provider === only.provider && target.model === only.model);
 }
 
 /**

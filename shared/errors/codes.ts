@@ -73,6 +73,11 @@ export const ERRORS = {
     meaning: 'No provider or store can serve the request at the moment.',
   },
   timeout: { status: 504, type: 'timeout_error', meaning: 'The request reached its time limit.' },
+  model_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'There is no model with this name; the message names those that there are.',
+  },
   not_found: { status: 404, type: 'not_found_error', meaning: 'No such resource in this tenant.' },
   gone: { status: 410, type: 'invalid_request_error', meaning: 'The resource has expired.' },
   method_not_allowed: {

@@ -21,13 +21,14 @@
  * reserve the whole default `max_tokens` would stop a default key at 23 requests a minute.
  */
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
+import { nameOf } from '../contracts/request-envelope.ts';
 import { queueOf } from '../contracts/jobs.ts';
 import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import type { Principal } from '../domain/principal.ts';
 import { BYTES_PER_TOKEN } from '../domain/pricing.ts';
 import { timeOfSeq } from '../domain/request-times.ts';
-import { DEFAULT_RATES } from '../domain/routing.ts';
+import { DEFAULT_RATES, tierOf } from '../domain/routing.ts';
 import type { Rates } from '../domain/routing.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../logging/logger.ts';
@@ -57,6 +58,8 @@ export interface AdmissionDeps {
 
 /** A call to admission. The store gets it with the terms that admission adds. */
 export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof AdmissionTerms, 'countedTokens'>> {
+  /** The tier that the request has got already. Absent: that to which its model leads. */
+  tier?: Tier;
   stream: boolean;
   request: ChatRequest;
   /** Redis keeps the answer this long after its end; milliseconds. */
@@ -89,6 +92,8 @@ const BODY_TOKENS_MAX = 16_384;
 /** A quarter of the bytes of all messages, rounded up: the ingress has no tokenizer. */
 export function estimatePromptTokens(request: ChatRequest): number {
   let bytes = 0;
+  if (request.task?.kind === 'embedding' && request.task.isTokens === true)
+    return request.messages.reduce((sum, { content }) => sum + content.split(',').length, 0);
   for (const message of request.messages) bytes += Buffer.byteLength(message.content);
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
@@ -171,13 +176,16 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
 
   function termsOf({ principal, endpoint, request, rates }: AdmissionCall, tier: Tier): AdmissionTerms {
     const { entityId, maxTokens, metadataJson } = request;
-    const promptTokens = estimatePromptTokens(request);
+    const isFree = tier === 'moderation' || undefined;
+    const promptTokens = isFree ? 0 : estimatePromptTokens(request);
     return {
       tier,
+      name: nameOf({ tier, request }),
+      isFree,
       queue: queueOf(endpoint),
       rates: rates ?? routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
       promptTokens,
-      promptMostTokens: promptTokens + promptTokensAbove(request),
+      promptMostTokens: promptTokens + (isFree ? 0 : promptTokensAbove(request)),
       maxTokens,
       metadataJson,
       entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
@@ -201,7 +209,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
 
   return async (call) => {
     if (isFull()) throw noRoom();
-    const tier = call.request.model ?? call.principal.defaultModel;
+    const tier = call.tier ?? tierOf(routing.current(), call.request, call.principal.defaultModel);
     const terms = termsOf(call, tier);
     const envelope = toEnvelope(call, terms);
     const isQueued = call.isEnqueuedAtOnce && terms.promptTokens <= BODY_TOKENS_MAX;

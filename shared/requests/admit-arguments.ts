@@ -22,6 +22,10 @@ export interface AdmissionTerms {
   /** How many tokens the request counts in the token windows until it has ended. Absent: its estimate. */
   countedTokens?: number | undefined;
   metadataJson: string | undefined;
+  /** The published name under which it was asked for. Undefined: the tier's own. */
+  name?: string | undefined;
+  /** Nobody pays for the request, and no bound of tokens counts it. */
+  isFree?: true | undefined;
   /** The pseudonym of the request's entity, under which a deletion finds the request. */
   entityHash: string | undefined;
   /** The envelope as JSON, without `acceptedAt`. Absent: `enqueue` queues the request later. */
@@ -65,8 +69,10 @@ export const REPLAY_RPM = Number.MAX_SAFE_INTEGER;
 /** The part of a queue's places that one tenant may fill (docs/spec.md#tenant-ceilings). */
 const TENANT_SHARE = 0.5;
 
+/** An endpoint without a limit of its own has the key's. */
 function throttleOf({ endpoint, principal: { limits } }: AdmissionRequest): number {
-  return endpoint === 'chat' ? limits.chatRpm : limits.streamRpm;
+  if (endpoint === 'chat') return limits.chatRpm;
+  return endpoint === 'chat.stream' ? limits.streamRpm : limits.rpm;
 }
 
 /** Those of every request, in the order of the script's KEYS. */
@@ -130,6 +136,8 @@ function namedValues(request: AdmissionRequest, acceptedAt: number, settings: Ad
   return {
     queue,
     tier: request.tier,
+    name: request.name,
+    isFree: request.isFree,
     channel: request.channel,
     onDisconnect: request.onDisconnect,
     tenantId: principal.tenantId,

@@ -58,6 +58,7 @@ const FIELDS = [
   'state',
   'status',
   'tier',
+  'model',
   'metadata',
   'lastSeq',
   'acceptedAt',

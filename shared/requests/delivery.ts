@@ -2,7 +2,7 @@ import type { FinishReason, Increment, Terminal } from '../contracts/events.ts';
 import type { Tier } from '../contracts/chat-request.ts';
 import type { ChatRoute, IdempotencyName, QueueName, RequestEnvelope } from '../contracts/jobs.ts';
 import type { KeyMode } from '../contracts/space.ts';
-import { parseEnvelope, UnreadableError } from '../contracts/request-envelope.ts';
+import { nameOf, parseEnvelope, UnreadableError } from '../contracts/request-envelope.ts';
 import type { FinishedNotice } from '../contracts/finished-notice.ts';
 import type { SettlementRecord } from '../contracts/settlement.ts';
 import type { Rates } from '../domain/routing.ts';
@@ -75,6 +75,8 @@ type RecordTerms = Readonly<Record<'limit' | 'onDisconnect' | 'retentionMs', str
 /** The record of a request that runs, without its text. Times are milliseconds since the epoch, by Redis's clock. */
 export interface RecordSnapshot {
   tier: Tier;
+  /** The published name under which it was asked for. */
+  name?: string;
   mode: KeyMode;
   endpoint: ChatRoute;
   acceptedAt: number;
@@ -137,6 +139,7 @@ export function snapshotOf(claimed: ClaimedRequest, entityHash: string | undefin
   const { envelope, seq, now, remainingMs, rates, terms } = claimed;
   const { tier, mode, endpoint, acceptedAt, request, kept } = envelope;
   const { metadataJson } = request;
+  const name = nameOf(envelope);
   const idempotency = kept?.idempotency ?? envelope.idempotency;
   return {
     tier,
@@ -148,6 +151,7 @@ export function snapshotOf(claimed: ClaimedRequest, entityHash: string | undefin
     deadline: now + remainingMs,
     terms,
     ...(rates === undefined ? {} : { rates }),
+    ...(name === undefined ? {} : { name }),
     ...(metadataJson === undefined ? {} : { metadataJson }),
     ...(idempotency === undefined ? {} : { idempotency }),
     ...(entityHash === undefined ? {} : { entityHash }),

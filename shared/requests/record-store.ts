@@ -32,6 +32,8 @@ export interface RequestRecord {
   /** Set once it is done. */
   status: 'completed' | 'failed' | 'cancelled' | undefined;
   tier: Tier;
+  /** The published name under which it was asked for. */
+  name?: string;
   metadataJson?: string;
   /** Sequence number of the last event so far. */
   sentSeq: number;
@@ -74,7 +76,7 @@ function optional<K extends string, V>(name: K, value: V | undefined): { [key in
 }
 
 function toRecord(requestId: string, values: readonly string[]): RequestRecord {
-  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished, , gone] = values;
+  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished, , gone, name] = values;
   return {
     requestId,
     // Written by the scripts of this folder, which know no other values.
@@ -85,6 +87,7 @@ function toRecord(requestId: string, values: readonly string[]): RequestRecord {
     acceptedAt: Number(accepted),
     isGone: gone === '1',
     ...(metadata === undefined || metadata === '' ? {} : { metadataJson: metadata }),
+    ...(name === undefined || name === '' ? {} : { name }),
     ...optional('startedAt', timeOf(started)),
     ...optional('firstTokenAt', timeOf(firstToken)),
     ...optional('finishedAt', timeOf(finished)),

@@ -2,7 +2,7 @@ import { LOST, encodeEntry, eventsOf } from '../contracts/events.ts';
 import type { Terminal } from '../contracts/events.ts';
 import { queueOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
-import { STORED_ANSWER_MS, UnreadableError, parseEnvelope } from '../contracts/request-envelope.ts';
+import { STORED_ANSWER_MS, UnreadableError, nameOf, parseEnvelope } from '../contracts/request-envelope.ts';
 import type { EndedAnswer, StoredAnswer } from '../contracts/request-envelope.ts';
 import type { OnEarlyEnd } from '../contracts/settlement.ts';
 import type { Principal } from '../domain/principal.ts';
@@ -99,6 +99,7 @@ function toStoredEnd(envelope: RequestEnvelope, last: Terminal, now: number) {
       state: 'done',
       status: 'failed',
       tier,
+      model: nameOf(envelope) ?? '',
       metadata: request.metadataJson ?? '',
       sent: String(lastSeq),
       acceptedAt: String(acceptedAt),
@@ -111,7 +112,7 @@ function toStoredEnd(envelope: RequestEnvelope, last: Terminal, now: number) {
 
 /** The request as it is admitted again. */
 function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
-  const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
+  const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept, request } = envelope;
   return {
     requestId,
     principal,
@@ -120,7 +121,8 @@ function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
     retentionMs,
     acceptedAt,
     rates,
-    request: { ...envelope.request, model: tier },
+    request,
+    tier,
     // No caller is waiting any more; the answer is looked up, or asked for under its key.
     channel: '',
     idempotency: kept?.idempotency,

@@ -88,7 +88,7 @@ export function createRepairs({ claim, restore, hasReconnectedRecently }: Repair
 const SLACK_MS = 60_000;
 
 function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: DeliveryRef, facts: RecordSnapshot) {
-  const { tier, mode, acceptedAt, startedAt, seq, deadline, metadataJson, rates, terms } = facts;
+  const { tier, name, mode, acceptedAt, startedAt, seq, deadline, metadataJson, rates, terms } = facts;
   const allowance = keyspace.shard(shard).testAllowance(tenantId, dayOf(acceptedAt));
   return {
     tenant: tenantId,
@@ -104,6 +104,7 @@ function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: Deliver
     ...Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== '')),
     ...(queue === 'batch' ? { queue: queue } : {}),
     ...(mode === 'test' ? { allowance } : {}),
+    ...(name === undefined ? {} : { model: name }),
     ...(metadataJson === undefined ? {} : { metadata: metadataJson }),
   };
 }

@@ -30,7 +30,7 @@ import { createPriceRepository } from '../../shared/mongo/accounts/price-reposit
 import { createProviderRepository } from '../../shared/mongo/routing/provider-repository.ts';
 import { createIdempotencyRepository } from '../../shared/mongo/requests/idempotency-repository.ts';
 import { createTenantRepository, createShardDirectory } from '../../shared/mongo/tenants/tenant-repository.ts';
-import { createTierRepository } from '../../shared/mongo/routing/tier-repository.ts';
+import { createPublishedModels, createTierRepository } from '../../shared/mongo/routing/tier-repository.ts';
 import { createChatQueues, openQueue } from '../../shared/queue/queues.ts';
 import type { ChatQueues, JobQueue } from '../../shared/queue/queues.ts';
 import { createAccessFlags } from '../../shared/redis/stores/access-flags.ts';
@@ -132,6 +132,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     ...stores,
     moveTenant: openMoveTenant({ mongo, redis, keyspace }, { ...stores, clock, log }),
     http: { trustProxy: [], requireHttps: false },
+    publishedModels: createPublishedModels(mongo),
     adminTokens: [{ name: 'admin', role: 'write', token: ADMIN_TOKEN }],
     adminAccess: createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
     adminAudit: createAdminAuditRepository(mongo),

@@ -20,9 +20,9 @@ export function paramsOf(path: string): PathParam[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathParam);
 }
 
-/** Whether a path names a thing that somebody made: the tiers are everybody's. */
+/** Whether a path names a thing that somebody made: the models are everybody's. */
 export function namesThing(path: string): boolean {
-  return paramsOf(path).some((param) => param !== 'tier');
+  return paramsOf(path).some((param) => param !== 'model');
 }
 
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[];
@@ -72,6 +72,8 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
     return String(body.id);
   },
   tier: () => Promise.resolve('mobius'),
+  model: () => Promise.resolve('mobius'),
+  name: () => Promise.resolve('gpt-4o-mini'),
 };
 
 /** The body of an operation's first example. */

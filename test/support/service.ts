@@ -6,6 +6,8 @@ import request from 'supertest';
 
 import { composeIngress } from '../../api/compose.ts';
 import type { RelayTimes } from '../../api/relay/forward.ts';
+import { ROUTED_TIERS } from '../../shared/contracts/chat-request.ts';
+import type { RoutedTier } from '../../shared/contracts/chat-request.ts';
 import { loadConfig } from '../../shared/config/load-config.ts';
 import type { Config } from '../../shared/config/settings.ts';
 import { connectMongo } from '../../shared/mongo/connection.ts';
@@ -70,7 +72,7 @@ export interface TestService {
   ): Promise<request.Response>;
   /** Sets a provider, `simulated` unless named; a worker that is started after this has it at once. */
   setProvider(settings: object, name?: string): Promise<void>;
-  setTargets(tier: 'mobius' | 'oloid', targets: object[]): Promise<void>;
+  setTargets(tier: RoutedTier, targets: object[]): Promise<void>;
   /** The ingress's metrics page. */
   metrics(): Promise<string>;
   /** `own`: settings in which it differs, as while an installation is changed. */
@@ -155,17 +157,17 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     const { status, text } = await setUp('put', `/providers/${name}`, provider);
     if (status !== 200 && status !== 201) throw new Error(`The provider was refused: ${text}`);
   }
-  async function setTargets(tier: 'mobius' | 'oloid', targets: object[]): Promise<void> {
-    const rate = tier === 'mobius' ? 1 : 4;
+  async function setTargets(tier: RoutedTier, targets: object[]): Promise<void> {
+    const rate = tier === 'oloid' ? 4 : 1;
     const { status, text } = await setUp('put', `/tiers/${tier}`, {
-      rates: { prompt: rate, completion: rate },
+      rates: { prompt: rate, completion: tier === 'embedding' ? 0 : rate },
       targets,
     });
     if (status !== 200 && status !== 201) throw new Error(`The tier was refused: ${text}`);
   }
   if (options.isSetUp !== true) await setProvider({});
-  const targets = [{ provider: 'simulated', model: 'sim', context_window: 128_000 }];
-  if (options.isSetUp !== true) for (const tier of ['mobius', 'oloid'] as const) await setTargets(tier, targets);
+  const target = { provider: 'simulated', model: 'sim' };
+  if (options.isSetUp !== true) for (const tier of ROUTED_TIERS) await setTargets(tier, [target]);
 
   const running = new Set<RunningWorker>();
   async function startWorker(own: Record<string, string> = {}): Promise<RunningWorker> {

@@ -45,6 +45,7 @@ export function useRoutingAdmin(): TestAdmin {
       admin.models.providers.deleteMany({}),
       admin.models.tiers.deleteMany({}),
       admin.models.tierVersions.deleteMany({}),
+      admin.models.publishedModels.deleteMany({}),
     ]);
   });
   return admin;

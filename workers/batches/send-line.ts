@@ -4,6 +4,7 @@ import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { STORED_ANSWER_MS, UnreadableError, parseStoredRequest } from '../../shared/contracts/request-envelope.ts';
 import { allowsScope } from '../../shared/domain/api-key.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
+import { tierOf } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -12,6 +13,7 @@ import type { Logger } from '../../shared/logging/logger.ts';
 import { createAccountRepository } from '../../shared/mongo/accounts/account-repository.ts';
 import type { SendableLine } from '../../shared/mongo/batches/batch-work-repository.ts';
 import type { MongoConnection } from '../../shared/mongo/connection.ts';
+import type { RoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
 import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
@@ -28,6 +30,11 @@ import type { LineTokens } from './line-state.ts';
 import type { OpenBatch, OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 
+const NO_EMBEDDINGS: ErrorDetail = {
+  code: 'endpoint_not_allowed',
+  message: 'The API key of this batch has no scope for embeddings.',
+};
+
 export type LineSendResult =
   | { kind: 'sent'; promptTokens?: number }
   /** The line was refused for a temporary reason; send it again after `ms` milliseconds. */
@@ -38,6 +45,7 @@ export type LineSendResult =
   | { kind: 'refused'; error: ErrorDetail };
 
 export interface SendLineDeps {
+  routing: Pick<RoutingCache, 'current'>;
   admit: ReturnType<typeof createAdmission>;
   enqueuer: Pick<Enqueuer, 'enqueue' | 'voidLater'>;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
@@ -92,7 +100,7 @@ function afterRefusal(
 }
 
 /** Admits a line, like any request, and enqueues it. Safe to repeat, because a line's request id is fixed. */
-export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLineDeps) {
+export function createSendLine({ routing, admit, enqueuer, watch, leaderId, log }: SendLineDeps) {
   return async (
     line: SendableLine & OpenLine,
     principal: Principal,
@@ -102,7 +110,9 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
     if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
     try {
       const request = parseStoredRequest(line.requestJson ?? '');
-      const tier = request.model ?? principal.defaultModel;
+      if (request.task !== undefined && !allowsScope(principal.scopes, 'embeddings'))
+        return { kind: 'refused', error: NO_EMBEDDINGS };
+      const tier = tierOf(routing.current(), request, principal.defaultModel);
       if (line.isProbe !== true && watch.isDown(tier) && !watch.takeProbe(tier)) return { kind: 'held', tier };
       const promptTokens = estimatePromptTokens(request);
       const most = promptTokensAbove(request) + request.maxTokens;
@@ -111,6 +121,7 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
         requestId: line.requestId,
         principal,
         endpoint: 'batch',
+        tier,
         stream: false,
         request,
         countedTokens: Math.max(1, promptTokens + counted),
@@ -135,6 +146,8 @@ export function createSendLine({ admit, enqueuer, watch, leaderId, log }: SendLi
         log.error('A line of a batch cannot be read and is ended.', { requestId: line.requestId, error });
         return { kind: 'refused', error: { code: 'internal_error', message: 'The line could not be read.' } };
       }
+      if (error instanceof ServiceError && error.code === 'model_not_found')
+        return { kind: 'refused', error: toErrorDetail(error) };
       // A store did not answer; the admission has been voided, or is being voided.
       if (error instanceof ServiceError) return { kind: 'wait', waitFor: null, ms: WAIT_MAX_MS };
       throw error;
@@ -218,5 +231,5 @@ export function openSendLine(deps: OpenSendLineDeps, watch: ProviderWatch): Send
       if (!isRefused) enqueuer.voidLater(requestId, principal);
     },
   });
-  return createSendLine({ admit, enqueuer, watch, leaderId: deps.workerId, log });
+  return createSendLine({ routing: deps.routing, admit, enqueuer, watch, leaderId: deps.workerId, log });
 }

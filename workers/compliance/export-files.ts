@@ -42,10 +42,7 @@ function endOfPrevious(name: string, previous: readonly { expiresAt: number }[] 
 function requestOf({ messages, passed, schema, ...request }: ChatRequest): object {
   return {
     messages: messages.map(({ sent, ...message }) => sent ?? message),
-    ...only(
-      request,
-      CHAT_FIELDS.flatMap(([name]) => (name === 'messages' ? [] : name)),
-    ),
+    ...only(request, [...CHAT_FIELDS.flatMap(([name]) => (name === 'messages' ? [] : name)), 'task']),
     ...passed,
     ...(schema && { response_format: { type: 'json_schema', json_schema: schema } }),
   };

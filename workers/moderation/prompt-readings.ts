@@ -51,6 +51,11 @@ function storedNeighbours({ history, submitted }: PromptToRead): Row[] {
   );
 }
 
+/** Inputs that a model reads one by one. */
+export function readingsOfInputs(messages: readonly ChatMessage[]): string[] {
+  return [...new Set(messages.flatMap(({ content }) => eachReading(content)))];
+}
+
 /**
  * Everything that a model reads of a request, as texts: consecutive messages of one role are one text, separated by an
  * empty line as in an adapter. The moderator reads each text as it is and with line breaks as spaces, so a joined

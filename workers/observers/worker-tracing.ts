@@ -40,9 +40,10 @@ function outcomeOf(error: unknown): ProviderCallOutcome {
   return { error: status === undefined ? failureReason(error) : String(status) };
 }
 
-function traceAdapter(adapter: ProviderAdapter, tracing: Tracing): ProviderAdapter {
-  return {
-    async generate(provider, call, sink) {
+function traceAdapter({ generate, embed }: ProviderAdapter, tracing: Tracing): ProviderAdapter {
+  const traced =
+    (ask: ProviderAdapter['generate']): ProviderAdapter['generate'] =>
+    async (provider, call, sink) => {
       const { requestId, traceparent: parent, model, maxTokens, stream } = call;
       const span = tracing.callProvider({ requestId, parent, provider, model, maxTokens, stream });
       let isOpen = true;
@@ -51,7 +52,7 @@ function traceAdapter(adapter: ProviderAdapter, tracing: Tracing): ProviderAdapt
         isOpen = false;
       }
       try {
-        await adapter.generate(provider, { ...call, traceparent: span.traceparent }, (event) => {
+        await ask(provider, { ...call, traceparent: span.traceparent }, (event) => {
           // The span ends with the answer; the rest of the body does not matter.
           if (event.kind === 'end') end({ finishReason: event.finishReason, usage: event.usage, model: event.model });
           sink(event);
@@ -60,8 +61,8 @@ function traceAdapter(adapter: ProviderAdapter, tracing: Tracing): ProviderAdapt
         end(outcomeOf(error));
         throw error;
       }
-    },
-  };
+    };
+  return { generate: traced(generate), ...(embed === undefined ? {} : { embed: traced(embed) }) };
 }
 
 export function traceAdapters(

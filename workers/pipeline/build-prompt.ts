@@ -38,6 +38,8 @@ export function createLoadContext(conversations: ConversationRepository): Stage<
 export function createAssemblePrompt(): Stage<WithEntity, Assembled> {
   return (run) => {
     const { envelope, entity, history, submitted } = run;
+    if (envelope.request.task !== undefined)
+      return Promise.resolve({ ...run, context: [], prompt: { instruction: undefined, history, submitted } });
     const context = resolveContext({ request: envelope.request, entity: entity?.context, tenant: envelope.tenant });
     const prompt = { instruction: contextInstruction(context), history, submitted };
     return Promise.resolve({ ...run, context, prompt });

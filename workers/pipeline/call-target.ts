@@ -7,7 +7,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { policyOf } from '../moderation/moderator.ts';
-import type { ModerationPolicy, OutputWindow, WindowListener } from '../moderation/moderator.ts';
+import type { ModerationPolicy, OpenWindow, OutputWindow, WindowListener } from '../moderation/moderator.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter, ReportedUsage } from '../providers/provider.ts';
 import type { WorkerEmitter } from './worker-events.ts';
@@ -135,6 +135,7 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
   const slowAt = new Map<string, number>();
 
   function streaming({ run, route, prompt }: TargetCall): Omit<CallPlace, 'seat'> {
+    if (run.envelope.request.task !== undefined) return { isWatched: false, isStreamed: false };
     // Even a complete answer is streamed from the provider if its growth must be watched because the hold does not
     // cover the longest answer, or if another target may answer: a stream exposes a silent target within the first
     // token's time limit.
@@ -211,6 +212,13 @@ function openAsk(call: TargetCall): Ask {
   return opened;
 }
 
+/** Vectors are no text that could be moderated. */
+const openUnread: OpenWindow = ({ release }) => ({
+  push: release,
+  end: () => Promise.resolve(),
+  close: () => undefined,
+});
+
 /** The input of a provider call, but for where its text goes. */
 function inputOf(
   call: TargetCall,
@@ -234,7 +242,10 @@ function inputOf(
     // A complete answer that comes in one piece has its first token with its last, and a slow one keeps its time.
     firstTokenMs: isWatched ? firstTokenLimit(provider.firstTokenTimeoutMs, ask.promptTokens) : provider.timeoutMs,
     betweenTokensMs,
-    openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
+    openWindow: (listener) =>
+      envelope.request.task === undefined
+        ? openWindow(policyOf(envelope.tenant.moderation), listener)
+        : openUnread(listener),
     scheduleRead: writer?.scheduleRead,
     onHeard(event) {
       if (event.kind === 'end') {
@@ -347,8 +358,9 @@ export function createCallTarget(deps: CallTargetDeps) {
       // The breaker has opened meanwhile.
       place?.seat.leave({ kind: 'failed' });
       if (error instanceof ProviderError) events.emit('provider.called', asked, error.fault);
-      // Here only the moderation window throws a ServiceError, when its backend gave no verdict.
-      if (error instanceof ServiceError) recordVerdict(run.answer.trace, 'unavailable', []);
+      // Of ServiceErrors only the moderation window throws this one, when its backend gave no verdict.
+      if (error instanceof ServiceError && error.code === 'model_unavailable')
+        recordVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });
     events.emit('provider.called', asked, 'ok');

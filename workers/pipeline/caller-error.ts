@@ -23,7 +23,7 @@ export function toCallerError(
   { waitMs, windowTokensMin }: { waitMs: number; windowTokensMin: number },
 ): unknown {
   if (error instanceof TooLongError)
-    return new ServiceError('context_length_exceeded', error.message, { param: 'messages' });
+    return new ServiceError('context_length_exceeded', error.message, { param: error.param });
   if (error instanceof NotJsonError) return noJson(error);
   if (error instanceof BreakerOpenError) {
     return new ServiceError(

@@ -183,7 +183,8 @@ function createNextRoutes({ routing, breakers }: Pick<CapacitiesDeps, 'routing' 
         const provider = table.providers.get(target.provider);
         return provider === undefined ? [] : [{ target, provider }];
       });
-    const made = { mobius: all('mobius'), oloid: all('oloid') };
+    // Object.fromEntries loses the names.
+    const made = Object.fromEntries(TIERS.map((name) => [name, all(name)])) as Record<Tier, Route[]>;
     tables.set(table, made);
     return made[tier];
   }

@@ -10,6 +10,7 @@ import type { ClaimedRequest } from '../../shared/requests/delivery.ts';
 import type { Delivery, RequestStore } from '../../shared/requests/delivery-store.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { WorkerEmitter } from './worker-events.ts';
+import { loadTokenDecoder } from './count-tokens.ts';
 import type { LeaseOptions } from './lease.ts';
 import type { AnswerSoFar, Claimed, HandedRequest, Lease } from './stage.ts';
 
@@ -65,6 +66,15 @@ function withHiddenNames(envelope: RequestEnvelope, pseudonyms: ClaimDeps['pseud
   const given = NAMES.filter((name) => name in passed);
   const hidden = given.map((name) => [name, pseudonyms.ofUser(tenantId, String(passed[name]))] as const);
   return { ...envelope, request: { ...request, passed: { ...passed, ...Object.fromEntries(hidden) } } };
+}
+
+/** Moderation reads exactly what a provider gets: texts, where the caller sent tokens. */
+async function withTokensRead(envelope: RequestEnvelope): Promise<RequestEnvelope> {
+  const { messages, task } = envelope.request;
+  if (task?.kind !== 'embedding' || task.isTokens !== true) return envelope;
+  const decode = await loadTokenDecoder();
+  const read = messages.map((message) => ({ ...message, content: decode(JSON.parse(message.content) as number[]) }));
+  return { ...envelope, request: { ...envelope.request, messages: read } };
 }
 
 /** This delivery generated no text: what there is of an answer came from an earlier one. */
@@ -125,7 +135,7 @@ export function createClaim(deps: ClaimDeps) {
     if (claimed.cancelled) lease.stop('cancelled');
     const answer = await answerSoFar(streams, delivery, claimed);
     const interrupted = sent > 0 || handed.endOnly === true;
-    const envelope = withHiddenNames(claimed.envelope, pseudonyms);
+    const envelope = await withTokensRead(withHiddenNames(claimed.envelope, pseudonyms));
     const { onDisconnect } = terms;
     const run = { interrupted, delivery, job, envelope, seq, claimedAt, rates, onDisconnect, lease, answer };
     events.emit('request.claimed', run);

@@ -96,6 +96,12 @@ async function load() {
   };
 }
 
+/** Reads tokens of OpenAI's models for embeddings as text. Loaded on first use, like the other vocabulary. */
+export async function loadTokenDecoder(): Promise<(tokens: number[]) => string> {
+  const { decode } = await import('gpt-tokenizer/encoding/cl100k_base');
+  return decode;
+}
+
 /**
  * Counts tokens as OpenAI's current models do; for others it is a close estimate. Loaded on first use: the vocabulary
  * takes tens of megabytes, and most requests never need it.

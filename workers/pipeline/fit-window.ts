@@ -64,15 +64,18 @@ export const countBytes: CountTokens = (text) => Buffer.byteLength(text);
 export class TooLongError extends Error {
   override readonly name = 'TooLongError';
   readonly overTokens: number;
+  /** The field of the request that is too long. */
+  readonly param: string;
 
   /** `maxTokens`: what the answer must have beside the prompt; undefined: as little as there is. */
-  constructor(promptTokens: number, contextWindow: number, maxTokens?: number) {
+  constructor(promptTokens: number, contextWindow: number, maxTokens?: number, param = 'messages') {
     const over = promptTokens + (maxTokens ?? 1) - contextWindow;
     // Clients look for the words «maximum context length is N tokens» (docs/spec.md#codes).
     super(
-      `This model's maximum context length is ${contextWindow} tokens; the messages have ${promptTokens}${maxTokens === undefined ? '' : ` and max_tokens asks for ${maxTokens}`}: ${over} too many. Send fewer or shorter messages${maxTokens === undefined ? '' : ', or a smaller max_tokens'}.`,
+      `This model's maximum context length is ${contextWindow} tokens; ${param === 'messages' ? 'the messages have' : `\`${param}\` has`} ${promptTokens}${maxTokens === undefined ? '' : ` and max_tokens asks for ${maxTokens}`}: ${over} too many. Send ${param === 'messages' ? 'fewer or shorter messages' : 'shorter inputs'}${maxTokens === undefined ? '' : ', or a smaller max_tokens'}.`,
     );
     this.overTokens = over;
+    this.param = param;
   }
 }
 
@@ -108,6 +111,21 @@ function fitBoth(prompt: PromptParts, contextWindow: number, maxTokens: number, 
   if (fitted.kind === 'too_long') throw new TooLongError(fitted.promptTokens, contextWindow);
   const { messages, promptTokens } = fitted;
   return { messages, maxTokens: answerBeside(promptTokens, contextWindow, maxTokens) };
+}
+
+/** Inputs for one target, each of which must fit its window by itself. Throws TooLongError. */
+export async function inputsFor(
+  { submitted }: PromptParts,
+  contextWindow: number,
+  { maxTokens }: Pick<ChatRequest, 'maxTokens'>,
+  tokensOf: CountText = countText,
+): Promise<TargetPrompt> {
+  for (const [index, { content }] of submitted.entries()) {
+    if (countBytes(content) <= contextWindow) continue;
+    const tokens = await tokensOf(content);
+    if (tokens > contextWindow) throw new TooLongError(tokens, contextWindow, undefined, `input[${index}]`);
+  }
+  return { messages: [...submitted], maxTokens };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { enforcesSchema, orderTargets } from '../../shared/domain/routing.ts';
+import { enforcesSchema, orderTargets, targetsOf } from '../../shared/domain/routing.ts';
 import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -11,7 +11,7 @@ import { toCallerError } from './caller-error.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import { BreakerOpenError } from './circuit.ts';
-import { TooLongError, promptFor } from './fit-window.ts';
+import { TooLongError, inputsFor, promptFor } from './fit-window.ts';
 import type { PromptParts, TargetPrompt } from './fit-window.ts';
 import { NotJsonError, noJson, repairOf, schemaInstruction } from './json-answer.ts';
 import { estimatePrompt } from './spending.ts';
@@ -153,7 +153,8 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
 
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
-    const { messages, maxTokens } = await promptFor(partsFor(run, route), route.target.contextWindow, envelope.request);
+    const fit = envelope.request.task === undefined ? promptFor : inputsFor;
+    const { messages, maxTokens } = await fit(partsFor(run, route), route.target.contextWindow, envelope.request);
     // Admission did not know the history, so hold and token weight are raised before the provider is called.
     const isCovered = await lease.cover(estimatePrompt(messages), run.history.length > 0);
     const prompt = { messages, maxTokens, isCovered };
@@ -239,9 +240,9 @@ export interface SelectRouteDeps {
 /** The tier's targets in the order in which this request tries them. */
 export function createSelectRoute({ routing, random, log }: SelectRouteDeps): Stage<Assembled, Routed> {
   return (run) => {
-    const { tier, requestId } = run.envelope;
+    const { tier, requestId, request } = run.envelope;
     const table = routing.current();
-    const targets = orderTargets(table.tiers[tier]?.targets ?? [], random).flatMap((target) => {
+    const targets = orderTargets(targetsOf(table, tier, request.model), random).flatMap((target) => {
       const provider = table.providers.get(target.provider);
       return provider === undefined ? [] : [{ target, provider }];
     });

@@ -1,12 +1,12 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { moderationUnavailable, policyOf } from '../moderation/moderator.ts';
+import { MODERATION_CATEGORIES, moderationUnavailable, policyOf } from '../moderation/moderator.ts';
 import type { ModerationVerdict, Moderator } from '../moderation/moderator.ts';
-import { readingsOf, readingsOfContext } from '../moderation/prompt-readings.ts';
+import { readingsOf, readingsOfContext, readingsOfInputs } from '../moderation/prompt-readings.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 import type { ContextValue } from './context-instruction.ts';
 import { Stopped } from './stage.ts';
-import type { Assembled, Stage } from './stage.ts';
+import type { Assembled, Claimed, Outcome, Stage } from './stage.ts';
 
 export interface ModerateDeps {
   moderator: Moderator;
@@ -21,10 +21,10 @@ const REMEDIES: Record<ContextValue['origin'], string> = {
   tenant: 'ask the administrator to change it, or send another one',
 };
 
-function refusalOfMessages(categories: string): ServiceError {
+function refusalOfMessages(categories: string, what: 'messages were' | 'input was'): ServiceError {
   return new ServiceError(
     'content_policy_violation',
-    `The messages were flagged by content moderation (${categories}); change them and try again.`,
+    `The ${what} flagged by content moderation (${categories}); change ${what === 'input was' ? 'it' : 'them'} and try again.`,
   );
 }
 
@@ -37,9 +37,11 @@ function refusalOfValue({ field, origin }: ContextValue, categories: string): Se
   );
 }
 
-/** Checks all that a model would read, before any provider sees it. Fails closed: no verdict, no answer. */
-export function createModerate({ moderator, clock, events }: ModerateDeps): Stage<Assembled, Assembled> {
-  function check(run: Assembled, texts: readonly string[]): Promise<ModerationVerdict> {
+type Check = (run: Claimed, texts: readonly string[]) => Promise<ModerationVerdict>;
+
+/** Fails closed: no verdict, no answer. */
+function createCheck(moderator: Moderator): Check {
+  return (run, texts) => {
     const { signal } = run.lease;
     const policy = policyOf(run.envelope.tenant.moderation);
     return moderator.check(texts, { policy, signal }).catch((cause: unknown) => {
@@ -47,29 +49,65 @@ export function createModerate({ moderator, clock, events }: ModerateDeps): Stag
       run.answer.trace.moderation = { backend: moderator.backend, verdict: 'unavailable', categories: [] };
       throw moderationUnavailable(cause);
     });
-  }
+  };
+}
+
+/** Of OpenAI's endpoint; a server may know others. */
+const CATEGORIES: readonly string[] = [...new Set<string>(MODERATION_CATEGORIES)]
+  .filter((category) => category !== 'test')
+  .concat('hate/threatening', 'self-harm/intent', 'violence/graphic')
+  .sort();
+
+function toResult({ flagged, categories, scores }: ModerationVerdict) {
+  const names = [...new Set([...CATEGORIES, ...Object.keys(scores), ...categories])];
+  return {
+    flagged,
+    categories: Object.fromEntries(names.map((name) => [name, categories.includes(name)])),
+    category_scores: Object.fromEntries(names.map((name) => [name, scores[name] ?? 0])),
+  };
+}
+
+/**
+ * Answers a request for verdicts (docs/spec.md#moderations). They are not the request's `text`, so nobody pays for them.
+ */
+export function createClassify(moderator: Moderator): Stage<Claimed, Outcome> {
+  const check = createCheck(moderator);
+  return async (run) => {
+    const results = [];
+    for (const message of run.envelope.request.messages)
+      results.push(toResult(await check(run, readingsOfInputs([message]))));
+    run.answer.unsent = [JSON.stringify({ model: moderator.backend, results })];
+    return { finishReason: 'stop', usage: { promptTokens: 0, completionTokens: 0 } };
+  };
+}
+
+/** Checks all that a model would read, before any provider sees it. */
+export function createModerate({ moderator, clock, events }: ModerateDeps): Stage<Assembled, Assembled> {
+  const check = createCheck(moderator);
 
   /** Finds out which part of a flagged prompt was the reason. */
   async function refusalOf(run: Assembled, flagged: readonly string[]): Promise<ServiceError> {
-    const { context, prompt } = run;
+    const { context, prompt, envelope } = run;
+    const what = envelope.request.task === undefined ? 'messages were' : 'input was';
     const values = context.map(({ text }) => text);
     const categories = flagged.join(', ');
     const verdict = await check(run, readingsOfContext({ instruction: prompt.instruction, values }));
-    if (!verdict.flagged) return refusalOfMessages(categories);
+    if (!verdict.flagged) return refusalOfMessages(categories, what);
     for (const value of context.slice(1)) {
       const alone = await check(run, [`${value.field}: ${value.text}`]);
       if (alone.flagged) return refusalOfValue(value, categories);
     }
     const [first] = context;
-    return first === undefined ? refusalOfMessages(categories) : refusalOfValue(first, categories);
+    return first === undefined ? refusalOfMessages(categories, what) : refusalOfValue(first, categories);
   }
 
   return async (run) => {
     const { envelope, context, prompt } = run;
     const { trace } = run.answer;
-    const { messages } = envelope.request;
+    const { messages, task } = envelope.request;
     const values = context.map(({ text }) => text);
-    const verdict = await check(run, readingsOf({ ...prompt, values, messages }));
+    const texts = task === undefined ? readingsOf({ ...prompt, values, messages }) : readingsOfInputs(messages);
+    const verdict = await check(run, texts);
     const categories = [...verdict.categories];
     trace.moderatedAt = clock.now();
     const result = verdict.flagged ? 'flagged_input' : 'passed';

@@ -38,6 +38,7 @@ export interface Stages {
   loadContext: Stage<Claimed, WithEntity>;
   assemblePrompt: Stage<WithEntity, Assembled>;
   moderate: Stage<Assembled, Assembled>;
+  classify: Stage<Claimed, Outcome>;
   selectRoute: Stage<Assembled, Routed>;
   generate: Stage<Routed, Generated>;
   saveTurn: Stage<Generated, Generated>;
@@ -55,6 +56,7 @@ export type RunPipeline = (handed: HandedRequest) => Promise<Ended | undefined>;
  */
 export function createPipeline(stages: Stages): RunPipeline {
   async function answer(claimed: Claimed): Promise<Outcome> {
+    if (claimed.envelope.request.task?.kind === 'moderation') return whileOwned(stages.classify, claimed);
     const withEntity = await whileOwned(stages.loadContext, claimed);
     const assembled = await stages.assemblePrompt(withEntity);
     const moderated = await whileOwned(stages.moderate, assembled);

@@ -1,9 +1,10 @@
-import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
+import { CHAT_LIMITS, VECTOR_BYTES_MAX } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import type { Delta, Increment } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import { enforcesSchema } from '../../shared/domain/routing.ts';
 import type { Provider, Target } from '../../shared/domain/routing.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { HttpHead } from '../../shared/http/http-call.ts';
 import { FlaggedError } from '../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../moderation/moderator.ts';
@@ -244,6 +245,21 @@ function createOrder(show: (increment: Increment) => void) {
   };
 }
 
+/** Another target would send as many. */
+function tooManyVectors(): ServiceError {
+  return new ServiceError(
+    'invalid_request',
+    `The vectors have more than ${VECTOR_BYTES_MAX} bytes as base64; send fewer inputs, or ask for fewer \`dimensions\`.`,
+    { param: 'input' },
+  );
+}
+
+/** A provider that had another kind when the tier was set. */
+function embedderOf({ embed }: ProviderAdapter): NonNullable<ProviderAdapter['embed']> {
+  if (embed !== undefined) return embed;
+  throw new ProviderError('refused', 'The provider speaks a protocol without embeddings');
+}
+
 function callOf(
   { envelope, target, provider, messages, maxTokens, stream, joinsText = false, scheduleRead, seat }: ProviderCallInput,
   clock: ProviderCallClock,
@@ -265,6 +281,7 @@ function callOf(
     onBytes: clock.touch,
     joinsText,
     scheduleRead,
+    ...(request.task?.kind === 'embedding' ? { task: request.task } : {}),
     ...(request.passed === undefined ? {} : { passed: request.passed }),
     ...(request.schema === undefined || !isEnforced ? {} : { schema: request.schema }),
     ...(traceparent === undefined ? {} : { traceparent }),
@@ -297,6 +314,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     },
   });
   const end = Promise.withResolvers<ProviderEnd>();
+  const isChat = input.envelope.request.task === undefined;
   let units = 0;
   /** Called as each part of the answer is read. Anything it throws ends the call. */
   function onEvent(event: ProviderEvent): void {
@@ -311,14 +329,16 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     clock.tick();
     if (units === 0) input.seat?.recordText();
     units += event.kind === 'text' ? event.text.length : Math.ceil(event.line.length / LINE_UNITS_PER_UNIT);
-    if (units > ANSWER_UNITS_MAX) throw new ProviderError('transient', 'The provider sent an oversized answer');
+    if (!isChat && units > VECTOR_BYTES_MAX) throw tooManyVectors();
+    if (isChat && units > ANSWER_UNITS_MAX)
+      throw new ProviderError('transient', 'The provider sent an oversized answer');
     const text = order.add(event);
     if (text !== '') window.push(text);
     if (state.stopped !== undefined) throw state.stopped;
   }
   async function call(): Promise<void> {
     try {
-      await adapter.generate(provider, callOf(input, clock), onEvent);
+      await (isChat ? adapter.generate : embedderOf(adapter))(provider, callOf(input, clock), onEvent);
       if (!state.hasEnded) end.reject(new Error('An adapter ended without an end event'));
     } catch (error) {
       end.reject(error);

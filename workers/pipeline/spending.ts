@@ -240,7 +240,8 @@ export function plausibleUsage(
   maxTokens: number,
 ): Usage | undefined {
   const reasoned = text === '' ? completionTokens : reasoningTokens;
-  if (promptTokens === 0 || (completionTokens === 0 && text !== '')) return undefined;
+  // An embedding has no tokens of its own.
+  if (promptTokens === 0 || (completionTokens === 0 && text !== '' && maxTokens > 0)) return undefined;
   if (promptTokens > countPrompt(asked, countBytes) + ADDED_TOKENS_MAX) return undefined;
   if (completionTokens - reasoned > maxTokens * OTHER_MEASURE_MAX + MARKS_MAX) return undefined;
   if (reasoned > REASONING_TOKENS_MAX) return undefined;

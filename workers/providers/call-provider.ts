@@ -152,6 +152,8 @@ export interface ProviderExchange {
   body: string;
   /** Reads on to the end of the body when the answer is over, so that the connection can serve another call. */
   openStream(sink: ProviderSink, passed: ProviderCall['passed']): ProviderStreamReader;
+  /** The largest document. Absent: that of a text. */
+  answerBytesMax?: number;
   /** Throws a ProviderError. */
   readComplete(json: string, sink: ProviderSink, passed: ProviderCall['passed']): void;
 }
@@ -198,7 +200,7 @@ export async function callProvider(
     scheduleRead,
     endWaitMs,
   }: ProviderCall,
-  { endpoint, body, openStream, readComplete }: ProviderExchange,
+  { endpoint, body, openStream, readComplete, answerBytesMax = ANSWER_BYTES_MAX }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
   // Not a field of an object: V8 would keep a closure in a field, and the whole call with it, until its next full
@@ -232,7 +234,7 @@ export async function callProvider(
     return { take: sse.take, isWhole, seemsWhole: isWhole };
   }
   function openDocument(): AnswerReader {
-    const document = readDocument(ANSWER_BYTES_MAX);
+    const document = readDocument(answerBytesMax);
     end = () => {
       readComplete(document.text(), onEvent, passed);
     };

@@ -293,12 +293,60 @@ function readComplete(json: string, sink: ProviderSink, passed: ProviderCall['pa
   sink(end);
 }
 
+/** As numbers, 10 MiB of base64 have some 40 MB. */
+const VECTORS_BYTES_MAX = 48 * 1024 * 1024;
+
+/** The JSON body of `POST /embeddings`. */
+function toEmbeddingsBody({ model, messages, task, passed }: ProviderCall): string {
+  return wellFormedJson({
+    model,
+    input: messages.map(({ content }) => content),
+    encoding_format: task?.encoding,
+    ...(task?.dimensions === undefined ? {} : { dimensions: task.dimensions }),
+    ...passed,
+  });
+}
+
+/** A vector as base64 of 32-bit floats, in whichever form the server sends it. Throws a ProviderError. */
+function vectorOf(item: unknown): string {
+  const vector: unknown = isRecord(item) ? item['embedding'] : undefined;
+  if (typeof vector === 'string' && vector !== '' && /^[A-Za-z0-9+/]+={0,2}$/.test(vector)) return vector;
+  if (!Array.isArray(vector) || vector.length === 0 || !vector.every((number) => Number.isFinite(number)))
+    throw new ProviderError('transient', 'The provider sent something else than a vector');
+  return Buffer.from(new Float32Array(vector as number[]).buffer).toString('base64');
+}
+
+function readEmbeddings({ messages, task, model }: ProviderCall) {
+  return (json: string, sink: ProviderSink): void => {
+    const value = parseObject(json);
+    const error = errorOf(value, Array.isArray(value['data']));
+    if (error !== undefined) throw errorInAnswer(error);
+    const { data, usage } = value;
+    if (!Array.isArray(data) || data.length !== messages.length)
+      throw new ProviderError('transient', 'The provider did not send a vector for each input');
+    const placeOf = (item: unknown) => (isRecord(item) && typeof item['index'] === 'number' ? item['index'] : 0);
+    const vectors = data.toSorted((a, b) => placeOf(a) - placeOf(b)).map(vectorOf);
+    sink({ kind: 'text', text: [task?.encoding, ...vectors].join(' ') });
+    const promptTokens = isRecord(usage) ? tokenCount(usage['prompt_tokens'] ?? usage['total_tokens']) : undefined;
+    const counted = promptTokens === undefined ? undefined : { promptTokens, completionTokens: 0 };
+    sink({ kind: 'end', finishReason: 'stop', usage: counted, model: modelName(value['model']) ?? model });
+  };
+}
+
 /** Any OpenAI-compatible server; `baseUrl` ends in its version segment, as in `https://host/v1`. */
 export function createOpenAiAdapter(http: HttpClient): ProviderAdapter {
   const endpointOf = perProvider((provider) =>
     createEndpoint(endpointUrl(provider.baseUrl, '/chat/completions'), openAiHeaders(provider)),
   );
+  const embeddingsOf = perProvider((provider) =>
+    createEndpoint(endpointUrl(provider.baseUrl, '/embeddings'), openAiHeaders(provider)),
+  );
   return {
+    embed: (provider, call, sink) => {
+      const exchange = { endpoint: embeddingsOf(provider), body: toEmbeddingsBody(call), openStream };
+      const readComplete = readEmbeddings(call);
+      return callProvider(http, call, { ...exchange, readComplete, answerBytesMax: VECTORS_BYTES_MAX }, sink);
+    },
     generate: async (provider, call, sink) => {
       const [endpoint, body] = [endpointOf(provider), toChatCompletionBody(provider, call)];
       await callProvider(http, call, { endpoint, body, openStream, readComplete }, sink);

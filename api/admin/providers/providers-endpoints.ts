@@ -6,7 +6,7 @@ import type { BreakerStore } from '../../../shared/redis/stores/breaker-store.ts
 import type { CapacityStore } from '../../../shared/redis/stores/capacity-store.ts';
 import type { ProviderTests } from '../../../shared/redis/stores/provider-tests.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import { ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
 import {
   created,
   defineAdminEndpoint,
@@ -51,7 +51,9 @@ export interface ProvidersDeps {
 
 /** Providers can be administered while Redis is unavailable; the states of breakers and capacities are then unknown. */
 async function statesOf({ breakers, capacities, tiers }: ProvidersDeps): Promise<ProviderStates | undefined> {
-  const targets = (await Promise.all(TIERS.map((tier) => tiers.current(tier)))).flatMap((row) => row?.targets ?? []);
+  const targets = (await Promise.all(ROUTED_TIERS.map((tier) => tiers.current(tier)))).flatMap(
+    (row) => row?.targets ?? [],
+  );
   try {
     const [breakerStates, capacityStates] = await Promise.all([breakers.readAll(), capacities.readAll()]);
     return {
@@ -154,7 +156,7 @@ const deleteProvider = defineAdminEndpoint({
 
 /** Throws where no tier has a target of the provider. */
 async function firstModel(tiers: TierRepository, provider: string): Promise<string> {
-  const rows = await Promise.all(TIERS.map((tier) => tiers.current(tier)));
+  const rows = await Promise.all(ROUTED_TIERS.map((tier) => tiers.current(tier)));
   const target = rows.flatMap((row) => row?.targets ?? []).find((each) => each.provider === provider);
   if (target !== undefined) return target.model;
   throw new ServiceError('invalid_request', '`model` is required, because no tier has a target of this provider.', {

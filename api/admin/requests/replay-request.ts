@@ -65,7 +65,7 @@ export type ReplayRequest = (failed: FailedIntent) => Promise<ReplayOutcome>;
 
 /** The request as it is admitted for its replay. */
 function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
-  const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
+  const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept, request } = envelope;
   return {
     requestId,
     endpoint,
@@ -75,7 +75,8 @@ function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
     rates,
     answerStorage: {},
     principal: withoutRequestLimits(principal),
-    request: { ...envelope.request, model: tier },
+    request,
+    tier,
     // Callers that waited have already got their error; the answer is looked up, or asked for under its
     // Idempotency-Key.
     channel: '',

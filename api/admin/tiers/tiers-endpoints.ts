@@ -3,8 +3,8 @@ import Joi from 'joi';
 import { toMicro } from '../../../shared/domain/pricing.ts';
 import type { TierContent, TierRepository, TierRow } from '../../../shared/mongo/routing/tier-repository.ts';
 import { atMostSixDecimals, countSchema, SIX_DECIMALS_RULE } from '../../contract/json-schema.ts';
-import { numberBetween, TIERS } from '../../../shared/contracts/chat-request.ts';
-import type { Tier } from '../../../shared/contracts/chat-request.ts';
+import { numberBetween, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
+import type { RoutedTier as Tier } from '../../../shared/contracts/chat-request.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { TargetCost } from '../../../shared/domain/routing.ts';
@@ -28,6 +28,8 @@ export const currencySchema = Joi.string().pattern(/^[a-z]{3}$/);
 const RATE_MAX = 1_000;
 const TARGETS_MAX = 100;
 const CONTEXT_WINDOW_DEFAULT = 128_000;
+/** Of one input. */
+const EMBEDDING_WINDOW_DEFAULT = 8_192;
 
 /** Of a million tokens; a thousand times the dearest model. */
 const COST_MAX = 100_000;
@@ -62,7 +64,9 @@ const targetSchema = Joi.object<TargetBody, true>({
   model: modelSchema.required(),
   weight: numberBetween(0, 1_000_000).description('The share among targets of one priority; 1 by default.'),
   priority: countSchema(0, 1_000_000).description('A lower one is tried first; 1 by default.'),
-  context_window: countSchema(1, 1_000_000_000).description(`Tokens; ${CONTEXT_WINDOW_DEFAULT} by default.`),
+  context_window: countSchema(1, 1_000_000_000).description(
+    `Tokens; ${CONTEXT_WINDOW_DEFAULT} by default. Of the tier \`embedding\` those of one input; ${EMBEDDING_WINDOW_DEFAULT}.`,
+  ),
   max_in_flight: maxInFlightSchema.description(
     "Calls at once; what is above waits in the queue. Null or absent: the provider's, or found.",
   ),
@@ -88,7 +92,8 @@ const tierBodySchema = Joi.object<TierBody, true>({
 }).required();
 
 /** Does not check whether the providers exist; that needs the database. */
-function toTierContent({ rates, targets }: TierBody): TierContent {
+function toTierContent(tier: Tier, { rates, targets }: TierBody): TierContent {
+  const windowDefault = tier === 'embedding' ? EMBEDDING_WINDOW_DEFAULT : CONTEXT_WINDOW_DEFAULT;
   return {
     promptRateMicro: toMicro(rates.prompt),
     completionRateMicro: toMicro(rates.completion),
@@ -96,7 +101,7 @@ function toTierContent({ rates, targets }: TierBody): TierContent {
       weight: 1,
       priority: 1,
       ...target,
-      contextWindow: contextWindow ?? CONTEXT_WINDOW_DEFAULT,
+      contextWindow: contextWindow ?? windowDefault,
       maxInFlight: maxInFlight ?? null,
       ...(cost === undefined || cost === null ? {} : { cost: toTargetCost(cost) }),
     })),
@@ -131,16 +136,22 @@ export interface TiersDeps {
 
 /** Throws `not_found`. */
 function knownTier(name: string): Tier {
-  const tier = TIERS.find((known) => known === name);
+  const tier = ROUTED_TIERS.find((known) => known === name);
   if (tier === undefined)
-    throw new ServiceError('not_found', `There is no such tier; the tiers are ${TIERS.join(', ')}.`);
+    throw new ServiceError('not_found', `There is no such tier; the tiers are ${ROUTED_TIERS.join(', ')}.`);
   return tier;
 }
 
-/** The index of the first target whose provider does not exist; -1: all exist. */
-async function unknownProviderIn({ providers }: TiersDeps, { targets }: TierContent): Promise<number> {
-  const names = new Set((await providers.all()).map((row) => row._id));
-  return targets.findIndex((target) => !names.has(target.provider));
+/** The index of the first target whose provider does not exist; -1: all exist. Throws where one makes no embeddings. */
+async function unknownProviderIn({ providers }: TiersDeps, tier: Tier, { targets }: TierContent): Promise<number> {
+  const kinds = new Map((await providers.all()).map((row) => [row._id, row.kind]));
+  const index = tier === 'embedding' ? targets.findIndex(({ provider }) => kinds.get(provider) === 'anthropic') : -1;
+  const param = `targets[${index}].provider`;
+  if (index >= 0)
+    throw new ServiceError('invalid_request', `\`${param}\` is of the kind anthropic, which has no embeddings.`, {
+      param,
+    });
+  return targets.findIndex((target) => !kinds.has(target.provider));
 }
 
 /** Stores the content. If a target's provider does not exist, throws what `refuse` makes of the target's index. */
@@ -151,7 +162,7 @@ async function putContent(
   refuse: (index: number) => ServiceError,
 ): Promise<TierRow> {
   for (;;) {
-    const index = await unknownProviderIn(deps, content);
+    const index = await unknownProviderIn(deps, tier, content);
     if (index !== -1) throw refuse(index);
     const row = await deps.tiers.put(tier, content, deps.clock.now());
     if (row !== undefined) return row;
@@ -167,7 +178,7 @@ const listTiers = defineAdminEndpoint({
   answers: { 200: json('A page of tiers.', tierListSchema) },
   examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(TIER_EXAMPLE) } },
   async handle({ query }, { tiers }: TiersDeps) {
-    const all = await Promise.all(TIERS.map(async (tier) => toTierResource(tier, await tiers.current(tier))));
+    const all = await Promise.all(ROUTED_TIERS.map(async (tier) => toTierResource(tier, await tiers.current(tier))));
     const page = pageOf(all, query, ({ id }) => id);
     return ok(toListPage(page, query.limit, (tier) => tier));
   },
@@ -204,7 +215,13 @@ const putTier = defineAdminEndpoint({
   async handle({ params, body }, deps: TiersDeps) {
     const tier = knownTier(params.tier);
     assertCosts(body, deps.isTargetCostRequired);
-    const content = toTierContent(body);
+    if (tier === 'embedding' && body.rates.completion !== 0)
+      throw new ServiceError(
+        'invalid_request',
+        '`rates.completion` must be 0 for the tier embedding: an embedding has no tokens of its own.',
+        { param: 'rates.completion' },
+      );
+    const content = toTierContent(tier, body);
     const row = await putContent(deps, tier, content, (index) => {
       const param = `targets[${index}].provider`;
       return new ServiceError('invalid_request', `\`${param}\` must be the name of a provider.`, { param });

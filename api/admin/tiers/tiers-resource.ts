@@ -1,5 +1,5 @@
-import { TIERS } from '../../../shared/contracts/chat-request.ts';
-import type { Tier } from '../../../shared/contracts/chat-request.ts';
+import { ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
+import type { RoutedTier as Tier } from '../../../shared/contracts/chat-request.ts';
 import { toCredits } from '../../../shared/domain/pricing.ts';
 import { DEFAULT_RATES } from '../../../shared/domain/routing.ts';
 import type { TargetCost } from '../../../shared/domain/routing.ts';
@@ -65,7 +65,7 @@ function contentOf({ promptRateMicro, completionRateMicro, targets }: TierConten
 }
 
 const tierFields = {
-  id: oneOf(TIERS),
+  id: oneOf(ROUTED_TIERS),
   object: constant('tier'),
   version: integer('0 until the tier is first set.', 0),
   ...contentFields,
@@ -91,7 +91,7 @@ const versionFields = {
   id: text(),
   object: constant('tier.version'),
   created_at: time(),
-  tier: oneOf(TIERS),
+  tier: oneOf(ROUTED_TIERS),
   version: integer(undefined, 1),
   ...contentFields,
 };

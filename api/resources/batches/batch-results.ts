@@ -52,6 +52,7 @@ function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): E
     acceptedAt: Number(fields['acceptedAt']),
     tier: fields['tier'] ?? '',
     // A field that a record does not have is empty text.
+    name: fields['model'] === '' ? undefined : fields['model'],
     metadataJson: fields['metadata'] === '' ? undefined : fields['metadata'],
   });
   const stream = entries.map(({ lastSeq, payload }) => decodeEntry(lastSeq, payload));

@@ -5,6 +5,7 @@ import { CHAT_LIMITS, entityIdSchema, storedText } from '../../../shared/contrac
 import { parseChatBody } from '../../chat/chat-body.ts';
 import type { ParsedChatBody } from '../../chat/chat-body.ts';
 import { parseCompletionsBody } from '../../chat/completions-body.ts';
+import { parseEmbeddingsBody } from '../../chat/inputs-endpoints.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { toErrorDetail } from '../../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
@@ -20,6 +21,7 @@ const READERS = new Map([
   ...['/v1/chat/completions', '/chat/completions', '/platform/v1/chat/completions'].map(
     (url) => [url, parseCompletionsLine] as const,
   ),
+  ...['/v1/embeddings', '/embeddings', '/platform/v1/embeddings'].map((url) => [url, parseEmbeddingsBody] as const),
   ...['/chat', '/v1/chat', '/platform/v1/chat'].map((url) => [url, parseChatBody] as const),
 ]);
 
@@ -39,7 +41,7 @@ export const batchItemSchema = Joi.object({
   method: Joi.string().valid('POST', null).messages({ 'any.only': '{{#label}} must be POST' }),
   url: Joi.string()
     .valid(...READERS.keys(), null)
-    .messages({ 'any.only': '{{#label}} must be `/v1/chat/completions` or `/chat`' })
+    .messages({ 'any.only': '{{#label}} must be `/v1/chat/completions`, `/v1/embeddings` or `/chat`' })
     .description('The endpoint that reads `body`, as in batches of OpenAI; `/chat` where it is left out.'),
   body: Joi.object().unknown(true).required().description('As for the endpoint that `url` names.'),
 })

@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { BUCKET_MS, MINUTES_KEPT_MS } from '../../../shared/domain/roll-up.ts';
 import type { BucketWidth } from '../../../shared/domain/roll-up.ts';
 import type { ListParameters, ListQuery } from '../../../shared/contracts/list-page.ts';
-import { TIERS, entityIdSchema } from '../../../shared/contracts/chat-request.ts';
+import { ROUTED_TIERS, entityIdSchema } from '../../../shared/contracts/chat-request.ts';
 import { listQuerySchema, parseListQuery } from '../../../shared/contracts/list-page.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -57,7 +57,7 @@ const keyId = Joi.string()
 const endpoint = Joi.string()
   .pattern(/^[a-z]+(\.[a-z]+)*$/)
   .max(32)
-  .messages({ 'string.pattern.base': '{{#label}} must be an endpoint: chat, chat.stream or batch' });
+  .messages({ 'string.pattern.base': '{{#label}} must be an endpoint: chat, chat.stream, batch or embeddings' });
 const unixSeconds = Joi.string()
   .pattern(/^\d{1,11}$/)
   .meta({ reads: { type: 'integer', minimum: 0, maximum: 99_999_999_999 } })
@@ -72,7 +72,7 @@ const wholeNumber = Joi.string()
 /** The filters of all views; each may be repeated. */
 export const usageFilters = {
   key_id: oneOrMore(keyId).description('Only of these keys; may be repeated, like every filter.'),
-  model: oneOrMore(Joi.string().valid(...TIERS)).description('Only of these tiers.'),
+  model: oneOrMore(Joi.string().valid(...ROUTED_TIERS)).description('Only of these tiers.'),
   entity_id: oneOrMore(entityIdSchema).description('Only with these entities.'),
   mode: oneOrMore(Joi.string().valid('live', 'test')).description('Only of live or of test keys.'),
   endpoint: oneOrMore(endpoint).description('Only of these endpoints: `chat`, `chat.stream`, `batch`.'),

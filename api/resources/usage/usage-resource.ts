@@ -1,4 +1,4 @@
-import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import { ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
 import { toCredits } from '../../../shared/domain/pricing.ts';
 import { BUCKET_MS } from '../../../shared/domain/roll-up.ts';
 import type { UsageSum } from '../../../shared/mongo/accounts/usage-repository.ts';
@@ -119,7 +119,7 @@ const requestFields = {
   key_id: nullable(id('key')),
   mode: nullable(oneOf(['live', 'test'])),
   endpoint: nullable(text()),
-  model: nullable(oneOf(TIERS)),
+  model: nullable(oneOf(ROUTED_TIERS)),
   entity_id: nullable(text()),
   ...tokenFields,
   estimated: boolean('The service counted or cut the tokens, as the provider did not count them believably.'),

@@ -24,7 +24,7 @@ import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import { requestIntentModel } from '../requests/request-intents.ts';
 import { refusalCountModel, requestLogModel } from '../requests/request-log.ts';
 import { providerModel } from '../routing/provider-repository.ts';
-import { tierModel, tierVersionModel } from '../routing/tier-repository.ts';
+import { publishedModelModel, tierModel, tierVersionModel } from '../routing/tier-repository.ts';
 import { mongoServerFault } from '../faults.ts';
 import { auditModel } from '../tenants/audit-repository.ts';
 import { keyModel } from '../tenants/key-repository.ts';
@@ -48,6 +48,7 @@ const COLLECTIONS = {
   providers: providerModel,
   tiers: tierModel,
   tierVersions: tierVersionModel,
+  publishedModels: publishedModelModel,
   accounts: accountModel,
   ledger: ledgerModel,
   ledgerCheckpoints: ledgerCheckpointModel,

@@ -1,11 +1,11 @@
 import type { Connection } from 'mongoose';
 
-import type { Provider, RoutingTable, TierConfig } from '../../domain/routing.ts';
+import type { Provider, PublishedModel, RoutingTable, TierConfig } from '../../domain/routing.ts';
 import type { CredentialCipher } from '../credentials.ts';
 import { providerModel } from './provider-repository.ts';
 import type { ProviderRow } from './provider-repository.ts';
-import { tierModel } from './tier-repository.ts';
-import type { TierRow } from './tier-repository.ts';
+import { publishedModelModel, tierModel } from './tier-repository.ts';
+import type { PublishedModelRow, TierRow } from './tier-repository.ts';
 
 export type RoutingRepository = ReturnType<typeof createRoutingRepository>;
 
@@ -42,12 +42,24 @@ function toTier(row: TierRow): TierConfig {
   };
 }
 
+const toPublished = ({ tier, target, createdAt }: PublishedModelRow): PublishedModel => ({
+  tier,
+  createdAt,
+  ...(target === undefined ? {} : { target }),
+});
+
 export function createRoutingRepository(connection: Connection, cipher: CredentialCipher) {
   const tierRows = tierModel(connection);
   const providerRows = providerModel(connection);
+  const modelRows = publishedModelModel(connection);
   return {
     async load(): Promise<RoutingTable> {
-      const [tiers, providers] = await Promise.all([tierRows.find().lean(), providerRows.find().lean()]);
+      const [tiers, providers, published] = await Promise.all([
+        tierRows.find().lean(),
+        providerRows.find().lean(),
+        modelRows.find().sort({ _id: 1 }).lean(),
+      ]);
+      const models = new Map(published.map((row) => [row._id, toPublished(row)] as const));
       const table = { providers: new Map<string, Provider>(), unreadable: new Map<string, unknown>() };
       for (const row of providers) {
         try {
@@ -57,7 +69,7 @@ export function createRoutingRepository(connection: Connection, cipher: Credenti
           table.unreadable.set(row._id, error);
         }
       }
-      return { tiers: Object.fromEntries(tiers.map((row) => [row._id, toTier(row)])), ...table };
+      return { tiers: Object.fromEntries(tiers.map((row) => [row._id, toTier(row)])), models, ...table };
     },
   };
 }

@@ -1,8 +1,8 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import type { Tier } from '../../contracts/chat-request.ts';
-import type { TargetCost } from '../../domain/routing.ts';
+import type { RoutedTier as Tier } from '../../contracts/chat-request.ts';
+import type { PublishedModel, TargetCost } from '../../domain/routing.ts';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import { collection, count, number, options, required } from '../collection.ts';
@@ -34,6 +34,12 @@ export interface TierRow {
 export interface TierVersionRow extends Omit<TierRow, '_id'> {
   _id: string;
   tier: Tier;
+}
+
+/** A name that callers may ask for; `_id` is the name. */
+export interface PublishedModelRow extends PublishedModel {
+  _id: string;
+  updatedAt: number;
 }
 
 const cost = { type: { currency: required, promptMicro: count, completionMicro: count }, _id: false };
@@ -69,7 +75,54 @@ export const tierModel = collection<TierRow>('Tier', 'tiers', tierSchema);
 
 export const tierVersionModel = collection<TierVersionRow>('TierVersion', 'tier_versions', tierVersionSchema);
 
+const publishedModelSchema = new Schema<PublishedModelRow>(
+  {
+    _id: required,
+    tier: required,
+    target: { type: { provider: required, model: required }, _id: false, required: false },
+    createdAt: count,
+    updatedAt: count,
+  },
+  options,
+);
+
+export const publishedModelModel = collection<PublishedModelRow>(
+  'PublishedModel',
+  'published_models',
+  publishedModelSchema,
+);
+
 export type TierContent = Pick<TierRow, 'promptRateMicro' | 'completionRateMicro' | 'targets'>;
+
+export type PublishedModels = ReturnType<typeof createPublishedModels>;
+
+export function createPublishedModels(connection: Connection) {
+  const models = publishedModelModel(connection);
+  return {
+    all: (): Promise<PublishedModelRow[]> => models.find().sort({ _id: 1 }).lean(),
+    async find(name: string): Promise<PublishedModelRow | undefined> {
+      return (await models.findById(name).lean()) ?? undefined;
+    },
+    /** Creates or replaces; undefined: it was not there before. */
+    async put(
+      name: string,
+      { tier, target }: Pick<PublishedModelRow, 'tier' | 'target'>,
+      now: number,
+    ): Promise<{ created: boolean; row: PublishedModelRow }> {
+      const set = { tier, updatedAt: now, ...(target === undefined ? {} : { target }) };
+      const before = await models
+        .findOneAndUpdate(
+          { _id: name },
+          { $set: set, $setOnInsert: { createdAt: now }, ...(target === undefined ? { $unset: { target: 1 } } : {}) },
+          { upsert: true },
+        )
+        .lean();
+      return { created: before === null, row: { _id: name, createdAt: before?.createdAt ?? now, ...set } };
+    },
+    /** False: there was none. */
+    remove: async (name: string): Promise<boolean> => (await models.deleteOne({ _id: name })).deletedCount > 0,
+  };
+}
 
 /** How often a version is drawn anew when another writer took the same number. */
 const ATTEMPTS_MAX = 20;

@@ -15,7 +15,7 @@ import type { Keyspace } from '../keyspace.ts';
 import { inTime } from '../time-limits.ts';
 
 /** Raised by a change that makes ingresses ask for what workers did not know before. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 const BEAT_MS = 2_500;
 const EXPIRES_MS = 10_000;

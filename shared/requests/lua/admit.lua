@@ -248,7 +248,7 @@ local function check_windows()
     end
   end
   if is_open_full() then refuse('max_in_flight', until_end_of(open)) end
-  if not billed and (left <= 0 or used > 0 and left < needed) then
+  if not billed and not req.isFree and (left <= 0 or used > 0 and left < needed) then
     if left + held_by_tests() >= needed then
       refuse('test_tokens_in_flight', until_end_of(1))
     else
@@ -259,7 +259,7 @@ local function check_windows()
 end
 
 local function check_money()
-  if not billed then return end
+  if not billed or req.isFree then return end
   if not balance then return reply('balance_missing') end
   if balance <= 0 then return reply_counted('credits') end
   if held > 0 and balance - held < micro then return reply_counted('credits_in_flight', until_end_of(1)) end
@@ -345,6 +345,7 @@ local more = {}
 if req.budget then put(more, 'limit', int(req.budget)) end
 if allowance_key then put(more, 'allowance', allowance_key) end
 if ARGV[6] ~= '' then put(more, 'metadata', ARGV[6]) end
+if req.name then put(more, 'model', req.name) end
 if is_batch then put(more, 'queue', queue) end
 -- The shift of the busy period is the last value read from the account.
 local shift = account[#names]

@@ -30,6 +30,7 @@ beforeAll(async () => {
   await admin.call('put', '/admin/v1/providers/openai', settings);
   const targets = [{ provider: 'openai', model: 'gpt-5-mini' }];
   await admin.call('put', '/admin/v1/tiers/mobius', { rates: { prompt: 1, completion: 1 }, targets });
+  await admin.call('put', '/admin/v1/models/gpt-4o-mini', { tier: 'mobius' });
 });
 afterAll(() => admin.close());
 
@@ -54,6 +55,7 @@ async function valuesFor(template: string): Promise<Record<string, string>> {
   return {
     request_id,
     tenant_id: tenantId,
+    name: 'gpt-4o-mini',
     key_id: keyId,
     export_id: String(made?.body.id),
     deletion_id: String(deletion?.body.id),

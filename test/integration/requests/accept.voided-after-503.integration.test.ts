@@ -57,15 +57,16 @@ describe('a call that repeats an Idempotency-Key', () => {
         return admission;
       },
     };
+    const routing = { current: () => ({ tiers: {}, models: new Map() }) } as unknown as AdmissionDeps['routing'];
     const admit = createAdmission({
       ...{ store, accountStore: lab.accounts, isFull: () => false, voidLater: () => undefined },
       accounts: { read: nobody } as unknown as AdmissionDeps['accounts'],
-      routing: { current: () => ({ tiers: {} }) } as unknown as AdmissionDeps['routing'],
+      routing,
       pseudonyms: { of: () => 'pseudonym' },
       ...{ clock: systemClock, log: createRecordingLog() },
     });
     return createAccept({
-      ...{ admit, hub, enqueuer: { enqueue: nobody, voidLater: () => undefined, idle: nobody } },
+      ...{ admit, routing, hub, enqueuer: { enqueue: nobody, voidLater: () => undefined, idle: nobody } },
       records: createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS }),
       restoreFromMongo: { byId: () => Promise.resolve(false), byName: () => Promise.resolve() },
       intentStore: {

@@ -83,7 +83,7 @@ describe('an admission whose answer was lost', () => {
       accountStore: createAccountStore(lab.redis, lab.keyspace),
       // Its book is in Redis, and its tier has the usual rates.
       accounts: {} as unknown as AdmissionDeps['accounts'],
-      routing: { current: () => ({ tiers: {} }) } as unknown as AdmissionDeps['routing'],
+      routing: { current: () => ({ tiers: {}, models: new Map() }) } as unknown as AdmissionDeps['routing'],
     });
     // The client waits 50 ms before it connects again.
     void proxy.cutNextReply(requestId);

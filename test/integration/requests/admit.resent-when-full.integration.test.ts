@@ -50,7 +50,7 @@ describe('an admission that is sent again into a Redis that is full by then', ()
       accountStore: createAccountStore(lab.redis, lab.keyspace),
       // Its book is in Redis, and its tier has the usual rates.
       accounts: {} as unknown as AdmissionDeps['accounts'],
-      routing: { current: () => ({ tiers: {} }) } as unknown as AdmissionDeps['routing'],
+      routing: { current: () => ({ tiers: {}, models: new Map() }) } as unknown as AdmissionDeps['routing'],
     });
     // From then on Redis knows the scripts.
     await ask();

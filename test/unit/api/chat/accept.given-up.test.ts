@@ -44,6 +44,7 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
   let lose = () => undefined as unknown;
   // Only what an admitted request needs.
   const deps = {
+    routing: { current: () => ({ tiers: {}, models: new Map() }) },
     admit: (call: { requestId: string }) => {
       stores.meanwhile?.(res);
       const envelope = { ...call, acceptedAt: 0, tier: 'mobius' };

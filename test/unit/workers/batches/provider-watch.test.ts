@@ -17,6 +17,7 @@ function open(states: Record<string, State>) {
   }));
   const table: RoutingTable = {
     tiers: { mobius: { tier: 'mobius', version: 1, rates: { promptMicro: 1, completionMicro: 1 }, targets } },
+    models: new Map(),
     providers: new Map(),
     unreadable: new Map(),
   };

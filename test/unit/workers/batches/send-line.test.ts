@@ -13,6 +13,7 @@ const LIMITS = { rpm: 10, tpm: 10_000, dailyRequests: 0, chatRpm: 10, streamRpm:
 async function callOf(promptTokens: number): Promise<AdmissionCall | undefined> {
   const calls: AdmissionCall[] = [];
   const sendLine = createSendLine({
+    routing: { current: () => ({ tiers: {}, models: new Map(), providers: new Map(), unreadable: new Map() }) },
     admit: (call) => {
       calls.push(call);
       return Promise.resolve({ kind: 'joined' } as AdmissionOutcome);

@@ -59,7 +59,7 @@ describe('a request of a batch', () => {
     [{ url: '/v1/chat/completions', body: { messages: MESSAGES, stream: true } }, 'body.stream', 'is complete'],
     [{ body: { messages: MESSAGES, tools: [{}] } }, 'body.tools', '`body.tools` is not supported'],
     [{ body: { messages: MESSAGES, max_completion_tokens: 5 } }, 'body.max_completion_tokens', '`max_tokens`'],
-    [{ url: '/v1/embeddings', body: {} }, 'url', 'must be `/v1/chat/completions` or `/chat`'],
+    [{ url: '/v1/responses', body: {} }, 'url', 'must be `/v1/chat/completions`, `/v1/embeddings` or `/chat`'],
     [{ method: 'GET', body: {} }, 'method', 'must be POST'],
   ])('is refused by name what it would lose: %j', (item, param, say) => {
     expect(faultOf(read({ custom_id: 'a', ...item }))).toMatchObject({
