@@ -108,7 +108,7 @@ const countTokens = ({ texts, isTokens }: Inputs) =>
     ? texts.reduce((sum, list) => sum + list.split(',').length, 0)
     : Math.ceil(texts.reduce((sum, each) => sum + Buffer.byteLength(each), 0) / BYTES_PER_TOKEN);
 
-/** As base64 of 32-bit floats, with the space in front of it. */
+/** The bytes of a vector as base64 of 32-bit floats, with the space in front of it. */
 const bytesOfVector = (dimensions: number) => Math.ceil((dimensions * 4) / 3) * 4 + 1;
 
 const requestOf = (texts: readonly string[]): ChatRequest => ({
@@ -272,5 +272,5 @@ const createModeration = defineEndpoint({
   handle: ({ req, res, body }, { respond }: ChatDeps) => respond.complete(req, res, body, 'moderations'),
 });
 
-/** What is asked for beside chats (docs/spec.md#embeddings). */
+/** Endpoints beside chats (docs/spec.md#embeddings). */
 export const inputsEndpoints = { createEmbeddings, createModeration };

@@ -13,7 +13,7 @@ export interface AnswerHead {
   /** Unix seconds. */
   created: number;
   model: string;
-  /** What the answer holds. Absent: text. */
+  /** The kind of answer. Absent: text. */
   kind?: Task['kind'];
   /** The caller's own object as JSON text. */
   metadataJson?: string;

@@ -5,7 +5,7 @@ import { defineEndpoint, ok, json } from '../contract/endpoint.ts';
 import { constant, listOf, named, object, text, time, toSeconds } from '../contract/json-schema.ts';
 
 export interface ModelsDeps {
-  routing: Pick<RoutingCache, 'current'>;
+  routing: RoutingCache;
 }
 
 /** OpenAI's list has dates, so the tiers get the date of the service's first version. */

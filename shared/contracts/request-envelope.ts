@@ -50,7 +50,7 @@ function read(json: string, what: string, isReadable: (value: unknown) => boolea
 }
 
 /** The published name under which a request was asked for. Undefined: none, or that of its tier. */
-export function nameOf({ tier, request: { model } }: Pick<RequestEnvelope, 'tier' | 'request'>): string | undefined {
+export function nameOf({ tier, request: { model } }: { tier: string; request: ChatRequest }): string | undefined {
   return model === tier ? undefined : model;
 }
 

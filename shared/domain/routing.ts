@@ -74,7 +74,7 @@ export const DEFAULT_RATES: Readonly<Record<Tier, Rates>> = {
 export interface PublishedModel {
   tier: RoutedTier;
   /** The only target of the tier that serves it. Undefined: all do. */
-  target?: Pick<Target, 'provider' | 'model'>;
+  target?: { provider: string; model: string };
   /** Milliseconds since the epoch. */
   createdAt: number;
 }
@@ -93,11 +93,7 @@ export interface RoutingTable {
 const NAMED_MAX = 20;
 
 /** The tier that serves a request. Throws `model_not_found` for a name that leads to none, or to one that cannot. */
-export function tierOf(
-  { models }: Pick<RoutingTable, 'models'>,
-  { model, task }: Pick<ChatRequest, 'model' | 'task'>,
-  defaultModel: Tier,
-): Tier {
+export function tierOf({ models }: RoutingTable, { model, task }: ChatRequest, defaultModel: Tier): Tier {
   if (task?.kind === 'moderation') return 'moderation';
   const name = model ?? (task === undefined ? defaultModel : task.kind);
   const serving: readonly RoutedTier[] = task === undefined ? CHAT_TIERS : ['embedding'];

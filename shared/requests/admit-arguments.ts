@@ -24,7 +24,7 @@ export interface AdmissionTerms {
   metadataJson: string | undefined;
   /** The published name under which it was asked for. Undefined: the tier's own. */
   name?: string | undefined;
-  /** Nobody pays for the request, and no bound of tokens counts it. */
+  /** The request costs nothing, and no bound of tokens counts it. */
   isFree?: true | undefined;
   /** The pseudonym of the request's entity, under which a deletion finds the request. */
   entityHash: string | undefined;

@@ -117,7 +117,7 @@ function fitBoth(prompt: PromptParts, contextWindow: number, maxTokens: number, 
 export async function inputsFor(
   { submitted }: PromptParts,
   contextWindow: number,
-  { maxTokens }: Pick<ChatRequest, 'maxTokens'>,
+  { maxTokens }: ChatRequest,
   tokensOf: CountText = countText,
 ): Promise<TargetPrompt> {
   for (const [index, { content }] of submitted.entries()) {

@@ -293,7 +293,7 @@ function readComplete(json: string, sink: ProviderSink, passed: ProviderCall['pa
   sink(end);
 }
 
-/** As numbers, 10 MiB of base64 have some 40 MB. */
+/** Written as numbers, 10 MiB of base64 have some 40 MB. */
 const VECTORS_BYTES_MAX = 48 * 1024 * 1024;
 
 /** The JSON body of `POST /embeddings`. */

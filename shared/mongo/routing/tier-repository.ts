@@ -106,7 +106,7 @@ export function createPublishedModels(connection: Connection) {
     /** Creates or replaces; undefined: it was not there before. */
     async put(
       name: string,
-      { tier, target }: Pick<PublishedModelRow, 'tier' | 'target'>,
+      { tier, target }: Omit<PublishedModel, 'createdAt'>,
       now: number,
     ): Promise<{ created: boolean; row: PublishedModelRow }> {
       const set = { tier, updatedAt: now, ...(target === undefined ? {} : { target }) };
