@@ -1764,6 +1764,8 @@ export interface components {
             retry_at: number | null;
             /** @description A probe is in progress. */
             probing: boolean;
+            /** @description Of its window; of a breaker that is not closed, the failures alone. */
+            recent_calls: number;
             recent_failures: number;
             /** @description How often each kind of failure. */
             recent_errors: {

@@ -289,8 +289,8 @@ export function createParley({ env, print }: Shell): Command {
         answerOf(client().GET('/breakers', { params: { query: { limit: 100 } } })),
       ]);
       const rows = known.data.map(({ id, kind, base_url }) => {
-        const { state, reason } = breakers.data.find((breaker) => breaker.id === id) ?? {};
-        return { name: id, kind, base_url, breaker: state, reason };
+        const { state, reason, recent_calls, recent_failures } = breakers.data.find((one) => one.id === id) ?? {};
+        return { name: id, kind, base_url, breaker: state, reason, recent_calls, recent_failures };
       });
       show({ providers: known, breakers }, () => tableOf(rows));
     });

@@ -15,7 +15,7 @@ let fleet: Fleet;
 beforeAll(async () => {
   fleet = await openFleet();
   await fleet.startWorker();
-});
+}, 120_000);
 afterAll(async () => {
   await fleet.close();
 });

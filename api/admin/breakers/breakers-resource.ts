@@ -32,6 +32,7 @@ const breakerFields = {
   since: nullable(time('Time of the latest change')),
   retry_at: nullable(time('Time of the next probe')),
   probing: boolean('A probe is in progress.'),
+  recent_calls: integer('Of its window; of a breaker that is not closed, the failures alone.', 0),
   recent_failures: integer(undefined, 0),
   recent_errors: errorCounts,
 };
@@ -42,7 +43,10 @@ export const breakerListSchema = named('BreakerList', pageSchema(breakerSchema))
 export function toBreakerResource(row: ProviderRow, breaker: Breaker = NEW_BREAKER, now: number) {
   const { state, reason, since, retryAt, probe, slices } = breaker;
   const oldest = now - (row.breaker ?? DEFAULT_BREAKER).windowMs;
-  const errors = state === 'closed' ? totalsOf(slices, oldest).errors : breaker.errors;
+  const isClosed = state === 'closed';
+  const known = totalsOf(slices, oldest);
+  const errors = isClosed ? known.errors : breaker.errors;
+  const failures = Object.values(errors).reduce((sum, count) => sum + count, 0);
   return {
     id: row._id,
     object: 'breaker',
@@ -52,7 +56,8 @@ export function toBreakerResource(row: ProviderRow, breaker: Breaker = NEW_BREAK
     since: seconds(since),
     retry_at: seconds(retryAt),
     probing: probe !== null && probe.until > now,
-    recent_failures: Object.values(errors).reduce((sum, count) => sum + count, 0),
+    recent_calls: isClosed ? known.attempts : failures,
+    recent_failures: failures,
     recent_errors: errors,
   } satisfies FieldsOf<typeof breakerFields>;
 }
@@ -97,6 +102,7 @@ export const BREAKER_EXAMPLE = {
   since: null,
   retry_at: null,
   probing: false,
+  recent_calls: 0,
   recent_failures: 0,
   recent_errors: {},
 };

@@ -81,6 +81,7 @@ describe('the list of breakers', () => {
         since: null,
         retry_at: null,
         probing: false,
+        recent_calls: 0,
         recent_failures: 0,
         recent_errors: {},
       })),
@@ -118,6 +119,7 @@ describe('the list of breakers', () => {
 
     expect((await list()).data[0]).toMatchObject({
       state: 'closed',
+      recent_calls: 5,
       recent_failures: 3,
       recent_errors: { timeout: 2, status_500: 1 },
     });

@@ -39,6 +39,7 @@ import {
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { leaderCutOff, leaderUnheard, onePathToRedis, startsAtReturn } from './e40-one-path.ts';
 import { behindHaproxy, behindNginx, restartsBehindHaproxy, restartsBehindNginx } from './e50-behind-a-proxy.ts';
+import { ingressBesideOldWorker } from './e52-old-workers.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
 import { batchWorkersKilled } from './r4-batch-workers-killed.ts';
@@ -91,6 +92,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   behindHaproxy,
   restartsBehindNginx,
   restartsBehindHaproxy,
+  ingressBesideOldWorker,
   fourSlotsSet,
   fourSlotsFound,
   manyAtOnce,
