@@ -245,9 +245,11 @@ function createOrder(show: (increment: Increment) => void) {
   };
 }
 
-/** Another target would send as many. */
-function tooManyVectors(): ServiceError {
-  return new ServiceError(
+/** Another target would send as many vectors, so their number is the caller's. */
+function assertSize(units: number, isChat: boolean): void {
+  if (isChat && units > ANSWER_UNITS_MAX) throw new ProviderError('transient', 'The provider sent an oversized answer');
+  if (isChat || units <= VECTOR_BYTES_MAX) return;
+  throw new ServiceError(
     'invalid_request',
     `The vectors have more than ${VECTOR_BYTES_MAX} bytes as base64; send fewer inputs, or ask for fewer \`dimensions\`.`,
     { param: 'input' },
@@ -329,9 +331,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     clock.tick();
     if (units === 0) input.seat?.recordText();
     units += event.kind === 'text' ? event.text.length : Math.ceil(event.line.length / LINE_UNITS_PER_UNIT);
-    if (!isChat && units > VECTOR_BYTES_MAX) throw tooManyVectors();
-    if (isChat && units > ANSWER_UNITS_MAX)
-      throw new ProviderError('transient', 'The provider sent an oversized answer');
+    assertSize(units, isChat);
     const text = order.add(event);
     if (text !== '') window.push(text);
     if (state.stopped !== undefined) throw state.stopped;

@@ -83,6 +83,17 @@ describe('POST /embeddings', () => {
     expect(vectorsOf(answer)).toHaveLength(2_048);
   });
 
+  it.each(['float', 'base64'])('gives 1,000 vectors of 1,536 dimensions (%s)', async (encoding) => {
+    const answer = await post({
+      input: Array.from({ length: 1_000 }, (_none, index) => `text ${index}`),
+      encoding_format: encoding,
+    });
+
+    expect(answer.status).toBe(200);
+    expect(vectorsOf(answer)).toHaveLength(1_000);
+    expect(vectorsOf(answer).at(-1)).toHaveLength(encoding === 'float' ? 1_536 : 8_192);
+  });
+
   it('names unknown fields', async () => {
     const answer = await post({ input: 'Hi', truncate: 'end' });
 
@@ -271,6 +282,16 @@ describe('providers of embeddings', () => {
 
     expect(errorOf(response)).toMatchObject({ code: 'context_length_exceeded', param: 'input[1]' });
     expect(errorOf(response)['message']).toContain('maximum context length is 10 tokens');
+  });
+
+  it('that send more than an answer holds make a 400 that says what to change, and are not asked again', async () => {
+    const vector = Buffer.alloc(6 * 1024 * 1024).toString('base64');
+    const response = await answered([0, 1].map((index) => ({ index, embedding: vector })));
+
+    expect(response.status).toBe(400);
+    expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param: 'input' });
+    expect(errorOf(response)['message']).toContain('send fewer inputs, or ask for fewer `dimensions`');
+    expect(server.requests).toHaveLength(1);
   });
 
   it('of the kind anthropic, and rates for completions, are refused', async () => {
