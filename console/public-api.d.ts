@@ -1215,21 +1215,21 @@ export interface components {
              * @default false
              */
             json_mode?: boolean;
-            /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
+            /** @description `tools` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             tools?: unknown[] | null;
             /**
-             * @description `tool_choice` is not supported: this service answers with text only; leave `tools` and `tool_choice` out.
+             * @description `tool_choice` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {string|null}
              */
             tool_choice?: "none" | "auto" | null;
-            /** @description `functions` is not supported: this service answers with text only; leave `functions` and `function_call` out. */
+            /** @description `functions` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             functions?: unknown[] | null;
             /**
-             * @description `function_call` is not supported: this service answers with text only; leave `functions` and `function_call` out.
+             * @description `function_call` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {string|null}
              */
             function_call?: "none" | "auto" | null;
-            /** @description `audio` is not supported: this service answers with text only; leave it out. */
+            /** @description `audio` is not supported: this service answers in text; leave it out. */
             audio?: null;
             /**
              * @description `n` must be 1: a request has one answer; send it again for another.
@@ -1237,49 +1237,49 @@ export interface components {
              */
             n?: 1 | null;
             /**
-             * @description `logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+             * @description `logprobs` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {boolean|null}
              */
             logprobs?: false | null;
             /**
-             * @description `top_logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+             * @description `top_logprobs` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {number|null}
              */
             top_logprobs?: 0 | null;
-            /** @description `logit_bias` is not supported: the models behind a tier number their tokens differently; leave it out. */
+            /** @description `logit_bias` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             logit_bias?: {
                 [key: string]: unknown;
             } | null;
-            /** @description `prediction` is not supported; leave it out. */
+            /** @description `prediction` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             prediction?: null;
-            /** @description `web_search_options` is not supported: the models search nothing; leave it out. */
+            /** @description `web_search_options` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             web_search_options?: null;
             /**
-             * @description `top_k` is not supported, because not every provider knows it; leave it out.
+             * @description `top_k` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {number|null}
              */
             top_k?: 0 | -1 | null;
             /**
-             * @description `min_p` is not supported, because not every provider knows it; leave it out.
+             * @description `min_p` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {number|null}
              */
             min_p?: 0 | null;
             /**
-             * @description `repetition_penalty` is not supported, because not every provider knows it; leave it out.
+             * @description `repetition_penalty` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {number|null}
              */
             repetition_penalty?: 1 | null;
-            /** @description `structured_outputs` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `structured_outputs` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             structured_outputs?: null;
-            /** @description `guided_json` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `guided_json` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             guided_json?: null;
-            /** @description `guided_regex` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `guided_regex` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             guided_regex?: null;
-            /** @description `guided_choice` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `guided_choice` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             guided_choice?: null;
-            /** @description `guided_grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `guided_grammar` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             guided_grammar?: null;
-            /** @description `grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `grammar` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             grammar?: null;
             /** @description `max_completion_tokens` is read by `POST /chat/completions` only; here it is `max_tokens`. */
             max_completion_tokens?: null;
@@ -1476,21 +1476,21 @@ export interface components {
              * @default false
              */
             json_mode?: boolean;
-            /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
+            /** @description `tools` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             tools?: unknown[] | null;
             /**
-             * @description `tool_choice` is not supported: this service answers with text only; leave `tools` and `tool_choice` out.
+             * @description `tool_choice` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {string|null}
              */
             tool_choice?: "none" | "auto" | null;
-            /** @description `functions` is not supported: this service answers with text only; leave `functions` and `function_call` out. */
+            /** @description `functions` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             functions?: unknown[] | null;
             /**
-             * @description `function_call` is not supported: this service answers with text only; leave `functions` and `function_call` out.
+             * @description `function_call` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {string|null}
              */
             function_call?: "none" | "auto" | null;
-            /** @description `audio` is not supported: this service answers with text only; leave it out. */
+            /** @description `audio` is not supported: this service answers in text; leave it out. */
             audio?: null;
             /**
              * @description `n` must be 1: a request has one answer; send it again for another.
@@ -1498,49 +1498,49 @@ export interface components {
              */
             n?: 1 | null;
             /**
-             * @description `logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+             * @description `logprobs` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {boolean|null}
              */
             logprobs?: false | null;
             /**
-             * @description `top_logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+             * @description `top_logprobs` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {number|null}
              */
             top_logprobs?: 0 | null;
-            /** @description `logit_bias` is not supported: the models behind a tier number their tokens differently; leave it out. */
+            /** @description `logit_bias` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             logit_bias?: {
                 [key: string]: unknown;
             } | null;
-            /** @description `prediction` is not supported; leave it out. */
+            /** @description `prediction` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             prediction?: null;
-            /** @description `web_search_options` is not supported: the models search nothing; leave it out. */
+            /** @description `web_search_options` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             web_search_options?: null;
             /**
-             * @description `top_k` is not supported, because not every provider knows it; leave it out.
+             * @description `top_k` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {number|null}
              */
             top_k?: 0 | -1 | null;
             /**
-             * @description `min_p` is not supported, because not every provider knows it; leave it out.
+             * @description `min_p` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {number|null}
              */
             min_p?: 0 | null;
             /**
-             * @description `repetition_penalty` is not supported, because not every provider knows it; leave it out.
+             * @description `repetition_penalty` is read by `POST /chat/completions` only; send the request there, or leave it out.
              * @enum {number|null}
              */
             repetition_penalty?: 1 | null;
-            /** @description `structured_outputs` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `structured_outputs` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             structured_outputs?: null;
-            /** @description `guided_json` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `guided_json` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             guided_json?: null;
-            /** @description `guided_regex` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `guided_regex` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             guided_regex?: null;
-            /** @description `guided_choice` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `guided_choice` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             guided_choice?: null;
-            /** @description `guided_grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `guided_grammar` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             guided_grammar?: null;
-            /** @description `grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+            /** @description `grammar` is read by `POST /chat/completions` only; send the request there, or leave it out. */
             grammar?: null;
             /** @description `max_completion_tokens` is read by `POST /chat/completions` only; here it is `max_tokens`. */
             max_completion_tokens?: null;
@@ -1621,20 +1621,6 @@ export interface components {
             } | null;
             /** @description The same as `response_format` of the type `json_object`. */
             json_mode?: boolean | null;
-            temperature?: number | null;
-            top_p?: number | null;
-            /** @description Empty texts and an empty list stop nothing. */
-            stop?: string | (string | null)[] | null;
-            seed?: number | null;
-            user?: string | null;
-            /** @description Passed on to providers that speak OpenAI’s protocol. */
-            frequency_penalty?: number | null;
-            /** @description Passed on to providers that speak OpenAI’s protocol. */
-            presence_penalty?: number | null;
-            /** @description Passed on to providers that speak OpenAI’s protocol. */
-            reasoning_effort?: string | null;
-            /** @description Passed on to providers that speak OpenAI’s protocol. */
-            verbosity?: string | null;
             /** @description Wins over `max_tokens`. */
             max_completion_tokens?: number | null;
             /** @description The answer as Server-Sent Events; needs the scope `chat.stream`. */
@@ -1655,24 +1641,90 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
-            /**
-             * @description `n` must be 1: a request has one answer; send it again for another.
-             * @enum {number|null}
-             */
-            n?: 1 | null;
+            /** @description Answers are text. */
             modalities?: "text"[] | null;
+            temperature?: number | null;
+            top_p?: number | null;
+            /** @description Empty texts and an empty list stop nothing. */
+            stop?: string | (string | null)[] | null;
+            seed?: number | null;
+            /** @description Providers read a keyed hash of tenant and user. */
+            user?: string | null;
+            /** @description Like `user`. */
+            safety_identifier?: string | null;
+            /** @description Like `user`. */
+            prompt_cache_key?: string | null;
+            frequency_penalty?: number | null;
+            presence_penalty?: number | null;
+            reasoning_effort?: string | null;
+            verbosity?: string | null;
+            tools?: ({
+                /** @description `function`; `custom` where a model of the tier takes it. */
+                type: string;
+                function?: {
+                    name: string;
+                    description?: string | null;
+                    /** @description A JSON schema. */
+                    parameters?: {
+                        [key: string]: unknown;
+                    } | null;
+                    strict?: boolean | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            })[] | null;
+            tool_choice?: ("none" | "auto" | "required") | {
+                [key: string]: unknown;
+            } | null;
+            parallel_tool_calls?: boolean | null;
+            logprobs?: boolean | null;
+            /** @description With `logprobs`. */
+            top_logprobs?: number | null;
+            /** @description Models number their tokens differently: fit for a tier of one model. */
+            logit_bias?: {
+                [key: string]: unknown;
+            } | null;
+            prediction?: {
+                [key: string]: unknown;
+            } | null;
+            web_search_options?: {
+                [key: string]: unknown;
+            } | null;
             /** @description The conversation, oldest message first. At least one message has text. */
             messages: (({
                 /**
                  * @description `developer` is another name for `system`.
                  * @enum {string}
                  */
-                role: "user" | "assistant" | "system" | "developer";
-                /** @description Text, or parts of text that together are 1 to 16000 characters. */
-                content: string | ({
+                role: "user" | "system" | "developer";
+                /** @description Text, or parts; those of users may be images, sound and files, where a model of the tier takes them. */
+                content: (string | null) | ({
                     /** @enum {string} */
-                    type: "text";
+                    type: "text" | "refusal" | "image_url" | "input_audio" | "file";
                     text?: string | null;
+                    refusal?: string | null;
+                    image_url?: {
+                        /** @description An http or https URL, which only the provider fetches, or a data URL. */
+                        url: string;
+                        detail?: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    input_audio?: {
+                        data: string;
+                        format: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    file?: {
+                        /** @description A data URL. */
+                        file_data: string;
+                        filename?: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
                 } & {
                     [key: string]: unknown;
                 })[];
@@ -1681,74 +1733,114 @@ export interface components {
             }) | ({
                 /** @enum {string} */
                 role: "assistant";
-                /** @description An answer without text is left out of the conversation. */
-                content?: ("" | null) | unknown[];
-                tool_calls?: unknown[] | null;
+                /** @description An answer without text and calls is left out of the conversation. */
+                content?: (string | null) | ({
+                    /** @enum {string} */
+                    type: "text" | "refusal" | "image_url" | "input_audio" | "file";
+                    text?: string | null;
+                    refusal?: string | null;
+                    image_url?: {
+                        /** @description An http or https URL, which only the provider fetches, or a data URL. */
+                        url: string;
+                        detail?: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    input_audio?: {
+                        data: string;
+                        format: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    file?: {
+                        /** @description A data URL. */
+                        file_data: string;
+                        filename?: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                } & {
+                    [key: string]: unknown;
+                })[];
+                tool_calls?: ({
+                    id: string;
+                    /** @enum {string|null} */
+                    type?: "function" | "custom" | null;
+                    function?: {
+                        name: string;
+                        arguments: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    custom?: {
+                        name: string;
+                        input: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                } & {
+                    [key: string]: unknown;
+                })[] | null;
                 function_call?: null;
+                audio?: null;
+            } & {
+                [key: string]: unknown;
+            }) | ({
+                /** @enum {string} */
+                role: "tool";
+                /** @description Of a call in the last message of the assistant. */
+                tool_call_id: string;
+                /** @description Text, or parts of text. */
+                content: (string | null) | ({
+                    /** @enum {string} */
+                    type: "text" | "refusal" | "image_url" | "input_audio" | "file";
+                    text?: string | null;
+                    refusal?: string | null;
+                    image_url?: {
+                        /** @description An http or https URL, which only the provider fetches, or a data URL. */
+                        url: string;
+                        detail?: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    input_audio?: {
+                        data: string;
+                        format: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    file?: {
+                        /** @description A data URL. */
+                        file_data: string;
+                        filename?: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                } & {
+                    [key: string]: unknown;
+                })[];
             } & {
                 [key: string]: unknown;
             }))[];
-            /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
-            tools?: unknown[] | null;
             /**
-             * @description `tool_choice` is not supported: this service answers with text only; leave `tools` and `tool_choice` out.
-             * @enum {string|null}
+             * @description `n` must be 1: a request has one answer; send it again for another.
+             * @enum {number|null}
              */
-            tool_choice?: "none" | "auto" | null;
-            /** @description `functions` is not supported: this service answers with text only; leave `functions` and `function_call` out. */
+            n?: 1 | null;
+            /** @description `functions` is the older form of `tools`; send `tools` and `tool_choice`. */
             functions?: unknown[] | null;
             /**
-             * @description `function_call` is not supported: this service answers with text only; leave `functions` and `function_call` out.
+             * @description `function_call` is the older form of `tools`; send `tools` and `tool_choice`.
              * @enum {string|null}
              */
             function_call?: "none" | "auto" | null;
-            /** @description `audio` is not supported: this service answers with text only; leave it out. */
+            /** @description `audio` is not supported: this service answers in text; leave it out. */
             audio?: null;
             /**
-             * @description `logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
-             * @enum {boolean|null}
-             */
-            logprobs?: false | null;
-            /**
-             * @description `top_logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+             * @description `best_of` is not supported: a request has one answer; leave it out.
              * @enum {number|null}
              */
-            top_logprobs?: 0 | null;
-            /** @description `logit_bias` is not supported: the models behind a tier number their tokens differently; leave it out. */
-            logit_bias?: {
-                [key: string]: unknown;
-            } | null;
-            /** @description `prediction` is not supported; leave it out. */
-            prediction?: null;
-            /** @description `web_search_options` is not supported: the models search nothing; leave it out. */
-            web_search_options?: null;
-            /**
-             * @description `top_k` is not supported, because not every provider knows it; leave it out.
-             * @enum {number|null}
-             */
-            top_k?: 0 | -1 | null;
-            /**
-             * @description `min_p` is not supported, because not every provider knows it; leave it out.
-             * @enum {number|null}
-             */
-            min_p?: 0 | null;
-            /**
-             * @description `repetition_penalty` is not supported, because not every provider knows it; leave it out.
-             * @enum {number|null}
-             */
-            repetition_penalty?: 1 | null;
-            /** @description `structured_outputs` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-            structured_outputs?: null;
-            /** @description `guided_json` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-            guided_json?: null;
-            /** @description `guided_regex` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-            guided_regex?: null;
-            /** @description `guided_choice` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-            guided_choice?: null;
-            /** @description `guided_grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-            guided_grammar?: null;
-            /** @description `grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-            grammar?: null;
+            best_of?: 1 | null;
         } & {
             [key: string]: unknown;
         };
@@ -1860,7 +1952,7 @@ export interface components {
              * @default float
              * @enum {string|null}
              */
-            encoding_format: "float" | "base64" | null;
+            encoding_format?: "float" | "base64" | null;
             /** @description Of each vector, where the model can shorten them. */
             dimensions?: number | null;
             /** @description A provider reads a keyed hash of tenant and user. */
@@ -1978,21 +2070,21 @@ export interface components {
                      * @default false
                      */
                     json_mode?: boolean;
-                    /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
+                    /** @description `tools` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     tools?: unknown[] | null;
                     /**
-                     * @description `tool_choice` is not supported: this service answers with text only; leave `tools` and `tool_choice` out.
+                     * @description `tool_choice` is read by `POST /chat/completions` only; send the request there, or leave it out.
                      * @enum {string|null}
                      */
                     tool_choice?: "none" | "auto" | null;
-                    /** @description `functions` is not supported: this service answers with text only; leave `functions` and `function_call` out. */
+                    /** @description `functions` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     functions?: unknown[] | null;
                     /**
-                     * @description `function_call` is not supported: this service answers with text only; leave `functions` and `function_call` out.
+                     * @description `function_call` is read by `POST /chat/completions` only; send the request there, or leave it out.
                      * @enum {string|null}
                      */
                     function_call?: "none" | "auto" | null;
-                    /** @description `audio` is not supported: this service answers with text only; leave it out. */
+                    /** @description `audio` is not supported: this service answers in text; leave it out. */
                     audio?: null;
                     /**
                      * @description `n` must be 1: a request has one answer; send it again for another.
@@ -2000,49 +2092,49 @@ export interface components {
                      */
                     n?: 1 | null;
                     /**
-                     * @description `logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+                     * @description `logprobs` is read by `POST /chat/completions` only; send the request there, or leave it out.
                      * @enum {boolean|null}
                      */
                     logprobs?: false | null;
                     /**
-                     * @description `top_logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+                     * @description `top_logprobs` is read by `POST /chat/completions` only; send the request there, or leave it out.
                      * @enum {number|null}
                      */
                     top_logprobs?: 0 | null;
-                    /** @description `logit_bias` is not supported: the models behind a tier number their tokens differently; leave it out. */
+                    /** @description `logit_bias` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     logit_bias?: {
                         [key: string]: unknown;
                     } | null;
-                    /** @description `prediction` is not supported; leave it out. */
+                    /** @description `prediction` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     prediction?: null;
-                    /** @description `web_search_options` is not supported: the models search nothing; leave it out. */
+                    /** @description `web_search_options` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     web_search_options?: null;
                     /**
-                     * @description `top_k` is not supported, because not every provider knows it; leave it out.
+                     * @description `top_k` is read by `POST /chat/completions` only; send the request there, or leave it out.
                      * @enum {number|null}
                      */
                     top_k?: 0 | -1 | null;
                     /**
-                     * @description `min_p` is not supported, because not every provider knows it; leave it out.
+                     * @description `min_p` is read by `POST /chat/completions` only; send the request there, or leave it out.
                      * @enum {number|null}
                      */
                     min_p?: 0 | null;
                     /**
-                     * @description `repetition_penalty` is not supported, because not every provider knows it; leave it out.
+                     * @description `repetition_penalty` is read by `POST /chat/completions` only; send the request there, or leave it out.
                      * @enum {number|null}
                      */
                     repetition_penalty?: 1 | null;
-                    /** @description `structured_outputs` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                    /** @description `structured_outputs` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     structured_outputs?: null;
-                    /** @description `guided_json` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                    /** @description `guided_json` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     guided_json?: null;
-                    /** @description `guided_regex` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                    /** @description `guided_regex` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     guided_regex?: null;
-                    /** @description `guided_choice` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                    /** @description `guided_choice` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     guided_choice?: null;
-                    /** @description `guided_grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                    /** @description `guided_grammar` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     guided_grammar?: null;
-                    /** @description `grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                    /** @description `grammar` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                     grammar?: null;
                     /** @description `max_completion_tokens` is read by `POST /chat/completions` only; here it is `max_tokens`. */
                     max_completion_tokens?: null;
@@ -2082,20 +2174,6 @@ export interface components {
                     } | null;
                     /** @description The same as `response_format` of the type `json_object`. */
                     json_mode?: boolean | null;
-                    temperature?: number | null;
-                    top_p?: number | null;
-                    /** @description Empty texts and an empty list stop nothing. */
-                    stop?: string | (string | null)[] | null;
-                    seed?: number | null;
-                    user?: string | null;
-                    /** @description Passed on to providers that speak OpenAI’s protocol. */
-                    frequency_penalty?: number | null;
-                    /** @description Passed on to providers that speak OpenAI’s protocol. */
-                    presence_penalty?: number | null;
-                    /** @description Passed on to providers that speak OpenAI’s protocol. */
-                    reasoning_effort?: string | null;
-                    /** @description Passed on to providers that speak OpenAI’s protocol. */
-                    verbosity?: string | null;
                     /** @description Wins over `max_tokens`. */
                     max_completion_tokens?: number | null;
                     /** @description The answer as Server-Sent Events; needs the scope `chat.stream`. */
@@ -2116,24 +2194,90 @@ export interface components {
                     } & {
                         [key: string]: unknown;
                     }) | null;
-                    /**
-                     * @description `n` must be 1: a request has one answer; send it again for another.
-                     * @enum {number|null}
-                     */
-                    n?: 1 | null;
+                    /** @description Answers are text. */
                     modalities?: "text"[] | null;
+                    temperature?: number | null;
+                    top_p?: number | null;
+                    /** @description Empty texts and an empty list stop nothing. */
+                    stop?: string | (string | null)[] | null;
+                    seed?: number | null;
+                    /** @description Providers read a keyed hash of tenant and user. */
+                    user?: string | null;
+                    /** @description Like `user`. */
+                    safety_identifier?: string | null;
+                    /** @description Like `user`. */
+                    prompt_cache_key?: string | null;
+                    frequency_penalty?: number | null;
+                    presence_penalty?: number | null;
+                    reasoning_effort?: string | null;
+                    verbosity?: string | null;
+                    tools?: ({
+                        /** @description `function`; `custom` where a model of the tier takes it. */
+                        type: string;
+                        function?: {
+                            name: string;
+                            description?: string | null;
+                            /** @description A JSON schema. */
+                            parameters?: {
+                                [key: string]: unknown;
+                            } | null;
+                            strict?: boolean | null;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    })[] | null;
+                    tool_choice?: ("none" | "auto" | "required") | {
+                        [key: string]: unknown;
+                    } | null;
+                    parallel_tool_calls?: boolean | null;
+                    logprobs?: boolean | null;
+                    /** @description With `logprobs`. */
+                    top_logprobs?: number | null;
+                    /** @description Models number their tokens differently: fit for a tier of one model. */
+                    logit_bias?: {
+                        [key: string]: unknown;
+                    } | null;
+                    prediction?: {
+                        [key: string]: unknown;
+                    } | null;
+                    web_search_options?: {
+                        [key: string]: unknown;
+                    } | null;
                     /** @description The conversation, oldest message first. At least one message has text. */
                     messages: (({
                         /**
                          * @description `developer` is another name for `system`.
                          * @enum {string}
                          */
-                        role: "user" | "assistant" | "system" | "developer";
-                        /** @description Text, or parts of text that together are 1 to 16000 characters. */
-                        content: string | ({
+                        role: "user" | "system" | "developer";
+                        /** @description Text, or parts; those of users may be images, sound and files, where a model of the tier takes them. */
+                        content: (string | null) | ({
                             /** @enum {string} */
-                            type: "text";
+                            type: "text" | "refusal" | "image_url" | "input_audio" | "file";
                             text?: string | null;
+                            refusal?: string | null;
+                            image_url?: {
+                                /** @description An http or https URL, which only the provider fetches, or a data URL. */
+                                url: string;
+                                detail?: string | null;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                            input_audio?: {
+                                data: string;
+                                format: string;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                            file?: {
+                                /** @description A data URL. */
+                                file_data: string;
+                                filename?: string | null;
+                            } & {
+                                [key: string]: unknown;
+                            };
                         } & {
                             [key: string]: unknown;
                         })[];
@@ -2142,74 +2286,114 @@ export interface components {
                     }) | ({
                         /** @enum {string} */
                         role: "assistant";
-                        /** @description An answer without text is left out of the conversation. */
-                        content?: ("" | null) | unknown[];
-                        tool_calls?: unknown[] | null;
+                        /** @description An answer without text and calls is left out of the conversation. */
+                        content?: (string | null) | ({
+                            /** @enum {string} */
+                            type: "text" | "refusal" | "image_url" | "input_audio" | "file";
+                            text?: string | null;
+                            refusal?: string | null;
+                            image_url?: {
+                                /** @description An http or https URL, which only the provider fetches, or a data URL. */
+                                url: string;
+                                detail?: string | null;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                            input_audio?: {
+                                data: string;
+                                format: string;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                            file?: {
+                                /** @description A data URL. */
+                                file_data: string;
+                                filename?: string | null;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                        } & {
+                            [key: string]: unknown;
+                        })[];
+                        tool_calls?: ({
+                            id: string;
+                            /** @enum {string|null} */
+                            type?: "function" | "custom" | null;
+                            function?: {
+                                name: string;
+                                arguments: string;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                            custom?: {
+                                name: string;
+                                input: string;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                        } & {
+                            [key: string]: unknown;
+                        })[] | null;
                         function_call?: null;
+                        audio?: null;
+                    } & {
+                        [key: string]: unknown;
+                    }) | ({
+                        /** @enum {string} */
+                        role: "tool";
+                        /** @description Of a call in the last message of the assistant. */
+                        tool_call_id: string;
+                        /** @description Text, or parts of text. */
+                        content: (string | null) | ({
+                            /** @enum {string} */
+                            type: "text" | "refusal" | "image_url" | "input_audio" | "file";
+                            text?: string | null;
+                            refusal?: string | null;
+                            image_url?: {
+                                /** @description An http or https URL, which only the provider fetches, or a data URL. */
+                                url: string;
+                                detail?: string | null;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                            input_audio?: {
+                                data: string;
+                                format: string;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                            file?: {
+                                /** @description A data URL. */
+                                file_data: string;
+                                filename?: string | null;
+                            } & {
+                                [key: string]: unknown;
+                            };
+                        } & {
+                            [key: string]: unknown;
+                        })[];
                     } & {
                         [key: string]: unknown;
                     }))[];
-                    /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
-                    tools?: unknown[] | null;
                     /**
-                     * @description `tool_choice` is not supported: this service answers with text only; leave `tools` and `tool_choice` out.
-                     * @enum {string|null}
+                     * @description `n` must be 1: a request has one answer; send it again for another.
+                     * @enum {number|null}
                      */
-                    tool_choice?: "none" | "auto" | null;
-                    /** @description `functions` is not supported: this service answers with text only; leave `functions` and `function_call` out. */
+                    n?: 1 | null;
+                    /** @description `functions` is the older form of `tools`; send `tools` and `tool_choice`. */
                     functions?: unknown[] | null;
                     /**
-                     * @description `function_call` is not supported: this service answers with text only; leave `functions` and `function_call` out.
+                     * @description `function_call` is the older form of `tools`; send `tools` and `tool_choice`.
                      * @enum {string|null}
                      */
                     function_call?: "none" | "auto" | null;
-                    /** @description `audio` is not supported: this service answers with text only; leave it out. */
+                    /** @description `audio` is not supported: this service answers in text; leave it out. */
                     audio?: null;
                     /**
-                     * @description `logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
-                     * @enum {boolean|null}
-                     */
-                    logprobs?: false | null;
-                    /**
-                     * @description `top_logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+                     * @description `best_of` is not supported: a request has one answer; leave it out.
                      * @enum {number|null}
                      */
-                    top_logprobs?: 0 | null;
-                    /** @description `logit_bias` is not supported: the models behind a tier number their tokens differently; leave it out. */
-                    logit_bias?: {
-                        [key: string]: unknown;
-                    } | null;
-                    /** @description `prediction` is not supported; leave it out. */
-                    prediction?: null;
-                    /** @description `web_search_options` is not supported: the models search nothing; leave it out. */
-                    web_search_options?: null;
-                    /**
-                     * @description `top_k` is not supported, because not every provider knows it; leave it out.
-                     * @enum {number|null}
-                     */
-                    top_k?: 0 | -1 | null;
-                    /**
-                     * @description `min_p` is not supported, because not every provider knows it; leave it out.
-                     * @enum {number|null}
-                     */
-                    min_p?: 0 | null;
-                    /**
-                     * @description `repetition_penalty` is not supported, because not every provider knows it; leave it out.
-                     * @enum {number|null}
-                     */
-                    repetition_penalty?: 1 | null;
-                    /** @description `structured_outputs` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                    structured_outputs?: null;
-                    /** @description `guided_json` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                    guided_json?: null;
-                    /** @description `guided_regex` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                    guided_regex?: null;
-                    /** @description `guided_choice` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                    guided_choice?: null;
-                    /** @description `guided_grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                    guided_grammar?: null;
-                    /** @description `grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                    grammar?: null;
+                    best_of?: 1 | null;
                 } & {
                     [key: string]: unknown;
                 });
@@ -2262,21 +2446,21 @@ export interface components {
                  * @default false
                  */
                 json_mode?: boolean;
-                /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
+                /** @description `tools` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 tools?: unknown[] | null;
                 /**
-                 * @description `tool_choice` is not supported: this service answers with text only; leave `tools` and `tool_choice` out.
+                 * @description `tool_choice` is read by `POST /chat/completions` only; send the request there, or leave it out.
                  * @enum {string|null}
                  */
                 tool_choice?: "none" | "auto" | null;
-                /** @description `functions` is not supported: this service answers with text only; leave `functions` and `function_call` out. */
+                /** @description `functions` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 functions?: unknown[] | null;
                 /**
-                 * @description `function_call` is not supported: this service answers with text only; leave `functions` and `function_call` out.
+                 * @description `function_call` is read by `POST /chat/completions` only; send the request there, or leave it out.
                  * @enum {string|null}
                  */
                 function_call?: "none" | "auto" | null;
-                /** @description `audio` is not supported: this service answers with text only; leave it out. */
+                /** @description `audio` is not supported: this service answers in text; leave it out. */
                 audio?: null;
                 /**
                  * @description `n` must be 1: a request has one answer; send it again for another.
@@ -2284,49 +2468,49 @@ export interface components {
                  */
                 n?: 1 | null;
                 /**
-                 * @description `logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+                 * @description `logprobs` is read by `POST /chat/completions` only; send the request there, or leave it out.
                  * @enum {boolean|null}
                  */
                 logprobs?: false | null;
                 /**
-                 * @description `top_logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+                 * @description `top_logprobs` is read by `POST /chat/completions` only; send the request there, or leave it out.
                  * @enum {number|null}
                  */
                 top_logprobs?: 0 | null;
-                /** @description `logit_bias` is not supported: the models behind a tier number their tokens differently; leave it out. */
+                /** @description `logit_bias` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 logit_bias?: {
                     [key: string]: unknown;
                 } | null;
-                /** @description `prediction` is not supported; leave it out. */
+                /** @description `prediction` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 prediction?: null;
-                /** @description `web_search_options` is not supported: the models search nothing; leave it out. */
+                /** @description `web_search_options` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 web_search_options?: null;
                 /**
-                 * @description `top_k` is not supported, because not every provider knows it; leave it out.
+                 * @description `top_k` is read by `POST /chat/completions` only; send the request there, or leave it out.
                  * @enum {number|null}
                  */
                 top_k?: 0 | -1 | null;
                 /**
-                 * @description `min_p` is not supported, because not every provider knows it; leave it out.
+                 * @description `min_p` is read by `POST /chat/completions` only; send the request there, or leave it out.
                  * @enum {number|null}
                  */
                 min_p?: 0 | null;
                 /**
-                 * @description `repetition_penalty` is not supported, because not every provider knows it; leave it out.
+                 * @description `repetition_penalty` is read by `POST /chat/completions` only; send the request there, or leave it out.
                  * @enum {number|null}
                  */
                 repetition_penalty?: 1 | null;
-                /** @description `structured_outputs` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                /** @description `structured_outputs` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 structured_outputs?: null;
-                /** @description `guided_json` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                /** @description `guided_json` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 guided_json?: null;
-                /** @description `guided_regex` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                /** @description `guided_regex` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 guided_regex?: null;
-                /** @description `guided_choice` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                /** @description `guided_choice` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 guided_choice?: null;
-                /** @description `guided_grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                /** @description `guided_grammar` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 guided_grammar?: null;
-                /** @description `grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
+                /** @description `grammar` is read by `POST /chat/completions` only; send the request there, or leave it out. */
                 grammar?: null;
                 /** @description `max_completion_tokens` is read by `POST /chat/completions` only; here it is `max_tokens`. */
                 max_completion_tokens?: null;
@@ -2366,20 +2550,6 @@ export interface components {
                 } | null;
                 /** @description The same as `response_format` of the type `json_object`. */
                 json_mode?: boolean | null;
-                temperature?: number | null;
-                top_p?: number | null;
-                /** @description Empty texts and an empty list stop nothing. */
-                stop?: string | (string | null)[] | null;
-                seed?: number | null;
-                user?: string | null;
-                /** @description Passed on to providers that speak OpenAI’s protocol. */
-                frequency_penalty?: number | null;
-                /** @description Passed on to providers that speak OpenAI’s protocol. */
-                presence_penalty?: number | null;
-                /** @description Passed on to providers that speak OpenAI’s protocol. */
-                reasoning_effort?: string | null;
-                /** @description Passed on to providers that speak OpenAI’s protocol. */
-                verbosity?: string | null;
                 /** @description Wins over `max_tokens`. */
                 max_completion_tokens?: number | null;
                 /** @description The answer as Server-Sent Events; needs the scope `chat.stream`. */
@@ -2400,24 +2570,90 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 }) | null;
-                /**
-                 * @description `n` must be 1: a request has one answer; send it again for another.
-                 * @enum {number|null}
-                 */
-                n?: 1 | null;
+                /** @description Answers are text. */
                 modalities?: "text"[] | null;
+                temperature?: number | null;
+                top_p?: number | null;
+                /** @description Empty texts and an empty list stop nothing. */
+                stop?: string | (string | null)[] | null;
+                seed?: number | null;
+                /** @description Providers read a keyed hash of tenant and user. */
+                user?: string | null;
+                /** @description Like `user`. */
+                safety_identifier?: string | null;
+                /** @description Like `user`. */
+                prompt_cache_key?: string | null;
+                frequency_penalty?: number | null;
+                presence_penalty?: number | null;
+                reasoning_effort?: string | null;
+                verbosity?: string | null;
+                tools?: ({
+                    /** @description `function`; `custom` where a model of the tier takes it. */
+                    type: string;
+                    function?: {
+                        name: string;
+                        description?: string | null;
+                        /** @description A JSON schema. */
+                        parameters?: {
+                            [key: string]: unknown;
+                        } | null;
+                        strict?: boolean | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                } & {
+                    [key: string]: unknown;
+                })[] | null;
+                tool_choice?: ("none" | "auto" | "required") | {
+                    [key: string]: unknown;
+                } | null;
+                parallel_tool_calls?: boolean | null;
+                logprobs?: boolean | null;
+                /** @description With `logprobs`. */
+                top_logprobs?: number | null;
+                /** @description Models number their tokens differently: fit for a tier of one model. */
+                logit_bias?: {
+                    [key: string]: unknown;
+                } | null;
+                prediction?: {
+                    [key: string]: unknown;
+                } | null;
+                web_search_options?: {
+                    [key: string]: unknown;
+                } | null;
                 /** @description The conversation, oldest message first. At least one message has text. */
                 messages: (({
                     /**
                      * @description `developer` is another name for `system`.
                      * @enum {string}
                      */
-                    role: "user" | "assistant" | "system" | "developer";
-                    /** @description Text, or parts of text that together are 1 to 16000 characters. */
-                    content: string | ({
+                    role: "user" | "system" | "developer";
+                    /** @description Text, or parts; those of users may be images, sound and files, where a model of the tier takes them. */
+                    content: (string | null) | ({
                         /** @enum {string} */
-                        type: "text";
+                        type: "text" | "refusal" | "image_url" | "input_audio" | "file";
                         text?: string | null;
+                        refusal?: string | null;
+                        image_url?: {
+                            /** @description An http or https URL, which only the provider fetches, or a data URL. */
+                            url: string;
+                            detail?: string | null;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                        input_audio?: {
+                            data: string;
+                            format: string;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                        file?: {
+                            /** @description A data URL. */
+                            file_data: string;
+                            filename?: string | null;
+                        } & {
+                            [key: string]: unknown;
+                        };
                     } & {
                         [key: string]: unknown;
                     })[];
@@ -2426,74 +2662,114 @@ export interface components {
                 }) | ({
                     /** @enum {string} */
                     role: "assistant";
-                    /** @description An answer without text is left out of the conversation. */
-                    content?: ("" | null) | unknown[];
-                    tool_calls?: unknown[] | null;
+                    /** @description An answer without text and calls is left out of the conversation. */
+                    content?: (string | null) | ({
+                        /** @enum {string} */
+                        type: "text" | "refusal" | "image_url" | "input_audio" | "file";
+                        text?: string | null;
+                        refusal?: string | null;
+                        image_url?: {
+                            /** @description An http or https URL, which only the provider fetches, or a data URL. */
+                            url: string;
+                            detail?: string | null;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                        input_audio?: {
+                            data: string;
+                            format: string;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                        file?: {
+                            /** @description A data URL. */
+                            file_data: string;
+                            filename?: string | null;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    })[];
+                    tool_calls?: ({
+                        id: string;
+                        /** @enum {string|null} */
+                        type?: "function" | "custom" | null;
+                        function?: {
+                            name: string;
+                            arguments: string;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                        custom?: {
+                            name: string;
+                            input: string;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    })[] | null;
                     function_call?: null;
+                    audio?: null;
+                } & {
+                    [key: string]: unknown;
+                }) | ({
+                    /** @enum {string} */
+                    role: "tool";
+                    /** @description Of a call in the last message of the assistant. */
+                    tool_call_id: string;
+                    /** @description Text, or parts of text. */
+                    content: (string | null) | ({
+                        /** @enum {string} */
+                        type: "text" | "refusal" | "image_url" | "input_audio" | "file";
+                        text?: string | null;
+                        refusal?: string | null;
+                        image_url?: {
+                            /** @description An http or https URL, which only the provider fetches, or a data URL. */
+                            url: string;
+                            detail?: string | null;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                        input_audio?: {
+                            data: string;
+                            format: string;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                        file?: {
+                            /** @description A data URL. */
+                            file_data: string;
+                            filename?: string | null;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    })[];
                 } & {
                     [key: string]: unknown;
                 }))[];
-                /** @description `tools` is not supported: this service answers with text only; leave `tools` and `tool_choice` out. */
-                tools?: unknown[] | null;
                 /**
-                 * @description `tool_choice` is not supported: this service answers with text only; leave `tools` and `tool_choice` out.
-                 * @enum {string|null}
+                 * @description `n` must be 1: a request has one answer; send it again for another.
+                 * @enum {number|null}
                  */
-                tool_choice?: "none" | "auto" | null;
-                /** @description `functions` is not supported: this service answers with text only; leave `functions` and `function_call` out. */
+                n?: 1 | null;
+                /** @description `functions` is the older form of `tools`; send `tools` and `tool_choice`. */
                 functions?: unknown[] | null;
                 /**
-                 * @description `function_call` is not supported: this service answers with text only; leave `functions` and `function_call` out.
+                 * @description `function_call` is the older form of `tools`; send `tools` and `tool_choice`.
                  * @enum {string|null}
                  */
                 function_call?: "none" | "auto" | null;
-                /** @description `audio` is not supported: this service answers with text only; leave it out. */
+                /** @description `audio` is not supported: this service answers in text; leave it out. */
                 audio?: null;
                 /**
-                 * @description `logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
-                 * @enum {boolean|null}
-                 */
-                logprobs?: false | null;
-                /**
-                 * @description `top_logprobs` is not supported: answers come without the probabilities of their tokens; leave it out.
+                 * @description `best_of` is not supported: a request has one answer; leave it out.
                  * @enum {number|null}
                  */
-                top_logprobs?: 0 | null;
-                /** @description `logit_bias` is not supported: the models behind a tier number their tokens differently; leave it out. */
-                logit_bias?: {
-                    [key: string]: unknown;
-                } | null;
-                /** @description `prediction` is not supported; leave it out. */
-                prediction?: null;
-                /** @description `web_search_options` is not supported: the models search nothing; leave it out. */
-                web_search_options?: null;
-                /**
-                 * @description `top_k` is not supported, because not every provider knows it; leave it out.
-                 * @enum {number|null}
-                 */
-                top_k?: 0 | -1 | null;
-                /**
-                 * @description `min_p` is not supported, because not every provider knows it; leave it out.
-                 * @enum {number|null}
-                 */
-                min_p?: 0 | null;
-                /**
-                 * @description `repetition_penalty` is not supported, because not every provider knows it; leave it out.
-                 * @enum {number|null}
-                 */
-                repetition_penalty?: 1 | null;
-                /** @description `structured_outputs` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                structured_outputs?: null;
-                /** @description `guided_json` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                guided_json?: null;
-                /** @description `guided_regex` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                guided_regex?: null;
-                /** @description `guided_choice` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                guided_choice?: null;
-                /** @description `guided_grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                guided_grammar?: null;
-                /** @description `grammar` is not supported; ask for a JSON object instead, and say in a message what it holds. */
-                grammar?: null;
+                best_of?: 1 | null;
             } & {
                 [key: string]: unknown;
             });

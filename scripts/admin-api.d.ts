@@ -1605,6 +1605,8 @@ export interface components {
                     /** @description Of a million tokens. */
                     completion: number;
                 } | null;
+                /** @description What it can do beyond text, as it is set; null: what its provider's kind can. */
+                capabilities: ("tools" | "custom_tools" | "json_schema" | "images" | "audio" | "files" | "logprobs" | "openai_fields")[] | null;
             }[];
             /** @description Time of the latest change, in Unix seconds. */
             updated_at: number | null;
@@ -1638,6 +1640,8 @@ export interface components {
                     /** @description Of a million tokens. At most six decimals. */
                     completion: number;
                 } | null;
+                /** @description What the target can do beyond text. Null or absent: what its provider's kind can. */
+                capabilities?: ("tools" | "custom_tools" | "json_schema" | "images" | "audio" | "files" | "logprobs" | "openai_fields")[] | null;
             }[];
         };
         TierVersionList: {
@@ -1685,6 +1689,8 @@ export interface components {
                     /** @description Of a million tokens. */
                     completion: number;
                 } | null;
+                /** @description What it can do beyond text, as it is set; null: what its provider's kind can. */
+                capabilities: ("tools" | "custom_tools" | "json_schema" | "images" | "audio" | "files" | "logprobs" | "openai_fields")[] | null;
             }[];
         };
         TierRollback: {

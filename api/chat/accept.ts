@@ -5,7 +5,7 @@ import { LOST } from '../../shared/contracts/events.ts';
 import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import { nameOf } from '../../shared/contracts/request-envelope.ts';
 import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
-import { tierOf } from '../../shared/domain/routing.ts';
+import { routesOf, servable, targetsOf, tierOf, unreadFields } from '../../shared/domain/routing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { RoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
@@ -332,6 +332,17 @@ async function acceptOnShard<R extends Relay>(deps: AcceptDeps, call: Call<R>): 
   return handle(deps, { ...prepared, call, relay }, outcome);
 }
 
+/**
+ * The fields that no target of the request's tier gets. Throws `invalid_request` if no target can serve the request: the
+ * worker would find the same later.
+ */
+function unservedFields({ routing }: AcceptDeps, tier: Tier, { request }: ParsedChatBody): string[] {
+  if (request.passed === undefined) return [];
+  const table = routing.current();
+  const routes = routesOf(table, targetsOf(table, tier, request.model));
+  return unreadFields(servable(routes, request.model ?? tier, request), request);
+}
+
 export type Accept = ReturnType<typeof createAccept>;
 
 /**
@@ -348,7 +359,7 @@ export function createAccept(deps: AcceptDeps) {
     openRelay: OpenRelay<R>,
   ): Promise<Accepted<R>> => {
     const tier = tierOf(deps.routing.current(), body.request, principalOf(res).defaultModel);
-    const ignored = ignoredFieldsHeader(body.ignoredFields);
+    const ignored = ignoredFieldsHeader([...body.ignoredFields, ...unservedFields(deps, tier, body)]);
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
     // admit.lua counts the request.
     claimCount(res);

@@ -9,7 +9,7 @@ import {
   chatRules,
 } from '../../shared/contracts/chat-request.ts';
 import type { ChatBody, ChatRequest } from '../../shared/contracts/chat-request.ts';
-import { checkAgainst, wellFormedJson } from '../../shared/contracts/parse.ts';
+import { checkAgainst, isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { OpenAiForm } from '../relay/sse.ts';
 
@@ -26,49 +26,36 @@ const nothing = Joi.valid(null);
 const emptyList = Joi.array().max(0).allow(null);
 const noChoice = Joi.valid('none', 'auto', null);
 
-const TOOLS = 'is not supported: this service answers with text only; leave `tools` and `tool_choice` out';
-const FUNCTIONS = 'is not supported: this service answers with text only; leave `functions` and `function_call` out';
-const LOGPROBS = 'is not supported: answers come without the probabilities of their tokens; leave it out';
-const SAMPLING = 'is not supported, because not every provider knows it; leave it out';
-const GRAMMAR = 'is not supported; ask for a JSON object instead, and say in a message what it holds';
 const ELSEWHERE = 'is read by `POST /chat/completions` only;';
+const SEND_THERE = `${ELSEWHERE} send the request there, or leave it out`;
+const inTheirForm = (accepted: Joi.Schema): Unserved => ({ accepted, say: SEND_THERE });
 
 /**
- * Ignoring one of these would change what the answer is or means without telling the caller, so the request fails. Any
- * other unknown field is ignored and named in `X-Ignored-Fields` (docs/spec.md#chat-request).
+ * Ignoring one of these on the chat routes, which do not know OpenAI's names, would change what the answer is or means
+ * without telling the caller, so the request fails. Any other unknown field is ignored and named in `X-Ignored-Fields`
+ * (docs/spec.md#chat-request).
  */
-export const UNSERVED: UnservedFields = {
-  tools: { accepted: emptyList, say: TOOLS },
-  tool_choice: { accepted: noChoice, say: TOOLS },
-  functions: { accepted: emptyList, say: FUNCTIONS },
-  function_call: { accepted: noChoice, say: FUNCTIONS },
-  audio: { accepted: nothing, say: 'is not supported: this service answers with text only; leave it out' },
-  n: {
-    accepted: Joi.valid(1, null),
-    say: 'must be 1: a request has one answer; send it again for another',
-  },
-  logprobs: { accepted: Joi.valid(false, null), say: LOGPROBS },
-  top_logprobs: { accepted: Joi.valid(0, null), say: LOGPROBS },
-  logit_bias: {
-    accepted: Joi.object().max(0).allow(null),
-    say: 'is not supported: the models behind a tier number their tokens differently; leave it out',
-  },
-  prediction: { accepted: nothing, say: 'is not supported; leave it out' },
-  web_search_options: { accepted: nothing, say: 'is not supported: the models search nothing; leave it out' },
-  top_k: { accepted: Joi.valid(0, -1, null), say: SAMPLING },
-  min_p: { accepted: Joi.valid(0, null), say: SAMPLING },
-  repetition_penalty: { accepted: Joi.valid(1, null), say: SAMPLING },
-  structured_outputs: { accepted: nothing, say: GRAMMAR },
-  guided_json: { accepted: nothing, say: GRAMMAR },
-  guided_regex: { accepted: nothing, say: GRAMMAR },
-  guided_choice: { accepted: nothing, say: GRAMMAR },
-  guided_grammar: { accepted: nothing, say: GRAMMAR },
-  grammar: { accepted: nothing, say: GRAMMAR },
-};
-
-/** On the chat routes, which do not know OpenAI's names. */
 const UNSERVED_ON_CHAT: UnservedFields = {
-  ...UNSERVED,
+  tools: inTheirForm(emptyList),
+  tool_choice: inTheirForm(noChoice),
+  functions: inTheirForm(emptyList),
+  function_call: inTheirForm(noChoice),
+  audio: { accepted: nothing, say: 'is not supported: this service answers in text; leave it out' },
+  n: { accepted: Joi.valid(1, null), say: 'must be 1: a request has one answer; send it again for another' },
+  logprobs: inTheirForm(Joi.valid(false, null)),
+  top_logprobs: inTheirForm(Joi.valid(0, null)),
+  logit_bias: inTheirForm(Joi.object().max(0).allow(null)),
+  prediction: inTheirForm(nothing),
+  web_search_options: inTheirForm(nothing),
+  top_k: inTheirForm(Joi.valid(0, -1, null)),
+  min_p: inTheirForm(Joi.valid(0, null)),
+  repetition_penalty: inTheirForm(Joi.valid(1, null)),
+  structured_outputs: inTheirForm(nothing),
+  guided_json: inTheirForm(nothing),
+  guided_regex: inTheirForm(nothing),
+  guided_choice: inTheirForm(nothing),
+  guided_grammar: inTheirForm(nothing),
+  grammar: inTheirForm(nothing),
   max_completion_tokens: { accepted: nothing, say: `${ELSEWHERE} here it is \`max_tokens\`` },
   response_format: {
     accepted: Joi.object({ type: Joi.valid('text', null) })
@@ -76,10 +63,7 @@ const UNSERVED_ON_CHAT: UnservedFields = {
       .allow(null),
     say: `${ELSEWHERE} here \`json_mode\` asks for a JSON object`,
   },
-  stop: {
-    accepted: Joi.alternatives(Joi.valid('', null), Joi.array().items(Joi.valid('', null))),
-    say: `${ELSEWHERE} send the request there, or leave it out`,
-  },
+  stop: inTheirForm(Joi.alternatives(Joi.valid('', null), Joi.array().items(Joi.valid('', null)))),
 };
 
 /** On those whose answer is complete. */
@@ -115,7 +99,7 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
 
 export interface ParsedChatBody {
   request: ChatRequest;
-  /** Names of unknown fields, for the header `X-Ignored-Fields` (docs/spec.md#chat-request). */
+  /** Names of fields that are not read, for the header `X-Ignored-Fields` (docs/spec.md#chat-request). */
   ignoredFields: string[];
   /** Absent: the answer has the form of the chat routes. */
   form?: OpenAiForm;
@@ -186,10 +170,8 @@ const PLAIN_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
  * complete answer (docs/benchmarks/performance-log.md).
  */
 export function isPlainBody(input: unknown, known: ReadonlySet<string>): boolean {
-  if (typeof input !== 'object' || input === null || !Object.hasOwn(input, 'messages')) return false;
-  const fields = input as Readonly<Record<string, unknown>>;
-  for (const name of known)
-    if (Object.hasOwn(fields, name) && PLAIN_FIELDS[name]?.(fields[name]) !== true) return false;
+  if (!isRecord(input) || (known.has('messages') && !Object.hasOwn(input, 'messages'))) return false;
+  for (const name of known) if (Object.hasOwn(input, name) && PLAIN_FIELDS[name]?.(input[name]) !== true) return false;
   return true;
 }
 

@@ -2,110 +2,22 @@ import Joi from 'joi';
 
 import {
   CHAT_LIMITS,
-  ROLES,
+  DECISIVE_FIELDS,
   chatRules,
   numberBetween,
   textUpTo,
   wholeNumberBetween,
 } from '../../shared/contracts/chat-request.ts';
-import type { ChatBody, ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
+import type { Capability, ChatBody, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { isRecord } from '../../shared/contracts/parse.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { ANTHROPIC_FIELDS } from '../../shared/domain/routing.ts';
 import type { OpenAiForm } from '../relay/sse.ts';
-import { UNSERVED, acceptedOf, checkReadable, ignoredIn, refuseUnserved, requestOf } from './chat-body.ts';
-import type { ParsedChatBody } from './chat-body.ts';
+import { acceptedOf, checkReadable, refuseUnserved, requestOf } from './chat-body.ts';
+import type { ParsedChatBody, UnservedFields } from './chat-body.ts';
+import { messagesSchema, readMessages, refuse } from './completion-messages.ts';
 import { readAnswerSchema } from './response-format.ts';
 
-/** OpenAI's messages, which `POST /chat/completions` accepts in addition to the plain ones of the chat routes. */
-
-const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('', null) });
-
-const messageWithText = Joi.object({
-  role: Joi.string()
-    .valid(...ROLES, 'developer')
-    .description('`developer` is another name for `system`.')
-    .required(),
-  content: Joi.alternatives(textUpTo(CHAT_LIMITS.contentMax), Joi.array().items(textPart.unknown(true)).min(1))
-    .description(`Text, or parts of text that together are 1 to ${String(CHAT_LIMITS.contentMax)} characters.`)
-    .required(),
-}).unknown(true);
-
-const messageWithoutText = Joi.object({
-  role: Joi.string().valid('assistant').required(),
-  content: Joi.alternatives(Joi.valid('', null), Joi.array().max(0)).description(
-    'An answer without text is left out of the conversation.',
-  ),
-  tool_calls: Joi.array().max(0).allow(null),
-  function_call: Joi.valid(null),
-}).unknown(true);
-
-/** The messages as they come over the wire, for the document. A schema cannot say that at least one must have text. */
-const wireMessagesSchema = Joi.array()
-  .max(CHAT_LIMITS.messagesMax)
-  .min(1)
-  .items(messageWithText, messageWithoutText)
-  .description('The conversation, oldest message first. At least one message has text.')
-  .required();
-
-/** Stands for an answer without text until all messages are checked, so that errors name the caller's own indexes. */
-const WITHOUT_TEXT: ChatMessage = Object.freeze({ role: 'assistant', content: '-' });
-
-function textOfPart(part: unknown, param: string): string {
-  if (isRecord(part) && part['type'] === 'text') {
-    const text = part['text'] ?? '';
-    if (typeof text === 'string') return text;
-  }
-  throw new ServiceError(
-    'invalid_request',
-    `\`${param}\` may hold text parts only; images and audio are not supported.`,
-    { param },
-  );
-}
-
-function refuseTools(param: string): never {
-  throw new ServiceError(
-    'invalid_request',
-    `Calls and results of tools are not supported in \`messages\`; leave \`${param}\` out, or say it as text of the user.`,
-    { param },
-  );
-}
-
-/** Without this, an answer with only tool calls would be dropped, and the model would not know what it asked for. */
-function refuseToolCalls({ tool_calls: calls, function_call: call }: Record<string, unknown>, param: string): void {
-  if (Array.isArray(calls) ? calls.length > 0 : (calls ?? null) !== null) refuseTools(`${param}.tool_calls`);
-  if ((call ?? null) !== null) refuseTools(`${param}.function_call`);
-}
-
-/**
- * Converts OpenAI's other ways to write a message: content in parts, `developer` for what used to be `system`, and an
- * answer without text. This service gives such answers too, and clients that keep their conversation send them back.
- */
-function plainMessage(message: unknown, index: number): unknown {
-  if (!isRecord(message)) return message;
-  const param = `messages[${index}]`;
-  const { role } = message;
-  if (role === 'tool' || role === 'function') refuseTools(`${param}.role`);
-  const given = message['content'];
-  const content: unknown = Array.isArray(given)
-    ? given.map((part) => textOfPart(part, `${param}.content`)).join('')
-    : given;
-  if (role === 'assistant' && (content === '' || (content ?? null) === null)) {
-    refuseToolCalls(message, param);
-    return WITHOUT_TEXT;
-  }
-  return { ...message, role: role === 'developer' ? 'system' : role, content };
-}
-
-/** The messages that the model gets. Throws `invalid_request` if none has text. */
-function messagesWithText(messages: readonly ChatMessage[]): ChatMessage[] {
-  const spoken = messages.filter((message) => message !== WITHOUT_TEXT);
-  if (spoken.length > 0) return spoken.map(({ role, content }) => ({ role, content }));
-  throw new ServiceError('invalid_request', '`messages` must have at least one message with text.', {
-    param: 'messages',
-  });
-}
-
-/** The body of `POST /chat/completions`: the fields of OpenAI's API that it accepts, and this service's own. */
+/** The body of `POST /chat/completions`: the fields of OpenAI's API that are read or checked here, and this service's own. */
 interface CompletionsBody extends ChatBody {
   max_completion_tokens?: number;
   stream?: boolean;
@@ -116,10 +28,11 @@ interface CompletionsBody extends ChatBody {
 const MODEL_NAME_MAX = 256;
 /** Maximum code points of `user` and of each `stop`. */
 const SHORT_TEXT_MAX = 256;
+const TOOLS_MAX = 512;
 
 const shortText = textUpTo(SHORT_TEXT_MAX);
 const tokens = wholeNumberBetween(1, Number.MAX_SAFE_INTEGER);
-const passedOn = 'Passed on to providers that speak OpenAI’s protocol.';
+const anyObject = Joi.object().unknown(true);
 
 /** The texts that end the answer; undefined: none does. */
 function stopOf(stop: string | (string | null)[]): string | string[] | undefined {
@@ -128,32 +41,92 @@ function stopOf(stop: string | (string | null)[]): string | string[] | undefined
   return texts.length === 0 ? undefined : texts;
 }
 
-/** A penalty of 0 is none. */
-const penaltyOf = (penalty: number) => (penalty === 0 ? undefined : penalty);
-const asSent = (value: unknown) => value;
+const toolSchema = Joi.object({
+  type: Joi.string().required().description('`function`; `custom` where a model of the tier takes it.'),
+  function: Joi.object({
+    name: shortText.required(),
+    description: Joi.string().allow('', null),
+    parameters: anyObject.allow(null).description('A JSON schema.'),
+    strict: Joi.boolean().allow(null),
+  }).unknown(true),
+}).unknown(true);
 
-const stopSchema = Joi.alternatives(shortText.allow(''), Joi.array().items(shortText.allow('', null)).max(4));
+interface PassedField {
+  rule: Joi.Schema;
+  /** The value that a provider gets; undefined: it asks for nothing. As it came where this is absent. */
+  read?: (value: never) => unknown;
+  /** What a target must have. Absent: the field is left out where a target does not take it. */
+  needs?: Capability;
+}
 
-/** `read`: undefined is as good as left out. */
-const passedFields: Readonly<Record<string, { rule: Joi.Schema; read: (value: never) => unknown }>> = {
-  temperature: { rule: numberBetween(0, 2), read: asSent },
-  top_p: { rule: numberBetween(0, 1), read: asSent },
-  stop: { rule: stopSchema.description('Empty texts and an empty list stop nothing.'), read: stopOf },
-  seed: { rule: Joi.number().integer(), read: asSent },
-  user: { rule: shortText, read: asSent },
-  frequency_penalty: { rule: numberBetween(-2, 2).description(passedOn), read: penaltyOf },
-  presence_penalty: { rule: numberBetween(-2, 2).description(passedOn), read: penaltyOf },
-  reasoning_effort: { rule: shortText.description(passedOn), read: asSent },
-  verbosity: { rule: shortText.description(passedOn), read: asSent },
+const unlessZero = (value: number) => (value === 0 ? undefined : value);
+const unlessEmpty = (value: object) => (Object.keys(value).length === 0 ? undefined : value);
+
+/** What providers of OpenAI's protocol get as it came, once it is checked. Unknown fields are passed on unchecked. */
+const passedFields: Readonly<Record<string, PassedField>> = {
+  temperature: { rule: numberBetween(0, 2) },
+  top_p: { rule: numberBetween(0, 1) },
+  stop: {
+    rule: Joi.alternatives(shortText.allow(''), Joi.array().items(shortText.allow('', null)).max(4)).description(
+      'Empty texts and an empty list stop nothing.',
+    ),
+    read: stopOf,
+  },
+  seed: { rule: Joi.number().integer() },
+  user: { rule: shortText.description('Providers read a keyed hash of tenant and user.') },
+  safety_identifier: { rule: shortText.description('Like `user`.') },
+  prompt_cache_key: { rule: shortText.description('Like `user`.') },
+  frequency_penalty: { rule: numberBetween(-2, 2), read: unlessZero },
+  presence_penalty: { rule: numberBetween(-2, 2), read: unlessZero },
+  reasoning_effort: { rule: shortText },
+  verbosity: { rule: shortText },
+  tools: { rule: Joi.array().items(toolSchema).max(TOOLS_MAX), read: unlessEmpty, needs: 'tools' },
+  tool_choice: { rule: Joi.alternatives(Joi.string().valid('none', 'auto', 'required'), anyObject) },
+  parallel_tool_calls: { rule: Joi.boolean() },
+  logprobs: { rule: Joi.boolean(), read: (value: boolean) => value || undefined, needs: 'logprobs' },
+  top_logprobs: { rule: wholeNumberBetween(0, 20).description('With `logprobs`.'), read: unlessZero },
+  logit_bias: {
+    rule: anyObject.description('Models number their tokens differently: fit for a tier of one model.'),
+    read: unlessEmpty,
+  },
+  prediction: { rule: anyObject },
+  web_search_options: { rule: anyObject },
 };
 const PASSED_FIELDS = Object.entries(passedFields);
 
-const fields = {
+const FUNCTIONS = 'is the older form of `tools`; send `tools` and `tool_choice`';
+const nothing = Joi.valid(null);
+
+/** What would change the answer, and no target can do. */
+const refusedFields: UnservedFields = {
+  n: { accepted: Joi.valid(1, null), say: 'must be 1: a request has one answer; send it again for another' },
+  functions: { accepted: Joi.array().max(0).allow(null), say: FUNCTIONS },
+  function_call: { accepted: Joi.valid('none', 'auto', null), say: FUNCTIONS },
+  audio: { accepted: nothing, say: 'is not supported: this service answers in text; leave it out' },
+  best_of: { accepted: Joi.valid(1, null), say: 'is not supported: a request has one answer; leave it out' },
+};
+
+/**
+ * Where, how long and at whose price a request runs is the administrator's to say, not the caller's: providers and
+ * gateways do not get these. They are named in `X-Ignored-Fields`.
+ */
+const KEPT_BACK: ReadonlySet<string> = new Set(
+  (
+    'store service_tier models provider route plugins transforms fallbacks deployment_id api_base api_key ' +
+    'api_version base_url custom_llm_provider model_list mock_response cache extra_body extra_headers ' +
+    'extra_query timeout max_retries num_retries use_beam_search max_output_tokens max_new_tokens max_length ' +
+    'num_predict n_predict min_tokens ignore_eos'
+  ).split(' '),
+);
+/** Values of them that ask for what happens anyway. */
+const isUsual = (value: unknown) => [null, undefined, false, 'auto', 'default'].includes(value as string);
+
+const ownFields = {
   ...chatRules,
   model: textUpTo(MODEL_NAME_MAX).description(
     "A tier, or a name that the administrator publishes; the tenant's default tier where it is left out.",
   ),
-  ...Object.fromEntries(PASSED_FIELDS.map(([name, { rule }]) => [name, rule])),
+  messages: messagesSchema,
   max_tokens: tokens
     .description(
       `The most tokens that the answer may have: ${String(CHAT_LIMITS.maxTokensMax)}, or what the window of the model leaves, where it is more than that.`,
@@ -174,57 +147,116 @@ const fields = {
       .description('`name`, `schema` and perhaps `description` and `strict`, as in OpenAI’s structured outputs.'),
   }).unknown(true),
   json_mode: Joi.boolean().description('The same as `response_format` of the type `json_object`.'),
-  n: Joi.valid(1),
-  modalities: Joi.array().items(Joi.string().valid('text')).max(1),
+  modalities: Joi.array().items(Joi.string().valid('text')).max(1).description('Answers are text.'),
 };
-const bodySchema = Joi.object<CompletionsBody>(fields).unknown(true).required();
-const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
-const OPTIONAL_FIELDS = Object.entries(fields).filter(([name]) => name !== 'messages');
-const OPTIONAL_NAMES: ReadonlySet<string> = new Set(OPTIONAL_FIELDS.map(([name]) => name));
+const fields = { ...ownFields, ...Object.fromEntries(PASSED_FIELDS.map(([name, { rule }]) => [name, rule])) };
+/** `readMessages` checks the messages. */
+const checkedFields = Object.fromEntries(Object.entries(fields).filter(([name]) => name !== 'messages'));
+const bodySchema = Joi.object<CompletionsBody>(checkedFields).unknown(true).required();
+const CHECKED_NAMES: ReadonlySet<string> = new Set(Object.keys(checkedFields));
+/** Those of ours, and those that no provider gets. */
+const NOT_PASSED: ReadonlySet<string> = new Set([...Object.keys({ ...fields, ...refusedFields }), ...KEPT_BACK]);
 
 /**
- * The body as it may come over the wire; `plainMessage` and `withoutNulls` turn it into one for `bodySchema`. Used only
- * in the document; a test compares it with what `parseCompletionsBody` accepts.
+ * The body as it may come over the wire. Used only in the document; a test compares it with what `parseCompletionsBody`
+ * accepts.
  */
-export const completionsWireSchema = bodySchema.keys({
-  ...Object.fromEntries(OPTIONAL_FIELDS.map(([name, schema]) => [name, schema.allow(null)])),
-  messages: wireMessagesSchema,
-  ...acceptedOf(UNSERVED),
-});
+export const completionsWireSchema = Joi.object<CompletionsBody>({
+  ...Object.fromEntries(Object.entries(checkedFields).map(([name, schema]) => [name, schema.allow(null)])),
+  messages: messagesSchema,
+  ...acceptedOf(refusedFields),
+})
+  .unknown(true)
+  .required();
 
 /** The official client, and many that print objects as JSON, send `null` for fields that their user leaves out. */
 function withoutNulls(body: unknown): unknown {
-  if (!isRecord(body) || !OPTIONAL_FIELDS.some(([name]) => body[name] === null)) return body;
-  return Object.fromEntries(
-    Object.entries(body).filter(([name, value]) => value !== null || !OPTIONAL_NAMES.has(name)),
-  );
+  if (!isRecord(body) || !Object.values(body).includes(null)) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name, value]) => value !== null || name === 'messages'));
 }
 
-/** Also where it is empty: callers of this route get what an answer has beside its text. */
-function passedOf(body: CompletionsBody): Pick<ChatRequest, 'passed'> {
-  const given: Readonly<Record<string, unknown>> = { ...body };
-  const set = PASSED_FIELDS.flatMap(([name, { read }]) => {
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Ask for nothing without `tools`: OpenAI refuses them then, and clients send them all the same. */
+const OF_TOOLS: ReadonlySet<string> = new Set(['tool_choice', 'parallel_tool_calls']);
+
+/** Checks what fields say of each other. Returns the fields without those that ask for nothing. */
+function related(passed: Fields): Fields {
+  const { tools, tool_choice: choice } = passed;
+  if (passed['top_logprobs'] !== undefined && passed['logprobs'] === undefined)
+    refuse('top_logprobs', 'needs `logprobs: true`');
+  if (!Array.isArray(tools)) {
+    if (choice !== undefined && choice !== 'none' && choice !== 'auto') refuse('tool_choice', 'needs `tools`');
+    return Object.fromEntries(Object.entries(passed).filter(([name]) => !OF_TOOLS.has(name)));
+  }
+  for (const [index, tool] of tools.entries()) {
+    const { type, function: definition } = tool as Fields;
+    if (type === 'function' && definition === undefined) refuse(`tools[${index}].function`, 'is required');
+  }
+  return passed;
+}
+
+/** The fields for a provider of OpenAI's protocol. */
+function passedOf(body: Fields): Fields {
+  const known = PASSED_FIELDS.flatMap(([name, { read }]) => {
+    const given = body[name];
     // The field's rule has checked the value.
-    const value = given[name] === undefined ? undefined : read(given[name] as never);
+    const value = given === undefined || read === undefined ? given : read(given as never);
     // Only what is set travels to the worker and makes one body differ from another.
-    return value === undefined ? [] : [[name, value]];
+    return value === undefined ? [] : [[name, value] as const];
   });
-  return { passed: Object.fromEntries(set) as Record<string, unknown> };
+  const unknown = Object.entries(body).filter(([name, value]) => value !== undefined && !NOT_PASSED.has(name));
+  return related(Object.fromEntries([...known, ...unknown]));
+}
+
+/** What a target must have: for the fields, beside what is there already for the rest. */
+function needsOf(passed: Fields, needs: Set<Capability>): readonly Capability[] {
+  for (const name of Object.keys(passed)) {
+    const need = DECISIVE_FIELDS.has(name) ? 'openai_fields' : passedFields[name]?.needs;
+    if (need !== undefined) needs.add(need);
+  }
+  const { tools } = passed;
+  if (Array.isArray(tools) && tools.some((tool) => (tool as Fields)['type'] !== 'function')) needs.add('custom_tools');
+  return [...needs];
 }
 
 function toRequest(body: CompletionsBody): ChatRequest {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? CHAT_LIMITS.maxTokensDefault;
+  const { messages, needs: media } = readMessages(body.messages);
+  const passed = passedOf({ ...body });
+  const { type, json_schema: format } = body.response_format ?? {};
+  const schema = type === 'json_schema' ? readAnswerSchema(format) : undefined;
+  const needs = needsOf(passed, media);
   return {
-    ...requestOf(body),
-    messages: messagesWithText(body.messages),
+    ...requestOf({ ...body, messages: [] }),
+    messages,
     maxTokens: Math.min(maxTokens, CHAT_LIMITS.maxTokensMax),
     fitsTokens: true,
-    jsonMode: body.json_mode === true || body.response_format?.type === 'json_object',
-    ...passedOf(body),
-    ...(body.response_format?.type === 'json_schema'
-      ? { schema: readAnswerSchema(body.response_format.json_schema) }
-      : {}),
+    jsonMode: body.json_mode === true || type === 'json_object',
+    passed,
+    ...(schema === undefined ? {} : { schema }),
+    ...(needs.length === 0 ? {} : { needs }),
   };
+}
+
+/** The rows of the table in docs/guide/compatibility.md: a field, what providers of each protocol get, and a note. */
+export function fieldUses(): string[][] {
+  const noteOf = (rule: Joi.Schema) =>
+    (rule.describe().flags as { description?: string } | undefined)?.description ?? '';
+  const named = 'left out, named';
+  const own = Object.entries(ownFields).map(([name, rule]) => [
+    name,
+    'read by the service',
+    'read by the service',
+    noteOf(rule),
+  ]);
+  const passed = PASSED_FIELDS.map(([name, { rule, needs }]) => {
+    const lost = needs === undefined && !DECISIVE_FIELDS.has(name) ? named : 'another target, or 400';
+    return [name, 'as it came', ANTHROPIC_FIELDS.has(name) ? 'mapped' : lost, noteOf(rule)];
+  });
+  const refused = Object.entries(refusedFields).map(([name, { say }]) => [name, '400', '400', `\`${name}\` ${say}.`]);
+  const kept = [...KEPT_BACK].map((name) => [name, named, named, '']);
+  return [...own, ...passed, ...refused, ...kept].map(([name = '', ...row]) => [`\`${name}\``, ...row]);
 }
 
 /** Where a stream has its usage: OpenAI has it in a chunk of its own, and only if asked for. */
@@ -239,19 +271,16 @@ function usagePlaceOf({ stream_options: options }: CompletionsBody): OpenAiForm[
   }
 }
 
-/** Throws `invalid_request`, `message_too_long` or `too_many_messages`, like the chat routes. */
+/** Throws `invalid_request` or `too_many_messages`. */
 export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream: boolean } {
-  refuseUnserved(input, UNSERVED);
-  const messages: unknown = isRecord(input) ? input['messages'] : undefined;
-  // Beyond the limit, messages are not converted one by one: the schema refuses their number.
-  const mayMap = Array.isArray(messages) && messages.length <= CHAT_LIMITS.messagesMax;
-  const plain: unknown = mayMap && isRecord(input) ? { ...input, messages: messages.map(plainMessage) } : input;
-  const body = withoutNulls(plain);
-  checkReadable(bodySchema, body, KNOWN_FIELDS);
+  refuseUnserved(input, refusedFields);
+  const body = withoutNulls(input);
+  checkReadable(bodySchema, body, CHECKED_NAMES);
   return {
     request: toRequest(body),
-    // The messages as sent, including those without text; each is an object, or the body would have been refused.
-    ignoredFields: ignoredIn(body, messages as readonly object[], KNOWN_FIELDS),
+    ignoredFields: Object.entries(body).flatMap(([name, value]) =>
+      KEPT_BACK.has(name) && !isUsual(value) ? name : [],
+    ),
     form: { usage: usagePlaceOf(body) },
     stream: body.stream === true,
   };

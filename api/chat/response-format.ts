@@ -1,6 +1,6 @@
 import { isRecord } from '../../shared/contracts/parse.ts';
 import type { AnswerSchema } from '../../shared/contracts/chat-request.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { refuse } from './completion-messages.ts';
 
 /**
  * Structured output of `POST /chat/completions`: checks a caller's JSON schema before anything is paid for it
@@ -35,10 +35,6 @@ const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boo
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);
 
 type Json = Readonly<Record<string, unknown>>;
-
-function refuse(param: string, what: string): never {
-  throw new ServiceError('invalid_request', `\`${param}\` ${what}.`, { param });
-}
 
 /** Whether a reference such as `#/$defs/step` leads to a schema of the same document. */
 function isResolvable(root: Json, ref: string): boolean {

@@ -21,9 +21,29 @@ export interface ChatMessage {
   sent?: Readonly<Record<string, unknown>>;
 }
 
-/** What a request may need of a model beyond text; targets say which of these they have (`Target.capabilities`). */
-export const CAPABILITIES = ['tools', 'custom_tools', 'json_schema', 'images', 'audio', 'files', 'logprobs'] as const;
+/**
+ * What a request may need of a model beyond text; targets say which of these they have (`Target.capabilities`).
+ * `openai_fields`: those fields of OpenAI's protocol that change what the answer is (`DECISIVE_FIELDS`).
+ */
+export const CAPABILITIES = [
+  'tools',
+  'custom_tools',
+  'json_schema',
+  'images',
+  'audio',
+  'files',
+  'logprobs',
+  'openai_fields',
+] as const;
 export type Capability = (typeof CAPABILITIES)[number];
+
+/** Without them the caller would get another answer and not know it. */
+export const DECISIVE_FIELDS: ReadonlySet<string> = new Set(
+  (
+    'logit_bias web_search_options structured_outputs grammar guided_json guided_regex guided_choice ' +
+    'guided_grammar'
+  ).split(' '),
+);
 
 /** The JSON schema that an answer must fit (docs/spec.md#structured-output), as OpenAI's `json_schema` has it. */
 export interface AnswerSchema {

@@ -16,25 +16,39 @@ function textsOfCall(call: unknown): string[] {
   return [said['name'], said['arguments'] ?? said['input']].filter(isText);
 }
 
-/** All text of a message, in order: its content, then its name, refusal and calls of tools. Never empty texts. */
+/** Fields of a message that say nothing to a reader, or whose text is read elsewhere. */
+const UNREAD: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'tool_call_id', 'type']);
+
+const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** All text of a message, in order: its content, the calls of tools, and whatever else it has, such as a name. */
 export function textsOf({ content, sent }: ChatMessage): string[] {
   const own = content === '' ? [] : [content];
   if (sent === undefined) return own;
-  const { name, refusal, tool_calls: calls, function_call: call } = sent;
-  return [...own, ...[name, refusal].filter(isText), ...[...list(calls), call].flatMap(textsOfCall)];
+  const others = Object.entries(sent).filter(([name, value]) => !UNREAD.has(name) && value !== null);
+  return [...own, ...list(sent['tool_calls']).flatMap(textsOfCall), ...others.map(([, value]) => asText(value))];
 }
 
 /** `textsOf` as one text. */
 export const textOf = (message: ChatMessage): string =>
   message.sent === undefined ? message.content : textsOf(message).join('\n');
 
-/** Fields of OpenAI's protocol that a model reads as part of its prompt. */
-const READ_FIELDS = ['tools', 'functions', 'prediction'] as const;
+/** Settings, which no model reads as words. */
+const SETTINGS: ReadonlySet<string> = new Set(
+  (
+    'temperature top_p stop seed user safety_identifier prompt_cache_key logit_bias reasoning_effort verbosity ' +
+    'tool_choice web_search_options prompt_cache_retention modalities'
+  ).split(' '),
+);
+const isWords = (value: unknown) => typeof value === 'string' || (typeof value === 'object' && value !== null);
 
-/** What a model reads of a request beside its messages: definitions of tools, a predicted answer and the schema of one. */
-export function textsBeside({ passed, schema }: Pick<ChatRequest, 'passed' | 'schema'>): string[] {
-  const read = [...READ_FIELDS.map((name) => passed?.[name]), schema?.schema];
-  return read.filter((value) => value !== undefined).map((value) => JSON.stringify(value));
+/**
+ * What a model reads of a request beside its messages: definitions of tools, a predicted answer, the schema of one, and
+ * whatever words are in fields that this service does not know.
+ */
+export function textsBeside({ passed = {}, schema }: Pick<ChatRequest, 'passed' | 'schema'>): string[] {
+  const read = Object.entries(passed).filter(([name, value]) => !SETTINGS.has(name) && isWords(value));
+  return [...read.map(([, value]) => asText(value)), ...(schema === undefined ? [] : [asText(schema)])];
 }
 
 /** Tokens of an image that is seen once, small; and of each tile of 512 × 512 pixels beside it, of which there are at most 8. */

@@ -1,5 +1,5 @@
-import { CHAT_TIERS, ROUTED_TIERS } from '../contracts/chat-request.ts';
-import type { ChatRequest, RoutedTier, Tier } from '../contracts/chat-request.ts';
+import { CAPABILITIES, CHAT_TIERS, DECISIVE_FIELDS, ROUTED_TIERS } from '../contracts/chat-request.ts';
+import type { Capability, ChatRequest, RoutedTier, Tier } from '../contracts/chat-request.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { BreakerSettings } from './breaker.ts';
 
@@ -35,11 +35,81 @@ export interface Target {
   maxInFlight?: number;
   /** The price that the provider charges the operator. Undefined: unknown. */
   cost?: TargetCost;
+  /** What it can do beyond text. Undefined: what its provider's kind can. */
+  capabilities?: readonly Capability[];
+}
+
+/** A target with its provider. */
+export interface Route {
+  target: Target;
+  provider: Provider;
+}
+
+/** What the adapter for Anthropic's protocol maps; the other kinds speak OpenAI's, which passes everything on. */
+const ANTHROPIC_CAPABILITIES: readonly Capability[] = ['tools', 'images', 'files'];
+/** The fields of OpenAI's protocol that it maps. */
+export const ANTHROPIC_FIELDS: ReadonlySet<string> = new Set([
+  'temperature',
+  'top_p',
+  'stop',
+  'user',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+]);
+
+function has({ target, provider }: Route, capability: Capability): boolean {
+  const { capabilities = provider.kind === 'anthropic' ? ANTHROPIC_CAPABILITIES : CAPABILITIES } = target;
+  return capabilities.includes(capability);
+}
+
+/** The fields of a request that none of these targets gets: they change no meaning, and the caller hears of them. */
+export function unreadFields(routes: readonly Route[], { passed = {} }: Pick<ChatRequest, 'passed'>): string[] {
+  if (routes.some(({ provider }) => provider.kind !== 'anthropic')) return [];
+  return Object.keys(passed).filter((name) => !ANTHROPIC_FIELDS.has(name));
+}
+
+/** The field at fault where a capability is missing, and the words for what it asks. */
+const ASKED: Readonly<Record<Capability, readonly [param: string, what: string]>> = {
+  tools: ['tools', 'tools'],
+  custom_tools: ['tools', 'tools of the type `custom`'],
+  json_schema: ['response_format', 'a JSON schema'],
+  images: ['messages', 'images'],
+  audio: ['messages', 'sound'],
+  files: ['messages', 'files'],
+  logprobs: ['logprobs', 'the probabilities of tokens'],
+  openai_fields: ['', ''],
+};
+
+function asked(need: Capability, { passed = {} }: Pick<ChatRequest, 'passed'>): readonly [param: string, what: string] {
+  if (need === 'tools' && !('tools' in passed)) return ['messages', 'calls of tools'];
+  if (need !== 'openai_fields') return ASKED[need];
+  const name = Object.keys(passed).find((field) => DECISIVE_FIELDS.has(field)) ?? '';
+  return [name, `\`${name}\``];
+}
+
+/** Those targets that have all that a request needs. Throws `invalid_request` where there are targets, and none has. */
+export function servable(
+  routes: readonly Route[],
+  model: string,
+  request: Pick<ChatRequest, 'needs' | 'passed'>,
+): Route[] {
+  const { needs = [] } = request;
+  const serving = routes.filter((route) => needs.every((need) => has(route, need)));
+  const [first] = needs;
+  if (serving.length > 0 || routes.length === 0 || first === undefined) return serving;
+  const missing = needs.find((need) => !routes.some((route) => has(route, need)));
+  const [param, what] = asked(missing ?? first, request);
+  const all = needs.map((need) => asked(need, request)[1]).join(' and ');
+  const rule = missing === undefined ? `does not take ${all} in one request` : `does not take ${what}`;
+  throw new ServiceError('invalid_request', `The model \`${model}\` ${rule}; leave it out, or use another model.`, {
+    param,
+  });
 }
 
 /** Whether a target's answers fit a JSON schema that it is given; others are told of it in words. */
-export function enforcesSchema(_target: Target, { kind }: Provider): boolean {
-  return kind !== 'anthropic';
+export function enforcesSchema(target: Target, provider: Provider): boolean {
+  return has({ target, provider }, 'json_schema');
 }
 
 /** Millionths of a currency (ISO 4217, lower case) per million tokens. */
@@ -114,6 +184,14 @@ export function targetsOf({ tiers, models }: RoutingTable, tier: Tier, model: st
   const only = model === undefined ? undefined : models.get(model)?.target;
   if (only === undefined) return targets;
   return targets.filter((target) => target.provider === only.provider && target.model === only.model);
+}
+
+/** The targets whose providers can be called, in their order. */
+export function routesOf({ providers }: Pick<RoutingTable, 'providers'>, targets: readonly Target[]): Route[] {
+  return targets.flatMap((target) => {
+    const provider = providers.get(target.provider);
+    return provider === undefined ? [] : [{ target, provider }];
+  });
 }
 
 /**

@@ -23,6 +23,7 @@
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { nameOf } from '../contracts/request-envelope.ts';
 import { queueOf } from '../contracts/jobs.ts';
+import { mediaTokensOf, textOf, textsBeside } from '../contracts/message-text.ts';
 import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import type { Principal } from '../domain/principal.ts';
@@ -88,14 +89,21 @@ export type AdmissionOutcome<Kind extends keyof Outcomes = keyof Outcomes> = {
 
 /** A larger body is sent after the admission, so that a flood of refused requests does not carry bodies along. */
 const BODY_TOKENS_MAX = 16_384;
+/** In UTF-16 units. Data of images is no text, so few tokens may be a large body. */
+const BODY_UNITS_MAX = BODY_TOKENS_MAX * 8;
 
-/** A quarter of the bytes of all messages, rounded up: the ingress has no tokenizer. */
+/** A quarter of the bytes of all text, rounded up, and what is not text: the ingress has no tokenizer. */
 export function estimatePromptTokens(request: ChatRequest): number {
   let bytes = 0;
   if (request.task?.kind === 'embedding' && request.task.isTokens === true)
     return request.messages.reduce((sum, { content }) => sum + content.split(',').length, 0);
-  for (const message of request.messages) bytes += Buffer.byteLength(message.content);
-  return Math.ceil(bytes / BYTES_PER_TOKEN);
+  let tokens = 0;
+  for (const message of request.messages) {
+    bytes += Buffer.byteLength(textOf(message));
+    if (message.sent !== undefined) tokens += mediaTokensOf(message);
+  }
+  for (const text of textsBeside(request)) bytes += Buffer.byteLength(text);
+  return tokens + Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
 /** Tokens that a chat format adds to each message, and a context instruction of the usual length. */
@@ -212,8 +220,9 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     const tier = call.tier ?? tierOf(routing.current(), call.request, call.principal.defaultModel);
     const terms = termsOf(call, tier);
     const envelope = toEnvelope(call, terms);
-    const isQueued = call.isEnqueuedAtOnce && terms.promptTokens <= BODY_TOKENS_MAX;
-    if (isQueued) terms.body = JSON.stringify(envelope);
+    const body = call.isEnqueuedAtOnce && terms.promptTokens <= BODY_TOKENS_MAX ? JSON.stringify(envelope) : undefined;
+    const isQueued = body !== undefined && body.length <= BODY_UNITS_MAX;
+    if (isQueued) terms.body = body;
     let admission = await tryOnce(call, terms);
     if (admission.verdict === 'balance_missing') {
       await loadBalance(call.principal);

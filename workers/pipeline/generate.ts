@@ -1,4 +1,4 @@
-import { enforcesSchema, orderTargets, targetsOf } from '../../shared/domain/routing.ts';
+import { enforcesSchema, orderTargets, routesOf, servable, targetsOf } from '../../shared/domain/routing.ts';
 import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -242,20 +242,18 @@ export function createSelectRoute({ routing, random, log }: SelectRouteDeps): St
   return (run) => {
     const { tier, requestId, request } = run.envelope;
     const table = routing.current();
-    const targets = orderTargets(targetsOf(table, tier, request.model), random).flatMap((target) => {
-      const provider = table.providers.get(target.provider);
-      return provider === undefined ? [] : [{ target, provider }];
-    });
-    if (targets.length > 0) return Promise.resolve({ ...run, targets });
+    const routes = routesOf(table, orderTargets(targetsOf(table, tier, request.model), random));
+    if (routes.length > 0)
+      return Promise.resolve({ ...run, targets: servable(routes, request.model ?? tier, request) });
     run.answer.trace.reason = 'no_provider_routed';
     log.debug('No provider is routed for the tier; an administrator sets it with PUT /admin/v1/tiers/{tier}.', {
       requestId,
       tier,
     });
-    return Promise.reject(
-      new ServiceError('model_unavailable', `The model \`${tier}\` has no provider at the moment; try again later.`, {
-        retryAfterSeconds: 30,
-      }),
+    throw new ServiceError(
+      'model_unavailable',
+      `The model \`${tier}\` has no provider at the moment; try again later.`,
+      { retryAfterSeconds: 30 },
     );
   };
 }

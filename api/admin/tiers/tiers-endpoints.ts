@@ -3,8 +3,8 @@ import Joi from 'joi';
 import { toMicro } from '../../../shared/domain/pricing.ts';
 import type { TierContent, TierRepository, TierRow } from '../../../shared/mongo/routing/tier-repository.ts';
 import { atMostSixDecimals, countSchema, SIX_DECIMALS_RULE } from '../../contract/json-schema.ts';
-import { numberBetween, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
-import type { RoutedTier as Tier } from '../../../shared/contracts/chat-request.ts';
+import { CAPABILITIES, numberBetween, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
+import type { Capability, RoutedTier as Tier } from '../../../shared/contracts/chat-request.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { TargetCost } from '../../../shared/domain/routing.ts';
@@ -48,6 +48,7 @@ interface TargetBody {
   context_window?: number;
   max_in_flight?: number | null;
   cost?: CostBody | null;
+  capabilities?: Capability[] | null;
 }
 
 const costPart = numberBetween(0, COST_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
@@ -71,6 +72,11 @@ const targetSchema = Joi.object<TargetBody, true>({
     "Calls at once; what is above waits in the queue. Null or absent: the provider's, or found.",
   ),
   cost: costSchema,
+  capabilities: Joi.array()
+    .items(Joi.string().valid(...CAPABILITIES))
+    .unique()
+    .allow(null)
+    .description("What the target can do beyond text. Null or absent: what its provider's kind can."),
 });
 
 const rate = numberBetween(0, RATE_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
@@ -97,14 +103,17 @@ function toTierContent(tier: Tier, { rates, targets }: TierBody): TierContent {
   return {
     promptRateMicro: toMicro(rates.prompt),
     completionRateMicro: toMicro(rates.completion),
-    targets: targets.map(({ context_window: contextWindow, max_in_flight: maxInFlight, cost, ...target }) => ({
-      weight: 1,
-      priority: 1,
-      ...target,
-      contextWindow: contextWindow ?? windowDefault,
-      maxInFlight: maxInFlight ?? null,
-      ...(cost === undefined || cost === null ? {} : { cost: toTargetCost(cost) }),
-    })),
+    targets: targets.map(
+      ({ context_window: contextWindow, max_in_flight: maxInFlight, cost, capabilities, ...target }) => ({
+        weight: 1,
+        priority: 1,
+        ...target,
+        contextWindow: contextWindow ?? windowDefault,
+        maxInFlight: maxInFlight ?? null,
+        ...(cost === undefined || cost === null ? {} : { cost: toTargetCost(cost) }),
+        ...(capabilities === undefined || capabilities === null ? {} : { capabilities }),
+      }),
+    ),
   };
 }
 

@@ -1,4 +1,4 @@
-import { ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
+import { CAPABILITIES, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { RoutedTier as Tier } from '../../../shared/contracts/chat-request.ts';
 import { toCredits } from '../../../shared/domain/pricing.ts';
 import { DEFAULT_RATES } from '../../../shared/domain/routing.ts';
@@ -38,6 +38,10 @@ const contentFields = {
           completion: number('Of a million tokens.'),
         }),
       ),
+      capabilities: nullable({
+        ...listOf(oneOf(CAPABILITIES)),
+        description: "What it can do beyond text, as it is set; null: what its provider's kind can.",
+      }),
     }),
   ),
 };
@@ -52,7 +56,7 @@ const costOf = ({ currency, promptMicro, completionMicro }: TargetCost) => ({
 function contentOf({ promptRateMicro, completionRateMicro, targets }: TierContent) {
   return {
     rates: { prompt: toCredits(promptRateMicro), completion: toCredits(completionRateMicro) },
-    targets: targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight, cost }) => ({
+    targets: targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight, cost, capabilities }) => ({
       provider,
       model,
       weight,
@@ -60,6 +64,7 @@ function contentOf({ promptRateMicro, completionRateMicro, targets }: TierConten
       context_window: contextWindow,
       max_in_flight: maxInFlight ?? null,
       cost: cost === undefined ? null : costOf(cost),
+      capabilities: capabilities ?? null,
     })),
   };
 }
@@ -119,6 +124,7 @@ const CONTENT_EXAMPLE = {
       context_window: 128_000,
       max_in_flight: null,
       cost: { currency: 'usd', prompt: 0.25, completion: 2 },
+      capabilities: null,
     },
   ],
 };

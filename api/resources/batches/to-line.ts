@@ -27,10 +27,14 @@ const READERS = new Map([
 
 function parseCompletionsLine(body: unknown): ParsedChatBody {
   const parsed = parseCompletionsBody(body);
-  if (!parsed.stream) return parsed;
-  throw new ServiceError('invalid_request', '`stream` is not supported in a batch: the answer of a line is complete.', {
-    param: 'stream',
-  });
+  const refuse = (param: string, say: string): never => {
+    throw new ServiceError('invalid_request', `\`${param}\` ${say}.`, { param });
+  };
+  if (parsed.stream) refuse('stream', 'is not supported in a batch: the answer of a line is complete');
+  const [ignored] = parsed.ignoredFields;
+  return ignored === undefined
+    ? parsed
+    : refuse(ignored, 'is not read here, and a line has no header to say so; leave it out');
 }
 
 /** The fields of a batch's request around its `body`, which is checked like that of the endpoint. */

@@ -30,15 +30,18 @@ function toTier(row: TierRow): TierConfig {
     tier: row._id,
     version: row.version,
     rates: { promptMicro: row.promptRateMicro, completionMicro: row.completionRateMicro },
-    targets: row.targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight, cost }) => ({
-      provider,
-      model,
-      weight,
-      priority,
-      contextWindow,
-      ...(typeof maxInFlight === 'number' ? { maxInFlight } : {}),
-      ...(cost === undefined ? {} : { cost }),
-    })),
+    targets: row.targets.map(
+      ({ provider, model, weight, priority, contextWindow, maxInFlight, cost, capabilities }) => ({
+        provider,
+        model,
+        weight,
+        priority,
+        contextWindow,
+        ...(typeof maxInFlight === 'number' ? { maxInFlight } : {}),
+        ...(cost === undefined ? {} : { cost }),
+        ...(capabilities === undefined ? {} : { capabilities }),
+      }),
+    ),
   };
 }
 

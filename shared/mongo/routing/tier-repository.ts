@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import type { RoutedTier as Tier } from '../../contracts/chat-request.ts';
+import type { Capability, RoutedTier as Tier } from '../../contracts/chat-request.ts';
 import type { PublishedModel, TargetCost } from '../../domain/routing.ts';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
@@ -18,6 +18,8 @@ interface TargetRow {
   /** Calls at once; null: the provider's, or found. */
   maxInFlight?: number | null;
   cost?: TargetCost;
+  /** Absent: those of the provider's kind. */
+  capabilities?: Capability[];
 }
 
 export interface TierRow {
@@ -52,6 +54,7 @@ const target = new Schema<TargetRow>(
     contextWindow: count,
     maxInFlight: number,
     cost,
+    capabilities: { type: [String], default: undefined },
   },
   { _id: false },
 );

@@ -177,6 +177,7 @@ describe('a tier', () => {
           ...{ provider: 'sim', model: 'sim?chunks=4', weight: 1, priority: 1, context_window: 128_000 },
           max_in_flight: null,
           cost: null,
+          capabilities: null,
         },
       ],
       updated_at: Math.floor(admin.clock.now() / 1000),
@@ -190,6 +191,7 @@ describe('a tier', () => {
   });
 
   it.each([
+    ['targets[0].capabilities[0]', { targets: [{ provider: 'sim', model: 'm', capabilities: ['sight'] }] }],
     ['targets[0].provider', { targets: [{ provider: 'nobody', model: 'm' }] }],
     [
       'targets[1].provider',

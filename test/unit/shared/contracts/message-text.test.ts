@@ -9,7 +9,7 @@ describe('what a model reads of a request', () => {
     expect(textsOf({ role: 'assistant', content: '' })).toEqual([]);
   });
 
-  it('includes the name, the refusal and the calls of tools of any kind', () => {
+  it('includes the calls of tools of any kind, and whatever else the message has', () => {
     const sent = {
       role: 'assistant',
       name: 'Ann',
@@ -19,20 +19,25 @@ describe('what a model reads of a request', () => {
         { id: 'b', type: 'custom', custom: { name: 'run', input: 'ls' } },
         null,
       ],
-      function_call: { name: 'old', arguments: '' },
+      documents: [{ text: 'Rivers' }],
     };
 
     const message = { role: 'assistant', content: 'Text', sent } as const;
 
-    expect(textsOf(message)).toEqual(['Text', 'Ann', 'No.', 'add', '{"x":1}', 'run', 'ls', 'old']);
+    expect(textsOf(message)).toEqual([...['Text', 'add', '{"x":1}', 'run', 'ls', 'Ann', 'No.', '[{"text":"Rivers"}]']]);
     expect(textOf(message)).toContain('{"x":1}\nrun');
   });
 
   it('includes definitions of tools, predictions and the schema beside the messages', () => {
-    const passed = { temperature: 1, tools: [{ type: 'function', function: { name: 'add' } }], prediction: 'x' };
+    const passed = {
+      temperature: 1,
+      tools: [{ type: 'function', function: { name: 'add' } }],
+      prediction: 'x',
+      n_ctx: 7,
+    };
     const schema = { name: 's', schema: { type: 'object' }, strict: true };
 
-    expect(textsBeside({ passed, schema })).toEqual([JSON.stringify(passed.tools), '"x"', '{"type":"object"}']);
+    expect(textsBeside({ passed, schema })).toEqual([JSON.stringify(passed.tools), 'x', JSON.stringify(schema)]);
     expect(textsBeside({})).toEqual([]);
   });
 });

@@ -54,10 +54,15 @@ describe('a request of a batch', () => {
   });
 
   it.each([
-    [{ url: '/v1/chat/completions', body: { messages: MESSAGES, tools: [{}] } }, 'body.tools', '`body.tools` is not'],
+    [
+      { url: '/v1/chat/completions', body: { messages: MESSAGES, tools: [{ type: 'function' }] } },
+      'body.tools[0].function',
+      '`body.tools[0].function` is required',
+    ],
+    [{ url: '/v1/chat/completions', body: { messages: MESSAGES, store: true } }, 'body.store', 'is not read here'],
     [{ url: '/v1/chat/completions', body: { messages: MESSAGES, n: 2 } }, 'body.n', '`body.n` must be 1'],
     [{ url: '/v1/chat/completions', body: { messages: MESSAGES, stream: true } }, 'body.stream', 'is complete'],
-    [{ body: { messages: MESSAGES, tools: [{}] } }, 'body.tools', '`body.tools` is not supported'],
+    [{ body: { messages: MESSAGES, tools: [{}] } }, 'body.tools', '`POST /chat/completions` only'],
     [{ body: { messages: MESSAGES, max_completion_tokens: 5 } }, 'body.max_completion_tokens', '`max_tokens`'],
     [{ url: '/v1/responses', body: {} }, 'url', 'must be `/v1/chat/completions`, `/v1/embeddings` or `/chat`'],
     [{ method: 'GET', body: {} }, 'method', 'must be POST'],
