@@ -11,10 +11,12 @@ const USAGES = {
   one worker; its settings come from the environment (${CONFIGURATION})`,
   'test:clients': `npm run test:clients [-- ARGUMENTS OF JEST]
   the official clients in JavaScript and Python, which the first run installs, against real processes`,
+  'test:console': `npm run test:console [-- ARGUMENTS OF JEST]
+  every page of the console in Chromium, which has to be installed; PICTURES=docs takes the pictures of docs/console anew`,
   'test:providers': `npm run test:providers [-- ARGUMENTS OF JEST]
   the adapters against LiteLLM, the service with a model on llama.cpp's server, which the first run installs`,
   build: `npm run build
-  compiles to dist/`,
+  compiles to dist/, and the console to console/dist/`,
   check: `npm run check
   formatting, lint, types, imports, dead code, unit tests, citations, the figures of house, known weaknesses`,
   citations: `npm run citations

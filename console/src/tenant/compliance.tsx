@@ -211,8 +211,22 @@ export function Audit() {
           columns={[
             { title: 'Time', cell: ({ created_at: at }) => <Time at={at} /> },
             { title: 'Action', cell: ({ action }) => <strong>{action}</strong> },
-            { title: 'On', cell: ({ target }) => <code class="clip">{target}</code> },
-            { title: 'By', cell: ({ actor }) => <code class="clip muted">{actor}</code> },
+            {
+              title: 'On',
+              cell: ({ target }) => (
+                <code class="clip id" title={target}>
+                  {target}
+                </code>
+              ),
+            },
+            {
+              title: 'By',
+              cell: ({ actor }) => (
+                <code class="clip id muted" title={actor}>
+                  {actor}
+                </code>
+              ),
+            },
             { title: 'Mode', cell: ({ mode }) => <Badge>{mode}</Badge> },
             {
               title: '',

@@ -20,12 +20,13 @@ function bannerOf(env: Record<string, string>, args: string[] = [], ollama: stri
 }
 
 describe('the start-up text', () => {
-  it('has what a stock client needs, the models and the page of the API', () => {
+  it('has what a stock client needs, the models and, before all, the console', () => {
     const text = bannerOf({});
 
     expect(text).toContain('export OPENAI_BASE_URL=http://127.0.0.1:8080/platform/v1 OPENAI_API_KEY=svc_sk_live_l\n');
     expect(text).toMatch(/Models +mobius, oloid\n/);
     expect(text).toContain('http://127.0.0.1:8080/docs/');
+    expect(text.indexOf('http://')).toBe(text.indexOf('http://127.0.0.1:8080/console/'));
   });
 
   it('says of simulated answers what they are, and how to get real ones', () => {
