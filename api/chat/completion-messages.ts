@@ -8,8 +8,8 @@ import { isPrivateHost } from '../../shared/http/public-address.ts';
 
 /** Messages in OpenAI's form, which `POST /chat/completions` reads: parts, calls of tools and their results. */
 
-/** What a conversation of an agent may have; the body's size bounds the text (docs/spec.md#openais-client). */
-export const MESSAGES_MAX = 2_048;
+/** As many as an agent's conversation may have; the body's size bounds the text (docs/spec.md#openais-client). */
+const MESSAGES_MAX = 2_048;
 const CALLS_MAX = 512;
 
 type Json = Readonly<Record<string, unknown>>;
@@ -78,7 +78,7 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 /** Clients print fields that their user has not set as null, and lists that have nothing as empty. */
 const isUnset = (value: unknown) => (value ?? null) === null || (Array.isArray(value) && value.length === 0);
 
-/** What the messages of a request say together. */
+/** Facts that the messages of a request give together. */
 interface Conversation {
   needs: Set<Capability>;
   /** The ids of the last message's calls of tools; and those of them that have no result yet, with the call's place. */

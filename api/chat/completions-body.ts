@@ -55,14 +55,14 @@ interface PassedField {
   rule: Joi.Schema;
   /** The value that a provider gets; undefined: it asks for nothing. As it came where this is absent. */
   read?: (value: never) => unknown;
-  /** What a target must have. Absent: the field is left out where a target does not take it. */
+  /** The capability that a target must have. Absent: the field is left out where a target does not take it. */
   needs?: Capability;
 }
 
 const unlessZero = (value: number) => (value === 0 ? undefined : value);
 const unlessEmpty = (value: object) => (Object.keys(value).length === 0 ? undefined : value);
 
-/** What providers of OpenAI's protocol get as it came, once it is checked. Unknown fields are passed on unchecked. */
+/** Fields that providers of OpenAI's protocol get as they came, once checked. Unknown fields are passed on unchecked. */
 const passedFields: Readonly<Record<string, PassedField>> = {
   temperature: { rule: numberBetween(0, 2) },
   top_p: { rule: numberBetween(0, 1) },
@@ -97,7 +97,7 @@ const PASSED_FIELDS = Object.entries(passedFields);
 const FUNCTIONS = 'is the older form of `tools`; send `tools` and `tool_choice`';
 const nothing = Joi.valid(null);
 
-/** What would change the answer, and no target can do. */
+/** Fields that would change the answer, and that no target can serve. */
 const refusedFields: UnservedFields = {
   n: { accepted: Joi.valid(1, null), say: 'must be 1: a request has one answer; send it again for another' },
   functions: { accepted: Joi.array().max(0).allow(null), say: FUNCTIONS },
@@ -209,7 +209,7 @@ function passedOf(body: Fields): Fields {
   return related(Object.fromEntries([...known, ...unknown]));
 }
 
-/** What a target must have: for the fields, beside what is there already for the rest. */
+/** The capabilities that a target must have: for the fields, beside what is there already for the rest. */
 function needsOf(passed: Fields, needs: Set<Capability>): readonly Capability[] {
   for (const name of Object.keys(passed)) {
     const need = DECISIVE_FIELDS.has(name) ? 'openai_fields' : passedFields[name]?.needs;

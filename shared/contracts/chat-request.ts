@@ -22,7 +22,7 @@ export interface ChatMessage {
 }
 
 /**
- * What a request may need of a model beyond text; targets say which of these they have (`Target.capabilities`).
+ * Abilities that a request may need of a model beyond text; targets say which they have (`Target.capabilities`).
  * `openai_fields`: those fields of OpenAI's protocol that change what the answer is (`DECISIVE_FIELDS`).
  */
 export const CAPABILITIES = [
@@ -93,7 +93,7 @@ export interface ChatRequest {
    * for callers of the other routes, who get only the text of an answer.
    */
   passed?: Readonly<Record<string, unknown>>;
-  /** What a target must have to serve the request. Absent: nothing beyond text. */
+  /** Capabilities that a target must have to serve the request. Absent: nothing beyond text. */
   needs?: readonly Capability[];
 }
 

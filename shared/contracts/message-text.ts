@@ -2,7 +2,7 @@ import type { ChatMessage, ChatRequest } from './chat-request.ts';
 import { isRecord } from './parse.ts';
 
 /**
- * What a model reads of a request besides `content`: calls and definitions of tools as text, which moderation reads and
+ * The parts of a request that a model reads besides `content`: calls and definitions of tools as text, which moderation reads and
  * counts count, and images, files and sound, which count as tokens only.
  */
 
@@ -43,7 +43,7 @@ const SETTINGS: ReadonlySet<string> = new Set(
 const isWords = (value: unknown) => typeof value === 'string' || (typeof value === 'object' && value !== null);
 
 /**
- * What a model reads of a request beside its messages: definitions of tools, a predicted answer, the schema of one, and
+ * Texts of a request that a model reads beside its messages: definitions of tools, a predicted answer, the schema of one, and
  * whatever words are in fields that this service does not know.
  */
 export function textsBeside({ passed = {}, schema }: Pick<ChatRequest, 'passed' | 'schema'>): string[] {

@@ -35,7 +35,7 @@ export interface Target {
   maxInFlight?: number;
   /** The price that the provider charges the operator. Undefined: unknown. */
   cost?: TargetCost;
-  /** What it can do beyond text. Undefined: what its provider's kind can. */
+  /** Its abilities beyond text. Undefined: those of its provider's kind. */
   capabilities?: readonly Capability[];
 }
 
@@ -45,7 +45,7 @@ export interface Route {
   provider: Provider;
 }
 
-/** What the adapter for Anthropic's protocol maps; the other kinds speak OpenAI's, which passes everything on. */
+/** Abilities that the adapter for Anthropic's protocol maps; the other kinds speak OpenAI's, which passes everything on. */
 const ANTHROPIC_CAPABILITIES: readonly Capability[] = ['tools', 'images', 'files'];
 /** The fields of OpenAI's protocol that it maps. */
 export const ANTHROPIC_FIELDS: ReadonlySet<string> = new Set([

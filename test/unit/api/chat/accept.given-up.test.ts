@@ -45,6 +45,7 @@ async function acceptWith(stores: Stores, route: Partial<AcceptRoute>) {
   // Only what an admitted request needs.
   const deps = {
     routing: { current: () => ({ tiers: {}, models: new Map() }) },
+    onEarlyEnd: () => undefined,
     admit: (call: { requestId: string }) => {
       stores.meanwhile?.(res);
       const envelope = { ...call, acceptedAt: 0, tier: 'mobius' };
