@@ -22,8 +22,8 @@ const FORMATS: Readonly<Record<string, string>> = {
 const SAMPLES = ['a', 'A', 'abc', 'ABC', '1', '12', '123', '1234', '12345', 'a1', 'A1', 'AB-123', '1.0.0', '#aabbcc'];
 
 /**
- * A value that a JSON schema allows, always the same: the first of an `enum` or of the alternatives, the smallest
- * number and the fewest items within the bounds, and as text the name of the property that it stands for.
+ * A value that a JSON schema allows, always the same: the first of an `enum` or of the alternatives, the number
+ * next to 1 and the fewest items within the bounds, and as text the name of the property that it stands for.
  */
 export function exampleOf(schema: unknown): unknown {
   const root = isObject(schema) ? schema : {};
@@ -115,7 +115,7 @@ function numberOf(schema: Schema, whole: 0 | 1): number {
   const least = Math.max(bound('minimum') ?? -Infinity, above === undefined ? -Infinity : above + step / 2);
   const below = bound('exclusiveMaximum');
   const most = Math.min(bound('maximum') ?? Infinity, below === undefined ? Infinity : below - step / 2);
-  const wanted = least > -Infinity ? least : Math.min(1, most);
+  const wanted = Math.max(least, Math.min(1, most));
   const multiple = Math.ceil(wanted / step) * step;
   return multiple <= most ? multiple : whole === 1 || 'multipleOf' in schema ? Math.floor(most / step) * step : wanted;
 }

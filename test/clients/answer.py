@@ -3,6 +3,27 @@
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from pydantic import BaseModel
+
+IMAGE = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+class Report(BaseModel):
+    city: str
+    degrees: int
+    wind: Literal["calm", "storm"]
+
+
+def weather(city: str) -> str:
+    """The weather of a city."""
+    return f"{city}: 7 degrees"
+
+
+# The tool in OpenAI's form.
+PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOL = {"type": "function", "function": {"name": "weather", "description": weather.__doc__, "parameters": PARAMETERS}}
 
 
 def describe(error):
@@ -25,7 +46,9 @@ def answer_asks(client_of):
             outcome = {"finish": getattr(client_of(ask), ask["call"])(ask, say)}
         except Exception as error:
             outcome = {"error": describe(error)}
-        print(json.dumps({"id": ask["id"], "text": "".join(heard), **outcome}), flush=True)
+        line = json.dumps({"id": ask["id"], "text": "".join(heard), **outcome})
+        # In one piece, because other threads print as well.
+        print(f"{line}\n", end="", flush=True)
 
     with ThreadPoolExecutor(32) as threads:
         for line in sys.stdin:

@@ -14,20 +14,26 @@ interface Tried {
   /** Complete answers besides streams. */
   complete?: true;
   json?: true;
+  /** Calls tools, sends images, and reads answers by a schema. */
+  beyond?: true;
+  embeds?: true;
   /** Sends a try that timed out again, and says that it is one (`X-Stainless-Retry-Count`). */
   countsTries?: true;
 }
 
+/** What the clients of whole SDKs can do. */
+const WHOLE_SDK = { complete: true, beyond: true } as const;
+const EMBEDDING_SDK = { ...WHOLE_SDK, json: true, embeds: true } as const;
 const CLIENTS: Tried[] = [
-  { name: 'openai for JavaScript', program: 'openai.mjs', complete: true, json: true, countsTries: true },
-  { name: 'openai for Python', program: 'openai_client.py', complete: true, json: true, countsTries: true },
-  { name: 'the AI SDK, openai-compatible', program: 'ai-sdk.mjs compatible', complete: true, json: true },
-  { name: 'the AI SDK, openai.chat()', program: 'ai-sdk.mjs openai', complete: true, json: true },
-  { name: 'LangChain for JavaScript', program: 'langchain.mjs', complete: true, json: true },
-  { name: 'LangChain for Python', program: 'langchain_client.py', complete: true, json: true, countsTries: true },
-  { name: 'LiteLLM', program: 'litellm_client.py', complete: true, json: true, countsTries: true },
-  { name: 'OpenAI Agents', program: 'agents_client.py', complete: true },
-  { name: 'Pydantic AI', program: 'pydantic_ai_client.py', complete: true },
+  { name: 'openai for JavaScript', program: 'openai.mjs', ...EMBEDDING_SDK, countsTries: true },
+  { name: 'openai for Python', program: 'openai_client.py', ...EMBEDDING_SDK, countsTries: true },
+  { name: 'the AI SDK, openai-compatible', program: 'ai-sdk.mjs compatible', ...EMBEDDING_SDK },
+  { name: 'the AI SDK, openai.chat()', program: 'ai-sdk.mjs openai', ...EMBEDDING_SDK },
+  { name: 'LangChain for JavaScript', program: 'langchain.mjs', ...EMBEDDING_SDK },
+  { name: 'LangChain for Python', program: 'langchain_client.py', ...EMBEDDING_SDK, countsTries: true },
+  { name: 'LiteLLM', program: 'litellm_client.py', ...EMBEDDING_SDK, countsTries: true },
+  { name: 'OpenAI Agents', program: 'agents_client.py', ...WHOLE_SDK },
+  { name: 'Pydantic AI', program: 'pydantic_ai_client.py', ...WHOLE_SDK },
   { name: 'httpx-sse', program: 'httpx_sse_client.py' },
   { name: 'eventsource-parser', program: 'eventsource-parser.mjs' },
   { name: 'eventsource for Node.js', program: 'eventsource.mjs' },
@@ -38,9 +44,13 @@ const CLIENTS: Tried[] = [
 ];
 const COMPLETE = CLIENTS.filter(({ complete }) => complete);
 const JSON_MODE = CLIENTS.filter(({ json }) => json);
+const BEYOND_TEXT = CLIENTS.filter(({ beyond }) => beyond);
+const EMBEDDING = CLIENTS.filter(({ embeds }) => embeds);
 const COUNTS_TRIES = CLIENTS.filter(({ countsTries }) => countsTries);
 
 const CONTENT = 'Rivers run to the sea, and every one of them takes the long way around the hills.';
+/** The simulated provider calls the tool, then says what it heard (docs/guide/quick-start.md). */
+const MARKED = 'What is it like in Oslo? simulate-tool=weather{"city":"Oslo"}';
 /** Longer than three pings, of which one comes every 15 s (docs/spec.md#stream). */
 const LONG_MS = 46_000;
 const LONG_MODEL = `sim?echo=1&fail=none&chunks=11&chunk_ms=${LONG_MS / 10}`;
@@ -49,7 +59,7 @@ const START_TIMEOUT_MS = 10 * 60_000;
 interface Heard extends Outcome {
   ms: number;
 }
-type Scenario = 'complete' | 'json' | 'stream' | 'left' | 'broken' | 'crowded' | 'unavailable' | 'slow' | 'long';
+type Scenario = Ask['call'] | 'json' | 'left' | 'broken' | 'crowded' | 'unavailable' | 'slow' | 'long';
 
 describe('the official clients', () => {
   let fleet: Fleet;
@@ -95,8 +105,12 @@ describe('the official clients', () => {
     await fleet.startWorker();
     const provider = { kind: 'simulated', base_url: `${fleet.providerUrl}/v1`, breaker: { min_attempts: 1_000_000 } };
     await fleet.admin('PUT', '/providers/simulated', provider);
-    const targets = [{ provider: 'simulated', model: LONG_MODEL, context_window: 128_000 }];
-    await fleet.admin('PUT', '/tiers/oloid', { rates: { prompt: 1, completion: 1 }, targets });
+    const route = (tier: string, model: string) =>
+      fleet.admin('PUT', `/tiers/${tier}`, {
+        rates: { prompt: 1, completion: 1 },
+        targets: [{ provider: 'simulated', model, context_window: 128_000 }],
+      });
+    await Promise.all([route('oloid', LONG_MODEL), route('embedding', 'sim')]);
     tenant = await fleet.startTenant(1_000_000);
     for (const { name, program } of CLIENTS) running.set(name, startClient(program, `${fleet.api.url}/platform/v1`));
 
@@ -111,6 +125,13 @@ describe('the official clients', () => {
       askAll(COMPLETE, 'complete', { call: 'complete' }),
       askAll(JSON_MODE, 'json', { call: 'json', content: `${CONTENT} Answer in JSON.` }),
       askAll(CLIENTS, 'stream'),
+    ]);
+    await Promise.all([
+      askAll(BEYOND_TEXT, 'tools', { call: 'tools', content: MARKED }),
+      askAll(BEYOND_TEXT, 'toolStream', { call: 'toolStream', content: MARKED }),
+      askAll(BEYOND_TEXT, 'schema', { call: 'schema' }),
+      askAll(BEYOND_TEXT, 'image', { call: 'image' }),
+      askAll(EMBEDDING, 'embed', { call: 'embed', model: 'embedding' }),
     ]);
     await change({ chunk_ms: 200 });
     await askAll(CLIENTS, 'left', { leaves: true });
@@ -181,6 +202,28 @@ describe('the official clients', () => {
     });
   });
 
+  describe.each(BEYOND_TEXT)('$name', ({ name }) => {
+    it.each(['tools', 'toolStream'] as const)('has its tool called and its result read: %s', (scenario) => {
+      expect(of(name, scenario)).toEqual({ ...WHOLE, text: 'The tool weather says: “Oslo: 7 degrees”' });
+    });
+
+    it('gets an object of its schema', () => {
+      expect(JSON.parse(of(name, 'schema').text)).toEqual({ city: 'city', degrees: 1, wind: 'calm' });
+    });
+
+    it('sends an image', () => {
+      expect(of(name, 'image')).toEqual({ ...WHOLE, text: `I see 1 image. ${CONTENT}` });
+    });
+  });
+
+  describe.each(EMBEDDING)('$name', ({ name }) => {
+    it('gets an embedding', () => {
+      const vector = JSON.parse(of(name, 'embed').text) as number[];
+      expect(vector).toHaveLength(1_536);
+      expect(Math.hypot(...vector)).toBeCloseTo(1);
+    });
+  });
+
   describe.each(JSON_MODE)('$name', ({ name }) => {
     it('gets JSON in JSON mode', () => {
       const { text } = of(name, 'json');
@@ -201,6 +244,8 @@ describe('the official clients', () => {
 
   it('are charged once for each answer', async () => {
     const { requestIds } = await fleet.atRest(tenant.tenantId);
-    expect(requestIds).toHaveLength(4 * CLIENTS.length + 2 * COMPLETE.length + JSON_MODE.length);
+    const text = 4 * CLIENTS.length + 2 * COMPLETE.length + JSON_MODE.length;
+    // A round trip of a tool is two requests.
+    expect(requestIds).toHaveLength(text + 6 * BEYOND_TEXT.length + EMBEDDING.length);
   });
 });

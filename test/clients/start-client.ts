@@ -6,9 +6,9 @@ import { ofTheMachine } from '../../scripts/harness/program.ts';
 
 /** What a client is asked for (answer.mjs). */
 export interface Ask {
-  call: 'complete' | 'stream' | 'json';
+  call: 'complete' | 'stream' | 'json' | 'tools' | 'toolStream' | 'schema' | 'image' | 'embed';
   apiKey: string;
-  model: 'mobius' | 'oloid';
+  model: 'mobius' | 'oloid' | 'embedding';
   content: string;
   /** The reader wants no more after the first text. */
   leaves?: boolean;
