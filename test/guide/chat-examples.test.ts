@@ -69,6 +69,32 @@ describe('the chat clients of the guide', () => {
   });
 });
 
+describe('beyond text', () => {
+  it.each(['javascript/beyond-text.mjs', 'python/beyond_text.py'] as const)(
+    '%s has a tool called, and prints an object, a view of an image and which texts are near',
+    async (name) => {
+      const lines = (await runExample(name, env)).trim().split('\n');
+      expect(lines).toEqual([
+        'The tool weather says: “Oslo: 7 degrees”',
+        expect.stringMatching(/^\{ ?'?city'?: 'city' ?\}$/),
+        expect.stringMatching(/^I see 1 image\. /),
+        expect.stringMatching(/^true$/i),
+      ]);
+    },
+  );
+
+  it('beyond-text.sh gets a call, reads its result, and gets an object, a view of an image and a vector', async () => {
+    const answers = (await runExample('curl/beyond-text.sh', env)).trim().split('\n');
+    const [called, read, typed, seen, embedded] = answers.map((answer) => JSON.parse(answer));
+    const textOf = ({ choices }: { choices: { message: { content: string } }[] }) => choices[0]?.message.content;
+
+    expect(called.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null } });
+    expect([textOf(read), textOf(typed)]).toEqual(['The tool weather says: “7 degrees”', '{"city":"city"}']);
+    expect(textOf(seen)).toMatch(/^I see 1 image\. /);
+    expect(embedded.data[0].embedding).toHaveLength(4);
+  });
+});
+
 describe('the curl examples of the guide', () => {
   it('chat.sh gets an answer and a whole stream', async () => {
     const printed = await runExample('curl/chat.sh', env);
