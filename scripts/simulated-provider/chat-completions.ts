@@ -57,6 +57,7 @@ export function createChatCompletions(models: ModelSettings, stats: Stats): Chat
       ),
       usageShape: marks.usage ?? settings.usage,
       promptTokens,
+      topLogprobs: request.topLogprobs,
       failure,
       settings,
       book,

@@ -1,5 +1,7 @@
 import { INPUT_FIELDS } from './chat-request.ts';
 import type { Answer, Delta } from './plan-answer.ts';
+import type { Reply } from './reply.ts';
+import { splitTokens } from './tokens.ts';
 
 /** What every part of one reply repeats. */
 export interface ReplyHead {
@@ -21,7 +23,11 @@ export interface StreamEvents {
 export const DONE_EVENT = 'data: [DONE]\n\n';
 
 /** Builds the shared part of all events only once: a stream of 40 chunks encodes its head once, not 40 times. */
-export function createStreamEvents({ id, createdSeconds, model }: ReplyHead, includeUsage: boolean): StreamEvents {
+export function createStreamEvents(
+  { id, createdSeconds, model }: ReplyHead,
+  includeUsage: boolean,
+  topLogprobs: number | null,
+): StreamEvents {
   const head =
     `data: {"id":"${id}","object":"chat.completion.chunk","created":${createdSeconds},` +
     `"model":${JSON.stringify(model)},"system_fingerprint":"fp_simulated","choices":[`;
@@ -33,7 +39,10 @@ export function createStreamEvents({ id, createdSeconds, model }: ReplyHead, inc
     role: ({ calls }, index) =>
       choice(index, `{"role":"assistant","content":${calls.length > 0 ? 'null' : '""'},"refusal":null}`) + going,
     delta: ({ text, other }, index) =>
-      choice(index, other === undefined ? `{"content":${JSON.stringify(text)}}` : JSON.stringify(other)) + going,
+      other === undefined
+        ? choice(index, `{"content":${JSON.stringify(text)}}`) +
+          (topLogprobs === null ? going : going.replace('null', JSON.stringify(logprobsOf(text, topLogprobs))))
+        : choice(index, JSON.stringify(other)) + going,
     finish: (reason, index, usage) =>
       `${choice(index, '{}')},"logprobs":null,"finish_reason":${JSON.stringify(reason)}}` +
       (usage === undefined ? tail : `],"usage":${JSON.stringify(usage)}}\n\n`),
@@ -44,8 +53,7 @@ export function createStreamEvents({ id, createdSeconds, model }: ReplyHead, inc
 
 /** The body of a complete answer; without `usage`, it has no such field. */
 export function completionBody(
-  { id, createdSeconds, model }: ReplyHead,
-  answers: readonly Answer[],
+  { head: { id, createdSeconds, model }, answers, topLogprobs }: Pick<Reply, 'head' | 'answers' | 'topLogprobs'>,
   usage: object | undefined,
   isOwn: boolean,
 ): string {
@@ -57,12 +65,25 @@ export function completionBody(
     choices: answers.map((answer, index) => ({
       index,
       message: messageOf(answer),
-      logprobs: null,
+      logprobs: topLogprobs === null || answer.text === '' ? null : logprobsOf(answer.text, topLogprobs),
       finish_reason: answer.finishReason,
     })),
     ...(isOwn ? { x_groq: { usage } } : { usage }),
     system_fingerprint: 'fp_simulated',
   });
+}
+
+/** Each token is the likelier the shorter it is; the others at its place are its letters in upper case, and fewer of them. */
+function logprobsOf(text: string, top: number): object {
+  const likely = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] });
+  const content = splitTokens(text).map((token) => {
+    const others = Array.from({ length: top }, (_, index) => {
+      const other = index === 0 ? token : token.toUpperCase().slice(0, -index);
+      return likely(other, -token.length / 10 - index);
+    });
+    return { ...likely(token, -token.length / 10), top_logprobs: others };
+  });
+  return { content, refusal: null };
 }
 
 function messageOf({ text, calls, reasoning, refusal }: Answer): object {

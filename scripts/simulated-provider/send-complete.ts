@@ -29,8 +29,8 @@ function finish(reply: Reply): void {
   sendJson(res, 200, body);
 }
 
-const bodyOf = ({ head, answers, usageShape }: Reply, usage: object | undefined): string =>
-  completionBody(head, answers, usage, usageShape === 'own');
+const bodyOf = (reply: Reply, usage: object | undefined): string =>
+  completionBody(reply, usage, reply.usageShape === 'own');
 
 /** Nothing is booked as sent: no caller can use half a JSON body. */
 function failReader(reply: Reply, schedule: Schedule): void {

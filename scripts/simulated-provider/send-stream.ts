@@ -21,7 +21,7 @@ export function sendStream(reply: Reply, includeUsage: boolean): void {
     failBeforeHead(reply);
     return;
   }
-  const events = createStreamEvents(reply.head, includeUsage);
+  const events = createStreamEvents(reply.head, includeUsage, reply.topLogprobs);
   res.writeHead(200, HEADERS);
   for (const [index, answer] of reply.answers.entries()) res.write(events.role(answer, index));
   sendTexts(reply, events, schedule, (tokensSent) => {

@@ -8,6 +8,7 @@ export interface Usage {
 interface Choice {
   delta: { content?: string };
   message: { content: string };
+  logprobs?: { content: object[] } | null;
   finish_reason: string | null;
 }
 

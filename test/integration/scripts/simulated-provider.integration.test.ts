@@ -106,6 +106,21 @@ describe('an answer beside text', () => {
     expect(joined.length).toBeGreaterThan(2);
   });
 
+  it('has the probabilities of its tokens, complete and streamed', async () => {
+    const asked = { logprobs: true, top_logprobs: 2 };
+    const { choices } = await client.complete('sim?text=Hello+World', asked);
+    const { events } = await client.stream('sim?text=Hello+World&chunks=2', asked);
+    const streamed = events
+      .slice(0, -1)
+      .flatMap((event) => (JSON.parse(event) as { choices: typeof choices }).choices[0]?.logprobs?.content ?? []);
+
+    expect(streamed).toEqual(choices[0]?.logprobs?.content);
+    expect(streamed[0]).toEqual({
+      ...{ token: 'Hello', logprob: -0.5, bytes: [72, 101, 108, 108, 111] },
+      top_logprobs: [expect.objectContaining({ token: 'Hello' }), expect.objectContaining({ token: 'HELL' })],
+    });
+  });
+
   it('has as many choices as asked for, of different texts', async () => {
     const { choices, usage } = await client.complete('sim?words=5', { n: 2 });
 

@@ -32,6 +32,7 @@ describe('parseChatRequest', () => {
       toolChoice: 'auto',
       parallel: true,
       n: 1,
+      topLogprobs: null,
     });
   });
 
