@@ -24,7 +24,7 @@ import { readUsage } from '../resources/usage/usage-endpoints.ts';
 import type { UsageDeps } from '../resources/usage/usage-endpoints.ts';
 import { oneOrMore, toUsagePage, usageFilters, usageQuery } from '../resources/usage/usage-query.ts';
 import type { UsageView } from '../resources/usage/usage-query.ts';
-import { toUsageResource, toUsageResult, usagePageSchemaOf } from '../resources/usage/usage-resource.ts';
+import { tokensByKind, toUsageResource, toUsageResult, usagePageSchemaOf } from '../resources/usage/usage-resource.ts';
 
 export interface AdminUsageDeps extends UsageDeps {
   ledger: LedgerRepository;
@@ -109,6 +109,7 @@ const USAGE_RESULT_EXAMPLE = {
   prompt_tokens: 1_204,
   completion_tokens: 3_377,
   total_tokens: 4_581,
+  ...tokensByKind({}),
   credits: 4_581,
   estimated_requests: 0,
 };

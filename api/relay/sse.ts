@@ -1,6 +1,6 @@
 import type { Task } from '../../shared/contracts/chat-request.ts';
-import { fieldsOf, firstSeqOf, mergeAnswer, toWireUsage } from '../../shared/contracts/events.ts';
-import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
+import { fieldsOf, firstSeqOf, mergeAnswer, toDetailedUsage, toWireUsage } from '../../shared/contracts/events.ts';
+import type { StreamEntry, Terminal, Usage } from '../../shared/contracts/events.ts';
 import { wellFormedJson } from '../../shared/contracts/parse.ts';
 import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail, ErrorObject } from '../../shared/errors/error-body.ts';
@@ -66,6 +66,11 @@ function endOf(
   return { finishReason: isKnown ? finishReason : 'stop', ...(told === undefined ? {} : { error: told }) };
 }
 
+/** The details of the counts are of OpenAI's form only. */
+function usageText(usage: Usage, form: OpenAiForm | undefined): string {
+  return JSON.stringify(form === undefined ? toWireUsage(usage) : toDetailedUsage(usage));
+}
+
 function errorFieldOf(error: ErrorDetail | undefined, { requestId }: AnswerHead): string {
   return error === undefined ? '' : `,"error":${JSON.stringify(toErrorObject(error, requestId))}`;
 }
@@ -95,7 +100,7 @@ export function createSseWriter(head: AnswerHead, form?: OpenAiForm) {
     return event(seq, `${start}${role}${fields},"finish_reason":null}]${noUsage}}`);
   }
 
-  const usageOf = ({ usage }: Terminal) => `,"usage":${JSON.stringify(toWireUsage(usage))}`;
+  const usageOf = ({ usage }: Terminal) => `,"usage":${usageText(usage, form)}`;
 
   function finalChunk(seq: number, terminal: Terminal): string {
     const { finishReason, error } = endOf(terminal, form);
@@ -223,7 +228,7 @@ export function completeAnswer(
   if (head.kind === 'moderation') return moderationAnswer(head, lines);
   const { finishReason, error } = endOf(terminal, form);
   const choice = `{"index":0,${saidOf(lines)},"finish_reason":"${finishReason}"}`;
-  const usage = JSON.stringify(toWireUsage(terminal.usage));
+  const usage = usageText(terminal.usage, form);
   return `${headOf(head, 'chat.completion')},"choices":[${choice}],"usage":${usage}${metadataOf(head)}${errorFieldOf(error, head)}}`;
 }
 

@@ -44,12 +44,60 @@ export function failureOf(code: ErrorCode, { reason, attempts }: RequestTrace): 
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'cancelled', 'error'] as const;
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
-export interface Usage {
+/** Kinds of tokens: the count that each is a part of, beside the others, its name in OpenAI's details of it, and our own. */
+export const TOKEN_KINDS = {
+  cachedTokens: ['prompt', 'cached_tokens', 'cached'],
+  cacheWriteTokens: ['prompt', 'cache_write_tokens', 'cache_write'],
+  promptAudioTokens: ['prompt', 'audio_tokens', 'prompt_audio'],
+  reasoningTokens: ['completion', 'reasoning_tokens', 'reasoning'],
+  completionAudioTokens: ['completion', 'audio_tokens', 'completion_audio'],
+} as const;
+export type TokenKind = keyof typeof TOKEN_KINDS;
+/** The name of a kind in settings and sums. */
+export type KindName = (typeof TOKEN_KINDS)[TokenKind][2];
+export const KIND_NAMES = Object.keys(TOKEN_KINDS) as TokenKind[];
+/** Absent: none. */
+export type TokenKinds = Partial<Record<TokenKind, number>>;
+
+/** Those kinds that there are, in fields of a record. */
+export function kindsOf(counts: TokenKinds): TokenKinds {
+  const kinds: TokenKinds = {};
+  for (const name of KIND_NAMES) if ((counts[name] ?? 0) > 0) kinds[name] = counts[name] ?? 0;
+  return kinds;
+}
+
+export interface Usage extends TokenKinds {
   promptTokens: number;
   completionTokens: number;
   /** Counted by our own tokenizer because the provider did not say. */
   estimated?: boolean;
 }
+
+/** A usage with as much of each kind as its counts have room for. */
+export function withKinds(usage: Usage, kinds: TokenKinds): Usage {
+  const whole: Usage = { promptTokens: usage.promptTokens, completionTokens: usage.completionTokens };
+  const left = { prompt: usage.promptTokens, completion: usage.completionTokens };
+  for (const name of KIND_NAMES) {
+    const [count] = TOKEN_KINDS[name];
+    const tokens = Math.min(kinds[name] ?? 0, left[count]);
+    if (tokens > 0) whole[name] = tokens;
+    left[count] -= tokens;
+  }
+  return usage.estimated === undefined ? whole : { ...whole, estimated: usage.estimated };
+}
+
+/** The details of both counts, as OpenAI's API has them; a count without kinds has none. */
+function detailsOf(usage: Usage): Record<string, Record<string, number>> {
+  const details: Record<string, Record<string, number>> = {};
+  for (const [name, tokens] of Object.entries(kindsOf(usage))) {
+    const [count, detail] = TOKEN_KINDS[name as TokenKind];
+    details[`${count}_tokens_details`] = { ...details[`${count}_tokens_details`], [detail]: tokens };
+  }
+  return details;
+}
+
+/** The form of OpenAI's API, which tells the kinds of tokens apart. */
+export const toDetailedUsage = (usage: Usage) => ({ ...toWireUsage(usage), ...detailsOf(usage) });
 
 /** The wire's form. */
 export function toWireUsage({ promptTokens, completionTokens }: Usage) {

@@ -1,5 +1,5 @@
 import type { ChatRequest, Tier } from './chat-request.ts';
-import type { FinishReason } from './events.ts';
+import type { FinishReason, TokenKinds } from './events.ts';
 import { isRecord } from './parse.ts';
 import type { ModerationSettings, KeyMode } from './space.ts';
 import type { ErrorCode } from '../errors/codes.ts';
@@ -41,7 +41,7 @@ export interface RequestEnvelope {
   /** For a request of which nothing is kept except that it ran. */
   idempotency?: IdempotencyName;
   /** The prices at acceptance, which still hold if the request is admitted again. Absent if it cannot be. */
-  rates?: { promptMicro: number; completionMicro: number };
+  rates?: { promptMicro: number; completionMicro: number; kinds?: TokenKinds };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
   request: ChatRequest;
   /** The parent of the worker's spans (W3C Trace Context). Absent if the ingress traces nothing. */

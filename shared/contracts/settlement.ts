@@ -1,5 +1,6 @@
 import type { Tier } from './chat-request.ts';
-import type { FinishReason } from './events.ts';
+import { KIND_NAMES } from './events.ts';
+import type { FinishReason, TokenKinds } from './events.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import type { ChatRoute, RequestEnvelope } from './jobs.ts';
 import { isRecord } from './parse.ts';
@@ -21,7 +22,7 @@ export type OnEarlyEnd = (
 ) => void;
 
 /** The debt of a finished request to the ledger: one outbox entry, at most one ledger entry. */
-export interface SettlementRecord {
+export interface SettlementRecord extends TokenKinds {
   requestId: string;
   tenantId: string;
   keyId: string;
@@ -63,6 +64,7 @@ function isSettlement(value: unknown): boolean {
     TEXTS.every((name) => isText(value[name])) &&
     ANY_TEXTS.every((name) => typeof value[name] === 'string') &&
     COUNTS.every((name) => isCount(value[name])) &&
+    KIND_NAMES.every((name) => value[name] === undefined || isCount(value[name])) &&
     String(requestId).startsWith('req_') &&
     (mode === 'live' || mode === 'test') &&
     typeof estimated === 'boolean' &&

@@ -1,5 +1,5 @@
 import { monthOf } from './pricing.ts';
-import { BUCKET_MS, MINUTES_KEPT_MS, USAGE_COUNTS, addUsageCounts } from './roll-up.ts';
+import { ALL_COUNTS, BUCKET_MS, MINUTES_KEPT_MS, addUsageCounts } from './roll-up.ts';
 import type { BucketWidth, RollUpKey, UsageCounts } from './roll-up.ts';
 
 /** The answer to a difference from the ledger, which is always right. */
@@ -34,7 +34,7 @@ export interface AccountComparison {
 const SCOPES = ['all', 'entity'] as const;
 
 function sameCounts(one: UsageCounts | undefined, other: UsageCounts): boolean {
-  return one !== undefined && USAGE_COUNTS.every((name) => one[name] === other[name]);
+  return one !== undefined && ALL_COUNTS.every((name) => (one[name] ?? 0) === (other[name] ?? 0));
 }
 
 function tokensOf(counts: UsageCounts | undefined): number {

@@ -1,3 +1,4 @@
+import { KIND_NAMES, TOKEN_KINDS } from '../contracts/events.ts';
 import type { Usage } from '../contracts/events.ts';
 import type { Rates, TargetCost } from './routing.ts';
 
@@ -49,13 +50,28 @@ const MICRO_PER_CREDIT = 1_000_000;
 export const BYTES_PER_TOKEN = 4;
 
 /** Micro-credits. Rates are whole micro-credits per token, so no fraction is lost. */
-export function priceUsage(usage: Usage, rates: Rates): number {
-  return usage.promptTokens * rates.promptMicro + usage.completionTokens * rates.completionMicro;
+export function priceUsage(usage: Usage, { promptMicro, completionMicro, kinds }: Rates): number {
+  let price = usage.promptTokens * promptMicro + usage.completionTokens * completionMicro;
+  if (kinds === undefined) return price;
+  for (const name of KIND_NAMES) {
+    const ordinary = TOKEN_KINDS[name][0] === 'prompt' ? promptMicro : completionMicro;
+    price += (usage[name] ?? 0) * ((kinds[name] ?? ordinary) - ordinary);
+  }
+  return price;
+}
+
+/** The rates at which credits are held: nobody knows yet of which kind the tokens will be, so the dearest counts. */
+export function holdRates(rates: Rates): Rates {
+  const { promptMicro, completionMicro, kinds } = rates;
+  if (kinds === undefined) return rates;
+  const dearest = (of: 'prompt' | 'completion', ordinary: number) =>
+    Math.max(ordinary, ...KIND_NAMES.map((name) => (TOKEN_KINDS[name][0] === of ? (kinds[name] ?? 0) : 0)));
+  return { promptMicro: dearest('prompt', promptMicro), completionMicro: dearest('completion', completionMicro) };
 }
 
 /** The operator's cost of a call, in billionths of the cost's currency; rounded, once a call. */
-export function spendOf({ promptTokens, completionTokens }: Usage, cost: TargetCost): number {
-  return Math.round((promptTokens * cost.promptMicro + completionTokens * cost.completionMicro) / 1_000);
+export function spendOf(usage: Usage, cost: TargetCost): number {
+  return Math.round(priceUsage(usage, cost) / 1_000);
 }
 
 /** Credits, which have at most six decimals, as whole micro-credits; rounding removes the floating-point error. */

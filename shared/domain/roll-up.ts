@@ -1,4 +1,6 @@
 import type { Tier } from '../contracts/chat-request.ts';
+import { KIND_NAMES, kindsOf } from '../contracts/events.ts';
+import type { TokenKind, TokenKinds } from '../contracts/events.ts';
 import type { ChatRoute } from '../contracts/jobs.ts';
 import type { KeyMode } from '../contracts/space.ts';
 import type { SettlementRecord } from '../contracts/settlement.ts';
@@ -22,7 +24,9 @@ export const USAGE_COUNTS = [
   'estimatedRequests',
   'spendNano',
 ] as const;
-export type UsageCounts = Record<(typeof USAGE_COUNTS)[number], number>;
+export type UsageCounts = Record<(typeof USAGE_COUNTS)[number], number> & TokenKinds;
+/** Every field of `UsageCounts`; a kind of which there is nothing is absent. */
+export const ALL_COUNTS = [...USAGE_COUNTS, ...KIND_NAMES] as const;
 
 /**
  * Which requests a row sums up. Every request is in two rows of each width: one of scope `all`, which is not split by
@@ -92,6 +96,7 @@ export type BookedRequest = Pick<
   | 'provider'
   | 'model'
   | 'spend'
+  | TokenKind
 >;
 
 /** The rows of a record: those of the three widths, in the order of BUCKET_MS. */
@@ -110,6 +115,10 @@ function keysOf({ acceptedAt, entityId = '', spend, ...booked }: BookedRequest):
 
 export function addUsageCounts(sum: UsageCounts, more: UsageCounts): void {
   for (const name of USAGE_COUNTS) sum[name] += more[name];
+  for (const name of KIND_NAMES) {
+    const tokens = more[name] ?? 0;
+    if (tokens !== 0) sum[name] = (sum[name] ?? 0) + tokens;
+  }
 }
 
 const none = (): UsageCounts => ({
@@ -139,6 +148,7 @@ function alike(records: readonly BookedRequest[]): { one: BookedRequest; counts:
       costMicro,
       estimatedRequests: estimated ? 1 : 0,
       spendNano: spend?.nano ?? 0,
+      ...kindsOf(one),
     });
   }
   return [...groups.values()];

@@ -1,5 +1,6 @@
 import { CAPABILITIES, CHAT_TIERS, DECISIVE_FIELDS, ROUTED_TIERS } from '../contracts/chat-request.ts';
 import type { Capability, ChatRequest, RoutedTier, Tier } from '../contracts/chat-request.ts';
+import type { TokenKinds } from '../contracts/events.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { BreakerSettings } from './breaker.ts';
 
@@ -117,12 +118,14 @@ export interface TargetCost {
   currency: string;
   promptMicro: number;
   completionMicro: number;
+  kinds?: TokenKinds;
 }
 
-/** Micro-credits per token. */
+/** Micro-credits per token; a kind without a rate has that of its count. */
 export interface Rates {
   promptMicro: number;
   completionMicro: number;
+  kinds?: TokenKinds;
 }
 
 export interface TierConfig {

@@ -3,12 +3,13 @@ import type { Tier } from '../contracts/chat-request.ts';
 import type { ChatRoute, IdempotencyName, QueueName } from '../contracts/jobs.ts';
 import { flagOf } from '../domain/principal.ts';
 import type { Principal } from '../domain/principal.ts';
-import { dayOf, monthOf } from '../domain/pricing.ts';
+import { dayOf, holdRates, monthOf } from '../domain/pricing.ts';
 import type { Rates } from '../domain/routing.ts';
 import { storedChatJob } from '../queue/bullmq-layout.ts';
 import type { Keyspace, ShardKeys } from '../redis/keyspace.ts';
 import type { Script } from '../redis/scripts.ts';
 import { bodyLifeMs } from './body-store.ts';
+import { ratesText } from './delivery.ts';
 
 /** What admission itself works out about a call: its tier, what it may cost, where it waits. */
 export interface AdmissionTerms {
@@ -131,7 +132,8 @@ function namedValues(request: AdmissionRequest, acceptedAt: number, settings: Ad
   const { limits, ceilings } = principal;
   const isLive = principal.mode === 'live';
   const promptMost = request.promptMostTokens ?? promptTokens;
-  const mostMicro = Math.round(promptMost * rates.promptMicro + maxTokens * rates.completionMicro);
+  const held = holdRates(rates);
+  const mostMicro = Math.round(promptMost * held.promptMicro + maxTokens * held.completionMicro);
   const tpmOf = (limit: number) => (queue === 'batch' ? Math.max(1, Math.floor(limit * BATCH_LIMITS.tpmShare)) : limit);
   return {
     queue,
@@ -161,10 +163,10 @@ function namedValues(request: AdmissionRequest, acceptedAt: number, settings: Ad
     completionTokens: maxTokens,
     /** In the windows; undefined: the estimate. */
     countedTokens: request.countedTokens,
-    promptRate: rates.promptMicro,
-    completionRate: rates.completionMicro,
+    promptRate: held.promptMicro,
+    completionRate: held.completionMicro,
     /** And the most tokens and micro-credits that the worker may count. */
-    rates: `${rates.promptMicro} ${rates.completionMicro} ${promptMost + maxTokens} ${mostMicro}`,
+    rates: `${ratesText(rates)} ${promptMost + maxTokens} ${mostMicro}`,
     fingerprint: (request.idempotency ?? request.attempt)?.fingerprint,
     attempt: request.attempt && (request.attempt.isRetry ? 'again' : 'first'),
     isReplay: limits.rpm === REPLAY_RPM || undefined,

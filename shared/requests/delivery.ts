@@ -1,4 +1,5 @@
-import type { FinishReason, Increment, Terminal } from '../contracts/events.ts';
+import { KIND_NAMES } from '../contracts/events.ts';
+import type { FinishReason, Increment, Terminal, TokenKinds } from '../contracts/events.ts';
 import type { Tier } from '../contracts/chat-request.ts';
 import type { ChatRoute, IdempotencyName, QueueName, RequestEnvelope } from '../contracts/jobs.ts';
 import type { KeyMode } from '../contracts/space.ts';
@@ -169,10 +170,22 @@ export function toHold(micro: unknown, tokens: unknown): Hold {
   return { micro: amountOf(micro), tokens: amountOf(tokens) };
 }
 
-/** `rates` begins with micro-credits a prompt token and a completion token, as admit.lua wrote it. */
+/** Rates as a record has them: micro-credits a prompt token and a completion token, and of the kinds that have their own. */
+export function ratesText({ promptMicro, completionMicro, kinds = {} }: Rates): string {
+  const own = KIND_NAMES.flatMap((name) => (kinds[name] === undefined ? [] : [`${name}=${kinds[name]}`]));
+  return [promptMicro, completionMicro, ...own].join(' ');
+}
+
+/** `rates` begins as `ratesText` wrote it. */
 function toRates(rates: string): Rates | undefined {
-  const [promptMicro, completionMicro] = rates.split(' ').map(Number);
-  return promptMicro === undefined || completionMicro === undefined ? undefined : { promptMicro, completionMicro };
+  const [prompt, completion, ...more] = rates.split(' ');
+  if (prompt === undefined || completion === undefined) return undefined;
+  const own = more.flatMap((part) => {
+    const [name, rate] = part.split('=');
+    return rate === undefined ? [] : [[name, Number(rate)] as const];
+  });
+  const kinds = own.length === 0 ? {} : { kinds: Object.fromEntries(own) as TokenKinds };
+  return { promptMicro: Number(prompt), completionMicro: Number(completion), ...kinds };
 }
 
 /** The last sequence number that Redis has, if it came back without some of the text. */

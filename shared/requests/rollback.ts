@@ -9,7 +9,7 @@ import type { Keyspace } from '../redis/keyspace.ts';
 import { defineScript, textsOf } from '../redis/scripts.ts';
 import type { Script, ScriptReply } from '../redis/scripts.ts';
 import type { TimeLimit } from '../redis/time-limits.ts';
-import { knownSeq } from './delivery.ts';
+import { knownSeq, ratesText } from './delivery.ts';
 import type { DeliveryRef, RecordSnapshot } from './delivery.ts';
 import { BILLED } from './record-store.ts';
 
@@ -100,7 +100,7 @@ function fieldsOf(keyspace: Keyspace, { shard, tenantId, keyId, queue }: Deliver
     startedAt,
     seq,
     deadline,
-    ...(rates === undefined ? {} : { rates: `${rates.promptMicro} ${rates.completionMicro}` }),
+    ...(rates === undefined ? {} : { rates: ratesText(rates) }),
     ...Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== '')),
     ...(queue === 'batch' ? { queue: queue } : {}),
     ...(mode === 'test' ? { allowance } : {}),

@@ -1,6 +1,6 @@
 import { CHAT_FIELDS } from '../../shared/contracts/chat-request.ts';
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
-import { decodeEntry, mergeAnswer } from '../../shared/contracts/events.ts';
+import { KIND_NAMES, decodeEntry, mergeAnswer } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
 import { parseEnvelope } from '../../shared/contracts/request-envelope.ts';
 import { TENANT_FIELDS, tenantSettingsOf } from '../../shared/contracts/tenant-fields.ts';
@@ -70,7 +70,7 @@ function contentOf(requestId: string, entries: EndedAnswer['entries']): object {
   const { message } = mergeAnswer(decoded.flatMap(({ deltas }) => deltas));
   const { finishReason = null, usage = null, error } = decoded.at(-1)?.terminal ?? {};
   const failure = error === undefined ? null : toErrorObject(error, requestId);
-  const counts = usage === null ? null : only(usage, ['promptTokens', 'completionTokens']);
+  const counts = usage === null ? null : only(usage, ['promptTokens', 'completionTokens', ...KIND_NAMES]);
   return { ...message, finish_reason: finishReason, usage: counts, error: failure };
 }
 
@@ -204,7 +204,14 @@ function tenantFiles({ tenant }: ExportRows): ExportFile[] {
   ];
 }
 
-const COUNTS = ['requests', 'promptTokens', 'completionTokens', 'costMicro', 'estimatedRequests'] as const;
+const COUNTS = [
+  'requests',
+  'promptTokens',
+  'completionTokens',
+  ...KIND_NAMES,
+  'costMicro',
+  'estimatedRequests',
+] as const;
 
 /** Every file that an export may have; `whole`: of the tenant, not of one entity. */
 export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
@@ -241,6 +248,7 @@ export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
         'entityId',
         'promptTokens',
         'completionTokens',
+        ...KIND_NAMES,
         'estimated',
         'finishReason',
         'acceptedAt',

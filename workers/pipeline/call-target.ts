@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import { withKinds } from '../../shared/contracts/events.ts';
 import type { AttemptTrace, ModerationTrace, RequestTrace, Usage } from '../../shared/contracts/events.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
 import { PAUSE_MAX_MS } from '../../shared/domain/capacity.ts';
@@ -276,7 +277,7 @@ async function usageOf(call: TargetCall, reported: ReportedUsage | undefined, lo
   if (believed === undefined) return estimateUsage(prompt.messages, text, request.maxTokens);
   return repair === undefined
     ? believed
-    : { ...believed, promptTokens: Math.min(believed.promptTokens, repair.promptTokens) };
+    : withKinds({ ...believed, promptTokens: Math.min(believed.promptTokens, repair.promptTokens) }, believed);
 }
 
 /** Takes what models write around an object; throws NotJsonError where there is none, or one that was not asked for. */

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Pseudonyms } from '../../shared/domain/pseudonyms.ts';
+import { holdRates } from '../../shared/domain/pricing.ts';
 import { DEFAULT_RATES } from '../../shared/domain/routing.ts';
 import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { FAULT, lineText } from '../../shared/contracts/events.ts';
@@ -131,7 +132,7 @@ export function createClaim(deps: ClaimDeps) {
     const { seq, sent, now: claimedAt, remainingMs, held, terms } = claimed;
     const { tier, request } = claimed.envelope;
     const rates = claimed.rates ?? routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier];
-    const lease = openLease({ delivery, rates, maxTokens: request.maxTokens, remainingMs, held });
+    const lease = openLease({ delivery, rates: holdRates(rates), maxTokens: request.maxTokens, remainingMs, held });
     if (claimed.cancelled) lease.stop('cancelled');
     const answer = await answerSoFar(streams, delivery, claimed);
     const interrupted = sent > 0 || handed.endOnly === true;

@@ -1,4 +1,5 @@
 import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
+import { kindsOf } from '../../shared/contracts/events.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing.ts';
@@ -49,6 +50,7 @@ function settlementOf(run: Claimed, outcome: Outcome, used: Usage, finishedAt: n
     model: answer.model,
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
+    ...kindsOf(usage),
     estimated: usage.estimated ?? false,
     costMicro: envelope.mode === 'test' ? 0 : priceUsage(usage, rates),
     ...(spend === undefined ? {} : { spend }),

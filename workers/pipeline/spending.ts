@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { wordsOf } from '../../shared/contracts/events.ts';
+import { withKinds, wordsOf } from '../../shared/contracts/events.ts';
 import type { Increment, Usage } from '../../shared/contracts/events.ts';
 import { BYTES_PER_TOKEN, priceUsage, spendOf } from '../../shared/domain/pricing.ts';
 import type { Spend } from '../../shared/contracts/settlement.ts';
@@ -234,19 +234,20 @@ const REASONING_TOKENS_MAX = 1_000_000;
  * `maxTokens` all the same. Undefined: the count cannot be true (docs/decisions/0009-holds-and-ledger.md).
  */
 export function plausibleUsage(
-  { promptTokens, completionTokens, reasoningTokens = 0 }: ReportedUsage,
+  reported: ReportedUsage,
   asked: readonly ChatMessage[],
   text: string,
   maxTokens: number,
 ): Usage | undefined {
+  const { promptTokens, completionTokens, reasoningTokens = 0 } = reported;
   const reasoned = text === '' ? completionTokens : reasoningTokens;
   // An embedding has no tokens of its own.
   if (promptTokens === 0 || (completionTokens === 0 && text !== '' && maxTokens > 0)) return undefined;
   if (promptTokens > countPrompt(asked, countBytes) + ADDED_TOKENS_MAX) return undefined;
   if (completionTokens - reasoned > maxTokens * OTHER_MEASURE_MAX + MARKS_MAX) return undefined;
   if (reasoned > REASONING_TOKENS_MAX) return undefined;
-  if (completionTokens <= maxTokens) return { promptTokens, completionTokens };
-  return { promptTokens, completionTokens: maxTokens, estimated: true };
+  if (completionTokens <= maxTokens) return withKinds({ promptTokens, completionTokens }, reported);
+  return withKinds({ promptTokens, completionTokens: maxTokens, estimated: true }, reported);
 }
 
 /** Tokens that a fast model writes in a second. So many count while nothing of an answer was heard. */

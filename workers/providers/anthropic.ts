@@ -1,5 +1,5 @@
 import type { ChatRequest, Role } from '../../shared/contracts/chat-request.ts';
-import { toDelta } from '../../shared/contracts/events.ts';
+import { toDelta, withKinds } from '../../shared/contracts/events.ts';
 import type { Fields, Usage } from '../../shared/contracts/events.ts';
 import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
@@ -127,7 +127,8 @@ function laterUsage(before: AnthropicUsage, later: AnthropicUsage): AnthropicUsa
 /** The prompt counts, cached or not. Prompt or answer alone is no count. */
 export function wholeUsage({ input, cacheCreation = 0, cacheRead = 0, output }: AnthropicUsage): Usage | undefined {
   if (input === undefined || output === undefined) return undefined;
-  return { promptTokens: input + cacheCreation + cacheRead, completionTokens: output };
+  const counts = { promptTokens: input + cacheCreation + cacheRead, completionTokens: output };
+  return withKinds(counts, { cachedTokens: cacheRead, cacheWriteTokens: cacheCreation });
 }
 
 const textIn = (value: unknown) => (typeof value === 'string' ? value : '');

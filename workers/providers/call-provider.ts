@@ -33,11 +33,14 @@ export function modelName(value: unknown): string | undefined {
 
 /** More than any context window holds; a larger count is an error that nobody should be charged for. */
 const TOKENS_MAX = 1_000_000_000;
+const DIGITS = /^\d{1,10}$/;
 
 /** A missing or implausible number is none; whether a zero can be true depends on the text (`plausibleUsage` in spending.ts). */
 export function tokenCount(value: unknown): number | undefined {
-  const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TOKENS_MAX;
-  return isCount ? value : undefined;
+  // Some gateways send counts as text.
+  const count = typeof value === 'string' && DIGITS.test(value) ? Number(value) : value;
+  const isCount = typeof count === 'number' && Number.isInteger(count) && count >= 0 && count <= TOKENS_MAX;
+  return isCount ? count : undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { toDelta } from '../../shared/contracts/events.ts';
+import { toDelta, withKinds } from '../../shared/contracts/events.ts';
 import type { Fields } from '../../shared/contracts/events.ts';
 import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
@@ -63,10 +63,13 @@ export interface Completion {
   unknownReason: string | undefined;
 }
 
+const PROMPT = ['prompt_tokens', 'input_tokens'];
+const COMPLETION = ['completion_tokens', 'output_tokens'];
+
 /** A part of a count, from the details in either API's words; 0: the provider does not say. */
-function partOf(usage: Record<string, unknown>, counts: readonly string[], part: string): number {
+function partOf(usage: Record<string, unknown>, counts: readonly string[], ...parts: readonly string[]): number {
   const details = counts.map((count) => usage[`${count}_details`]).find(isRecord);
-  return tokenCount(details?.[part]) ?? 0;
+  return parts.map((part) => tokenCount(details?.[part])).find((tokens) => tokens !== undefined) ?? 0;
 }
 
 /**
@@ -79,8 +82,11 @@ function toUsage(value: unknown): ReportedUsage | undefined {
   const prompt = tokenCount(value['prompt_tokens'] ?? value['input_tokens']);
   const completion = tokenCount(value['completion_tokens'] ?? value['output_tokens']);
   if (prompt === undefined || completion === undefined) return undefined;
-  const cached = partOf(value, ['prompt_tokens', 'input_tokens'], 'cached_tokens');
-  const reasoning = partOf(value, ['completion_tokens', 'output_tokens'], 'reasoning_tokens');
+  // DeepSeek and some gateways put cached tokens beside the counts.
+  const besides = [value['prompt_cache_hit_tokens'], value['cache_read_input_tokens']].map(tokenCount);
+  const cached = partOf(value, PROMPT, 'cached_tokens') || (besides.find((tokens) => tokens !== undefined) ?? 0);
+  const written = tokenCount(value['cache_creation_input_tokens']) ?? 0;
+  const reasoning = partOf(value, COMPLETION, 'reasoning_tokens');
   const unexplained = (tokenCount(value['total_tokens']) ?? NaN) - prompt - completion;
   const ways = [
     [0, 0],
@@ -92,12 +98,16 @@ function toUsage(value: unknown): ReportedUsage | undefined {
     cached > prompt ? cached : 0,
     reasoning > completion ? reasoning : 0,
   ];
-  const completionTokens = completion + reasoningBeside;
-  return {
-    promptTokens: prompt + cachedBeside,
-    completionTokens,
-    ...(reasoning === 0 ? {} : { reasoningTokens: Math.min(reasoning, completionTokens) }),
-  };
+  return withKinds(
+    { promptTokens: prompt + cachedBeside, completionTokens: completion + reasoningBeside },
+    {
+      cachedTokens: cached,
+      cacheWriteTokens: partOf(value, PROMPT, 'cache_write_tokens', 'cache_creation_tokens') || written,
+      promptAudioTokens: partOf(value, PROMPT, 'audio_tokens'),
+      reasoningTokens: reasoning,
+      completionAudioTokens: partOf(value, COMPLETION, 'audio_tokens'),
+    },
+  );
 }
 
 /** The first count that is not zero of those on top, of Groq's field and of the choice (Moonshot), or else a zero. */

@@ -35,11 +35,8 @@ export interface ProviderCall {
   scheduleRead?: (() => ScheduleRead | undefined) | undefined;
 }
 
-/** A provider's count, all of its answer included. */
-export interface ReportedUsage extends Usage {
-  /** The part of the answer that was not shown, if the provider counts it by itself. */
-  reasoningTokens?: number;
-}
+/** A provider's count, all of its answer included; kinds of tokens if the provider tells them apart. */
+export type ReportedUsage = Usage;
 
 export interface ProviderEnd {
   finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter';

@@ -5,6 +5,8 @@ import type { TierContent, TierRepository, TierRow } from '../../../shared/mongo
 import { atMostSixDecimals, countSchema, SIX_DECIMALS_RULE } from '../../contract/json-schema.ts';
 import { CAPABILITIES, numberBetween, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { Capability, RoutedTier as Tier } from '../../../shared/contracts/chat-request.ts';
+import { KIND_NAMES, TOKEN_KINDS } from '../../../shared/contracts/events.ts';
+import type { TokenKinds } from '../../../shared/contracts/events.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { TargetCost } from '../../../shared/domain/routing.ts';
@@ -15,12 +17,14 @@ import { maxInFlightSchema, modelSchema } from '../providers/provider-settings.t
 import {
   TIER_EXAMPLE,
   TIER_VERSION_EXAMPLE,
+  eachKind,
   tierListSchema,
   tierResourceSchema,
   tierVersionListSchema,
   toTierResource,
   toTierVersionResource,
 } from './tiers-resource.ts';
+import type { KindPrices } from './tiers-resource.ts';
 
 export const currencySchema = Joi.string().pattern(/^[a-z]{3}$/);
 
@@ -34,7 +38,7 @@ const EMBEDDING_WINDOW_DEFAULT = 8_192;
 /** Of a million tokens; a thousand times the dearest model. */
 const COST_MAX = 100_000;
 
-interface CostBody {
+interface CostBody extends KindPrices {
   currency: string;
   prompt: number;
   completion: number;
@@ -51,11 +55,12 @@ interface TargetBody {
   capabilities?: Capability[] | null;
 }
 
-const costPart = numberBetween(0, COST_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
+const costPart = numberBetween(0, COST_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE);
 const costSchema = Joi.object<CostBody, true>({
   currency: currencySchema.required().description('ISO 4217, lower case; the same for all targets of the tier.'),
-  prompt: costPart.description('Of a million tokens.'),
-  completion: costPart.description('Of a million tokens.'),
+  prompt: costPart.required().description('Of a million tokens.'),
+  completion: costPart.required().description('Of a million tokens.'),
+  ...eachKind((what) => costPart.description(what)),
 })
   .allow(null)
   .description('What the provider charges you, for `GET /margin`. Null or absent: unknown.');
@@ -79,9 +84,9 @@ const targetSchema = Joi.object<TargetBody, true>({
     .description("What the target can do beyond text. Null or absent: what its provider's kind can."),
 });
 
-const rate = numberBetween(0, RATE_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE).required();
+const rate = numberBetween(0, RATE_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE);
 
-interface RatesBody {
+interface RatesBody extends KindPrices {
   prompt: number;
   completion: number;
 }
@@ -93,7 +98,13 @@ interface TierBody {
 
 /** `PUT /tiers/{tier}`. */
 const tierBodySchema = Joi.object<TierBody, true>({
-  rates: Joi.object<RatesBody, true>({ prompt: rate, completion: rate }).required().description('Credits a token.'),
+  rates: Joi.object<RatesBody, true>({
+    prompt: rate.required(),
+    completion: rate.required(),
+    ...eachKind((what) => rate.description(what)),
+  })
+    .required()
+    .description('Credits a token.'),
   targets: Joi.array().items(targetSchema).min(1).max(TARGETS_MAX).required(),
 }).required();
 
@@ -103,6 +114,7 @@ function toTierContent(tier: Tier, { rates, targets }: TierBody): TierContent {
   return {
     promptRateMicro: toMicro(rates.prompt),
     completionRateMicro: toMicro(rates.completion),
+    ...kindsNamed('kindRatesMicro', rates),
     targets: targets.map(
       ({ context_window: contextWindow, max_in_flight: maxInFlight, cost, capabilities, ...target }) => ({
         weight: 1,
@@ -117,8 +129,18 @@ function toTierContent(tier: Tier, { rates, targets }: TierBody): TierContent {
   };
 }
 
-function toTargetCost({ currency, prompt, completion }: CostBody): TargetCost {
-  return { currency, promptMicro: toMicro(prompt), completionMicro: toMicro(completion) };
+/** Prices of kinds in micro-units, under a name of their own; absent where no kind has one. */
+function kindsNamed<Name extends string>(name: Name, prices: KindPrices): { [N in Name]?: TokenKinds } {
+  const own = KIND_NAMES.flatMap((kind) => {
+    const price = prices[TOKEN_KINDS[kind][2]];
+    return price === undefined ? [] : [[kind, toMicro(price)]];
+  });
+  return (own.length === 0 ? {} : { [name]: Object.fromEntries(own) }) as { [N in Name]?: TokenKinds };
+}
+
+function toTargetCost({ currency, prompt, completion, ...kinds }: CostBody): TargetCost {
+  const prices = { promptMicro: toMicro(prompt), completionMicro: toMicro(completion) };
+  return { currency, ...prices, ...kindsNamed('kinds', kinds) };
 }
 
 /** Sums in two currencies would be unknown, and so would the cost of a request that one target failed. */
@@ -275,11 +297,12 @@ const rollBackTier = defineAdminEndpoint({
         param: 'version',
       });
     }
-    const { promptRateMicro, completionRateMicro, targets } = old;
+    const { promptRateMicro, completionRateMicro, kindRatesMicro, targets } = old;
+    const kindRates = kindRatesMicro === undefined ? {} : { kindRatesMicro };
     const row = await putContent(
       deps,
       tier,
-      { promptRateMicro, completionRateMicro, targets },
+      { promptRateMicro, completionRateMicro, ...kindRates, targets },
       (index) =>
         new ServiceError(
           'conflict',

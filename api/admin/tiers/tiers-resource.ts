@@ -1,5 +1,7 @@
 import { CAPABILITIES, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { RoutedTier as Tier } from '../../../shared/contracts/chat-request.ts';
+import { KIND_NAMES, TOKEN_KINDS } from '../../../shared/contracts/events.ts';
+import type { KindName, TokenKinds } from '../../../shared/contracts/events.ts';
 import { toCredits } from '../../../shared/domain/pricing.ts';
 import { DEFAULT_RATES } from '../../../shared/domain/routing.ts';
 import type { TargetCost } from '../../../shared/domain/routing.ts';
@@ -19,10 +21,33 @@ import {
   toSeconds,
   toSecondsOrNull,
 } from '../../contract/json-schema.ts';
-import type { FieldsOf } from '../../contract/json-schema.ts';
+import type { FieldsOf, JsonSchema } from '../../contract/json-schema.ts';
+
+/** Prices of the kinds of tokens that have one of their own. */
+export type KindPrices = Partial<Record<KindName, number>>;
+
+/** A schema for each kind, by its name. */
+export function eachKind<Part>(part: (description: string) => Part): Record<KindName, Part> {
+  const parts = KIND_NAMES.map((kind) => {
+    const [count, , name] = TOKEN_KINDS[kind];
+    return [name, part(`Of tokens of this kind; as \`${count}\` where it is left out.`)];
+  });
+  return Object.fromEntries(parts) as Record<KindName, Part>;
+}
+
+const pricesOf = (what: string, more: Record<string, JsonSchema> = {}) =>
+  object(
+    { ...more, prompt: number(what), completion: number(what), ...eachKind(number) },
+    KIND_NAMES.map((kind) => TOKEN_KINDS[kind][2]),
+  );
+
+function kindPricesOf(kinds: TokenKinds = {}): KindPrices {
+  const own = KIND_NAMES.filter((kind) => kinds[kind] !== undefined);
+  return Object.fromEntries(own.map((kind) => [TOKEN_KINDS[kind][2], toCredits(kinds[kind] ?? 0)]));
+}
 
 const contentFields = {
-  rates: object({ prompt: number('Credits a token.'), completion: number('Credits a token.') }),
+  rates: pricesOf('Credits a token.'),
   targets: listOf(
     object({
       provider: text(),
@@ -31,13 +56,7 @@ const contentFields = {
       priority: integer('A lower one is tried first.', 0),
       context_window: integer('Tokens.', 1),
       max_in_flight: nullable(integer("Calls at once, as it is set; null: the provider's, or found.", 1)),
-      cost: nullable(
-        object({
-          currency: text('ISO 4217, lower case.'),
-          prompt: number('Of a million tokens.'),
-          completion: number('Of a million tokens.'),
-        }),
-      ),
+      cost: nullable(pricesOf('Of a million tokens.', { currency: text('ISO 4217, lower case.') })),
       capabilities: nullable({
         ...listOf(oneOf(CAPABILITIES)),
         description: "What it can do beyond text, as it is set; null: what its provider's kind can.",
@@ -47,15 +66,20 @@ const contentFields = {
 };
 
 // Micro-credits and millionths of a currency have the same factor.
-const costOf = ({ currency, promptMicro, completionMicro }: TargetCost) => ({
+const costOf = ({ currency, promptMicro, completionMicro, kinds }: TargetCost) => ({
   currency,
   prompt: toCredits(promptMicro),
   completion: toCredits(completionMicro),
+  ...kindPricesOf(kinds),
 });
 
-function contentOf({ promptRateMicro, completionRateMicro, targets }: TierContent) {
+function contentOf({ promptRateMicro, completionRateMicro, kindRatesMicro, targets }: TierContent) {
   return {
-    rates: { prompt: toCredits(promptRateMicro), completion: toCredits(completionRateMicro) },
+    rates: {
+      prompt: toCredits(promptRateMicro),
+      completion: toCredits(completionRateMicro),
+      ...kindPricesOf(kindRatesMicro),
+    },
     targets: targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight, cost, capabilities }) => ({
       provider,
       model,

@@ -11,6 +11,7 @@ import {
   toUsageRequest,
   toUsageResource,
   toUsageResult,
+  tokensByKind,
   usagePageSchema,
   usageRequestListSchema,
 } from './usage-resource.ts';
@@ -77,6 +78,7 @@ const getUsage = defineEndpoint({
                 prompt_tokens: 1_204,
                 completion_tokens: 3_377,
                 total_tokens: 4_581,
+                ...tokensByKind({}),
                 credits: 4_581,
                 estimated_requests: 0,
                 key_id: null,

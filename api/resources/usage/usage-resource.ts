@@ -1,4 +1,6 @@
 import { ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
+import { KIND_NAMES, TOKEN_KINDS } from '../../../shared/contracts/events.ts';
+import type { KindName, TokenKind, TokenKinds } from '../../../shared/contracts/events.ts';
 import { toCredits } from '../../../shared/domain/pricing.ts';
 import { BUCKET_MS } from '../../../shared/domain/roll-up.ts';
 import type { UsageSum } from '../../../shared/mongo/accounts/usage-repository.ts';
@@ -24,10 +26,20 @@ import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import { TENANT_VIEW, toPageCursor } from './usage-query.ts';
 import type { UsagePage, UsageView } from './usage-query.ts';
 
+type KindFields<Value> = Record<`${KindName}_tokens`, Value>;
+
+function eachKind<Value>(make: (kind: TokenKind) => Value): KindFields<Value> {
+  const fields = KIND_NAMES.map((kind) => [`${TOKEN_KINDS[kind][2]}_tokens`, make(kind)] as const);
+  return Object.fromEntries(fields) as KindFields<Value>;
+}
+
+export const tokensByKind = (counts: TokenKinds) => eachKind((kind) => counts[kind] ?? 0);
+
 const tokenFields = {
   prompt_tokens: integer(undefined, 0),
   completion_tokens: integer(undefined, 0),
   total_tokens: integer(undefined, 0),
+  ...eachKind((kind) => integer(`Part of \`${TOKEN_KINDS[kind][0]}_tokens\`.`, 0)),
   credits: number('Credits that were charged.'),
 };
 const group = nullable(text('Null where the sums are not grouped by it.'));
@@ -80,6 +92,7 @@ export function toUsageResult(sum: UsageSum, { dimensions }: UsageView) {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
+    ...tokensByKind(sum),
     credits: toCredits(costMicro),
     estimated_requests: estimatedRequests,
     ...Object.fromEntries(groups),
@@ -146,6 +159,7 @@ export function toUsageRequest(row: LedgerRow) {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
+    ...tokensByKind(row),
     // `0 - x`: a plain minus would turn a test key's cost into -0.
     credits: toCredits(0 - row.amountMicro),
     estimated: row.estimated ?? false,
@@ -166,6 +180,7 @@ export const REQUEST_EXAMPLE: ReturnType<typeof toUsageRequest> = {
   prompt_tokens: 14,
   completion_tokens: 9,
   total_tokens: 23,
+  ...tokensByKind({}),
   credits: 23,
   estimated: false,
   finish_reason: 'stop',

@@ -4,7 +4,8 @@ import type { ClientSession, Connection, Model } from 'mongoose';
 import type { LedgerGroup, RollUpGroup } from '../../domain/compare-ledger.ts';
 import { addUsageCounts, BUCKET_MS, USAGE_COUNTS } from '../../domain/roll-up.ts';
 import type { BucketWidth, UsageCounts } from '../../domain/roll-up.ts';
-import { collection, count, options, required, text } from '../collection.ts';
+import { KIND_NAMES } from '../../contracts/events.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { ledgerModel } from './ledger-repository.ts';
 import { summedCounts, usageRollUpModel } from './usage-repository.ts';
@@ -35,6 +36,7 @@ const group = new Schema(
     dayMs: { type: Number },
     amountMicro: count,
     ...Object.fromEntries(USAGE_COUNTS.map((name) => [name, count])),
+    ...Object.fromEntries(KIND_NAMES.map((name) => [name, number])),
   },
   { _id: false, id: false },
 );
@@ -149,6 +151,7 @@ export function createLedgerSums(connection: Connection) {
               requests: { $sum: 1 },
               promptTokens: { $sum: '$promptTokens' },
               completionTokens: { $sum: '$completionTokens' },
+              ...Object.fromEntries(KIND_NAMES.map((name) => [name, { $sum: `$${name}` }])),
               estimatedRequests: { $sum: { $cond: ['$estimated', 1, 0] } },
               spendNano: { $sum: '$spend.nano' },
             },

@@ -2,14 +2,15 @@ import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Tier } from '../../contracts/chat-request.ts';
-import type { FinishReason } from '../../contracts/events.ts';
+import { KIND_NAMES } from '../../contracts/events.ts';
+import type { FinishReason, TokenKinds } from '../../contracts/events.ts';
 import type { ChatRoute } from '../../contracts/jobs.ts';
 import type { Spend } from '../../contracts/settlement.ts';
 import type { KeyMode, SearchedSpace } from '../../contracts/space.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import { collection, count, number, options, required, text, listRows, inSpace } from '../collection.ts';
 
-export interface LedgerRow {
+export interface LedgerRow extends TokenKinds {
   /** `txn_…`; for usage `txn_` + the request's own 24 characters, so one request cannot have two. */
   _id: string;
   tenantId: string;
@@ -61,6 +62,7 @@ const ledgerSchema = new Schema<LedgerRow>(
     model: text,
     promptTokens: number,
     completionTokens: number,
+    ...Object.fromEntries(KIND_NAMES.map((name) => [name, number])),
     estimated: { type: Boolean },
     finishReason: text,
     acceptedAt: number,

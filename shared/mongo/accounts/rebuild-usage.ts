@@ -1,5 +1,6 @@
 import type { ClientSession, Connection } from 'mongoose';
 
+import { kindsOf } from '../../contracts/events.ts';
 import { BUCKET_MS, ROLL_UP_DIMENSIONS, rollUpIdOf } from '../../domain/roll-up.ts';
 import type { BookedRequest, BucketWidth, RollUpKey, UsageCounts } from '../../domain/roll-up.ts';
 import { ledgerModel } from './ledger-repository.ts';
@@ -28,6 +29,7 @@ function toBooked(row: LedgerRow): BookedRequest | undefined {
     ...(entityId === undefined ? {} : { entityId }),
     promptTokens: row.promptTokens ?? 0,
     completionTokens: row.completionTokens ?? 0,
+    ...kindsOf(row),
     costMicro: 0 - row.amountMicro,
     estimated: row.estimated ?? false,
     provider: row.provider ?? '',

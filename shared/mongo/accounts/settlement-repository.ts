@@ -1,6 +1,7 @@
 import type { ClientSession, Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../contracts/settlement.ts';
+import { kindsOf } from '../../contracts/events.ts';
 import { monthOf } from '../../domain/pricing.ts';
 import { isBadDocument, isMongoAway } from '../faults.ts';
 import { toLedgerBalance, accountModel, moveAccount } from './account-repository.ts';
@@ -40,6 +41,7 @@ function toLedgerRow(record: SettlementRecord, now: number, balanceAfterMicro: n
     model: record.model,
     promptTokens: record.promptTokens,
     completionTokens: record.completionTokens,
+    ...kindsOf(record),
     estimated: record.estimated,
     finishReason: record.finishReason,
     acceptedAt: record.acceptedAt,

@@ -1,12 +1,13 @@
 import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
+import { KIND_NAMES } from '../../contracts/events.ts';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { SearchedSpace } from '../../contracts/space.ts';
-import { MINUTES_KEPT_MS, rollUp, rollUpIdOf, USAGE_COUNTS } from '../../domain/roll-up.ts';
+import { ALL_COUNTS, MINUTES_KEPT_MS, rollUp, rollUpIdOf, USAGE_COUNTS } from '../../domain/roll-up.ts';
 import type { BucketWidth, BookedRequest, RollUpKey, UsageCounts } from '../../domain/roll-up.ts';
-import { collection, count, options, required, text, listRows, inSpace } from '../collection.ts';
+import { collection, count, number, options, required, text, listRows, inSpace } from '../collection.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 import type { LedgerRow } from './ledger-repository.ts';
 
@@ -33,6 +34,7 @@ const usageRollUpSchema = new Schema<UsageRollUpRow>(
     scope: required,
     entityId: { type: String },
     ...Object.fromEntries(USAGE_COUNTS.map((name) => [name, count])),
+    ...Object.fromEntries(KIND_NAMES.map((name) => [name, number])),
     expiresAt: { type: Date },
   },
   options,
@@ -72,7 +74,7 @@ const REQUEST_ID = /^req_[0-9A-Za-z]{24}$/;
 
 /** The counts of a group of rows, for an aggregation. */
 export const summedCounts: Record<keyof UsageCounts, { $sum: string }> = Object.fromEntries(
-  USAGE_COUNTS.map((name) => [name, { $sum: `$${name}` }]),
+  ALL_COUNTS.map((name) => [name, { $sum: `$${name}` }]),
 ) as Record<keyof UsageCounts, { $sum: string }>;
 
 type Wanted = string | { readonly $in: readonly string[] };

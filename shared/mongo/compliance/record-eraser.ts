@@ -2,7 +2,7 @@ import type { Connection, Model } from 'mongoose';
 
 import type { ComplianceSubject, DeletionReport } from '../../contracts/compliance.ts';
 import type { Pseudonyms } from '../../domain/pseudonyms.ts';
-import { BUCKET_MS, ROLL_UP_DIMENSIONS, rollUpIdOf, USAGE_COUNTS } from '../../domain/roll-up.ts';
+import { BUCKET_MS, ROLL_UP_DIMENSIONS, rollUpIdOf, ALL_COUNTS } from '../../domain/roll-up.ts';
 import type { BucketWidth, RollUpKey } from '../../domain/roll-up.ts';
 import { ledgerModel } from '../accounts/ledger-repository.ts';
 import { usageRollUpModel } from '../accounts/usage-repository.ts';
@@ -33,7 +33,7 @@ function toMove(row: UsageRollUpRow, pseudonym: string) {
     updateOne: {
       filter: { _id: rollUpIdOf(key) },
       update: {
-        $inc: Object.fromEntries(USAGE_COUNTS.map((name) => [name, row[name]])),
+        $inc: Object.fromEntries(ALL_COUNTS.map((name) => [name, row[name] ?? 0])),
         $setOnInsert: { ...key, ...(expiresAt === undefined ? {} : { expiresAt }) },
       },
       upsert: true,

@@ -29,7 +29,11 @@ function toTier(row: TierRow): TierConfig {
   return {
     tier: row._id,
     version: row.version,
-    rates: { promptMicro: row.promptRateMicro, completionMicro: row.completionRateMicro },
+    rates: {
+      promptMicro: row.promptRateMicro,
+      completionMicro: row.completionRateMicro,
+      ...(row.kindRatesMicro === undefined ? {} : { kinds: row.kindRatesMicro }),
+    },
     targets: row.targets.map(
       ({ provider, model, weight, priority, contextWindow, maxInFlight, cost, capabilities }) => ({
         provider,

@@ -2,6 +2,8 @@ import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Capability, RoutedTier as Tier } from '../../contracts/chat-request.ts';
+import { KIND_NAMES } from '../../contracts/events.ts';
+import type { TokenKinds } from '../../contracts/events.ts';
 import type { PublishedModel, TargetCost } from '../../domain/routing.ts';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
@@ -28,6 +30,7 @@ export interface TierRow {
   /** Micro-credits a token. */
   promptRateMicro: number;
   completionRateMicro: number;
+  kindRatesMicro?: TokenKinds;
   targets: TargetRow[];
   updatedAt: number;
 }
@@ -44,7 +47,8 @@ export interface PublishedModelRow extends PublishedModel {
   updatedAt: number;
 }
 
-const cost = { type: { currency: required, promptMicro: count, completionMicro: count }, _id: false };
+const kinds = { type: Object.fromEntries(KIND_NAMES.map((name) => [name, number])), _id: false };
+const cost = { type: { currency: required, promptMicro: count, completionMicro: count, kinds }, _id: false };
 const target = new Schema<TargetRow>(
   {
     provider: required,
@@ -63,6 +67,7 @@ const tierFields = {
   version: count,
   promptRateMicro: count,
   completionRateMicro: count,
+  kindRatesMicro: kinds,
   targets: [target],
   updatedAt: count,
 };
@@ -95,7 +100,7 @@ export const publishedModelModel = collection<PublishedModelRow>(
   publishedModelSchema,
 );
 
-export type TierContent = Pick<TierRow, 'promptRateMicro' | 'completionRateMicro' | 'targets'>;
+export type TierContent = Pick<TierRow, 'promptRateMicro' | 'completionRateMicro' | 'kindRatesMicro' | 'targets'>;
 
 export type PublishedModels = ReturnType<typeof createPublishedModels>;
 
