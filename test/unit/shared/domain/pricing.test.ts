@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 
+import fc from 'fast-check';
+
+import { TOKEN_KINDS, withKinds } from '../../../../shared/contracts/events.ts';
 import { DEFAULT_RATES } from '../../../../shared/domain/routing.ts';
-import { dayOf, monthOf, priceUsage, toCredits, toMicro } from '../../../../shared/domain/pricing.ts';
+import { dayOf, holdRates, monthOf, priceUsage, toCredits, toMicro } from '../../../../shared/domain/pricing.ts';
 
 describe('the price of a request', () => {
   it('is one credit a token for mobius and four for oloid', () => {
@@ -13,6 +16,24 @@ describe('the price of a request', () => {
   it('counts prompt and completion at their own rates', () => {
     const rates = { promptMicro: toMicro(0.25), completionMicro: toMicro(1.5) };
     expect(priceUsage({ promptTokens: 3, completionTokens: 5 }, rates)).toBe(8_250_000);
+  });
+
+  it('counts each kind of tokens at its own rate, and never more than is held', () => {
+    const count = fc.nat(1_000);
+    const kinds = fc.record(Object.fromEntries(Object.keys(TOKEN_KINDS).map((kind) => [kind, count])), {
+      requiredKeys: [],
+    });
+    const rates = fc.record({ promptMicro: count, completionMicro: count, kinds });
+    fc.assert(
+      fc.property(count, count, kinds, rates, (promptTokens, completionTokens, parts, own) => {
+        const counts = { promptTokens, completionTokens };
+        const price = priceUsage(withKinds(counts, parts), own);
+        expect(price).toBeGreaterThanOrEqual(0);
+        expect(price).toBeLessThanOrEqual(priceUsage(counts, holdRates(own)));
+      }),
+    );
+    const usage = { promptTokens: 10, completionTokens: 8, cachedTokens: 6, reasoningTokens: 3 };
+    expect(priceUsage(usage, { promptMicro: 10, completionMicro: 20, kinds: { cachedTokens: 1 } })).toBe(206);
   });
 
   it('the price of a request is nothing for nothing', () => {
