@@ -131,11 +131,12 @@ function toTierContent(tier: Tier, { rates, targets }: TierBody): TierContent {
 
 /** Prices of kinds in micro-units, under a name of their own; absent where no kind has one. */
 function kindsNamed<Name extends string>(name: Name, prices: KindPrices): { [N in Name]?: TokenKinds } {
-  const own = KIND_NAMES.flatMap((kind) => {
+  const kinds: TokenKinds = {};
+  for (const kind of KIND_NAMES) {
     const price = prices[TOKEN_KINDS[kind][2]];
-    return price === undefined ? [] : [[kind, toMicro(price)]];
-  });
-  return (own.length === 0 ? {} : { [name]: Object.fromEntries(own) }) as { [N in Name]?: TokenKinds };
+    if (price !== undefined) kinds[kind] = toMicro(price);
+  }
+  return (Object.keys(kinds).length === 0 ? {} : { [name]: kinds }) as { [N in Name]?: TokenKinds };
 }
 
 function toTargetCost({ currency, prompt, completion, ...kinds }: CostBody): TargetCost {

@@ -105,7 +105,7 @@ describe('the margin', () => {
     expect(response.headers['content-type']).toMatch(/^text\/csv/);
     const [head = '', ...lines] = response.text.trim().split('\r\n');
     expect(head).toBe(
-      'start_time,end_time,object,requests,prompt_tokens,completion_tokens,total_tokens,credits,estimated_requests,tenant_id,key_id,tier,provider,model,mode,endpoint,currency,cost,price,price_currency,margin',
+      'start_time,end_time,object,requests,prompt_tokens,completion_tokens,total_tokens,cached_tokens,cache_write_tokens,prompt_audio_tokens,reasoning_tokens,completion_audio_tokens,credits,estimated_requests,tenant_id,key_id,tier,provider,model,mode,endpoint,currency,cost,price,price_currency,margin',
     );
     expect(lines).toHaveLength(3);
   });

@@ -217,7 +217,8 @@ describe('the usage of a provider, in all its shapes', () => {
       'get',
       `/usage?start_time=${Math.floor(Date.parse(from) / 86_400_000) * 86_400}`,
     );
-    const [result] = usage.body.data.flatMap(({ results }: { results: object[] }) => results);
+    const { data } = usage.body as { data: { results: object[] }[] };
+    const [result] = data.flatMap(({ results }) => results);
     const sum = (kind: keyof Usage) => invoices.reduce((total, invoice) => total + Number(invoice[kind] ?? 0), 0);
     expect(result).toMatchObject({
       cached_tokens: sum('cachedTokens'),

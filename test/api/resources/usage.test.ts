@@ -60,6 +60,13 @@ interface Bucket {
 
 const bucketsOf = ({ body }: { body: { data: Bucket[] } }) => body.data;
 const range = (days: number) => `start_time=${START / 1000}&end_time=${(START + days * DAY) / 1000}`;
+const KINDS = {
+  cached_tokens: 0,
+  cache_write_tokens: 0,
+  prompt_audio_tokens: 0,
+  reasoning_tokens: 0,
+  completion_audio_tokens: 0,
+};
 const NOTHING = { key_id: null, model: null, entity_id: null, mode: null, endpoint: null };
 
 describe('GET /usage', () => {
@@ -80,6 +87,7 @@ describe('GET /usage', () => {
               prompt_tokens: 20,
               completion_tokens: 40,
               total_tokens: 60,
+              ...KINDS,
               credits: 60.000002,
               estimated_requests: 0,
               ...NOTHING,
