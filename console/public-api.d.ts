@@ -1345,6 +1345,15 @@ export interface components {
             prompt_tokens: number;
             completion_tokens: number;
             total_tokens: number;
+            prompt_tokens_details?: {
+                cached_tokens?: number;
+                cache_write_tokens?: number;
+                audio_tokens?: number;
+            };
+            completion_tokens_details?: {
+                reasoning_tokens?: number;
+                audio_tokens?: number;
+            };
         };
         ErrorObject: {
             code: components["schemas"]["ErrorCode"];
@@ -3082,6 +3091,16 @@ export interface components {
             prompt_tokens: number;
             completion_tokens: number;
             total_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            cached_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            cache_write_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            prompt_audio_tokens: number;
+            /** @description Part of `completion_tokens`. */
+            reasoning_tokens: number;
+            /** @description Part of `completion_tokens`. */
+            completion_audio_tokens: number;
             /** @description Credits that were charged. */
             credits: number;
             /** @description Requests whose tokens the service counted or cut, as the provider did not count them believably. */
@@ -3126,6 +3145,16 @@ export interface components {
             prompt_tokens: number;
             completion_tokens: number;
             total_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            cached_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            cache_write_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            prompt_audio_tokens: number;
+            /** @description Part of `completion_tokens`. */
+            reasoning_tokens: number;
+            /** @description Part of `completion_tokens`. */
+            completion_audio_tokens: number;
             /** @description Credits that were charged. */
             credits: number;
             /** @description The service counted or cut the tokens, as the provider did not count them believably. */

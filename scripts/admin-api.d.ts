@@ -1333,6 +1333,16 @@ export interface components {
             prompt_tokens: number;
             completion_tokens: number;
             total_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            cached_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            cache_write_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            prompt_audio_tokens: number;
+            /** @description Part of `completion_tokens`. */
+            reasoning_tokens: number;
+            /** @description Part of `completion_tokens`. */
+            completion_audio_tokens: number;
             /** @description Credits that were charged. */
             credits: number;
             /** @description Requests whose tokens the service counted or cut, as the provider did not count them believably. */
@@ -1376,6 +1386,16 @@ export interface components {
             prompt_tokens: number;
             completion_tokens: number;
             total_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            cached_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            cache_write_tokens: number;
+            /** @description Part of `prompt_tokens`. */
+            prompt_audio_tokens: number;
+            /** @description Part of `completion_tokens`. */
+            reasoning_tokens: number;
+            /** @description Part of `completion_tokens`. */
+            completion_audio_tokens: number;
             /** @description Credits that were charged. */
             credits: number;
             /** @description Requests whose tokens the service counted or cut, as the provider did not count them believably. */
@@ -1585,6 +1605,16 @@ export interface components {
                 prompt: number;
                 /** @description Credits a token. */
                 completion: number;
+                /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                cached?: number;
+                /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                cache_write?: number;
+                /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                prompt_audio?: number;
+                /** @description Of tokens of this kind; as `completion` where it is left out. */
+                reasoning?: number;
+                /** @description Of tokens of this kind; as `completion` where it is left out. */
+                completion_audio?: number;
             };
             targets: {
                 provider: string;
@@ -1604,6 +1634,16 @@ export interface components {
                     prompt: number;
                     /** @description Of a million tokens. */
                     completion: number;
+                    /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                    cached?: number;
+                    /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                    cache_write?: number;
+                    /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                    prompt_audio?: number;
+                    /** @description Of tokens of this kind; as `completion` where it is left out. */
+                    reasoning?: number;
+                    /** @description Of tokens of this kind; as `completion` where it is left out. */
+                    completion_audio?: number;
                 } | null;
                 /** @description What it can do beyond text, as it is set; null: what its provider's kind can. */
                 capabilities: ("tools" | "custom_tools" | "json_schema" | "images" | "audio" | "files" | "logprobs" | "openai_fields")[] | null;
@@ -1618,6 +1658,16 @@ export interface components {
                 prompt: number;
                 /** @description At most six decimals. */
                 completion: number;
+                /** @description Of tokens of this kind; as `prompt` where it is left out. At most six decimals. */
+                cached?: number;
+                /** @description Of tokens of this kind; as `prompt` where it is left out. At most six decimals. */
+                cache_write?: number;
+                /** @description Of tokens of this kind; as `prompt` where it is left out. At most six decimals. */
+                prompt_audio?: number;
+                /** @description Of tokens of this kind; as `completion` where it is left out. At most six decimals. */
+                reasoning?: number;
+                /** @description Of tokens of this kind; as `completion` where it is left out. At most six decimals. */
+                completion_audio?: number;
             };
             targets: {
                 provider: string;
@@ -1639,6 +1689,16 @@ export interface components {
                     prompt: number;
                     /** @description Of a million tokens. At most six decimals. */
                     completion: number;
+                    /** @description Of tokens of this kind; as `prompt` where it is left out. At most six decimals. */
+                    cached?: number;
+                    /** @description Of tokens of this kind; as `prompt` where it is left out. At most six decimals. */
+                    cache_write?: number;
+                    /** @description Of tokens of this kind; as `prompt` where it is left out. At most six decimals. */
+                    prompt_audio?: number;
+                    /** @description Of tokens of this kind; as `completion` where it is left out. At most six decimals. */
+                    reasoning?: number;
+                    /** @description Of tokens of this kind; as `completion` where it is left out. At most six decimals. */
+                    completion_audio?: number;
                 } | null;
                 /** @description What the target can do beyond text. Null or absent: what its provider's kind can. */
                 capabilities?: ("tools" | "custom_tools" | "json_schema" | "images" | "audio" | "files" | "logprobs" | "openai_fields")[] | null;
@@ -1669,6 +1729,16 @@ export interface components {
                 prompt: number;
                 /** @description Credits a token. */
                 completion: number;
+                /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                cached?: number;
+                /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                cache_write?: number;
+                /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                prompt_audio?: number;
+                /** @description Of tokens of this kind; as `completion` where it is left out. */
+                reasoning?: number;
+                /** @description Of tokens of this kind; as `completion` where it is left out. */
+                completion_audio?: number;
             };
             targets: {
                 provider: string;
@@ -1688,6 +1758,16 @@ export interface components {
                     prompt: number;
                     /** @description Of a million tokens. */
                     completion: number;
+                    /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                    cached?: number;
+                    /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                    cache_write?: number;
+                    /** @description Of tokens of this kind; as `prompt` where it is left out. */
+                    prompt_audio?: number;
+                    /** @description Of tokens of this kind; as `completion` where it is left out. */
+                    reasoning?: number;
+                    /** @description Of tokens of this kind; as `completion` where it is left out. */
+                    completion_audio?: number;
                 } | null;
                 /** @description What it can do beyond text, as it is set; null: what its provider's kind can. */
                 capabilities: ("tools" | "custom_tools" | "json_schema" | "images" | "audio" | "files" | "logprobs" | "openai_fields")[] | null;

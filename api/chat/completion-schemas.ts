@@ -1,3 +1,4 @@
+import { KIND_NAMES, TOKEN_KINDS } from '../../shared/contracts/events.ts';
 import {
   errorObjectSchema,
   constant,
@@ -16,13 +17,24 @@ import { PATH_PARAMETERS } from '../contract/path-parameters.ts';
 
 const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'cancelled'] as const;
 
+/** The kinds of tokens of a count, on `POST /chat/completions` only. */
+const detailsSchema = (of: 'prompt' | 'completion'): JsonSchema => {
+  const names = KIND_NAMES.map((kind) => TOKEN_KINDS[kind]).flatMap(([count, name]) => (count === of ? [name] : []));
+  return object(Object.fromEntries(names.map((name) => [name, integer(undefined, 1)])), names);
+};
+
 export const usageSchema = named(
   'Usage',
-  object({
-    prompt_tokens: integer(undefined, 0),
-    completion_tokens: integer(undefined, 0),
-    total_tokens: integer(undefined, 0),
-  }),
+  object(
+    {
+      prompt_tokens: integer(undefined, 0),
+      completion_tokens: integer(undefined, 0),
+      total_tokens: integer(undefined, 0),
+      prompt_tokens_details: detailsSchema('prompt'),
+      completion_tokens_details: detailsSchema('completion'),
+    },
+    ['prompt_tokens_details', 'completion_tokens_details'],
+  ),
 );
 
 const metadata: JsonSchema = { type: 'object', description: "The request's own `metadata`." };

@@ -10,6 +10,13 @@ const backup = createSimulatedProvider({ defaults: { text: 'from the backup' } }
 const service = useService({ workers: 0 });
 const tenant = useTenant(service, { credits: 10_000_000 });
 const other = useTenant(service, { credits: 10_000_000 });
+const KINDS = {
+  cached_tokens: 0,
+  cache_write_tokens: 0,
+  prompt_audio_tokens: 0,
+  reasoning_tokens: 0,
+  completion_audio_tokens: 0,
+};
 const COST = { currency: 'usd', prompt: 0.25, completion: 2 };
 beforeAll(async () => {
   const { url } = await backup.listen();
@@ -72,6 +79,7 @@ describe('the margin', () => {
       object: 'usage.result',
       requests: 1,
       ...usage,
+      ...KINDS,
       credits: usage.total_tokens,
       estimated_requests: 0,
       tenant_id: tenant.tenantId,
