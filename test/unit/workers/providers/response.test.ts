@@ -112,6 +112,8 @@ describe('usage', () => {
     expect(wholeUsage({ input: 1, cacheCreation: 20, cacheRead: 300, output: 4 })).toEqual({
       promptTokens: 321,
       completionTokens: 4,
+      cachedTokens: 300,
+      cacheWriteTokens: 20,
     });
   });
 

@@ -141,14 +141,15 @@ describe('usage', () => {
     ['reasoning without a total, within the answer', details(5), [20, 9, 5]],
     ['reasoning without a total, more than the answer has', details(300), [20, 309, 300]],
     ['reasoning inside, although it is more', { total_tokens: 29, ...details(300) }, [20, 9, 9]],
-    ['cached tokens inside', { total_tokens: 29, ...cached(16) }, [20, 9]],
-    ['cached tokens on top', { total_tokens: 1_053, ...cached(1_024) }, [1_044, 9]],
-    ['cached tokens without a total, more than the prompt has', cached(1_024), [1_044, 9]],
-    ['both on top', { total_tokens: 1_353, ...cached(1_024), ...details(300) }, [1_044, 309, 300]],
+    ['cached tokens inside', { total_tokens: 29, ...cached(16) }, [20, 9, 0, 16]],
+    ['cached tokens on top', { total_tokens: 1_053, ...cached(1_024) }, [1_044, 9, 0, 1_024]],
+    ['cached tokens without a total, more than the prompt has', cached(1_024), [1_044, 9, 0, 1_024]],
+    ['both on top', { total_tokens: 1_353, ...cached(1_024), ...details(300) }, [1_044, 309, 300, 1_024]],
     ['details that make no sense', { total_tokens: 29, ...details(-1), ...cached(1.5) }, [20, 9]],
     ['a total that nothing explains', { total_tokens: 500 }, [20, 9]],
-  ])('usage with %s', (_what, more, [promptTokens, completionTokens, reasoningTokens]) => {
-    const expected = { promptTokens, completionTokens, ...(reasoningTokens === undefined ? {} : { reasoningTokens }) };
+  ])('usage with %s', (_what, more, [promptTokens, completionTokens, reasoningTokens = 0, cachedTokens = 0]) => {
+    const reasoned = reasoningTokens === 0 ? {} : { reasoningTokens };
+    const expected = { promptTokens, completionTokens, ...reasoned, ...(cachedTokens === 0 ? {} : { cachedTokens }) };
 
     expect(usageOf({ prompt_tokens: 20, completion_tokens: 9, ...more })).toEqual(expected);
   });
@@ -189,7 +190,7 @@ describe('usage', () => {
     ['12'],
     [{}],
     [{ prompt_tokens: 5 }],
-    [{ prompt_tokens: '5', completion_tokens: 5 }],
+    [{ prompt_tokens: '5.5', completion_tokens: 5 }],
     [{ prompt_tokens: -1, completion_tokens: 5 }],
     [{ prompt_tokens: 1.5, completion_tokens: 5 }],
     [{ prompt_tokens: 1e300, completion_tokens: 5 }],
