@@ -8,8 +8,16 @@ export interface MergedConversation {
   history: ChatMessage[];
   /** The submitted messages that are not in the history. */
   submitted: ChatMessage[];
-  /** Those of them that are stored with the answer; `system` messages never are. */
+  /** Those of them that are stored with the answer. */
   unseen: ChatMessage[];
+}
+
+/**
+ * Whether an entity remembers a message: text of its user or of answers. Calls of tools and their results are not kept,
+ * because one without the other makes no sense to a model; nor are images and files.
+ */
+function isRemembered({ role, content, sent }: ChatMessage): boolean {
+  return role !== 'system' && role !== 'tool' && content !== '' && sent?.['tool_calls'] === undefined;
 }
 
 /** MongoDB keeps UTF-8: half a surrogate pair comes back from it as a replacement character. */
@@ -53,19 +61,22 @@ function overlapOf(history: readonly ChatMessage[], submitted: readonly ChatMess
  * of the end of the history, the overlap is sent and stored once.
  */
 export function mergeHistory(history: readonly ChatMessage[], submitted: readonly ChatMessage[]): MergedConversation {
-  const spoken = submitted.filter((message) => message.role !== 'system');
+  const spoken = submitted.filter(isRemembered);
   const overlap = overlapOf(history, spoken);
-  // Beyond a full history the caller's own copy is the longer one, so its head is sent too.
-  const forgotten = Math.max(0, overlap - history.length);
-  let seen = 0;
-  const fresh = submitted.filter((message) => {
-    if (message.role === 'system') return true;
-    seen += 1;
-    return seen > overlap;
-  });
+  let end = 0;
+  for (let seen = 0; seen < overlap; end += 1) {
+    const message = submitted[end];
+    if (message === undefined || isRemembered(message)) seen += 1;
+  }
+  const known = submitted.slice(0, end).filter(({ role }) => role !== 'system');
+  const isSame = known.length === overlap && known.every(({ sent }) => sent === undefined);
+  // The caller's own copy replaces the stored one where it says more; beyond a full history it is the longer one.
+  const head = isSame ? known.slice(0, Math.max(0, overlap - history.length)) : [];
+  const stored = isSame ? history : history.slice(0, Math.max(0, history.length - overlap));
+  const fresh = submitted.filter((message, at) => message.role === 'system' || at >= end);
   return {
-    history: [...spoken.slice(0, forgotten), ...history],
+    history: [...head, ...stored, ...(isSame ? [] : known)],
     submitted: fresh,
-    unseen: fresh.filter((message) => message.role !== 'system'),
+    unseen: fresh.filter(isRemembered),
   };
 }

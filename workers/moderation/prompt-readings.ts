@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { joinRoles, textOfRow } from '../providers/join-roles.ts';
 import type { Row } from '../providers/join-roles.ts';
+import { openJsonReader } from './text-units.ts';
 
 /** A prompt as moderation gets it. */
 export interface PromptToRead {
@@ -14,6 +15,8 @@ export interface PromptToRead {
   history: readonly ChatMessage[];
   /** What follows the history. */
   submitted: readonly ChatMessage[];
+  /** What a model reads besides the messages. */
+  beside: readonly string[];
 }
 
 const FORMAT_CHARACTER = /\p{Cf}/u;
@@ -30,6 +33,11 @@ function revealTags(text: string): string {
 function eachReading(text: string): string[] {
   if (!FORMAT_CHARACTER.test(text)) return [text];
   return [text, text.replaceAll(FORMAT_CHARACTERS, ''), revealTags(text).replaceAll(FORMAT_CHARACTERS, '')];
+}
+
+/** A text with JSON in it, and what that says without its escapes. */
+function eachReadingOfJson(text: string): string[] {
+  return (text.includes('\\') ? [text, openJsonReader()(text)] : [text]).flatMap(eachReading);
 }
 
 /** The values of subject and grade, as they appear in the instruction and side by side. */
@@ -64,6 +72,9 @@ export function readingsOfInputs(messages: readonly ChatMessage[]): string[] {
 export function readingsOf(prompt: PromptToRead): string[] {
   const { system, turns } = joinRoles(prompt.messages);
   const rows = [...(system.messages.length === 0 ? [] : [system]), ...turns, ...storedNeighbours(prompt)];
-  const texts = rows.map(textOfRow).flatMap(eachReading);
-  return [...new Set([...readingsOfContext(prompt), ...texts])];
+  const texts = rows.flatMap((row) => {
+    const hasMore = row.messages.some(({ sent }) => sent !== undefined);
+    return hasMore ? eachReadingOfJson(textOfRow(row)) : eachReading(textOfRow(row));
+  });
+  return [...new Set([...readingsOfContext(prompt), ...texts, ...prompt.beside.flatMap(eachReadingOfJson)])];
 }

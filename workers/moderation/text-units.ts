@@ -23,6 +23,35 @@ export function codePointAt(units: Uint16Array, at: number): number {
   return second < 0xdc00 || second > 0xdfff ? first : (first - 0xd800) * 0x400 + (second - 0xdc00) + 0x1_0000;
 }
 
+const ESCAPES = /\\(?:u([0-9a-f]{4})|([^]))/gi;
+const CUT_ESCAPE = /^\\(?:u[0-9a-f]{0,3})?$/i;
+
+/** The length of JSON text without an escape that is cut at its end. */
+function wholeLength(text: string): number {
+  const last = text.lastIndexOf('\\');
+  if (last < 0 || !CUT_ESCAPE.test(text.slice(last))) return text.length;
+  let first = last;
+  while (text[first - 1] === '\\') first -= 1;
+  // Two of them are one escape.
+  return (last - first) % 2 === 0 ? last : text.length;
+}
+
+function unescape(_escape: string, code: string | undefined, letter: string): string {
+  if (code !== undefined) return String.fromCharCode(parseInt(code, 16));
+  return 'nrtbf'.includes(letter) ? '\n' : letter;
+}
+
+/** Reads JSON that comes in pieces, such as arguments of a tool, as what its texts say: without escapes. */
+export function openJsonReader(): (piece: string) => string {
+  let cut = '';
+  return (piece) => {
+    const text = cut + piece;
+    const end = wholeLength(text);
+    cut = text.slice(end);
+    return text.slice(0, end).replace(ESCAPES, unescape);
+  };
+}
+
 /** Whether the last unit is the first half of a character whose other half is yet to come. */
 export function endsInHalfCharacter(text: string): boolean {
   const last = text.charCodeAt(text.length - 1);

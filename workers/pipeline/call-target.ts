@@ -16,6 +16,7 @@ import type { Breakers } from './breakers.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import { failureReason } from './failure-class.ts';
+import { countedOf } from './fit-window.ts';
 import type { TargetPrompt } from './fit-window.ts';
 import { NotJsonError, faultOf, withoutFence } from './json-answer.ts';
 import { firstTokenLimit, runProviderCall } from './run-provider-call.ts';
@@ -146,7 +147,7 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
     // that answers in one piece has none by then, although it has worked all the time, so a slow one is asked for a stream.
     const isSlow = clock.now() - (slowAt.get(nameOf(route)) ?? -Infinity) < SLOW_REMEMBERED_MS;
     const mayBeLeft = isSlow && run.onDisconnect === 'cancel';
-    return { isWatched, isStreamed: mayBeLeft || capacities.seeksCeiling(route, estimatePrompt(prompt.messages)) };
+    return { isWatched, isStreamed: mayBeLeft || capacities.seeksCeiling(route, estimatePrompt(countedOf(prompt))) };
   }
 
   return {
@@ -156,7 +157,7 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
       run.job?.placed();
       const how = streaming(call);
       const seat = await capacities.enter(route, {
-        promptTokens: estimatePrompt(prompt.messages),
+        promptTokens: estimatePrompt(countedOf(prompt)),
         maxTokens: prompt.maxTokens,
         isStreamed: how.isStreamed,
         isBatch: queueOf(run.envelope.endpoint) === 'batch',
@@ -191,7 +192,8 @@ function createPlaces({ breakers, capacities, slowAnswerMs, clock }: CallTargetD
   };
 }
 
-function messagesOf({ prompt: { messages }, repair }: TargetCall): readonly ChatMessage[] {
+/** The messages of a prompt, and behind them those of a repair. */
+function withRepair(messages: readonly ChatMessage[], { repair }: TargetCall): readonly ChatMessage[] {
   return repair === undefined ? messages : [...messages, ...repair.messages];
 }
 
@@ -200,14 +202,14 @@ function openAsk(call: TargetCall): Ask {
   const { run, route, prompt, repair, writer } = call;
   const { answer } = run;
   const { target, provider } = route;
-  const messages = messagesOf(call);
+  const messages = withRepair(countedOf(prompt), call);
   const promptTokens = estimatePrompt(messages);
   const paidPrompt = repair?.promptTokens;
   const heard = { units: 0, pieces: 0 };
   const ask = { messages, cost: target.cost, promptTokens, paidPrompt, maxTokens: prompt.maxTokens, heard };
   const opened: Ask = { ...ask, reported: undefined, durationMs: 0, isRefused: false };
   answer.asks.push(opened);
-  const asked = { asked: prompt.messages, promptTokens: paidPrompt ?? promptTokens };
+  const asked = { asked: countedOf(prompt), promptTokens: paidPrompt ?? promptTokens };
   Object.assign(answer, { ...asked, text: '', lines: undefined, provider: provider.name, model: target.model });
   if (writer === undefined) answer.unsent = [];
   return opened;
@@ -234,7 +236,7 @@ function inputOf(
     envelope,
     target,
     provider,
-    messages: ask.messages,
+    messages: withRepair(prompt.messages, call),
     maxTokens: prompt.maxTokens,
     stream: isStreamed,
     seat,
@@ -264,7 +266,7 @@ async function usageOf(call: TargetCall, reported: ReportedUsage | undefined, lo
   const { run, route, prompt, repair } = call;
   const { requestId, request } = run.envelope;
   const { text } = run.answer;
-  const believed = reported && plausibleUsage(reported, messagesOf(call), text, request.maxTokens);
+  const believed = reported && plausibleUsage(reported, withRepair(countedOf(prompt), call), text, request.maxTokens);
   if (reported !== undefined && believed === undefined) {
     log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
       requestId,
@@ -274,7 +276,7 @@ async function usageOf(call: TargetCall, reported: ReportedUsage | undefined, lo
       completionTokens: reported.completionTokens,
     });
   }
-  if (believed === undefined) return estimateUsage(prompt.messages, text, request.maxTokens);
+  if (believed === undefined) return estimateUsage(countedOf(prompt), text, request.maxTokens);
   return repair === undefined
     ? believed
     : withKinds({ ...believed, promptTokens: Math.min(believed.promptTokens, repair.promptTokens) }, believed);

@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
+import { mediaTokensOf, textOf } from '../../shared/contracts/message-text.ts';
 import { loadTokenizer } from './count-tokens.ts';
 
 /** What a chat format adds to each message: role and separators, a few tokens for every known model. */
@@ -13,6 +14,8 @@ export interface PromptParts {
   history: readonly ChatMessage[];
   /** Never trimmed (docs/spec.md#trimming). */
   submitted: readonly ChatMessage[];
+  /** What the model reads besides the messages, such as definitions of tools: counted with them. */
+  beside?: ChatMessage;
 }
 
 export type FittedPrompt =
@@ -20,7 +23,8 @@ export type FittedPrompt =
 
 /** The tokens of the messages, including what a chat format adds to each. */
 export function countPrompt(messages: readonly ChatMessage[], count: CountTokens): number {
-  return messages.reduce((sum, message) => sum + count(message.content) + TOKENS_PER_MESSAGE, 0);
+  const mediaOf = (message: ChatMessage) => (message.sent === undefined ? 0 : mediaTokensOf(message));
+  return messages.reduce((sum, message) => sum + count(textOf(message)) + mediaOf(message) + TOKENS_PER_MESSAGE, 0);
 }
 
 /** A turn begins with a user message; what follows belongs to it. */
@@ -88,6 +92,8 @@ async function countText(text: string): Promise<number> {
 /** What a target is sent: the messages, and the most tokens its answer may have. */
 export interface TargetPrompt {
   messages: ChatMessage[];
+  /** The messages and what the model reads besides them. Absent: nothing. */
+  counted?: ChatMessage[];
   maxTokens: number;
 }
 
@@ -128,29 +134,45 @@ export async function inputsFor(
   return { messages: [...submitted], maxTokens };
 }
 
+/** What counts as the prompt of a target. */
+export const countedOf = ({ messages, counted = messages }: TargetPrompt): ChatMessage[] => counted;
+
 /**
  * The prompt for one target: history trimmed to its window, and `maxTokens` lowered to what is left if the request
  * allows it (docs/spec.md#trimming). Throws TooLongError when nothing is left to trim. Counts one
  * message after another, and stops as soon as everything fits with the remaining messages taken at one token per byte.
  */
 export async function promptFor(
+  { beside, ...parts }: PromptParts,
+  contextWindow: number,
+  request: Pick<ChatRequest, 'maxTokens' | 'fitsTokens'>,
+  tokensOf: CountText = countText,
+): Promise<TargetPrompt> {
+  if (beside === undefined) return fitParts(parts, contextWindow, request, tokensOf);
+  const all = { ...parts, submitted: [beside, ...parts.submitted] };
+  const { messages: counted, maxTokens } = await fitParts(all, contextWindow, request, tokensOf);
+  return { messages: counted.filter((message) => message !== beside), counted, maxTokens };
+}
+
+async function fitParts(
   prompt: PromptParts,
   contextWindow: number,
   { maxTokens, fitsTokens = false }: Pick<ChatRequest, 'maxTokens' | 'fitsTokens'>,
-  tokensOf: CountText = countText,
+  tokensOf: CountText,
 ): Promise<TargetPrompt> {
   const instruction = prompt.instruction === undefined ? [] : [prompt.instruction];
   const all = [...instruction, ...prompt.history, ...prompt.submitted];
   const room = contextWindow - maxTokens;
   const counts: number[] = [];
   let atMost = countPrompt(all, countBytes);
-  for (const { content } of all) {
+  for (const message of all) {
     if (atMost <= room) return { messages: all, maxTokens };
-    const tokens = await tokensOf(content);
+    const text = textOf(message);
+    const tokens = await tokensOf(text);
     counts.push(tokens);
-    atMost -= countBytes(content) - tokens;
+    atMost -= countBytes(text) - tokens;
   }
-  const known = new Map(all.map(({ content }, index) => [content, counts[index] ?? 0]));
+  const known = new Map(all.map((message, index) => [textOf(message), counts[index] ?? 0]));
   const count = (text: string) => known.get(text) ?? countBytes(text);
   if (fitsTokens) return fitBoth(prompt, contextWindow, maxTokens, count);
   const fitted = fitWindow(prompt, contextWindow, maxTokens, count);

@@ -1,3 +1,5 @@
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import { textsBeside } from '../../shared/contracts/message-text.ts';
 import { enforcesSchema, orderTargets, routesOf, servable, targetsOf } from '../../shared/domain/routing.ts';
 import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
@@ -11,7 +13,7 @@ import { toCallerError } from './caller-error.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import { BreakerOpenError } from './circuit.ts';
-import { TooLongError, inputsFor, promptFor } from './fit-window.ts';
+import { TooLongError, countedOf, inputsFor, promptFor } from './fit-window.ts';
 import type { PromptParts, TargetPrompt } from './fit-window.ts';
 import { NotJsonError, noJson, repairOf, schemaInstruction } from './json-answer.ts';
 import { estimatePrompt } from './spending.ts';
@@ -88,10 +90,19 @@ function placesFirst(routes: Routed['targets'], hasPlace: Capacities['hasPlace']
     .map(({ route }) => route);
 }
 
+/** What a model reads besides the messages; the schema only where it is not told in words. */
+function besideOf(request: ChatRequest, isTold: boolean): Pick<PromptParts, 'beside'> {
+  const texts = textsBeside(isTold ? { passed: request.passed ?? {} } : request);
+  return texts.length === 0 ? {} : { beside: { role: 'system', content: texts.join('\n') } };
+}
+
 /** The parts of a target's prompt: a model that does not enforce the caller's schema is told of it. */
-function partsFor({ prompt, envelope }: Routed, { target, provider }: Route): PromptParts {
-  const { schema } = envelope.request;
-  if (schema === undefined || enforcesSchema(target, provider)) return prompt;
+function partsFor({ prompt: plain, envelope }: Routed, { target, provider }: Route): PromptParts {
+  const { schema, passed } = envelope.request;
+  if (schema === undefined && passed === undefined) return plain;
+  const isTold = schema !== undefined && !enforcesSchema(target, provider);
+  const prompt = { ...plain, ...besideOf(envelope.request, isTold) };
+  if (!isTold) return prompt;
   const contents = [
     ...(prompt.instruction === undefined ? [] : [prompt.instruction.content]),
     schemaInstruction(schema),
@@ -100,9 +111,11 @@ function partsFor({ prompt, envelope }: Routed, { target, provider }: Route): Pr
 }
 
 /** The repair of an answer that does not fit its schema. Undefined: the window has no room for it. */
-function repairFor(error: NotJsonError, { messages, maxTokens }: TargetPrompt, { target }: Route): Repair | undefined {
+function repairFor(error: NotJsonError, prompt: TargetPrompt, { target }: Route): Repair | undefined {
   const repair = { messages: repairOf(error), promptTokens: error.usage.promptTokens };
-  return estimatePrompt([...messages, ...repair.messages]) + maxTokens > target.contextWindow ? undefined : repair;
+  return estimatePrompt([...countedOf(prompt), ...repair.messages]) + prompt.maxTokens > target.contextWindow
+    ? undefined
+    : repair;
 }
 
 /** Whether a stopped request still ends as an answer, with the text so far. */
@@ -154,10 +167,10 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
     const fit = envelope.request.task === undefined ? promptFor : inputsFor;
-    const { messages, maxTokens } = await fit(partsFor(run, route), route.target.contextWindow, envelope.request);
+    const fitted = await fit(partsFor(run, route), route.target.contextWindow, envelope.request);
     // Admission did not know the history, so hold and token weight are raised before the provider is called.
-    const isCovered = await lease.cover(estimatePrompt(messages), run.history.length > 0);
-    const prompt = { messages, maxTokens, isCovered };
+    const isCovered = await lease.cover(estimatePrompt(countedOf(fitted)), run.history.length > 0);
+    const prompt = { ...fitted, isCovered };
     const hasOther = hasOtherTarget(breakers, run, route);
     const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;

@@ -1,3 +1,4 @@
+import { textsBeside } from '../../shared/contracts/message-text.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { MODERATION_CATEGORIES, moderationUnavailable, policyOf } from '../moderation/moderator.ts';
@@ -104,10 +105,11 @@ export function createModerate({ moderator, clock, events }: ModerateDeps): Stag
   return async (run) => {
     const { envelope, context, prompt } = run;
     const { trace } = run.answer;
-    const { messages, task } = envelope.request;
+    const { request } = envelope;
+    const { messages, task } = request;
     const values = context.map(({ text }) => text);
-    const texts = task === undefined ? readingsOf({ ...prompt, values, messages }) : readingsOfInputs(messages);
-    const verdict = await check(run, texts);
+    const read = () => readingsOf({ ...prompt, values, messages, beside: textsBeside(request) });
+    const verdict = await check(run, task === undefined ? read() : readingsOfInputs(messages));
     const categories = [...verdict.categories];
     trace.moderatedAt = clock.now();
     const result = verdict.flagged ? 'flagged_input' : 'passed';

@@ -8,6 +8,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { HttpHead } from '../../shared/http/http-call.ts';
 import { FlaggedError } from '../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../moderation/moderator.ts';
+import { openJsonReader } from '../moderation/text-units.ts';
 import { readLimit } from '../providers/error-reply.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type {
@@ -147,32 +148,6 @@ const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
 /** The line of another delta than text is stored as it is, in at most three bytes per unit. */
 const LINE_UNITS_PER_UNIT = 3;
 
-/** Words of a tool call as far as they are complete: without JSON's escapes, of which the last may be cut. */
-const COMPLETE = /^(?:[^\\]|\\u[0-9a-f]{4}|\\[^u])*/i;
-const ESCAPES = /\\(?:u([0-9a-f]{4})|(.))/gi;
-const LONGEST_ESCAPE = 6;
-
-/** Reads arguments of a tool call, which are JSON in pieces, as the text that they say. */
-function createArgumentReader(): (piece: string) => string {
-  let open = '';
-  return (piece) => {
-    const text = open + piece;
-    const complete = COMPLETE.exec(text)?.[0].length ?? 0;
-    // An escape that no JSON text has is read as it stands.
-    const end = text.length - complete < LONGEST_ESCAPE ? complete : text.length;
-    open = text.slice(end);
-    return text
-      .slice(0, end)
-      .replace(ESCAPES, (_, code: string | undefined, letter: string | undefined) =>
-        code === undefined
-          ? 'ntrbf'.includes(letter ?? '')
-            ? '\n'
-            : (letter ?? '')
-          : String.fromCharCode(parseInt(code, 16)),
-      );
-  };
-}
-
 /** A delta on its way through the window; positions are in the text that the window reads. */
 interface Passing {
   start: number;
@@ -188,13 +163,13 @@ interface Passing {
  */
 function createOrder(show: (increment: Increment) => void) {
   const passing: Passing[] = [];
-  const readers = new Map<string, ReturnType<typeof createArgumentReader>>();
+  const readers = new Map<string, ReturnType<typeof openJsonReader>>();
   let added = 0;
   let passed = 0;
   let part = 'content';
 
   function readArguments(of: string, text: string): string {
-    const reader = readers.get(of) ?? createArgumentReader();
+    const reader = readers.get(of) ?? openJsonReader();
     readers.set(of, reader);
     return reader(text);
   }

@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { withKinds, wordsOf } from '../../shared/contracts/events.ts';
 import type { Increment, Usage } from '../../shared/contracts/events.ts';
+import { textOf } from '../../shared/contracts/message-text.ts';
 import { BYTES_PER_TOKEN, priceUsage, spendOf } from '../../shared/domain/pricing.ts';
 import type { Spend } from '../../shared/contracts/settlement.ts';
 import type { Rates } from '../../shared/domain/routing.ts';
@@ -292,7 +293,7 @@ export function spendOn(asks: readonly Ask[], last: Usage): Spend | undefined {
  */
 export async function estimateUsage(asked: readonly ChatMessage[], text: string, maxTokens: number): Promise<Usage> {
   const tokenizer = await loadTokenizer();
-  const count = await tokenizer.count([...asked.map(({ content }) => content), text]);
+  const count = await tokenizer.count([...asked.map(textOf), text]);
   const completionTokens = Math.min(maxTokens, count(text));
   return { promptTokens: countPrompt(asked, count), completionTokens, estimated: true };
 }

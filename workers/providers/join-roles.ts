@@ -1,4 +1,5 @@
 import type { ChatMessage, Role } from '../../shared/contracts/chat-request.ts';
+import { textOf } from '../../shared/contracts/message-text.ts';
 
 /** Messages that an adapter may join into one text. */
 export interface Row<Message extends ChatMessage = ChatMessage> {
@@ -10,7 +11,7 @@ export interface Row<Message extends ChatMessage = ChatMessage> {
 export const BETWEEN_JOINED = '\n\n';
 
 export function textOfRow({ messages }: Row): string {
-  return messages.map(({ content }) => content).join(BETWEEN_JOINED);
+  return messages.map(textOf).join(BETWEEN_JOINED);
 }
 
 /**
@@ -24,7 +25,7 @@ export function joinRoles<Message extends ChatMessage>(
   const system: Row<Message> = { role: 'system', messages: [] };
   const turns: Row<Message>[] = [];
   for (const message of messages) {
-    if (message.content.trim() === '') continue;
+    if (message.content.trim() === '' && message.sent === undefined) continue;
     const role = message.role === 'tool' ? 'user' : message.role;
     const last = role === 'system' ? system : turns.at(-1);
     if (last?.role === role) last.messages.push(message);

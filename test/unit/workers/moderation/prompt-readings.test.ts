@@ -22,7 +22,14 @@ const assistant = (content: string) => says('assistant', content);
 function readings(messages: ChatMessage[], history: ChatMessage[] = [], request: ContextSource = {}): string[] {
   const context = resolveContext({ request });
   const values = context.map(({ text }) => text);
-  return readingsOf({ instruction: contextInstruction(context), values, messages, history, submitted: messages });
+  return readingsOf({
+    instruction: contextInstruction(context),
+    values,
+    messages,
+    history,
+    submitted: messages,
+    beside: [],
+  });
 }
 
 async function isFlagged(messages: ChatMessage[], history?: ChatMessage[], request?: ContextSource): Promise<boolean> {
