@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
 import { SSE_PING, answerHead, completeAnswer, createSseWriter } from '../../../../api/relay/sse.ts';
-import { decodeEntry, encodeEntry, eventsOf, firstSeqOf } from '../../../../shared/contracts/events.ts';
-import type { StreamEntry, Terminal } from '../../../../shared/contracts/events.ts';
+import { decodeEntry, encodeEntry, eventsOf, firstSeqOf, toDelta } from '../../../../shared/contracts/events.ts';
+import type { Increment, StreamEntry, Terminal } from '../../../../shared/contracts/events.ts';
 
 const HEAD = answerHead({ requestId: 'req_1', acceptedAt: 1_700_000_000_999, tier: 'mobius' });
 const STOP: Terminal = { finishReason: 'stop', usage: { promptTokens: 3, completionTokens: 4 } };
@@ -14,9 +14,14 @@ const FAILED: Terminal = {
 };
 
 /** What a reader gets of an entry that was written and read again. */
-function entryOf(lastSeq: number, deltas: string[], terminal?: Terminal): StreamEntry {
+function entryOf(lastSeq: number, deltas: Increment[], terminal?: Terminal): StreamEntry {
   return decodeEntry(lastSeq, encodeEntry(deltas, terminal));
 }
+
+const ANY_TEXT = fc.string({ unit: 'binary' });
+const ANY_DELTA = fc
+  .tuple(fc.nat({ max: 2 }), ANY_TEXT)
+  .map(([index, json]) => toDelta({ tool_calls: [{ index, function: { arguments: json } }] }));
 
 describe('the bytes of a stream', () => {
   it('are an id line, a data line and an empty line for each event; the role is in the first', () => {
@@ -92,7 +97,7 @@ describe('the bytes of a stream', () => {
     const cuts = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 6 });
 
     fc.assert(
-      fc.property(fc.array(fc.string({ unit: 'binary' }), { maxLength: 12 }), cuts, (deltas, sizes) => {
+      fc.property(fc.array(fc.oneof(ANY_TEXT, ANY_DELTA), { maxLength: 12 }), cuts, (deltas, sizes) => {
         const whole = sse.events(entryOf(deltas.length + 2, deltas, STOP), 1);
         let seq = 0;
         let joined = '';
@@ -109,6 +114,7 @@ describe('the bytes of a stream', () => {
           expect(sse.events(entryOf(deltas.length + 2, deltas, STOP), from)).toBe(events.slice(from - 1).join(''));
         }
       }),
+      { numRuns: 200 },
     );
   });
 
@@ -149,6 +155,35 @@ describe('a complete answer', () => {
           choices: { message: { content: string } }[];
         };
         expect(choices[0]?.message.content).toBe(texts.join(''));
+      }),
+    );
+  });
+});
+
+describe('a complete answer that calls tools', () => {
+  it('has each call whole, wherever its arguments were cut, and no content where there is no text', () => {
+    const begin = (index: number) =>
+      toDelta({
+        tool_calls: [{ index, id: `call_${index}`, type: 'function', function: { name: 'f', arguments: '' } }],
+      });
+
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat({ max: 1 }), fc.string())), fc.array(fc.string()), (pieces, texts) => {
+        const args = pieces.map(([index, json]) => toDelta({ tool_calls: [{ index, function: { arguments: json } }] }));
+        const { deltas } = entryOf(100, [begin(0), ...texts, begin(1), ...args]);
+        const { choices } = JSON.parse(completeAnswer(HEAD, deltas, { ...STOP, finishReason: 'tool_calls' })) as {
+          choices: { message: object; finish_reason: string }[];
+        };
+        const call = (of: number) => ({
+          id: `call_${of}`,
+          type: 'function',
+          function: { name: 'f', arguments: pieces.flatMap(([index, json]) => (index === of ? [json] : [])).join('') },
+        });
+        expect(choices[0]).toEqual({
+          index: 0,
+          message: { role: 'assistant', content: texts.join('') || null, tool_calls: [call(0), call(1)] },
+          finish_reason: 'tool_calls',
+        });
       }),
     );
   });

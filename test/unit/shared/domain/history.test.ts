@@ -118,3 +118,35 @@ describe('history and submitted messages', () => {
     );
   });
 });
+
+describe('a conversation with calls of tools', () => {
+  const asking: ChatMessage = {
+    role: 'assistant',
+    content: '',
+    sent: { role: 'assistant', tool_calls: [{ id: 'a' }] },
+  };
+  const result: ChatMessage = { role: 'tool', content: '22', sent: { role: 'tool', tool_call_id: 'a', content: '22' } };
+  const round = [user('weather?'), asking, result];
+
+  it('is remembered without calls and results, which make no sense apart', () => {
+    expect(mergeHistory([], round)).toEqual({ history: [], submitted: round, unseen: [user('weather?')] });
+  });
+
+  it('goes on with the results, whether the caller sends all of it or the exchange alone', () => {
+    const merged = { history: [user('weather?')], submitted: [asking, result], unseen: [] };
+
+    expect(mergeHistory([user('weather?')], round)).toEqual(merged);
+    expect(mergeHistory([user('weather?')], [asking, result])).toEqual(merged);
+  });
+
+  it('is the caller’s copy where that is resent, as it says more', () => {
+    const stored = [user('hello'), assistant('hi'), user('weather?'), assistant('22 degrees')];
+    const resent = [...round, assistant('22 degrees'), user('thanks')];
+
+    expect(mergeHistory(stored, resent)).toEqual({
+      history: [user('hello'), assistant('hi'), ...round, assistant('22 degrees')],
+      submitted: [user('thanks')],
+      unseen: [user('thanks')],
+    });
+  });
+});

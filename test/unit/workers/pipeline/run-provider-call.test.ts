@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
+import { toDelta } from '../../../../shared/contracts/events.ts';
 import { runProviderCall } from '../../../../workers/pipeline/run-provider-call.ts';
 import { ProviderError } from '../../../../workers/providers/provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../../../workers/providers/provider.ts';
@@ -185,5 +186,50 @@ describe('one call of a provider', () => {
 
     expect(jest.getTimerCount()).toBe(0);
     expect(listenersOf(input.outer)).toBe(0);
+  });
+});
+
+describe('an answer with calls of tools', () => {
+  const FLAGGED = 'parley moderation test';
+  const argue = (json: string, index = 0): ProviderEvent => ({
+    kind: 'delta',
+    ...toDelta({ tool_calls: [{ index, function: { arguments: json } }] }),
+  });
+  async function run(...events: ProviderEvent[]) {
+    const shown: string[] = [];
+    const { input } = readyCall({
+      onIncrement: (increment) => shown.push(typeof increment === 'string' ? increment : increment.line),
+    });
+    const { finishReason } = await runProviderCall(adapterOf([...events, END]).adapter, input);
+    return { shown, finishReason };
+  }
+  const text = (said: string): ProviderEvent => ({ kind: 'text', text: said });
+  const lineOf = (event: ProviderEvent) => (event.kind === 'delta' ? event.line : '');
+
+  it('passes moderation in order, each delta whole', async () => {
+    const parts = [argue('{"a":'), argue('1}'), argue('{}', 1)];
+    const { shown } = await run(text('Let me look'), ...parts, text('. Done.'));
+
+    const at = shown.findIndex((increment) => increment.startsWith('['));
+    expect(shown.slice(0, at).join('')).toBe('Let me look');
+    expect(shown.slice(at, at + 3)).toEqual(parts.map(lineOf));
+    expect(shown.slice(at + 3).join('')).toBe('. Done.');
+  });
+
+  it.each([
+    ['in one delta', [argue(`{"q":"${FLAGGED}"}`)]],
+    ['across deltas', [argue(`{"q":"${FLAGGED.slice(0, 4)}`), argue(`${FLAGGED.slice(4)}"}`)]],
+    ['in JSON’s escapes', [argue('{"q":"\\u0070arley\\nmoderation te\\u00'), argue('73t"}')]],
+  ])('is stopped where its arguments are flagged %s', async (_where, deltas) => {
+    const { shown, finishReason } = await run(text('Let me look. '), ...deltas);
+
+    expect(finishReason).toBe('content_filter');
+    expect(shown.join('')).toBe('Let me look. ');
+  });
+
+  it('shows a delta without words at its place', async () => {
+    const { shown } = await run(text('A'), argue(''), text('B'));
+
+    expect(shown).toEqual(['A', lineOf(argue('')), 'B']);
   });
 });

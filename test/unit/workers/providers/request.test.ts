@@ -141,3 +141,122 @@ describe('the headers', () => {
     });
   });
 });
+
+describe('tools, images and files for the Messages API', () => {
+  const weather = { name: 'weather', description: 'The weather', parameters: { type: 'object' } };
+  const tools = [
+    { type: 'function', function: weather },
+    { type: 'function', function: { name: 'time' } },
+  ];
+  const TOOLS = [
+    { name: 'weather', description: 'The weather', input_schema: { type: 'object' } },
+    { name: 'time', input_schema: { type: 'object', properties: {} } },
+  ];
+
+  it.each<[object, object]>([
+    [{}, {}],
+    [{ tool_choice: 'auto' }, {}],
+    [{ tool_choice: 'none' }, { tool_choice: { type: 'none' } }],
+    [{ tool_choice: 'required' }, { tool_choice: { type: 'any' } }],
+    [
+      { tool_choice: { type: 'function', function: { name: 'time' } } },
+      { tool_choice: { type: 'tool', name: 'time' } },
+    ],
+    [{ parallel_tool_calls: false }, { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }],
+    [
+      { tool_choice: 'required', parallel_tool_calls: false },
+      { tool_choice: { type: 'any', disable_parallel_tool_use: true } },
+    ],
+  ])('have the choice of tools in its words: %j', (given, expected) => {
+    expect(bodyOf({ passed: { tools, ...given } })).toEqual({ ...bodyOf(), tools: TOOLS, ...expected });
+  });
+
+  it('leave out the tools that the caller does not allow', () => {
+    const named = { type: 'function', function: { name: 'time' } };
+    const choice = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [named] } };
+
+    expect(bodyOf({ passed: { tools, tool_choice: choice } })).toMatchObject({
+      tools: [TOOLS[1]],
+      tool_choice: { type: 'any' },
+    });
+  });
+
+  const called = (id: string, name: string, json: string) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: json },
+  });
+  const asking: ChatMessage = {
+    role: 'assistant',
+    content: 'Let me look.',
+    sent: {
+      role: 'assistant',
+      content: 'Let me look.',
+      tool_calls: [called('a', 'weather', '{"city":"Berlin"}'), called('b', 'time', '')],
+    },
+  };
+  const result = (id: string, content: string): ChatMessage => ({
+    role: 'tool',
+    content,
+    sent: { role: 'tool', tool_call_id: id, content },
+  });
+
+  it('have calls and results as blocks, all results of a turn in one message', () => {
+    const messages = [say('user', 'Hi'), asking, result('a', '22 degrees'), result('b', ''), say('user', 'And now?')];
+
+    expect(turnsOf(...messages)).toEqual([
+      { role: 'user', content: 'Hi' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Let me look.' },
+          { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Berlin' } },
+          { type: 'tool_use', id: 'b', name: 'time', input: {} },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: '22 degrees' }] },
+          { type: 'tool_result', tool_use_id: 'b' },
+          { type: 'text', text: 'And now?' },
+        ],
+      },
+    ]);
+  });
+
+  it('name the tools of earlier calls where the request offers none', () => {
+    const messages = [say('user', 'Hi'), asking, result('a', '22'), result('b', '12:00')];
+
+    expect(bodyOf({ messages })).toMatchObject({
+      tools: [{ name: 'weather' }, { name: 'time' }],
+      tool_choice: { type: 'none' },
+    });
+  });
+
+  it('have images and files by URL or in base64', () => {
+    const content = [
+      { type: 'text', text: 'Look' },
+      { type: 'image_url', image_url: { url: 'https://example.org/a.png', detail: 'low' } },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } },
+      { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBE' } },
+    ];
+    const message: ChatMessage = { role: 'user', content: 'Look', sent: { role: 'user', content } };
+
+    expect(turnsOf(message)).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image', source: { type: 'url', url: 'https://example.org/a.png' } },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBO' } },
+          {
+            type: 'document',
+            source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' },
+            title: 'a.pdf',
+          },
+        ],
+      },
+    ]);
+  });
+});
