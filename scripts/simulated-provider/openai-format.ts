@@ -1,6 +1,5 @@
 import { INPUT_FIELDS } from './chat-request.ts';
 import type { Answer, Delta } from './plan-answer.ts';
-import type { Reply } from './reply.ts';
 import { splitTokens } from './tokens.ts';
 
 /** What every part of one reply repeats. */
@@ -53,7 +52,11 @@ export function createStreamEvents(
 
 /** The body of a complete answer; without `usage`, it has no such field. */
 export function completionBody(
-  { head: { id, createdSeconds, model }, answers, topLogprobs }: Pick<Reply, 'head' | 'answers' | 'topLogprobs'>,
+  {
+    head: { id, createdSeconds, model },
+    answers,
+    topLogprobs,
+  }: { head: ReplyHead; answers: readonly Answer[]; topLogprobs: number | null },
   usage: object | undefined,
   isOwn: boolean,
 ): string {

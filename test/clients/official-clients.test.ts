@@ -107,7 +107,7 @@ describe('the official clients', () => {
     await fleet.admin('PUT', '/providers/simulated', provider);
     const route = (tier: string, model: string) =>
       fleet.admin('PUT', `/tiers/${tier}`, {
-        rates: { prompt: 1, completion: 1 },
+        rates: { prompt: 1, completion: tier === 'embedding' ? 0 : 1 },
         targets: [{ provider: 'simulated', model, context_window: 128_000 }],
       });
     await Promise.all([route('oloid', LONG_MODEL), route('embedding', 'sim')]);
