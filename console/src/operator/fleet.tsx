@@ -66,7 +66,11 @@ function Queues() {
     },
     { title: 'Waiting', right: true, cell: ({ waiting }) => count(waiting) },
     { title: 'Running', right: true, cell: ({ active }) => count(active) },
-    { title: 'Oldest', right: true, cell: ({ oldest_age_seconds: age }) => duration(age * 1_000) },
+    {
+      title: 'Oldest',
+      right: true,
+      cell: ({ oldest_age_seconds: age }) => (age === 0 ? '–' : duration(age * 1_000)),
+    },
     { title: 'Leave a second', right: true, cell: ({ drain_rate_per_second: rate }) => rate.toFixed(1) },
     {
       title: 'Most in line',
@@ -149,6 +153,8 @@ function Throughput() {
   );
 }
 
+const several = (number: number, one: string, many: string) => `${count(number)} ${number === 1 ? one : many}`;
+
 /** What runs, what waits, and how long. */
 export function Fleet() {
   const processes = useQuery({
@@ -168,7 +174,7 @@ export function Fleet() {
         <Stat
           label="Running requests"
           value={running && count(running)}
-          note={`${of('worker')} workers, ${of('ingress')} ingresses`}
+          note={`${several(of('worker'), 'worker', 'workers')}, ${several(of('ingress'), 'ingress', 'ingresses')}`}
         />
         <LatestStats />
         <Stat

@@ -77,7 +77,7 @@ function ProviderTable({ list }: { list: List<Provider> }) {
     },
     { title: 'Kind', cell: ({ kind }) => kind },
     { title: 'Address', cell: ({ base_url: url }) => <code class="clip">{url}</code> },
-    { title: 'Calls at once', cell: capacityOf },
+    { title: 'Calls at once', cell: (provider) => <span class="clip">{capacityOf(provider)}</span> },
     { title: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
     ...(mayWrite
       ? [
@@ -161,7 +161,7 @@ const costOf = ({ cost }: Target) =>
   cost === null ? 'unknown' : `${exact(cost.prompt)} / ${exact(cost.completion)} ${cost.currency.toUpperCase()}`;
 
 const PLAN_COLUMNS: Column<Plan>[] = [
-  { title: 'Target', cell: ({ target }) => `${target.provider} ${target.model}` },
+  { title: 'Target', cell: ({ target }) => <span class="clip">{`${target.provider} ${target.model}`}</span> },
   {
     title: 'Called first by',
     right: true,

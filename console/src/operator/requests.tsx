@@ -33,14 +33,12 @@ const COLUMNS: Column<Row>[] = [
       </Link>
     ),
   },
-  { title: 'Status', cell: ({ status }) => <Badge>{status}</Badge> },
-  { title: 'Why', cell: ({ reason, error_code: code }) => <span class="clip">{reason ?? code ?? ''}</span> },
   {
-    title: 'Tenant',
-    cell: ({ tenant_id: id }) => (
-      <Link class="mono" href={`/tenants/${id}`}>
-        {id}
-      </Link>
+    title: 'Status',
+    cell: ({ status, reason, error_code: code }) => (
+      <>
+        <Badge>{status}</Badge> <span class="muted">{reason ?? code}</span>
+      </>
     ),
   },
   { title: 'Tier', cell: ({ tier }) => tier ?? '' },
@@ -59,6 +57,14 @@ const COLUMNS: Column<Row>[] = [
     cell: ({ prompt_tokens: a, completion_tokens: b }) => (a === null ? '' : count(a + (b ?? 0))),
   },
   { title: 'Credits', right: true, cell: ({ credits: charged }) => (charged === null ? '' : credits(charged)) },
+  {
+    title: 'Tenant',
+    cell: ({ tenant_id: id }) => (
+      <Link class="mono" href={`/tenants/${id}`}>
+        {id}
+      </Link>
+    ),
+  },
 ];
 
 /** One of a list of words, if it is one. */
