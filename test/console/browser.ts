@@ -105,6 +105,12 @@ export async function faultsOf(page: Page): Promise<string[]> {
     .flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
 }
 
+/** What reaches beyond the width of the window, but for what scrolls by itself. */
+export const wideIn = (page: Page): Promise<string[]> =>
+  page.evaluate<string[]>(`[...document.querySelectorAll('main *')]
+    .filter((each) => each.closest('.table-wrap') === null && each.getBoundingClientRect().right > innerWidth + 1)
+    .map((each) => each.tagName + '.' + each.className + ' ' + each.textContent.slice(0, 40))`);
+
 export async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled' });
 }

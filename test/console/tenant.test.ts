@@ -8,7 +8,7 @@ import { apiOf } from '../support/tenant-api.ts';
 import { useService, useStarted, useTenant } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
-import { faultsOf, picture, settle, until, useBrowser, visit } from './browser.ts';
+import { faultsOf, picture, settle, until, useBrowser, visit, wideIn } from './browser.ts';
 import { bookMonth } from './demo-data.ts';
 
 /** An answer that takes a while and is long, so that a cut falls into it. */
@@ -282,7 +282,7 @@ describe('every page', () => {
     const wide: string[] = [];
     for (const [name, path] of Object.entries(paths)) {
       await visit(phone, path);
-      if (await phone.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth')) wide.push(name);
+      wide.push(...(await wideIn(phone)).map((each) => `${name}: ${each}`));
       if (['overview', 'requests', 'playground'].includes(name)) await picture(phone, `${name}-phone`);
     }
 
