@@ -3,9 +3,9 @@ import type { Logger } from '../../logging/logger.ts';
 import type { RoutingRepository } from './routing-repository.ts';
 
 /** A change has to reach every process within 1 s (docs/spec.md#administration). */
-const READ_EVERY_MS = 750;
+const READ_EVERY_MS = 500;
 
-/** The routing table, but for changes of the last second; the last one read while MongoDB is away. */
+/** The routing table, but for changes of the last half second; the last one read while MongoDB is away. */
 export type RoutingCache = Awaited<ReturnType<typeof createRoutingCache>>;
 
 export interface RoutingCacheDeps {
