@@ -162,7 +162,7 @@ function* textsIn(value: unknown): Iterable<string> {
 }
 
 /** The texts of a delta: content, arguments and names of tools, reasoning, refusals. */
-export function deltaText(fields: Fields): string {
+function deltaText(fields: Fields): string {
   // Some servers say the same in two fields.
   return [...new Set(textsIn(fields))].join('\n');
 }

@@ -307,8 +307,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     if (units === 0) input.seat?.recordText();
     units += event.kind === 'text' ? event.text.length : Math.ceil(event.line.length / LINE_UNITS_PER_UNIT);
     assertSize(units, isChat);
-    const text = order.add(event);
-    if (text !== '') window.push(text);
+    window.push(order.add(event));
     if (state.stopped !== undefined) throw state.stopped;
   }
   async function call(): Promise<void> {
