@@ -6,11 +6,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List chat requests
-         * @description Requests are listed a second after their end, without any text, and kept for a time that the operator sets. Of refused ones, the first few of each key, code and minute are listed.
-         */
-        get: operations["listChatRequests"];
+        get?: never;
         put?: never;
         /**
          * Create a chat completion
@@ -57,6 +53,26 @@ export interface paths {
          * @description Takes what the official `openai` client sends. Complete answers need the scope `chat`, streamed ones (`stream: true`) `chat.stream`; each counts against the limit of the endpoint for which it stands.
          */
         post: operations["createChatCompletion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List chat requests
+         * @description Requests are listed a second after their end, without any text, and kept for a time that the operator sets. Of refused ones, the first few of each key, code and minute are listed.
+         */
+        get: operations["listChatRequests"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1409,48 +1425,6 @@ export interface components {
         Error: {
             error: components["schemas"]["ErrorObject"];
         };
-        ChatRequestList: {
-            /** @constant */
-            object: "list";
-            data: components["schemas"]["ChatRequestSummary"][];
-            /** @description Whether there are items behind the last one. */
-            has_more: boolean;
-            /** @description Null where the page is empty. */
-            first_id: string | null;
-            /** @description `after` of the next page. */
-            last_id: string | null;
-        };
-        ChatRequestSummary: {
-            id: string;
-            /** @constant */
-            object: "chat.request.summary";
-            /** @description Time of acceptance or refusal, in Unix seconds. */
-            created_at: number;
-            /** @enum {string} */
-            status: "completed" | "failed" | "cancelled" | "refused";
-            /** @description `chat`, `chat.stream` or `batch`; of a refused request its method and path. */
-            endpoint: string;
-            key_id: string;
-            /** @enum {string} */
-            mode: "live" | "test";
-            /** @enum {string|null} */
-            model: "mobius" | "oloid" | "embedding" | "moderation" | null;
-            /** @enum {string|null} */
-            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error" | null;
-            finish_reason: string | null;
-            prompt_tokens: number | null;
-            completion_tokens: number | null;
-            /** @description Charged. */
-            credits: number | null;
-            /** @description Time of acceptance or refusal, in Unix seconds with decimals. */
-            accepted_at: number | null;
-            /** @description When a worker began, in Unix seconds with decimals. */
-            started_at: number | null;
-            /** @description When the first text was released, in Unix seconds with decimals. */
-            first_token_at: number | null;
-            /** @description Time of the end, in Unix seconds with decimals. */
-            finished_at: number | null;
-        };
         ChatStreamBody: {
             /** @description The conversation, oldest message first. */
             messages: ({
@@ -1897,6 +1871,48 @@ export interface components {
             metadata?: Record<string, never>;
             /** @description In the last chunk of a stream that failed. */
             error?: components["schemas"]["ErrorObject"];
+        };
+        ChatRequestList: {
+            /** @constant */
+            object: "list";
+            data: components["schemas"]["ChatRequestSummary"][];
+            /** @description Whether there are items behind the last one. */
+            has_more: boolean;
+            /** @description Null where the page is empty. */
+            first_id: string | null;
+            /** @description `after` of the next page. */
+            last_id: string | null;
+        };
+        ChatRequestSummary: {
+            id: string;
+            /** @constant */
+            object: "chat.request.summary";
+            /** @description Time of acceptance or refusal, in Unix seconds. */
+            created_at: number;
+            /** @enum {string} */
+            status: "completed" | "failed" | "cancelled" | "refused";
+            /** @description `chat`, `chat.stream` or `batch`; of a refused request its method and path. */
+            endpoint: string;
+            key_id: string;
+            /** @enum {string} */
+            mode: "live" | "test";
+            /** @enum {string|null} */
+            model: "mobius" | "oloid" | "embedding" | "moderation" | null;
+            /** @enum {string|null} */
+            error_code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error" | null;
+            finish_reason: string | null;
+            prompt_tokens: number | null;
+            completion_tokens: number | null;
+            /** @description Charged. */
+            credits: number | null;
+            /** @description Time of acceptance or refusal, in Unix seconds with decimals. */
+            accepted_at: number | null;
+            /** @description When a worker began, in Unix seconds with decimals. */
+            started_at: number | null;
+            /** @description When the first text was released, in Unix seconds with decimals. */
+            first_token_at: number | null;
+            /** @description Time of the end, in Unix seconds with decimals. */
+            finished_at: number | null;
         };
         ChatRequestState: {
             id: string;
@@ -3769,40 +3785,6 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `invalid_request`: The request is malformed, or a field is missing or invalid; `param` names the field. */
-        "400.invalid_request": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
-                "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
-                "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
-                "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
-                "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
-                "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description `rpm_exceeded`: A limit of requests is reached; the message names it. */
-        "429.rpm_exceeded": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
-                "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
-                "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
-                "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
-                "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
-                "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
-                "Retry-After": components["headers"]["Retry-After"];
-                "X-Should-Retry": components["headers"]["X-Should-Retry"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
         /**
          * @description `invalid_request`: The request is malformed, or a field is missing or invalid; `param` names the field.
          *
@@ -3839,6 +3821,40 @@ export interface components {
                 "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
                 "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
                 "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `invalid_request`: The request is malformed, or a field is missing or invalid; `param` names the field. */
+        "400.invalid_request": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
+                "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
+                "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
+                "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
+                "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
+                "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `rpm_exceeded`: A limit of requests is reached; the message names it. */
+        "429.rpm_exceeded": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
+                "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
+                "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
+                "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
+                "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
+                "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Should-Retry": components["headers"]["X-Should-Retry"];
                 [name: string]: unknown;
             };
             content: {
@@ -4073,58 +4089,6 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    listChatRequests: {
-        parameters: {
-            query?: {
-                /** @description Only with this status. */
-                status?: "completed" | "failed" | "cancelled" | "refused";
-                /** @description Only of this tier. */
-                model?: "mobius" | "oloid" | "embedding" | "moderation";
-                /** @description Only of this key. */
-                key_id?: string;
-                /** @description Only with this code. */
-                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
-                /** @description Only then or later, in Unix seconds. */
-                start_time?: string;
-                /** @description Only before then, in Unix seconds. */
-                end_time?: string;
-                /** @description How many items a page may have. */
-                limit?: number;
-                /** @description The id of the last item of the page before: `last_id`. */
-                after?: string;
-                /** @description By time of creation: `desc` is newest first. */
-                order?: "asc" | "desc";
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of requests. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
-                    "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
-                    "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
-                    "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
-                    "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
-                    "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChatRequestList"];
-                };
-            };
-            400: components["responses"]["400.invalid_request"];
-            401: components["responses"]["401.missing_api_key.invalid_api_key.expired_api_key"];
-            403: components["responses"]["403.endpoint_not_allowed.account_suspended"];
-            429: components["responses"]["429.rpm_exceeded"];
-            500: components["responses"]["500.internal_error"];
-            503: components["responses"]["503.model_unavailable"];
-        };
-    };
     createChat: {
         parameters: {
             query?: never;
@@ -4345,6 +4309,58 @@ export interface operations {
             500: components["responses"]["500.internal_error"];
             503: components["responses"]["503.model_unavailable"];
             504: components["responses"]["504.timeout"];
+        };
+    };
+    listChatRequests: {
+        parameters: {
+            query?: {
+                /** @description Only with this status. */
+                status?: "completed" | "failed" | "cancelled" | "refused";
+                /** @description Only of this tier. */
+                model?: "mobius" | "oloid" | "embedding" | "moderation";
+                /** @description Only of this key. */
+                key_id?: string;
+                /** @description Only with this code. */
+                error_code?: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "endpoint_not_allowed" | "account_suspended" | "insufficient_credits" | "budget_exceeded" | "rpm_exceeded" | "tpm_exceeded" | "invalid_request" | "message_too_long" | "too_many_messages" | "context_length_exceeded" | "content_policy_violation" | "model_unavailable" | "timeout" | "model_not_found" | "not_found" | "gone" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "conflict" | "idempotency_mismatch" | "internal_error";
+                /** @description Only then or later, in Unix seconds. */
+                start_time?: string;
+                /** @description Only before then, in Unix seconds. */
+                end_time?: string;
+                /** @description How many items a page may have. */
+                limit?: number;
+                /** @description The id of the last item of the page before: `last_id`. */
+                after?: string;
+                /** @description By time of creation: `desc` is newest first. */
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of requests. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit-Requests": components["headers"]["X-RateLimit-Limit-Requests"];
+                    "X-RateLimit-Remaining-Requests": components["headers"]["X-RateLimit-Remaining-Requests"];
+                    "X-RateLimit-Reset-Requests": components["headers"]["X-RateLimit-Reset-Requests"];
+                    "X-RateLimit-Limit-Tokens": components["headers"]["X-RateLimit-Limit-Tokens"];
+                    "X-RateLimit-Remaining-Tokens": components["headers"]["X-RateLimit-Remaining-Tokens"];
+                    "X-RateLimit-Reset-Tokens": components["headers"]["X-RateLimit-Reset-Tokens"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatRequestList"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key.expired_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed.account_suspended"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
         };
     };
     resumeChatStream: {

@@ -748,6 +748,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve the calling token
+         * @description Its name and role; never its value.
+         */
+        get: operations["getAdminToken"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/credentials": {
         parameters: {
             query?: never;
@@ -779,26 +799,6 @@ export interface paths {
          * @description While everything runs; safe to repeat.
          */
         post: operations["rotateCredentials"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/token": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Retrieve the calling token
-         * @description Its name and role; never its value.
-         */
-        get: operations["getAdminToken"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2189,6 +2189,14 @@ export interface components {
             /** @description Where the call came from. */
             address: string;
         };
+        AdminToken: {
+            /** @constant */
+            object: "admin_token";
+            /** @description As the audit log names it. */
+            name: string;
+            /** @enum {string} */
+            role: "read" | "write";
+        };
         Credentials: {
             /** @constant */
             object: "credentials";
@@ -2212,14 +2220,6 @@ export interface components {
             remaining: number;
             /** @description The ids of rows that no key of the service decrypts. */
             unreadable: string[];
-        };
-        AdminToken: {
-            /** @constant */
-            object: "admin_token";
-            /** @description As the audit log names it. */
-            name: string;
-            /** @enum {string} */
-            role: "read" | "write";
         };
     };
     responses: {
@@ -4350,6 +4350,32 @@ export interface operations {
             503: components["responses"]["503.model_unavailable"];
         };
     };
+    getAdminToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The token that the call was made with. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminToken"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
     getCredentials: {
         parameters: {
             query?: never;
@@ -4398,32 +4424,6 @@ export interface operations {
             400: components["responses"]["400.invalid_request"];
             401: components["responses"]["401.missing_api_key.invalid_api_key"];
             403: components["responses"]["403.endpoint_not_allowed"];
-            429: components["responses"]["429.rpm_exceeded"];
-            500: components["responses"]["500.internal_error"];
-            503: components["responses"]["503.model_unavailable"];
-        };
-    };
-    getAdminToken: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The token that the call was made with. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AdminToken"];
-                };
-            };
-            400: components["responses"]["400.invalid_request"];
-            401: components["responses"]["401.missing_api_key.invalid_api_key"];
             429: components["responses"]["429.rpm_exceeded"];
             500: components["responses"]["500.internal_error"];
             503: components["responses"]["503.model_unavailable"];

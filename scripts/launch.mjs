@@ -48,7 +48,7 @@ const TASKS = {
   drive: (args) => script('scripts/drive/main.ts', args),
   sbom: (args) => script('scripts/packages/main.ts', ['sbom', ...args]),
   audit: () => script('scripts/packages/main.ts', ['audit']),
-  build,
+  build: async (args) => (await build(args)) || buildConsole(),
   check,
 };
 
@@ -102,8 +102,6 @@ async function build(args) {
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
   const code = await run(findNode(), [tool('tsc'), '-p', 'tsconfig.build.json', ...args]);
   if (code !== 0) return code;
-  const consoleCode = await buildConsole();
-  if (consoleCode !== 0) return consoleCode;
   let count = 0;
   for (const folder of SOURCES) {
     for (const file of readdirSync(join(ROOT, folder), { recursive: true })) {
@@ -112,7 +110,7 @@ async function build(args) {
       count += 1;
     }
   }
-  console.log(`Built console/dist/ and dist/ (and copied ${count} Lua scripts and phrase lists).`);
+  console.log(`Built dist/ (and copied ${count} Lua scripts and phrase lists).`);
   return 0;
 }
 

@@ -1,4 +1,3 @@
-import { tokenEndpoint } from './access/token-endpoint.ts';
 import { adminAuditEndpoints } from './audit-log/admin-audit-endpoints.ts';
 import type { AdminAuditLogDeps } from './audit-log/admin-audit-endpoints.ts';
 import { breakersEndpoints } from './breakers/breakers-endpoints.ts';
@@ -54,7 +53,6 @@ export const ADMIN_ENDPOINTS = {
   ...settlementEndpoints,
   ...adminAuditEndpoints,
   ...credentialsEndpoints,
-  ...tokenEndpoint,
 };
 
 /** Dependencies of all handlers. */

@@ -1,7 +1,9 @@
 import type { CredentialRotation } from '../../shared/mongo/administration/rotate-credentials.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import { defineAdminEndpoint, ok, json } from '../contract/endpoint.ts';
-import { boolean, constant, integer, listOf, named, object, text } from '../contract/json-schema.ts';
+import { boolean, constant, integer, listOf, named, object, oneOf, text } from '../contract/json-schema.ts';
 import type { FieldsOf } from '../contract/json-schema.ts';
+import { contextOf } from '../http/request-context.ts';
 
 export interface CredentialsDeps {
   credentials: CredentialRotation;
@@ -68,5 +70,30 @@ const rotateCredentials = defineAdminEndpoint({
   },
 });
 
+const tokenFields = {
+  object: constant('admin_token'),
+  name: text('As the audit log names it.'),
+  role: oneOf(['read', 'write']),
+};
+
+const TOKEN_EXAMPLE = { object: 'admin_token', name: 'admin', role: 'write' } satisfies FieldsOf<typeof tokenFields>;
+
+/** What `GET /key` is for keys: the console asks which token it holds, and shows a read-only one nothing that writes. */
+const getAdminToken = defineAdminEndpoint({
+  method: 'GET',
+  path: '/token',
+  tag: 'Credentials',
+  summary: 'Retrieve the calling token',
+  description: 'Its name and role; never its value.',
+  answers: { 200: json('The token that the call was made with.', named('AdminToken', object(tokenFields))) },
+  examples: { own: { status: 200, answer: TOKEN_EXAMPLE } },
+  handle({ res }) {
+    const { administrator } = contextOf(res);
+    if (administrator === undefined) throw new ServiceError('missing_api_key', 'No administrator token was sent.');
+    const { name, role } = administrator;
+    return ok({ object: 'admin_token', name, role });
+  },
+});
+
 /** The key that encrypts stored secrets (docs/spec.md#credentials-key). */
-export const credentialsEndpoints = { getCredentials, rotateCredentials };
+export const credentialsEndpoints = { getAdminToken, getCredentials, rotateCredentials };

@@ -152,7 +152,7 @@ const query: QueryRule<{ list: ListQuery; filter: LogFilter }> = {
 /** What became of requests (docs/spec.md#look-up-and-cancelling). */
 export const listChatRequests = defineEndpoint({
   method: 'GET',
-  path: '/chat',
+  path: '/requests',
   scopes: ['chat', 'chat.stream'],
   counts: 'lookup',
   tag: 'Chat',

@@ -236,7 +236,7 @@ describe('every page', () => {
   let paths: Record<string, string>;
   beforeAll(async () => {
     const [hook, batch, entity] = [await api('get', '/webhooks'), await api('get', '/batches'), 'visitor-1'];
-    const request = await api('get', '/chat?status=completed');
+    const request = await api('get', '/requests?status=completed');
     await api('post', '/compliance/exports', { scope: 'entity', entity_id: 'visitor-1' });
     await api('post', '/compliance/deletions', { scope: 'entity', entity_id: 'visitor-4', reason: 'asked for' });
     const first = ({ body }: { body: { data: { id: string }[] } }) => String(body.data[0]?.id);

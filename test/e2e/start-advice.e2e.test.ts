@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 
 import { openFleet } from '../support/fleet.ts';
 import type { Fleet } from '../support/fleet.ts';
@@ -6,6 +7,9 @@ import type { Fleet } from '../support/fleet.ts';
 let fleet: Fleet;
 beforeAll(async () => {
   fleet = await openFleet();
+  const redis = new Redis(fleet.redis.url);
+  await redis.config('SET', 'maxmemory', '0');
+  redis.disconnect();
 }, 60_000);
 afterAll(() => fleet.close());
 

@@ -9,7 +9,7 @@ const BASE = '../v1';
 export type Schemas = components['schemas'];
 
 export const session = createSession('parley-admin-token');
-export const { client: api, raw } = createApi<paths>(BASE, session);
+export const { client: api } = createApi<paths>(BASE, session);
 
 /** Throws where a token is refused. */
 export const tryToken = (token: string) => ok(tryOut<paths>(BASE, token).client.GET('/token'));

@@ -131,7 +131,7 @@ interface Plan {
 }
 
 /** Which target the next request would call, and why: the rules of the router, read from settings and breakers. */
-export function planOf({ targets }: Tier, providers: readonly Provider[]): Plan[] {
+function planOf({ targets }: Tier, providers: readonly Provider[]): Plan[] {
   const stateOf = (name: string) => providers.find((each) => each.name === name)?.breaker_state;
   const isOpen = ({ provider }: Target) => stateOf(provider) === 'open';
   const open = targets.filter((target) => !isOpen(target));

@@ -35,8 +35,6 @@ async function bodyOf(response: Response): Promise<ErrorBody> {
   }
 }
 
-export type Api<Paths extends object> = ReturnType<typeof createApi<Paths>>;
-
 /** A typed client of one of the service's documents. `base` is relative to the page. */
 export function createApi<Paths extends object>(base: string, session: Pick<Session, 'secret' | 'end'>) {
   const baseUrl = new URL(base, location.href).href.replace(/#.*$/, '');

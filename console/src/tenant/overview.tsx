@@ -21,7 +21,7 @@ const middleOf = (sorted: readonly number[], part: number): number | undefined =
 function useRecentRequests(isAllowed: boolean) {
   return useQuery({
     queryKey: ['requests', 'recent'],
-    queryFn: () => ok(api.GET('/chat', { params: { query: { limit: SAMPLE } } })),
+    queryFn: () => ok(api.GET('/requests', { params: { query: { limit: SAMPLE } } })),
     refetchInterval: 10_000,
     enabled: isAllowed,
   });

@@ -7,7 +7,7 @@ import { Table } from '../ui/table.tsx';
 import type { Column, List } from '../ui/table.tsx';
 import type { ComponentChildren } from 'preact';
 
-export type RequestSummary = paths['/chat']['get']['responses'][200]['content']['application/json']['data'][number];
+export type RequestSummary = paths['/requests']['get']['responses'][200]['content']['application/json']['data'][number];
 
 const between = (from: number | null, to: number | null) =>
   from === null || to === null ? <span class="muted">–</span> : duration((to - from) * 1_000);

@@ -21,7 +21,7 @@ export function Requests() {
   const filter = { status, model, error_code: code, key_id: keyId } as Record<string, string | undefined>;
   const list = useList(
     ['requests', filter],
-    (page) => ok(api.GET('/chat', { params: { query: { ...(filter as object), ...page } } })),
+    (page) => ok(api.GET('/requests', { params: { query: { ...(filter as object), ...page } } })),
     { refetchInterval: LIVE_MS },
   );
   const set = (name: string) => (event: { currentTarget: { value: string } }) => {
@@ -139,7 +139,7 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
     queryKey: ['requests', 'one', id],
     enabled: request.error !== null,
     queryFn: async () =>
-      (await ok(api.GET('/chat', { params: { query: { limit: 100 } } }))).data.find((row) => row.id === id) ?? null,
+      (await ok(api.GET('/requests', { params: { query: { limit: 100 } } }))).data.find((row) => row.id === id) ?? null,
   }).data;
   const { data } = request;
   const isRunning = data?.status === 'queued' || data?.status === 'in_progress';

@@ -1,6 +1,6 @@
 import type { ClientSession, Connection } from 'mongoose';
 
-import { kindsOf } from '../../contracts/events.ts';
+import { KIND_NAMES, kindsOf } from '../../contracts/events.ts';
 import { BUCKET_MS, ROLL_UP_DIMENSIONS, rollUpIdOf } from '../../domain/roll-up.ts';
 import type { BookedRequest, BucketWidth, RollUpKey, UsageCounts } from '../../domain/roll-up.ts';
 import { ledgerModel } from './ledger-repository.ts';
@@ -86,6 +86,8 @@ export function createRebuildUsage(connection: Connection, { requestsAtOnce = RE
         .cursor({ batchSize: READ_AT_ONCE });
     for await (const { _id, ...counts } of sums) {
       const key = { tenantId, width: '1d' as const, startMs: dayMs, ..._id };
+      // A kind of tokens that none of the requests had is absent, as in a row that they were added to one by one.
+      for (const name of KIND_NAMES) if (counts[name] === 0) delete counts[name];
       await usageRollUps.insertMany([{ _id: rollUpIdOf(key), ...key, ...counts }], { session, lean: true });
     }
   }

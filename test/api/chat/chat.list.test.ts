@@ -68,7 +68,7 @@ describe('GET /chat', () => {
   });
 
   it('says which parameter is wrong', async () => {
-    const response = await apiOf(service, tenant.key)('get', '/chat?status=done');
+    const response = await apiOf(service, tenant.key)('get', '/requests?status=done');
 
     expect(refusalOf(response)).toMatchObject({ status: 400, code: 'invalid_request', param: 'status' });
   });
