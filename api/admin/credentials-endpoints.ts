@@ -78,7 +78,7 @@ const tokenFields = {
 
 const TOKEN_EXAMPLE = { object: 'admin_token', name: 'admin', role: 'write' } satisfies FieldsOf<typeof tokenFields>;
 
-/** What `GET /key` is for keys: the console asks which token it holds, and shows a read-only one nothing that writes. */
+/** Like `GET /key` for keys: the console asks which token it holds, and shows a read-only one nothing that writes. */
 const getAdminToken = defineAdminEndpoint({
   method: 'GET',
   path: '/token',

@@ -58,7 +58,7 @@ export interface AdmissionEvents {
 }
 
 export interface AcceptDeps {
-  routing: Pick<RoutingCache, 'current'>;
+  routing: RoutingCache;
   admit: ReturnType<typeof createAdmission>;
   enqueuer: Enqueuer;
   hub: RelayHub;

@@ -149,7 +149,7 @@ const query: QueryRule<{ list: ListQuery; filter: LogFilter }> = {
   },
 };
 
-/** What became of requests (docs/spec.md#look-up-and-cancelling). */
+/** The ends of requests (docs/spec.md#look-up-and-cancelling). */
 export const listChatRequests = defineEndpoint({
   method: 'GET',
   path: '/requests',

@@ -8,7 +8,7 @@ import { isPrivateHost } from '../../shared/http/public-address.ts';
 
 /** Messages in OpenAI's form, which `POST /chat/completions` reads: parts, calls of tools and their results. */
 
-/** As many as an agent's conversation may have; the body's size bounds the text (docs/spec.md#openais-client). */
+/** An agent's conversation may have as many; the body's size bounds the text (docs/spec.md#openais-client). */
 const MESSAGES_MAX = 2_048;
 const CALLS_MAX = 512;
 

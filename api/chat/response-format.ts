@@ -57,7 +57,7 @@ function isPattern(source: string): boolean {
   }
 }
 
-/** What a schema of either kind must not have. Recursion ends at the greatest depth. */
+/** Parts that a schema of either kind must not have. Recursion ends at the greatest depth. */
 function checkAny(value: unknown, root: Json, path: string, depth: number): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth > LIMITS.depth) refuse(SCHEMA_PARAM, `must not be nested deeper than ${LIMITS.depth} levels`);

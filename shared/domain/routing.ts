@@ -65,7 +65,7 @@ function has({ target, provider }: Route, capability: Capability): boolean {
 }
 
 /** The fields of a request that none of these targets gets: they change no meaning, and the caller hears of them. */
-export function unreadFields(routes: readonly Route[], { passed = {} }: Pick<ChatRequest, 'passed'>): string[] {
+export function unreadFields(routes: readonly Route[], { passed = {} }: ChatRequest): string[] {
   if (routes.some(({ provider }) => provider.kind !== 'anthropic')) return [];
   return Object.keys(passed).filter((name) => !ANTHROPIC_FIELDS.has(name));
 }
@@ -82,7 +82,7 @@ const ASKED: Readonly<Record<Capability, readonly [param: string, what: string]>
   openai_fields: ['', ''],
 };
 
-function asked(need: Capability, { passed = {} }: Pick<ChatRequest, 'passed'>): readonly [param: string, what: string] {
+function asked(need: Capability, { passed = {} }: ChatRequest): readonly [param: string, what: string] {
   if (need === 'tools' && !('tools' in passed)) return ['messages', 'calls of tools'];
   if (need !== 'openai_fields') return ASKED[need];
   const name = Object.keys(passed).find((field) => DECISIVE_FIELDS.has(field)) ?? '';
@@ -90,11 +90,7 @@ function asked(need: Capability, { passed = {} }: Pick<ChatRequest, 'passed'>): 
 }
 
 /** Those targets that have all that a request needs. Throws `invalid_request` where there are targets, and none has. */
-export function servable(
-  routes: readonly Route[],
-  model: string,
-  request: Pick<ChatRequest, 'needs' | 'passed'>,
-): Route[] {
+export function servable(routes: readonly Route[], model: string, request: ChatRequest): Route[] {
   const { needs = [] } = request;
   const serving = routes.filter((route) => needs.every((need) => has(route, need)));
   const [first] = needs;
@@ -190,7 +186,7 @@ export function targetsOf({ tiers, models }: RoutingTable, tier: Tier, model: st
 }
 
 /** The targets whose providers can be called, in their order. */
-export function routesOf({ providers }: Pick<RoutingTable, 'providers'>, targets: readonly Target[]): Route[] {
+export function routesOf({ providers }: RoutingTable, targets: readonly Target[]): Route[] {
   return targets.flatMap((target) => {
     const provider = providers.get(target.provider);
     return provider === undefined ? [] : [{ target, provider }];

@@ -93,7 +93,7 @@ export interface RecordSnapshot {
   entityHash?: string;
 }
 
-/** What the fields `queue`, `tier`, `billed` and `acceptedAt` of a record say of a request whose body is lost. */
+/** Meaning of the fields `queue`, `tier`, `billed` and `acceptedAt` of a record for a request whose body is lost. */
 export function factsOfRecord(queue: QueueName, [tier, billed, acceptedAt]: readonly (string | null | undefined)[]) {
   return {
     // Of an interactive request only its body says whether it was streamed.

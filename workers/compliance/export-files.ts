@@ -38,7 +38,7 @@ function endOfPrevious(name: string, previous: readonly { expiresAt: number }[] 
   return previous.length === 0 ? {} : { [name]: seconds(Math.max(...previous.map(({ expiresAt }) => expiresAt))) };
 }
 
-/** As the caller sent it. */
+/** The caller's own form. */
 function requestOf({ messages, passed, schema, ...request }: ChatRequest): object {
   return {
     messages: messages.map(({ sent, ...message }) => sent ?? message),

@@ -15,7 +15,7 @@ export interface PromptToRead {
   history: readonly ChatMessage[];
   /** What follows the history. */
   submitted: readonly ChatMessage[];
-  /** What a model reads besides the messages. */
+  /** Texts that a model reads besides the messages. */
   beside: readonly string[];
 }
 

@@ -14,7 +14,7 @@ export interface PromptParts {
   history: readonly ChatMessage[];
   /** Never trimmed (docs/spec.md#trimming). */
   submitted: readonly ChatMessage[];
-  /** What the model reads besides the messages, such as definitions of tools: counted with them. */
+  /** Texts that the model reads besides the messages, such as definitions of tools: counted with them. */
   beside?: ChatMessage;
 }
 
@@ -134,7 +134,7 @@ export async function inputsFor(
   return { messages: [...submitted], maxTokens };
 }
 
-/** What counts as the prompt of a target. */
+/** Everything that counts as the prompt of a target. */
 export const countedOf = ({ messages, counted = messages }: TargetPrompt): ChatMessage[] => counted;
 
 /**

@@ -90,7 +90,7 @@ function placesFirst(routes: Routed['targets'], hasPlace: Capacities['hasPlace']
     .map(({ route }) => route);
 }
 
-/** What a model reads besides the messages; the schema only where it is not told in words. */
+/** Texts that a model reads besides the messages; the schema only where it is not told in words. */
 function besideOf(request: ChatRequest, isTold: boolean): Pick<PromptParts, 'beside'> {
   const texts = textsBeside(isTold ? { passed: request.passed ?? {} } : request);
   return texts.length === 0 ? {} : { beside: { role: 'system', content: texts.join('\n') } };

@@ -58,7 +58,7 @@ function cannotCheck(cause: unknown): ServiceError {
   );
 }
 
-/** What of an object does not fit a schema, outermost first; empty: it fits. */
+/** Parts of an object that do not fit a schema, outermost first; empty: it fits. */
 function faultsOf(value: object, { schema }: AnswerSchema): string[] {
   const isDraft7 = String(schema['$schema']).includes('draft-07');
   room['check'] = () => new Validator(schema, isDraft7 ? '7' : '2020-12').validate(value).errors;
@@ -75,7 +75,7 @@ function faultsOf(value: object, { schema }: AnswerSchema): string[] {
   }
 }
 
-/** What is wrong with an answer that must be JSON, in a sentence for the model and the caller. Undefined: nothing. */
+/** Says why an answer is not the JSON that it must be, in a sentence for the model and the caller. Undefined: nothing. */
 export function faultOf(text: string, schema: AnswerSchema | undefined): string | undefined {
   const value = objectOf(text);
   if (value === undefined) return 'The model gave no valid JSON object';
@@ -105,7 +105,7 @@ export function noJson(cause: NotJsonError): ServiceError {
   return new ServiceError('model_unavailable', `${cause.fault}; try again.`, { cause, retryAfterSeconds: 1 });
 }
 
-/** What a model that does not enforce a schema is told of it. */
+/** Tells a model that does not enforce a schema about it. */
 export function schemaInstruction({ name, description, schema }: AnswerSchema): string {
   const about = description === undefined ? '' : ` (${description})`;
   return [
@@ -115,7 +115,7 @@ export function schemaInstruction({ name, description, schema }: AnswerSchema): 
   ].join('\n');
 }
 
-/** What a model is sent after an answer that does not fit: the answer, and what is wrong with it. */
+/** Messages for a model after an answer that does not fit: the answer, and what is wrong with it. */
 export function repairOf({ text, fault }: NotJsonError): ChatMessage[] {
   if (text.trim() === '') return [];
   return [

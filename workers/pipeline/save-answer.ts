@@ -30,7 +30,7 @@ const WHOLE: ReadonlySet<FinishReason> = new Set(['stop', 'length', 'tool_calls'
  * An answer as an entity remembers it. One that calls tools is none: whoever sends their results sends the calls as well
  * (docs/spec.md#history). Undefined: the turn is not stored, as nothing was said or the model refused.
  */
-function rememberedOf(answer: Claimed['answer']): ChatMessage[] | undefined {
+function rememberedOf(answer: Pick<Claimed['answer'], 'text' | 'lines'>): ChatMessage[] | undefined {
   if (isEmpty(answer)) return undefined;
   const message: MergedAnswer['message'] =
     answer.lines === undefined ? { content: answer.text } : mergeAnswer(answer.lines).message;

@@ -139,7 +139,7 @@ function toCall({ id, name, input }: Fields, isWhole: boolean): Fields {
   return { id, type: 'function', function: { name, arguments: isGiven ? JSON.stringify(input ?? {}) : '' } };
 }
 
-/** What the begin of a block, or a part of one, means. Callers of plain text get neither reasoning nor calls of tools. */
+/** Reads the begin of a block, or a part of one. Callers of plain text get neither reasoning nor calls of tools. */
 function parseBlock({ index: block, content_block: begun, delta }: Fields, passed: Passed): AnthropicEvent {
   const part = isRecord(delta) ? delta : isRecord(begun) ? begun : {};
   const { type } = part;

@@ -165,7 +165,7 @@ function withIndexes(calls: Fields | undefined): Fields | undefined {
   return { ...calls, tool_calls: list.map((call: unknown, index) => (isRecord(call) ? { index, ...call } : call)) };
 }
 
-/** What a caller of OpenAI's API gets besides the text. Calls of tools count only where tools were offered. */
+/** Deltas that a caller of OpenAI's API gets besides the text. Calls of tools count only where tools were offered. */
 function besidesOf(
   choice: Fields,
   said: Fields,
@@ -210,7 +210,7 @@ export function parseCompletion(
   return { text: text || refusal, usage, model, isRefusal: refusal !== '', ...besides, ...readEnding(choice) };
 }
 
-/** What was read of an answer. */
+/** The parts of an answer that were read. */
 type Read = Pick<Completion, 'finishReason' | 'usage' | 'model' | 'isRefusal' | 'unknownReason'> & {
   hasText: boolean;
   hasCalls: boolean;

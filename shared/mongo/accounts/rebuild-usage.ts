@@ -12,6 +12,7 @@ const READ_AT_ONCE = 500;
 /** A transaction takes so many requests; a day with more is made anew an hour at a time. */
 const REQUESTS_AT_ONCE = 20_000;
 
+const KINDS: ReadonlySet<string> = new Set(KIND_NAMES);
 const DAY_MS = BUCKET_MS['1d'];
 const HOUR_MS = BUCKET_MS['1h'];
 
@@ -87,8 +88,11 @@ export function createRebuildUsage(connection: Connection, { requestsAtOnce = RE
     for await (const { _id, ...counts } of sums) {
       const key = { tenantId, width: '1d' as const, startMs: dayMs, ..._id };
       // A kind of tokens that none of the requests had is absent, as in a row that they were added to one by one.
-      for (const name of KIND_NAMES) if (counts[name] === 0) delete counts[name];
-      await usageRollUps.insertMany([{ _id: rollUpIdOf(key), ...key, ...counts }], { session, lean: true });
+      const booked = Object.entries(counts).filter(([name, sum]) => sum !== 0 || !KINDS.has(name));
+      await usageRollUps.insertMany([{ _id: rollUpIdOf(key), ...key, ...Object.fromEntries(booked) }], {
+        session,
+        lean: true,
+      });
     }
   }
 

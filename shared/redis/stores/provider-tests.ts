@@ -9,7 +9,7 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { inTime } from '../time-limits.ts';
 
-/** What a worker does for a test: ids and names only, no key and no text. */
+/** The part of a worker in a test: ids and names only, no key and no text. */
 export interface ProviderTest {
   id: string;
   provider: string;
@@ -21,7 +21,7 @@ export interface ProviderTestResult {
   /** Of the provider's answer; null: it gave none. */
   status: number | null;
   ms: number;
-  /** As the provider names it. */
+  /** The provider's own name for it. */
   model: string | null;
   /** A sentence for the operator. */
   message: string;
