@@ -73,6 +73,8 @@ export interface TestService {
   /** Sets a provider, `simulated` unless named; a worker that is started after this has it at once. */
   setProvider(settings: object, name?: string): Promise<void>;
   setTargets(tier: RoutedTier, targets: object[]): Promise<void>;
+  /** Waits until the ingress has read all routes that were set before, which takes it half a second. */
+  routesKnown(): Promise<void>;
   /** The ingress's metrics page. */
   metrics(): Promise<string>;
   /** `own`: settings in which it differs, as while an installation is changed. */
@@ -165,6 +167,32 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     });
     if (status !== 200 && status !== 201) throw new Error(`The tier was refused: ${text}`);
   }
+  const startTenant: TestService['startTenant'] = async ({ credits = 1_000_000, tenant = {}, key = {} } = {}) => {
+    const made = await setUp('post', '/tenants', {
+      name: 'test',
+      rpm: 100_000,
+      tpm: 100_000_000,
+      chat_rpm: 100_000,
+      stream_rpm: 100_000,
+      ...(credits === 0 ? {} : { credits }),
+      ...tenant,
+    });
+    if (made.status !== 201)
+      throw new Error(`The tenant was refused: ${made.text} ${log.errors().slice(-3).join(' ')}`);
+    const madeKey = await setUp('post', `/tenants/${String(made.body.id)}/keys`, { name: 'test', ...key });
+    if (madeKey.status !== 201)
+      throw new Error(`The key was refused: ${madeKey.text} ${log.errors().slice(-3).join(' ')}`);
+    return { tenantId: String(made.body.id), keyId: String(madeKey.body.id), key: String(madeKey.body.value) };
+  };
+  async function routesKnown(): Promise<void> {
+    // A name that is published last is listed last.
+    const marker = `known-${Date.now()}`;
+    await setUp('put', `/models/${marker}`, { tier: 'mobius' });
+    const { key } = await startTenant();
+    const list = () => request(listening.server).get('/platform/v1/models').auth(key, { type: 'bearer' });
+    await waitFor(async () => ((await list()).text.includes(marker) ? true : undefined), 'the routes');
+    await setUp('delete', `/models/${marker}`);
+  }
   if (options.isSetUp !== true) await setProvider({});
   const target = { provider: 'simulated', model: 'sim' };
   if (options.isSetUp !== true) for (const tier of ROUTED_TIERS) await setTargets(tier, [target]);
@@ -225,23 +253,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     metrics: async () => (await request(adminApp).get('/metrics').auth(ADMIN_TOKEN, { type: 'bearer' })).text,
     startWorker,
     resetBreakers,
-    async startTenant({ credits = 1_000_000, tenant = {}, key = {} } = {}) {
-      const made = await setUp('post', '/tenants', {
-        name: 'test',
-        rpm: 100_000,
-        tpm: 100_000_000,
-        chat_rpm: 100_000,
-        stream_rpm: 100_000,
-        ...(credits === 0 ? {} : { credits }),
-        ...tenant,
-      });
-      if (made.status !== 201)
-        throw new Error(`The tenant was refused: ${made.text} ${log.errors().slice(-3).join(' ')}`);
-      const madeKey = await setUp('post', `/tenants/${String(made.body.id)}/keys`, { name: 'test', ...key });
-      if (madeKey.status !== 201)
-        throw new Error(`The key was refused: ${madeKey.text} ${log.errors().slice(-3).join(' ')}`);
-      return { tenantId: String(made.body.id), keyId: String(madeKey.body.id), key: String(madeKey.body.value) };
-    },
+    startTenant,
+    routesKnown,
     async close() {
       await closer.close();
     },

@@ -104,6 +104,7 @@ export function useTwoProtocols(service: TestService): {
     await service.setProvider({ kind: 'anthropic', ...settings }, 'messages');
     await service.setTargets('mobius', [{ provider: 'completions', model: 'm' }]);
     await service.setTargets('oloid', [{ provider: 'messages', model: 'm' }]);
+    await service.routesKnown();
     await service.startWorker();
   });
   afterAll(async () => {

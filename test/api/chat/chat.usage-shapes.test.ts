@@ -156,11 +156,7 @@ beforeAll(async () => {
     const tierBody = { rates: RATES, targets: [{ provider, model: 'm', cost: COST }] };
     expect((await service.admin('put', `/tiers/${tier}`, tierBody)).status).toBe(200);
   }
-  // An ingress that knows this name knows the prices, which were set before it.
-  await service.admin('put', '/models/priced', { tier: 'mobius' });
-  const { key } = await service.startTenant();
-  const models = async () => (await apiOf(service, key)('get', '/models')).text;
-  await waitFor(async () => ((await models()).includes('"priced"') ? true : undefined), 'the prices');
+  await service.routesKnown();
   await service.startWorker();
 });
 afterAll(() => server.close());

@@ -59,9 +59,10 @@ describe('a published name', () => {
 
     const { body } = await waitFor(async () => {
       const answer = await call('post', '/chat/completions', chatOf('Hi', { model: 'meta/llama-3' }));
-      return answer.status === 200 ? answer : undefined;
+      // A worker that does not know the name yet calls any target of the tier.
+      return answer.text.includes('second') ? answer : undefined;
     }, 'the worker to know the name');
-    expect(body).toMatchObject({ model: 'meta/llama-3', choices: [{ message: { content: 'second' } }] });
+    expect(body).toMatchObject({ model: 'meta/llama-3' });
     expect((await call('post', '/chat/completions', chatOf('Hi', { model: 'mobius' }))).body).toMatchObject({
       choices: [{ message: { content: 'first' } }],
     });
