@@ -17,11 +17,11 @@ interface Summary {
   error_code: string | null;
 }
 const list = async (key: string, query = '') => {
-  const { body } = await apiOf(service, key)('get', `/chat${query}`);
+  const { body } = await apiOf(service, key)('get', `/requests${query}`);
   return body.data as Summary[];
 };
 
-describe('GET /chat', () => {
+describe('GET /requests', () => {
   let answered: string;
   let refused: string;
   beforeAll(async () => {
