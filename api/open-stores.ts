@@ -150,10 +150,8 @@ export type Stores = ReturnType<typeof openStores>;
 export function openStores(connections: Connections) {
   const { config, keyspace, redis, replayLog, cipher, mongo, reports, bulk } = connections;
   const { limits, queue } = config;
-  const requestTimeoutMs = limits.requestTimeoutSeconds * 1000;
-  const retentionMs = limits.streamRetentionSeconds * 1000;
   const recorder = openRequestRecorder(mongo, { keptDays: limits.requestLogDays, ...connections });
-  const onEarlyEnd = recorder.endEarly;
+  const ends = { retentionMs: limits.streamRetentionSeconds * 1000, onEarlyEnd: recorder.endEarly };
   return {
     tenants: createTenantRepository(mongo),
     keys: createKeyRepository(mongo),
@@ -183,12 +181,11 @@ export function openStores(connections: Connections) {
     shardDirectory: createShardDirectory(mongo, queue.shards),
 
     admissionStore: createAdmissionStore(redis, keyspace, {
+      ...ends,
       queueLimit: queue.maxWaiting,
-      requestTimeoutMs,
-      retentionMs,
-      onEarlyEnd,
+      requestTimeoutMs: limits.requestTimeoutSeconds * 1000,
     }),
-    records: createRecordStore(redis, keyspace, { retentionMs, replayLog, onEarlyEnd }),
+    records: createRecordStore(redis, keyspace, { ...ends, replayLog }),
     streams: createStreamReader(redis, keyspace, inTime),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     accountStore: withRecent(createAccountStore(redis, keyspace, inTime), replayLog),

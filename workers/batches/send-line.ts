@@ -5,6 +5,7 @@ import { STORED_ANSWER_MS, UnreadableError, parseStoredRequest } from '../../sha
 import { allowsScope } from '../../shared/domain/api-key.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
 import { tierOf } from '../../shared/domain/routing.ts';
+import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -13,7 +14,6 @@ import type { Logger } from '../../shared/logging/logger.ts';
 import { createAccountRepository } from '../../shared/mongo/accounts/account-repository.ts';
 import type { SendableLine } from '../../shared/mongo/batches/batch-work-repository.ts';
 import type { MongoConnection } from '../../shared/mongo/connection.ts';
-import type { RoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
 import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keyspace } from '../../shared/redis/keyspace.ts';
@@ -45,7 +45,7 @@ export type LineSendResult =
   | { kind: 'refused'; error: ErrorDetail };
 
 export interface SendLineDeps {
-  routing: Pick<RoutingCache, 'current'>;
+  routing: { current(): RoutingTable };
   admit: ReturnType<typeof createAdmission>;
   enqueuer: Pick<Enqueuer, 'enqueue' | 'voidLater'>;
   watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
@@ -99,6 +99,18 @@ function afterRefusal(
   return { kind: 'wait', waitFor, ms: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
 }
 
+/** Throws what is no fault of a line or a store. */
+function afterFault(error: unknown, requestId: string, log: Logger): LineSendResult {
+  if (error instanceof UnreadableError) {
+    log.error('A line of a batch cannot be read and is ended.', { requestId, error });
+    return { kind: 'refused', error: { code: 'internal_error', message: 'The line could not be read.' } };
+  }
+  if (!(error instanceof ServiceError)) throw error;
+  if (error.code === 'model_not_found') return { kind: 'refused', error: toErrorDetail(error) };
+  // A store did not answer; the admission has been voided, or is being voided.
+  return { kind: 'wait', waitFor: null, ms: WAIT_MAX_MS };
+}
+
 /** Admits a line, like any request, and enqueues it. Safe to repeat, because a line's request id is fixed. */
 export function createSendLine({ routing, admit, enqueuer, watch, leaderId, log }: SendLineDeps) {
   return async (
@@ -142,15 +154,7 @@ export function createSendLine({ routing, admit, enqueuer, watch, leaderId, log 
       if (outcome.kind === 'joined' || outcome.verdict === 'void') return { kind: 'sent' };
       return afterRefusal(outcome, principal);
     } catch (error) {
-      if (error instanceof UnreadableError) {
-        log.error('A line of a batch cannot be read and is ended.', { requestId: line.requestId, error });
-        return { kind: 'refused', error: { code: 'internal_error', message: 'The line could not be read.' } };
-      }
-      if (error instanceof ServiceError && error.code === 'model_not_found')
-        return { kind: 'refused', error: toErrorDetail(error) };
-      // A store did not answer; the admission has been voided, or is being voided.
-      if (error instanceof ServiceError) return { kind: 'wait', waitFor: null, ms: WAIT_MAX_MS };
-      throw error;
+      return afterFault(error, line.requestId, log);
     }
   };
 }

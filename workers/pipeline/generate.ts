@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import type { ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { textsBeside } from '../../shared/contracts/message-text.ts';
 import { enforcesSchema, orderTargets, routesOf, servable, targetsOf } from '../../shared/domain/routing.ts';
 import type { RoutingTable } from '../../shared/domain/routing.ts';
@@ -91,7 +91,7 @@ function placesFirst(routes: Routed['targets'], hasPlace: Capacities['hasPlace']
 }
 
 /** Texts that a model reads besides the messages; the schema only where it is not told in words. */
-function besideOf(request: ChatRequest, isTold: boolean): Pick<PromptParts, 'beside'> {
+function besideOf(request: ChatRequest, isTold: boolean): { beside?: ChatMessage } {
   const texts = textsBeside(isTold ? { passed: request.passed ?? {} } : request);
   return texts.length === 0 ? {} : { beside: { role: 'system', content: texts.join('\n') } };
 }
@@ -155,6 +155,11 @@ function recordFailure(
   return addFailure(failures, error, route);
 }
 
+/** Whether a call of the same target may succeed, as soon as the provider allows it. */
+function mayPass({ fault, retryAfterMs }: ProviderError, hasOther: boolean, maxWaitMs: number): boolean {
+  return (fault === 'transient' || (fault === 'silent' && !hasOther)) && retryAfterMs <= maxWaitMs;
+}
+
 /**
  * Calls the targets in turn, skipping those whose circuit breaker is open. Until the first text has been sent, a failed
  * call is replaced by another call to the same target, then by the next target. A failed answer that the caller has
@@ -171,8 +176,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     // Admission did not know the history, so hold and token weight are raised before the provider is called.
     const isCovered = await lease.cover(estimatePrompt(countedOf(fitted)), run.history.length > 0);
     const prompt = { ...fitted, isCovered };
-    const hasOther = hasOtherTarget(breakers, run, route);
-    const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
+    const maxWaitMs = hasOtherTarget(breakers, run, route) ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
     let jsonRetriesLeft = 1;
     let repair: Repair | undefined;
@@ -189,9 +193,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
           }
           if (!(error instanceof ProviderError)) return false;
           if (error.fault === 'full') return !hasRoomBeside(deps, run, route);
-          if (error.fault !== 'transient' && (error.fault !== 'silent' || hasOtherTarget(breakers, run, route)))
-            return false;
-          return error.retryAfterMs <= askedWaitMaxMs && callsLeft-- > 0;
+          return mayPass(error, hasOtherTarget(breakers, run, route), maxWaitMs) && callsLeft-- > 0;
         },
         // A provider that is full is called again when there is a place for the call, until the request's time is over.
         retryAfterMs: (error) => (error instanceof ProviderError && error.fault !== 'full' ? error.retryAfterMs : 0),

@@ -156,6 +156,16 @@ interface Passing {
   delta: Delta | undefined;
 }
 
+/** One reader for each call of a tool. */
+function openReaders() {
+  const readers = new Map<string, ReturnType<typeof openJsonReader>>();
+  return (of: string, text: string): string => {
+    const reader = readers.get(of) ?? openJsonReader();
+    readers.set(of, reader);
+    return reader(text);
+  };
+}
+
 /**
  * Leads an answer through a window of moderation, which reads one text: that of a delta stands in it where the delta
  * comes, behind a line break where another part of the answer begins. `show` gets text as the window releases it, and a
@@ -163,23 +173,15 @@ interface Passing {
  */
 function createOrder(show: (increment: Increment) => void) {
   const passing: Passing[] = [];
-  const readers = new Map<string, ReturnType<typeof openJsonReader>>();
-  let added = 0;
-  let passed = 0;
+  const readArguments = openReaders();
+  let [added, passed] = [0, 0];
   let part = 'content';
-
-  function readArguments(of: string, text: string): string {
-    const reader = readers.get(of) ?? openJsonReader();
-    readers.set(of, reader);
-    return reader(text);
-  }
 
   /** The line break in front of a part that begins. */
   function begin(next: string): string {
-    const isFirst = added === 0;
     if (next === part) return '';
     part = next;
-    return isFirst ? '' : '\n';
+    return added === 0 ? '' : '\n';
   }
 
   function release(text: string): void {

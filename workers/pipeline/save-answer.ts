@@ -12,7 +12,7 @@ import type { AnswerRepository } from '../../shared/mongo/requests/answer-reposi
 import type { AnswerCache } from '../../shared/requests/answers.ts';
 import { toStoredAnswer } from '../../shared/requests/recovery.ts';
 import { isEmpty } from './stage.ts';
-import type { Claimed, Generated, Stage } from './stage.ts';
+import type { Claimed, Generated, Stage, ReleasedAnswer } from './stage.ts';
 
 export interface SaveTurnDeps {
   conversations: ConversationRepository;
@@ -30,7 +30,7 @@ const WHOLE: ReadonlySet<FinishReason> = new Set(['stop', 'length', 'tool_calls'
  * An answer as an entity remembers it. One that calls tools is none: whoever sends their results sends the calls as well
  * (docs/spec.md#history). Undefined: the turn is not stored, as nothing was said or the model refused.
  */
-function rememberedOf(answer: Pick<Claimed['answer'], 'text' | 'lines'>): ChatMessage[] | undefined {
+function rememberedOf(answer: ReleasedAnswer): ChatMessage[] | undefined {
   if (isEmpty(answer)) return undefined;
   const message: MergedAnswer['message'] =
     answer.lines === undefined ? { content: answer.text } : mergeAnswer(answer.lines).message;
@@ -100,7 +100,7 @@ const STORE_AGAIN_MS = 500;
 interface EndedRequest {
   delivery: Pick<Claimed['delivery'], 'shard' | 'requestId'>;
   envelope: Claimed['envelope'];
-  answer: Pick<Claimed['answer'], 'text' | 'lines'>;
+  answer: ReleasedAnswer;
 }
 
 /**

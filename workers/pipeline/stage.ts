@@ -137,12 +137,15 @@ export interface Ask {
   isRefused: boolean;
 }
 
-/** The answer as generated and sent so far. Stages share it, so that a failure can be charged correctly. */
-export interface AnswerSoFar {
+export interface ReleasedAnswer {
   /** All text that has been released to the caller, that of other deltas and what waits in `unsent` included. */
   text: string;
   /** Once something else than plain text has been released: the lines of all increments. */
   lines?: string[] | undefined;
+}
+
+/** The answer as generated and sent so far. Stages share it, so that a failure can be charged correctly. */
+export interface AnswerSoFar extends ReleasedAnswer {
   /** Released but not in the stream; it goes out with the terminal event. */
   unsent: Increment[];
   /** The messages sent to the provider. Undefined: this delivery has called none. */
@@ -163,7 +166,7 @@ export interface AnswerSoFar {
 }
 
 /** Whether nothing has been released. */
-export function isEmpty({ text, lines }: Pick<AnswerSoFar, 'text' | 'lines'>): boolean {
+export function isEmpty({ text, lines }: ReleasedAnswer): boolean {
   return text === '' && lines === undefined;
 }
 
@@ -175,7 +178,7 @@ export function addIncrement(answer: AnswerSoFar, increment: Increment): void {
 }
 
 /** The `content` of an answer, and whether its message says more than that. */
-export function contentOf({ text, lines }: Pick<AnswerSoFar, 'text' | 'lines'>): string | null {
+export function contentOf({ text, lines }: ReleasedAnswer): string | null {
   return lines === undefined ? text : mergeAnswer(lines).message.content;
 }
 

@@ -47,20 +47,29 @@ export function openAiHeaders({ baseUrl, apiKey }: Provider): Record<string, str
 }
 
 /** The parts of a chat completion, or of one chunk of it, that this service reads. */
-export interface Completion {
+export interface Completion extends ReadFacts, Besides {
   text: string;
+}
+
+interface ReadEnd {
   finishReason: FinishReason | undefined;
+  /** See ProviderEnd. */
+  unknownReason: string | undefined;
+}
+
+interface ReadFacts extends ReadEnd {
   usage: ReportedUsage | undefined;
   model: string | undefined;
-  /** The caller of OpenAI's API gets these besides the text: reasoning before it, the others behind it. */
+  /** The text is the model's refusal to answer. */
+  isRefusal: boolean;
+}
+
+/** Deltas that the caller of OpenAI's API gets besides the text: reasoning before it, the others behind it. */
+interface Besides {
   before: Fields | undefined;
   behind: Fields[];
   /** Fields that belong to the text in its choice. */
   beside: Fields | undefined;
-  /** The text is the model's refusal to answer. */
-  isRefusal: boolean;
-  /** See ProviderEnd. */
-  unknownReason: string | undefined;
 }
 
 const PROMPT = ['prompt_tokens', 'input_tokens'];
@@ -130,8 +139,6 @@ function toText(content: unknown): string {
   return parts.filter((text) => typeof text === 'string').join('');
 }
 
-type ReadEnd = Pick<Completion, 'finishReason' | 'unknownReason'>;
-
 const NO_END: ReadEnd = { finishReason: undefined, unknownReason: undefined };
 
 /** A word that is not known is an ordinary end, which the log mentions. */
@@ -166,18 +173,14 @@ function withIndexes(calls: Fields | undefined): Fields | undefined {
 }
 
 /** Deltas that a caller of OpenAI's API gets besides the text. Calls of tools count only where tools were offered. */
-function besidesOf(
-  choice: Fields,
-  said: Fields,
-  passed: ProviderCall['passed'],
-): Pick<Completion, 'before' | 'behind' | 'beside'> {
+function besidesOf(choice: Fields, said: Fields, passed: ProviderCall['passed']): Besides {
   if (passed === undefined) return NO_BESIDES;
   const calls = offersTools(passed) ? withIndexes(pick(said, CALLS)) : undefined;
   const behind = [pick(said, OTHERS), calls].filter((fields) => fields !== undefined);
   return { before: pick(said, REASONING), behind, beside: pick(choice, ['logprobs']) };
 }
 
-const NO_BESIDES: Pick<Completion, 'before' | 'behind' | 'beside'> = {
+const NO_BESIDES: Besides = {
   before: undefined,
   behind: [],
   beside: undefined,
@@ -211,10 +214,10 @@ export function parseCompletion(
 }
 
 /** The parts of an answer that were read. */
-type Read = Pick<Completion, 'finishReason' | 'usage' | 'model' | 'isRefusal' | 'unknownReason'> & {
+interface Read extends ReadFacts {
   hasText: boolean;
   hasCalls: boolean;
-};
+}
 
 /** Hands on what a chunk or a document says. */
 function tell({ text, before, behind, beside }: Completion, sink: ProviderSink): void {

@@ -279,6 +279,9 @@ function createWriter(connection: Connection, expiry: (createdAt: number) => Dat
 
 export type RequestRecorder = ReturnType<typeof openRequestRecorder>;
 
+const CANCELLED = { status: 'cancelled', finishReason: 'cancelled' } as const;
+const FAILED = { status: 'failed', finishReason: 'error' } as const;
+
 /** The writing side. `keptDays` 0: nothing is noted. */
 export function openRequestRecorder(
   connection: Connection,
@@ -303,26 +306,16 @@ export function openRequestRecorder(
     await counts.flush(clock.now(), writer.addCounts);
   }
 
-  const flushing = repeat(
-    flush,
-    () => FLUSH_MS,
-    (error) => {
-      log.warn('Ended requests could not be listed; that is tried again.', { error });
-    },
-  );
-  closer.defer('request log', async () => {
-    await flushing.stop();
-    await flush();
-  });
+  const onFault = (error: unknown) => {
+    log.warn('Ended requests could not be listed; that is tried again.', { error });
+  };
+  const flushing = repeat(flush, () => FLUSH_MS, onFault);
+  closer.defer('request log', () => flushing.stop().then(flush));
 
   const endEarly: OnEarlyEnd = (request, { code, reason, isGuess }) => {
     const { requestId: _id, keyId, endpoint, tier, acceptedAt: createdAt } = request;
-    const how =
-      code === undefined
-        ? ({ status: 'cancelled', finishReason: 'cancelled' } as const)
-        : ({ status: 'failed', finishReason: 'error', code } as const);
     const row = { _id, ...spaceFields(request), keyId, endpoint, tier, createdAt, finishedAt: clock.now(), reason };
-    note({ ...row, ...how }, isGuess);
+    note({ ...row, ...(code === undefined ? CANCELLED : { ...FAILED, code }) }, isGuess);
   };
 
   return {
