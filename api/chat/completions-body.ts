@@ -180,6 +180,13 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Ask for nothing without `tools`: OpenAI refuses them then, and clients send them all the same. */
 const OF_TOOLS: ReadonlySet<string> = new Set(['tool_choice', 'parallel_tool_calls']);
 
+/** The name of a tool that is defined or chosen. Undefined: it is neither a function nor a custom tool. */
+function namedIn(tool: unknown): string | undefined {
+  const { function: called, custom } = isRecord(tool) ? tool : {};
+  const definition = called ?? custom;
+  return isRecord(definition) && typeof definition['name'] === 'string' ? definition['name'] : undefined;
+}
+
 /** Checks what fields say of each other. Returns the fields without those that ask for nothing. */
 function related(passed: Fields): Fields {
   const { tools, tool_choice: choice } = passed;
@@ -193,6 +200,9 @@ function related(passed: Fields): Fields {
     const { type, function: definition } = tool as Fields;
     if (type === 'function' && definition === undefined) refuse(`tools[${index}].function`, 'is required');
   }
+  const named = namedIn(choice);
+  if (named !== undefined && !tools.some((tool) => namedIn(tool) === named))
+    refuse('tool_choice', `names \`${named}\`, which is not among \`tools\``);
   return passed;
 }
 

@@ -28,6 +28,8 @@ export interface DemoProvider {
   /** A server of one's own may have no embeddings, and a call that it refuses would count against it in chats, too. */
   models: Partial<Record<DemoTier, string>>;
   contextWindow: number;
+  /** Absent: what servers of its kind can do. */
+  capabilities?: readonly string[];
 }
 
 /** The providers of the demo tiers, in the order in which they are tried. `served`: the model, where it is not simulated. */
@@ -52,6 +54,8 @@ function providerOf(name: string, { url, key, model, contextWindow }: ServedMode
     body: { kind: 'openai', base_url: url, ...withKey, first_token_timeout_ms: OWN_FIRST_TOKEN_TIMEOUT_MS },
     models: { mobius: model, oloid: model },
     contextWindow,
+    // The small model of this machine follows a schema by its server's grammar, and leaves tools and images unread.
+    ...(name === 'local' ? { capabilities: ['json_schema'] } : {}),
   };
 }
 
@@ -99,7 +103,7 @@ export async function ensureRoutes(
   }
   if (wanted.length === 0) return;
   for (const tier of ['mobius', 'oloid', 'embedding'] as const) {
-    const targets = wanted.flatMap(({ name, models, contextWindow }, index) =>
+    const targets = wanted.flatMap(({ name, models, contextWindow, capabilities }, index) =>
       models[tier] === undefined
         ? []
         : [
@@ -109,6 +113,7 @@ export async function ensureRoutes(
               weight: 1,
               priority: index + 1,
               ...(tier === 'embedding' ? {} : { context_window: contextWindow }),
+              ...(capabilities === undefined ? {} : { capabilities }),
             },
           ],
     );

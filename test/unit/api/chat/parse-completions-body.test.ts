@@ -83,6 +83,13 @@ describe('a body of completions', () => {
     [{ tools: [{ type: 'function' }] }, '`tools[0].function` is required'],
     [{ tools: [{ type: 'function', function: { name: '' } }] }, '`tools[0].function.name` is not allowed to be empty'],
     [{ tool_choice: 'required' }, '`tool_choice` needs `tools`'],
+    [
+      {
+        tools: [{ type: 'function', function: { name: 'add' } }],
+        tool_choice: { type: 'function', function: { name: 'sub' } },
+      },
+      '`tool_choice` names `sub`, which is not among `tools`',
+    ],
     [{ top_logprobs: 2 }, '`top_logprobs` needs `logprobs: true`'],
   ])('is refused with %j', (fields, say) => {
     expect(() => parse(fields)).toThrow(say);
