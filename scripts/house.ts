@@ -32,7 +32,7 @@ const LIMITS = {
   'uses of Pick': { limit: 222, goal: 150 },
   'comments that begin with What, Who, Nothing, Nobody, As': { limit: 115, goal: 40 },
   decisions: { limit: 25, goal: 25 },
-  'words of Markdown': { limit: 57_100, goal: 45_000 },
+  'words of Markdown': { limit: 57_300, goal: 45_000 },
   'words of the README': { limit: 900, goal: 900 },
   'lines of scripts': { limit: 10_700, goal: 8_000 },
   'lines of tests': { limit: 79_600, goal: 60_000 },
