@@ -36,7 +36,7 @@ const DATA_KEYWORDS: ReadonlySet<string> = new Set(['enum', 'const', 'default', 
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Whether a reference such as `#/$defs/step` leads to a schema of the same document. */
+/** Tells whether a reference such as `#/$defs/step` leads to a schema of the same document. */
 function isResolvable(root: Json, ref: string): boolean {
   if (ref === '#') return true;
   if (!ref.startsWith('#/')) return false;

@@ -55,7 +55,7 @@ export interface ChatRequest {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a call has beside its name. */
+/** The parts of a call beside its name. */
 export const INPUT_FIELDS = { function: 'arguments', custom: 'input' } as const;
 const CHOICES_MAX = 8;
 const LOGPROBS_MAX = 20;
@@ -93,7 +93,7 @@ export function parseChatRequest(given: unknown): ChatRequest {
   };
 }
 
-/** What every request has. */
+/** The fields of every request. */
 export function readModel(body: unknown): { model: string; body: Fields } {
   if (!isObject(body)) throw new RequestError(400, 'The request body must be a JSON object.');
   const { model } = body;
@@ -153,7 +153,7 @@ function readKind(given: unknown): { kind: ToolCall['kind']; fields: Fields } {
   return { kind, fields: isObject(fields) ? fields : {} };
 }
 
-/** As OpenAI: the results of an assistant's calls, all of them and no others, follow its message. */
+/** OpenAI's rule: the results of an assistant's calls, all of them and no others, follow its message. */
 function assertCallsAnswered(messages: readonly Message[]): void {
   let open = new Set<string>();
   for (const [index, { callId, calls }] of messages.entries()) {

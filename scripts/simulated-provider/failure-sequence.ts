@@ -10,7 +10,7 @@ export type JsonKind = 'valid' | 'invalid' | 'untrue';
 export interface FailureSequence {
   /** How this call fails. `key` names the request and the target for `fail_times`. */
   next(settings: Pick<Settings, 'fail' | 'failRate' | 'failTimes'>, key: string): FailureMode;
-  /** What this request for JSON gets. */
+  /** The answer to this request for JSON. */
   jsonKind(settings: Pick<Settings, 'json'>, key: string): JsonKind;
   /** Starts over: the same calls fail again. */
   reset(): void;

@@ -56,11 +56,11 @@ export interface SettingsByName {
   /** null: `stop`, or `length` if `max_tokens` cut the answer. */
   finish_reason: string | null;
   /**
-   * What a request for JSON (`response_format`) gets: `invalid` breaks off, `untrue` is JSON that knows nothing of the
+   * The answer to a request for JSON (`response_format`): `invalid` breaks off, `untrue` is JSON that knows nothing of the
    * schema; with `_once` only the first call does, keyed like `fail_times`.
    */
   json: (typeof JSON_ANSWERS)[number];
-  /** How the answer says what it took; `simulate-usage=cached` in the last message wins. */
+  /** The form in which the answer says what it took; `simulate-usage=cached` in the last message wins. */
   usage: UsageShape;
   /** The status of `/v1/moderations`, and its delay. */
   moderation_status: number;

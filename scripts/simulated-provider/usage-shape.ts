@@ -1,5 +1,5 @@
 /**
- * How a provider says what an answer took. `chunk`: as OpenAI, in a chunk of its own. `beside`: in the chunk of the
+ * The form in which a provider says what an answer took. `chunk`: as OpenAI, in a chunk of its own. `beside`: in the chunk of the
  * finish reason. `own`: in a field of its own (Groq's `x_groq`). `doubled`: with the finish reason and again behind it.
  * `zero`, `absent`. `cached`, `cache_write`: half of the prompt was read from, or written to, a cache. `reasoning`: some
  * tokens that nobody sees. `audio`: half of each count was audio. `text`: the numbers are strings.

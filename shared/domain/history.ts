@@ -13,7 +13,7 @@ export interface MergedConversation {
 }
 
 /**
- * Whether an entity remembers a message: text of its user or of answers. Calls of tools and their results are not kept,
+ * Tells whether an entity remembers a message: text of its user or of answers. Calls of tools and their results are not kept,
  * because one without the other makes no sense to a model; nor are images and files.
  */
 function isRemembered({ role, content, sent }: ChatMessage): boolean {

@@ -104,7 +104,7 @@ export function servable(routes: readonly Route[], model: string, request: ChatR
   });
 }
 
-/** Whether a target's answers fit a JSON schema that it is given; others are told of it in words. */
+/** Tells whether a target's answers fit a JSON schema that it is given; others are told of it in words. */
 export function enforcesSchema(target: Target, provider: Provider): boolean {
   return has({ target, provider }, 'json_schema');
 }

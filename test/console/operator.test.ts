@@ -54,6 +54,8 @@ it('a failed request is found by its id, shows why, and is replayed', async () =
   await visit(page, '/requests');
   await page.getByLabel('Find by id').fill(failedId);
   await page.keyboard.press('Enter');
+  // The list shows the reason, too.
+  await main().getByText('Where the time went').waitFor();
   await main()
     .getByText(/model_unavailable: simulated/)
     .waitFor();

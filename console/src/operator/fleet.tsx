@@ -3,9 +3,9 @@ import { useMemo } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import { ok } from '../shell/api.ts';
-import { Chart } from '../ui/chart.tsx';
+import { Chart, toSeries } from '../ui/chart.tsx';
 import { compact, count, duration, share } from '../ui/format.ts';
-import { Badge, Card, Empty, ErrorBox, PageHead, Stat } from '../ui/parts.tsx';
+import { Badge, Button, Card, Empty, ErrorBox, PageHead, Stat } from '../ui/parts.tsx';
 import { Table, wholeList } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -83,12 +83,7 @@ function Queues() {
     },
     {
       title: '',
-      cell: (queue) =>
-        mayWrite && (
-          <button type="button" class="button" onClick={() => void act(queue)}>
-            {queue.paused ? 'Resume' : 'Pause'}
-          </button>
-        ),
+      cell: (queue) => mayWrite && <Button onClick={() => void act(queue)}>{queue.paused ? 'Resume' : 'Pause'}</Button>,
     },
   ];
   return (
@@ -131,20 +126,19 @@ function Throughput() {
     refetchInterval: 15_000,
   });
   const buckets = query.data?.data;
-  const { moments, series } = useMemo(() => {
-    const names = [...new Set(buckets?.flatMap(({ results }) => results.map(({ endpoint }) => endpoint ?? '')))].sort();
-    return {
-      moments: buckets?.map(({ start_time: at }) => at) ?? [],
-      series: names.map((label) => ({
-        label,
-        values: buckets?.map(({ results }) => results.find(({ endpoint }) => endpoint === label)?.requests ?? 0) ?? [],
-      })),
-    };
-  }, [buckets]);
+  const { moments, series } = useMemo(
+    () =>
+      toSeries(
+        buckets ?? [],
+        ({ endpoint }) => endpoint ?? 'none',
+        ({ requests }) => requests,
+      ),
+    [buckets],
+  );
   if (query.error !== null) return <ErrorBox error={query.error} retry={() => void query.refetch()} />;
   return (
     <Card title="Answered requests a minute, last hour">
-      {series.length === 0 && buckets !== undefined ? (
+      {buckets?.every(({ results }) => results.length === 0) === true ? (
         <Empty title="No request has ended in the last hour." />
       ) : (
         <Chart label="Answered requests by minute and endpoint" moments={moments} series={series} format={compact} />

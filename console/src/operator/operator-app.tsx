@@ -3,7 +3,7 @@ import { Route, Switch } from 'wouter-preact';
 import { Shell } from '../shell/shell.tsx';
 import type { NavGroup } from '../shell/shell.tsx';
 import { SignIn } from '../shell/sign-in.tsx';
-import { Badge, Empty, PageHead } from '../ui/parts.tsx';
+import { Badge, Nowhere } from '../ui/parts.tsx';
 import { session, tryToken, useOwnToken } from './api.ts';
 import { Audit } from './audit.tsx';
 import { Fleet } from './fleet.tsx';
@@ -49,13 +49,6 @@ function Account() {
     </span>
   );
 }
-
-const Nowhere = () => (
-  <>
-    <PageHead title="Not found" />
-    <Empty title="There is no such page in this console.">The navigation lists those that there are.</Empty>
-  </>
-);
 
 export function OperatorApp() {
   const secret = session.useSecret();

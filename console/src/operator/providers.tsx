@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 
 import { ok } from '../shell/api.ts';
 import { count, exact, share } from '../ui/format.ts';
-import { Badge, Card, Empty, ErrorBox, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Empty, ErrorBox, PageHead, Time } from '../ui/parts.tsx';
 import { Table, wholeList } from '../ui/table.tsx';
 import type { Column, List } from '../ui/table.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -52,13 +52,13 @@ function Actions({
   const isShut = provider.breaker_state !== null && provider.breaker_state !== 'closed';
   return (
     <span class="row">
-      <button type="button" class="button" disabled={isBusy} onClick={() => void test()}>
+      <Button disabled={isBusy} onClick={() => void test()}>
         {isBusy ? 'Calling …' : 'Try a call'}
-      </button>
+      </Button>
       {isShut && (
-        <button type="button" class="button" data-kind="danger" onClick={() => void reset()}>
+        <Button kind="danger" onClick={() => void reset()}>
           Reset breaker
-        </button>
+        </Button>
       )}
     </span>
   );

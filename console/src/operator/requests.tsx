@@ -6,7 +6,7 @@ import { ok } from '../shell/api.ts';
 import { navigate, useParams } from '../shell/router.ts';
 import { count, credits, duration, words } from '../ui/format.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
-import { Badge, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Timeline } from '../ui/timeline.tsx';
@@ -223,13 +223,11 @@ function Replay({ id }: { id: string }) {
   return (
     <div class="stack tight">
       <div class="row">
-        <button type="button" class="button" onClick={() => void call(true)}>
-          Can it be replayed?
-        </button>
+        <Button onClick={() => void call(true)}>Can it be replayed?</Button>
         {plan !== undefined && reason === undefined && (
-          <button type="button" class="button" data-kind="primary" onClick={() => void call(false)}>
+          <Button kind="primary" onClick={() => void call(false)}>
             Replay it now
-          </button>
+          </Button>
         )}
       </div>
       {plan !== undefined && (

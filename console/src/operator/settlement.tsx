@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/preact-query';
 
 import { ok } from '../shell/api.ts';
 import { count, duration } from '../ui/format.ts';
-import { Card, ErrorBox, PageHead, Stat } from '../ui/parts.tsx';
+import { Button, Card, ErrorBox, PageHead, Stat } from '../ui/parts.tsx';
 import { toast } from '../ui/toast.tsx';
 import { LIVE, api, useMayWrite } from './api.ts';
 
@@ -53,14 +53,9 @@ export function Settlement() {
               again is safe: what was booked is not booked twice.
             </p>
             <div>
-              <button
-                type="button"
-                class="button"
-                disabled={(state?.dead_letters ?? 0) === 0}
-                onClick={() => void requeue()}
-              >
+              <Button disabled={(state?.dead_letters ?? 0) === 0} onClick={() => void requeue()}>
                 Try all again
-              </button>
+              </Button>
             </div>
           </div>
         </Card>

@@ -3,11 +3,11 @@ import { useMemo, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import { ok } from '../shell/api.ts';
-import { Chart } from '../ui/chart.tsx';
+import { Chart, toSeries } from '../ui/chart.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
 import { Field, numberOf, textOf } from '../ui/field.tsx';
 import { compact, count, credits } from '../ui/format.ts';
-import { Badge, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Stat, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Stat, Time } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { toast } from '../ui/toast.tsx';
@@ -141,19 +141,18 @@ function Spend({ id }: { id: string }) {
       ok(api.GET('/usage', { params: { query: { tenant_id: [id], group_by: ['tier'], bucket_width: '1d' } } })),
   });
   const buckets = query.data?.data;
-  const { moments, series } = useMemo(() => {
-    const tiers = [...new Set(buckets?.flatMap(({ results }) => results.map(({ tier }) => tier ?? '')))].sort();
-    return {
-      moments: buckets?.map(({ start_time: at }) => at) ?? [],
-      series: tiers.map((label) => ({
-        label,
-        values: buckets?.map(({ results }) => results.find(({ tier }) => tier === label)?.credits ?? 0) ?? [],
-      })),
-    };
-  }, [buckets]);
+  const { moments, series } = useMemo(
+    () =>
+      toSeries(
+        buckets ?? [],
+        ({ tier }) => tier ?? 'none',
+        (result) => result.credits,
+      ),
+    [buckets],
+  );
   return (
     <Card title="Credits spent by day, this month">
-      {buckets !== undefined && series.length === 0 ? (
+      {buckets?.every(({ results }) => results.length === 0) === true ? (
         <Empty title="Nothing was spent this month." />
       ) : (
         <Chart label="Credits spent by day and tier" moments={moments} series={series} format={compact} />
@@ -226,17 +225,15 @@ export function TenantPage({ params: { id } }: { params: { id: string } }) {
           tenant !== undefined &&
           tenant.status !== 'closed' &&
           DEEDS.map(([name, label]) => (
-            <button
+            <Button
               key={name}
-              type="button"
-              class="button"
-              data-kind={name === 'close' ? 'danger' : undefined}
+              kind={name === 'close' ? 'danger' : undefined}
               onClick={() => {
                 setDeed(name);
               }}
             >
               {label(tenant)}
-            </button>
+            </Button>
           ))}
       </PageHead>
       {query.error !== null && tenant === undefined && (

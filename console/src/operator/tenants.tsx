@@ -7,7 +7,7 @@ import { navigate, useParams } from '../shell/router.ts';
 import { FormDialog } from '../ui/dialog.tsx';
 import { Field, numberOf, textOf } from '../ui/field.tsx';
 import { count, credits } from '../ui/format.ts';
-import { Badge, Card, Empty, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Empty, PageHead, Time } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { api, useMayWrite } from './api.ts';
@@ -62,16 +62,14 @@ export function Tenants() {
     <>
       <PageHead title="Tenants" about="Who uses the service, with what they have left and may ask for.">
         {mayWrite && (
-          <button
-            type="button"
-            class="button"
-            data-kind="primary"
+          <Button
+            kind="primary"
             onClick={() => {
               setNew(true);
             }}
           >
             New tenant
-          </button>
+          </Button>
         )}
       </PageHead>
       <div class="filters">

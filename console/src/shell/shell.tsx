@@ -7,6 +7,7 @@ import { Icon } from '../ui/icon.tsx';
 import type { IconName } from '../ui/icon.tsx';
 import { Toasts } from '../ui/toast.tsx';
 import { ThemeToggle } from './theme.tsx';
+import { Button } from '../ui/parts.tsx';
 
 export interface NavItem {
   /** A path of the console, or the address of another page of the service. */
@@ -92,10 +93,8 @@ export function Shell({
       </a>
       <header class="top">
         <Brand face={face} />
-        <button
-          type="button"
-          class="button"
-          data-kind="quiet"
+        <Button
+          kind="quiet"
           aria-expanded={isOpen}
           aria-controls="side"
           onClick={() => {
@@ -104,7 +103,7 @@ export function Shell({
         >
           <Icon name="menu" />
           Menu
-        </button>
+        </Button>
       </header>
       {isOpen && (
         <button
@@ -135,10 +134,10 @@ export function Shell({
         <div class="side-foot">
           {account}
           <div class="row between">
-            <button type="button" class="button" data-kind="quiet" onClick={onSignOut}>
+            <Button kind="quiet" onClick={onSignOut}>
               <Icon name="exit" />
               Sign out
-            </button>
+            </Button>
             <ThemeToggle />
           </div>
         </div>

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { Icon } from '../ui/icon.tsx';
+import { Button } from '../ui/parts.tsx';
 
 type Theme = 'light' | 'dark';
 
@@ -24,10 +25,8 @@ export function ThemeToggle() {
   const [theme, setTheme] = useState(current);
   const other = theme === 'dark' ? 'light' : 'dark';
   return (
-    <button
-      type="button"
-      class="button"
-      data-kind="quiet"
+    <Button
+      kind="quiet"
       aria-label={`Use the ${other} theme`}
       title={`Use the ${other} theme`}
       onClick={() => {
@@ -38,6 +37,6 @@ export function ThemeToggle() {
       }}
     >
       <Icon name={theme === 'dark' ? 'sun' : 'moon'} />
-    </button>
+    </Button>
   );
 }

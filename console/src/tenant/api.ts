@@ -22,7 +22,7 @@ export const useOwnKey = () =>
 export const mayUse = (key: ApiKey | undefined, scope: Scope): boolean =>
   key?.scopes.some((each) => each === '*' || each === scope) ?? false;
 
-/** Whether the key of this tab opens an endpoint of this scope. What it does not open is not shown. */
+/** Tells whether the key of this tab opens an endpoint of this scope; the console shows nothing else. */
 export const useScope = (scope: Scope): boolean => mayUse(useOwnKey(), scope);
 
 /** A call as a program makes it, for places that are still empty. */

@@ -8,7 +8,7 @@ import { navigate } from '../shell/router.ts';
 import { FormDialog } from '../ui/dialog.tsx';
 import { download } from '../ui/download.ts';
 import { bytes, count, duration, share } from '../ui/format.ts';
-import { Badge, Card, Code, CopyButton, Empty, ErrorBox, Facts, Meter, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Code, CopyButton, Empty, ErrorBox, Facts, Meter, PageHead, Time } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import { api, baseUrl, raw } from './api.ts';
 
@@ -169,16 +169,14 @@ function Results({ batch }: { batch: Batch }) {
             />
             Failures only
           </label>
-          <button
-            type="button"
-            class="button"
+          <Button
             disabled={results.data === undefined}
             onClick={() => {
               download(`${batch.id}.ndjson`, 'application/x-ndjson', results.data ?? '');
             }}
           >
             Download
-          </button>
+          </Button>
         </>
       }
     >
@@ -242,16 +240,14 @@ export function BatchPage({ params: { id = '' } }: { params: { id?: string } }) 
       <PageHead title="Batch" about={<code>{id}</code>}>
         <CopyButton text={id} label="Copy id" />
         {data !== undefined && !ENDED.includes(data.status) && (
-          <button
-            type="button"
-            class="button"
-            data-kind="danger"
+          <Button
+            kind="danger"
             onClick={() => {
               setOpen(true);
             }}
           >
             Cancel it
-          </button>
+          </Button>
         )}
       </PageHead>
       {batch.error !== null && <ErrorBox error={batch.error} />}

@@ -7,7 +7,7 @@ import { ok, queries } from '../shell/api.ts';
 import { useParams } from '../shell/router.ts';
 import { Field, numberOf, Select } from '../ui/field.tsx';
 import { count, credits, exact, money, share } from '../ui/format.ts';
-import { Badge, Card, Empty, ErrorBox, Meter, PageHead, Stat, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Empty, ErrorBox, Meter, PageHead, Stat, Time } from '../ui/parts.tsx';
 import { Table, useList, wholeList } from '../ui/table.tsx';
 import { api, useOwnKey } from './api.ts';
 
@@ -46,14 +46,9 @@ function Offers() {
             <h3>{name}</h3>
             <span class="price">{money(price, currency)}</span>
             <span class="muted small">{credits(amount)} credits</span>
-            <button
-              type="button"
-              class="button"
-              data-kind="primary"
-              onClick={() => void buy({ package_id: id }).catch(setError)}
-            >
+            <Button kind="primary" onClick={() => void buy({ package_id: id }).catch(setError)}>
               Buy<span class="visually-hidden"> {name}</span>
-            </button>
+            </Button>
           </div>
         ))}
         {data !== undefined && data.price_per_million_credits !== null && (

@@ -8,7 +8,7 @@ import { FormDialog } from '../ui/dialog.tsx';
 import { download } from '../ui/download.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
 import { bytes, count, words } from '../ui/format.ts';
-import { Badge, Card, Code, Empty, ErrorBox, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Code, Empty, ErrorBox, PageHead, Time } from '../ui/parts.tsx';
 import { Table, useList, wholeList } from '../ui/table.tsx';
 import { api, curl, raw } from './api.ts';
 
@@ -72,25 +72,21 @@ export function Compliance() {
         title="Compliance"
         about="A copy of all that is stored, or its deletion: of one entity, or of the account."
       >
-        <button
-          type="button"
-          class="button"
+        <Button
           onClick={() => {
             setOpen('export');
           }}
         >
           Export data
-        </button>
-        <button
-          type="button"
-          class="button"
-          data-kind="danger"
+        </Button>
+        <Button
+          kind="danger"
           onClick={() => {
             setOpen('delete');
           }}
         >
           Delete data
-        </button>
+        </Button>
       </PageHead>
       {error !== undefined && <ErrorBox error={error} />}
       <Card bare title="Exports">
@@ -115,11 +111,7 @@ export function Compliance() {
             {
               title: '',
               cell: ({ id, status }) =>
-                status === 'completed' && (
-                  <button type="button" class="button" onClick={() => void fetchFile(id)}>
-                    Download
-                  </button>
-                ),
+                status === 'completed' && <Button onClick={() => void fetchFile(id)}>Download</Button>,
             },
           ]}
           empty={
@@ -231,17 +223,15 @@ export function Audit() {
             {
               title: '',
               cell: (entry) => (
-                <button
-                  type="button"
-                  class="button"
-                  data-kind="quiet"
+                <Button
+                  kind="quiet"
                   aria-label={`Details of ${entry.action}`}
                   onClick={() => {
                     setShown(shown?.id === entry.id ? undefined : entry);
                   }}
                 >
                   Details
-                </button>
+                </Button>
               ),
             },
           ]}

@@ -7,7 +7,7 @@ import { ok, queries } from '../shell/api.ts';
 import { navigate, useParams, withQuery } from '../shell/router.ts';
 import { FormDialog } from '../ui/dialog.tsx';
 import { Field, textOf } from '../ui/field.tsx';
-import { Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
+import { Button, Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import { toast } from '../ui/toast.tsx';
 import { api, curl, useScope } from './api.ts';
@@ -37,16 +37,14 @@ export function Entities() {
             Find
           </button>
         </form>
-        <button
-          type="button"
-          class="button"
-          data-kind="primary"
+        <Button
+          kind="primary"
           onClick={() => {
             setOpen(true);
           }}
         >
           Create an entity
-        </button>
+        </Button>
       </PageHead>
       <Card bare>
         <Table<Entity>
@@ -137,26 +135,22 @@ export function EntityPage() {
             Continue in the playground
           </Link>
         )}
-        <button
-          type="button"
-          class="button"
-          data-kind="danger"
+        <Button
+          kind="danger"
           onClick={() => {
             setOpen('history');
           }}
         >
           Erase history
-        </button>
-        <button
-          type="button"
-          class="button"
-          data-kind="danger"
+        </Button>
+        <Button
+          kind="danger"
           onClick={() => {
             setOpen('entity');
           }}
         >
           Delete
-        </button>
+        </Button>
       </PageHead>
       {entity.error !== null && <ErrorBox error={entity.error} />}
       {data !== undefined && (

@@ -7,7 +7,7 @@ import { navigate } from '../shell/router.ts';
 import { Dialog, FormDialog } from '../ui/dialog.tsx';
 import { Checks, Field, numberOf, Select, textOf, textsOf } from '../ui/field.tsx';
 import { compact, count } from '../ui/format.ts';
-import { Badge, Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import { toast } from '../ui/toast.tsx';
 import { api, curl, mayUse, useOwnKey } from './api.ts';
@@ -36,9 +36,9 @@ export function ShownOnce({ title, value, onClose }: { title: string; value: str
         <p class="muted">Copy it to where it is used. It is shown this once and cannot be read again.</p>
         <Code text={value} label="The value" />
         <div class="actions">
-          <button type="button" class="button" data-kind="primary" onClick={onClose}>
+          <Button kind="primary" onClick={onClose}>
             I have copied it
-          </button>
+          </Button>
         </div>
       </div>
     </Dialog>
@@ -140,16 +140,14 @@ export function Keys() {
   return (
     <>
       <PageHead title="API keys" about="A key never grants more than the key that creates it has.">
-        <button
-          type="button"
-          class="button"
-          data-kind="primary"
+        <Button
+          kind="primary"
           onClick={() => {
             setOpen(true);
           }}
         >
           Create a key
-        </button>
+        </Button>
       </PageHead>
       <Card bare>
         <Table<ApiKey>
@@ -223,17 +221,15 @@ export function KeyPage({ params: { id = '' } }: { params: { id?: string } }) {
         <CopyButton text={id} label="Copy id" />
         {data?.status === 'active' &&
           (['edit', 'rotate', 'revoke'] as const).map((action) => (
-            <button
+            <Button
               key={action}
-              type="button"
-              class="button"
-              data-kind={action === 'revoke' ? 'danger' : undefined}
+              kind={action === 'revoke' ? 'danger' : undefined}
               onClick={() => {
                 setOpen(action);
               }}
             >
               {{ edit: 'Change', rotate: 'Rotate', revoke: 'Revoke' }[action]}
-            </button>
+            </Button>
           ))}
       </PageHead>
       {key.error !== null && <ErrorBox error={key.error} />}

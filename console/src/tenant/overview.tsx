@@ -3,13 +3,13 @@ import { useMemo } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import { ok } from '../shell/api.ts';
-import { Chart } from '../ui/chart.tsx';
+import { Chart, toSeries } from '../ui/chart.tsx';
 import { compact, count, credits, duration, share } from '../ui/format.ts';
 import { Badge, Card, Empty, ErrorBox, Meter, PageHead, Stat, Time } from '../ui/parts.tsx';
 import type { Tone } from '../ui/parts.tsx';
 import { api, curl, useScope } from './api.ts';
 import { RequestsTable } from './requests-table.tsx';
-import { toSeries, useUsage } from './usage-data.ts';
+import { nameIn, useUsage } from './usage-data.ts';
 
 /** Requests from which times and errors are told. */
 const SAMPLE = 100;
@@ -102,7 +102,10 @@ function Times() {
 function Traffic() {
   const from = Math.floor(Date.now() / 3_600_000) * 3_600 - DAY_SECONDS + 3_600;
   const usage = useUsage({ start_time: from, bucket_width: '1h', limit: 25, group_by: ['model'] });
-  const { moments, series } = useMemo(() => toSeries(usage.data ?? [], 'model', 'requests'), [usage.data]);
+  const { moments, series } = useMemo(
+    () => toSeries(usage.data ?? [], nameIn('model'), ({ requests }) => requests),
+    [usage.data],
+  );
   const total = series.reduce(
     (sum, { values }) => sum + values.reduce<number>((all, value) => all + (value ?? 0), 0),
     0,

@@ -4,7 +4,7 @@ import { Link } from 'wouter-preact';
 import { useParams } from '../shell/router.ts';
 import { Field, Select, TextArea } from '../ui/field.tsx';
 import { count, duration } from '../ui/format.ts';
-import { Badge, Card, Code, ErrorBox, Facts, PageHead } from '../ui/parts.tsx';
+import { Badge, Button, Card, Code, ErrorBox, Facts, PageHead } from '../ui/parts.tsx';
 import { LANGUAGES, snippet } from './snippets.ts';
 import type { Language } from './snippets.ts';
 import { createStream, IDLE } from './stream.ts';
@@ -137,19 +137,19 @@ function Answer({ state, stream }: { state: StreamState; stream: ReturnType<type
       actions={
         <>
           {phase === 'streaming' && (
-            <button type="button" class="button" onClick={stream.cut} disabled={state.requestId === undefined}>
+            <Button onClick={stream.cut} disabled={state.requestId === undefined}>
               Cut the network
-            </button>
+            </Button>
           )}
           {phase === 'cut' && (
-            <button type="button" class="button" data-kind="primary" onClick={() => void stream.resume()}>
+            <Button kind="primary" onClick={() => void stream.resume()}>
               Resume
-            </button>
+            </Button>
           )}
           {(phase === 'streaming' || phase === 'cut') && (
-            <button type="button" class="button" data-kind="danger" onClick={() => void stream.cancel()}>
+            <Button kind="danger" onClick={() => void stream.cancel()}>
               Cancel
-            </button>
+            </Button>
           )}
         </>
       }

@@ -6,7 +6,7 @@ import { ok } from '../shell/api.ts';
 import { navigate, useParams } from '../shell/router.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
 import { count, credits } from '../ui/format.ts';
-import { Badge, Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
 import { useList } from '../ui/table.tsx';
 import { Timeline } from '../ui/timeline.tsx';
 import type { Span } from '../ui/timeline.tsx';
@@ -154,9 +154,9 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
       <PageHead title="Request" about={<code class="break">{id}</code>}>
         <CopyButton text={id} label="Copy id" />
         {isRunning && (
-          <button type="button" class="button" data-kind="danger" onClick={() => void cancel()}>
+          <Button kind="danger" onClick={() => void cancel()}>
             Cancel it
-          </button>
+          </Button>
         )}
       </PageHead>
       {error !== undefined && <ErrorBox error={error} />}

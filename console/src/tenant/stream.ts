@@ -136,7 +136,7 @@ export function createStream(show: (state: StreamState) => void) {
     resume(): Promise<void> {
       set({ phase: 'streaming', resumes: state.resumes + 1 });
       const { requestId = '', lastEvent } = state;
-      // What came without its number would come again.
+      // Text that came without its number would come again.
       return follow((signal) => raw(`/chat/stream/${requestId}?starting_after=${lastEvent}`, { signal }));
     },
     async cancel(): Promise<void> {

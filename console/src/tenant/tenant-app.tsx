@@ -3,7 +3,7 @@ import { Route, Switch } from 'wouter-preact';
 import { Shell } from '../shell/shell.tsx';
 import type { NavGroup, NavItem } from '../shell/shell.tsx';
 import { SignIn } from '../shell/sign-in.tsx';
-import { Badge, Empty, PageHead } from '../ui/parts.tsx';
+import { Badge, Nowhere } from '../ui/parts.tsx';
 import { mayUse, session, tryKey, useOwnKey } from './api.ts';
 import type { ApiKey, Scope } from './api.ts';
 import { BatchPage, Batches } from './batches.tsx';
@@ -80,13 +80,6 @@ function Account() {
     </div>
   );
 }
-
-const Nowhere = () => (
-  <>
-    <PageHead title="Not found" />
-    <Empty title="There is no such page in this console.">The navigation lists those that there are.</Empty>
-  </>
-);
 
 function Pages() {
   return (

@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/preact-query';
 
 import type { paths } from '../../public-api.d.ts';
 import { ok } from '../shell/api.ts';
-import type { Series } from '../ui/chart.tsx';
 import { api } from './api.ts';
 
 type UsageQuery = NonNullable<paths['/usage']['get']['parameters']['query']>;
@@ -36,31 +35,8 @@ export const useUsage = (query: UsageQuery) =>
     placeholderData: (before) => before,
   });
 
-/** Groups beyond these are one. */
-const SERIES_MAX = 5;
-
-/** Buckets as series, the largest first; what has no name of its own is the sum. */
-export function toSeries(
-  buckets: readonly Bucket[],
-  group: Group | undefined,
-  measure: Measure,
-): { moments: number[]; series: Series[] } {
-  const totals = new Map<string, number>();
-  const nameOf = (result: Result) => (group === undefined ? 'All' : (result[group] ?? 'none'));
-  for (const { results } of buckets)
-    for (const result of results) totals.set(nameOf(result), (totals.get(nameOf(result)) ?? 0) + result[measure]);
-  const names = [...totals].sort(([, a], [, b]) => b - a).map(([name]) => name);
-  const shown = names.slice(0, SERIES_MAX);
-  const labels = names.length > SERIES_MAX ? [...shown, 'others'] : shown;
-  const sum = (results: readonly Result[], label: string) =>
-    results
-      .filter((result) => (label === 'others' ? !shown.includes(nameOf(result)) : nameOf(result) === label))
-      .reduce((total, result) => total + result[measure], 0);
-  return {
-    moments: buckets.map(({ start_time: start }) => start),
-    series: (labels.length === 0 ? ['All'] : labels).map((label) => ({
-      label,
-      values: buckets.map(({ results }) => sum(results, label)),
-    })),
-  };
-}
+/** The group of a result; what has no name of its own is the sum. */
+export const nameIn =
+  (group: Group | undefined) =>
+  (result: Result): string =>
+    group === undefined ? 'All' : (result[group] ?? 'none');

@@ -2,15 +2,15 @@ import { useMemo } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import { useParams } from '../shell/router.ts';
-import { Chart } from '../ui/chart.tsx';
+import { Chart, toSeries } from '../ui/chart.tsx';
 import { download } from '../ui/download.ts';
 import { Select } from '../ui/field.tsx';
 import { compact, count, credits, localDay } from '../ui/format.ts';
-import { Card, Empty, ErrorBox, PageHead, Stat } from '../ui/parts.tsx';
+import { Button, Card, Empty, ErrorBox, PageHead, Stat } from '../ui/parts.tsx';
 import { Table, wholeList } from '../ui/table.tsx';
 import { curl } from './api.ts';
 import { entityPath } from './entities.tsx';
-import { toSeries, useUsage } from './usage-data.ts';
+import { nameIn, useUsage } from './usage-data.ts';
 import type { Bucket, Group, Measure, Result } from './usage-data.ts';
 
 const DAY = 86_400;
@@ -96,7 +96,10 @@ export function Usage() {
     group_by: [group],
   });
   const { data } = usage;
-  const { moments, series } = useMemo(() => toSeries(data ?? [], group, measure), [data, group, measure]);
+  const { moments, series } = useMemo(
+    () => toSeries(data ?? [], nameIn(group), (result) => result[measure]),
+    [data, group, measure],
+  );
   const sums = useMemo(() => data && sumsOf(data, group), [data, group]);
   const total = (field: Measure) => sums?.reduce((all, sum) => all + sum[field], 0);
   const set = (name: string) => (event: { currentTarget: { value: string } }) => {
@@ -109,16 +112,14 @@ export function Usage() {
   return (
     <>
       <PageHead title="Usage" about="What was booked. Buckets are UTC.">
-        <button
-          type="button"
-          class="button"
+        <Button
           disabled={data === undefined}
           onClick={() => {
             download(`usage-by-${group}.csv`, 'text/csv', toCsv(data ?? [], group));
           }}
         >
           Export CSV
-        </button>
+        </Button>
       </PageHead>
       <div class="filters">
         <Select

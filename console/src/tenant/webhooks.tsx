@@ -8,7 +8,7 @@ import { navigate } from '../shell/router.ts';
 import { FormDialog } from '../ui/dialog.tsx';
 import { Checks, Field, numberOf, textOf, textsOf } from '../ui/field.tsx';
 import { duration } from '../ui/format.ts';
-import { Badge, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
+import { Badge, Button, Card, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import { toast } from '../ui/toast.tsx';
 import { api, curl } from './api.ts';
@@ -68,16 +68,14 @@ export function Webhooks() {
   return (
     <>
       <PageHead title="Webhooks" about="Events posted to your server, signed after Standard Webhooks.">
-        <button
-          type="button"
-          class="button"
-          data-kind="primary"
+        <Button
+          kind="primary"
           onClick={() => {
             setOpen(true);
           }}
         >
           Create a webhook
-        </button>
+        </Button>
       </PageHead>
       <Card bare>
         <Table<Webhook>
@@ -203,9 +201,9 @@ function Deliveries({ id }: { id: string }) {
           {
             title: '',
             cell: ({ id: delivery, event_type: type }) => (
-              <button type="button" class="button" onClick={() => void redeliver(delivery)}>
+              <Button onClick={() => void redeliver(delivery)}>
                 Redeliver<span class="visually-hidden"> {type}</span>
-              </button>
+              </Button>
             ),
           },
         ]}
@@ -244,19 +242,15 @@ export function WebhookPage({ params: { id = '' } }: { params: { id?: string } }
     <>
       <PageHead title="Webhook" about={<code class="break">{data?.url ?? id}</code>}>
         <CopyButton text={id} label="Copy id" />
-        <button
-          type="button"
-          class="button"
-          data-kind="primary"
+        <Button
+          kind="primary"
           onClick={() =>
             void act(() => ok(api.POST('/webhooks/{webhook_id}/test', path)), 'A test event is on its way')
           }
         >
           Send a test event
-        </button>
-        <button
-          type="button"
-          class="button"
+        </Button>
+        <Button
           disabled={data === undefined}
           onClick={() =>
             void act(
@@ -269,19 +263,17 @@ export function WebhookPage({ params: { id = '' } }: { params: { id?: string } }
           }
         >
           {isActive ? 'Disable' : 'Enable'}
-        </button>
+        </Button>
         {(['edit', 'rotate', 'delete'] as const).map((action) => (
-          <button
+          <Button
             key={action}
-            type="button"
-            class="button"
-            data-kind={action === 'delete' ? 'danger' : undefined}
+            kind={action === 'delete' ? 'danger' : undefined}
             onClick={() => {
               setOpen(action);
             }}
           >
             {{ edit: 'Change', rotate: 'Rotate secret', delete: 'Delete' }[action]}
-          </button>
+          </Button>
         ))}
       </PageHead>
       {error !== undefined && <ErrorBox error={error} />}

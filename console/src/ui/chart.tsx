@@ -10,6 +10,34 @@ export interface Series {
   values: readonly (number | null)[];
 }
 
+/** Groups beyond these are one. */
+const SERIES_MAX = 5;
+
+/** Buckets of usage as series, the largest first. */
+export function toSeries<Result>(
+  buckets: readonly { start_time: number; results: readonly Result[] }[],
+  nameOf: (result: Result) => string,
+  valueOf: (result: Result) => number,
+): { moments: number[]; series: Series[] } {
+  const totals = new Map<string, number>();
+  for (const { results } of buckets)
+    for (const result of results) totals.set(nameOf(result), (totals.get(nameOf(result)) ?? 0) + valueOf(result));
+  const names = [...totals].sort(([, a], [, b]) => b - a).map(([name]) => name);
+  const shown = names.slice(0, SERIES_MAX);
+  const labels = names.length > SERIES_MAX ? [...shown, 'others'] : shown;
+  const sum = (results: readonly Result[], label: string) =>
+    results
+      .filter((result) => (label === 'others' ? !shown.includes(nameOf(result)) : nameOf(result) === label))
+      .reduce((total, result) => total + valueOf(result), 0);
+  return {
+    moments: buckets.map(({ start_time: start }) => start),
+    series: (labels.length === 0 ? ['All'] : labels).map((label) => ({
+      label,
+      values: buckets.map(({ results }) => sum(results, label)),
+    })),
+  };
+}
+
 /** Colours of series in order; a canvas needs them resolved, because they depend on the theme. */
 const COLOURS = ['--accent', '--money', '--success', '--waiting', '--failed', '--line-strong'];
 

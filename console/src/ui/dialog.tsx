@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { ErrorBox } from './parts.tsx';
+import { Button, ErrorBox } from './parts.tsx';
 
 /** The browser's own dialog: it keeps the focus, Escape closes it, and what is behind it cannot be reached. */
 export function Dialog({
@@ -63,9 +63,7 @@ export function FormDialog({
         {children}
         {error !== undefined && <ErrorBox error={error} />}
         <div class="actions">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
+          <Button onClick={onClose}>Cancel</Button>
           <button type="submit" class="button" data-kind={danger ? 'danger' : 'primary'} disabled={isBusy}>
             {isBusy ? 'Working …' : submit}
           </button>

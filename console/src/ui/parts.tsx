@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
 import { ApiError } from '../shell/api.ts';
@@ -7,6 +7,19 @@ import { Icon } from './icon.tsx';
 import { toast } from './toast.tsx';
 
 export type Tone = 'success' | 'waiting' | 'failed' | 'money';
+
+/** A button that acts on this page; a form has its own. */
+export function Button({
+  kind,
+  children,
+  ...button
+}: { kind?: 'primary' | 'danger' | 'quiet' | undefined } & Omit<ButtonHTMLAttributes, 'class' | 'type'>) {
+  return (
+    <button {...button} type="button" class="button" data-kind={kind}>
+      {children}
+    </button>
+  );
+}
 
 /** The title of a page, what it is for, and what one can do here. */
 export function PageHead({
@@ -134,10 +147,8 @@ export function Time({ at, absent = '–' }: { at: number | null | undefined; ab
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [isCopied, setCopied] = useState(false);
   return (
-    <button
-      type="button"
-      class="button"
-      data-kind="quiet"
+    <Button
+      kind="quiet"
       aria-label={label}
       onClick={() => {
         void navigator.clipboard.writeText(text).then(() => {
@@ -151,7 +162,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
     >
       <Icon name={isCopied ? 'check' : 'copy'} />
       {label}
-    </button>
+    </Button>
   );
 }
 
@@ -186,11 +197,7 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void 
             <CopyButton text={requestId} label="Copy request id" />
           </>
         )}
-        {retry !== undefined && (
-          <button type="button" class="button" onClick={retry}>
-            Try again
-          </button>
-        )}
+        {retry !== undefined && <Button onClick={retry}>Try again</Button>}
       </div>
     </div>
   );
@@ -217,6 +224,14 @@ export function Empty({
     </div>
   );
 }
+
+/** The page of an address that leads nowhere. */
+export const Nowhere = () => (
+  <>
+    <PageHead title="Not found" />
+    <Empty title="There is no such page in this console.">The navigation lists those that there are.</Empty>
+  </>
+);
 
 export function Facts({
   rows,

@@ -3,7 +3,7 @@ import type { UseQueryResult } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 
 import { useParams } from '../shell/router.ts';
-import { ErrorBox } from './parts.tsx';
+import { Button, ErrorBox } from './parts.tsx';
 
 export interface Column<Row> {
   title: string;
@@ -125,26 +125,22 @@ export function Table<Row>({
         <nav class="table-foot" aria-label={`Pages of ${label}`}>
           <span>{rows?.length ?? 0} rows</span>
           <span class="row">
-            <button
-              type="button"
-              class="button"
+            <Button
               disabled={newer === undefined}
               onClick={() => {
                 change({ before: newer, after: undefined });
               }}
             >
               Newer
-            </button>
-            <button
-              type="button"
-              class="button"
+            </Button>
+            <Button
               disabled={older === undefined}
               onClick={() => {
                 change({ after: older, before: undefined });
               }}
             >
               Older
-            </button>
+            </Button>
           </span>
         </nav>
       )}
