@@ -1588,7 +1588,7 @@ export interface components {
             /** @description A tier, or a name that the administrator publishes; the tenant's default tier where it is left out. */
             model?: string | null;
             /**
-             * @description The most tokens that the answer may have: 16384, or what the window of the model leaves, where it is more than that.
+             * @description The most tokens that the answer may have; what the model can make, or its window leaves, where it is more than that.
              * @default 4096
              */
             max_tokens?: number | null;
@@ -2183,7 +2183,7 @@ export interface components {
                     /** @description A tier, or a name that the administrator publishes; the tenant's default tier where it is left out. */
                     model?: string | null;
                     /**
-                     * @description The most tokens that the answer may have: 16384, or what the window of the model leaves, where it is more than that.
+                     * @description The most tokens that the answer may have; what the model can make, or its window leaves, where it is more than that.
                      * @default 4096
                      */
                     max_tokens?: number | null;
@@ -2559,7 +2559,7 @@ export interface components {
                 /** @description A tier, or a name that the administrator publishes; the tenant's default tier where it is left out. */
                 model?: string | null;
                 /**
-                 * @description The most tokens that the answer may have: 16384, or what the window of the model leaves, where it is more than that.
+                 * @description The most tokens that the answer may have; what the model can make, or its window leaves, where it is more than that.
                  * @default 4096
                  */
                 max_tokens?: number | null;

@@ -1647,6 +1647,8 @@ export interface components {
                 } | null;
                 /** @description What it can do beyond text, as it is set; null: what its provider's kind can. */
                 capabilities: ("tools" | "custom_tools" | "json_schema" | "images" | "audio" | "files" | "logprobs" | "openai_fields")[] | null;
+                /** @description The longest answer of the model, as it is set; null: 16384. */
+                max_output_tokens: number | null;
             }[];
             /** @description Time of the latest change, in Unix seconds. */
             updated_at: number | null;
@@ -1702,6 +1704,8 @@ export interface components {
                 } | null;
                 /** @description What the target can do beyond text. Null or absent: what its provider's kind can. */
                 capabilities?: ("tools" | "custom_tools" | "json_schema" | "images" | "audio" | "files" | "logprobs" | "openai_fields")[] | null;
+                /** @description The longest answer of the model, in tokens. Null or absent: 16384. */
+                max_output_tokens?: number | null;
             }[];
         };
         TierVersionList: {
@@ -1771,6 +1775,8 @@ export interface components {
                 } | null;
                 /** @description What it can do beyond text, as it is set; null: what its provider's kind can. */
                 capabilities: ("tools" | "custom_tools" | "json_schema" | "images" | "audio" | "files" | "logprobs" | "openai_fields")[] | null;
+                /** @description The longest answer of the model, as it is set; null: 16384. */
+                max_output_tokens: number | null;
             }[];
         };
         TierRollback: {

@@ -129,7 +129,7 @@ const ownFields = {
   messages: messagesSchema,
   max_tokens: tokens
     .description(
-      `The most tokens that the answer may have: ${String(CHAT_LIMITS.maxTokensMax)}, or what the window of the model leaves, where it is more than that.`,
+      'The most tokens that the answer may have; what the model can make, or its window leaves, where it is more than that.',
     )
     .meta({ default: CHAT_LIMITS.maxTokensDefault }),
   max_completion_tokens: tokens.description('Wins over `max_tokens`.'),
@@ -240,7 +240,7 @@ function toRequest(body: CompletionsBody): ChatRequest {
   return {
     ...requestOf({ ...body, messages: [] }),
     messages,
-    maxTokens: Math.min(maxTokens, CHAT_LIMITS.maxTokensMax),
+    maxTokens,
     fitsTokens: true,
     jsonMode: body.json_mode === true || type === 'json_object',
     passed,

@@ -1,4 +1,4 @@
-import { CAPABILITIES, CHAT_TIERS, DECISIVE_FIELDS, ROUTED_TIERS } from '../contracts/chat-request.ts';
+import { CAPABILITIES, CHAT_LIMITS, CHAT_TIERS, DECISIVE_FIELDS, ROUTED_TIERS } from '../contracts/chat-request.ts';
 import type { Capability, ChatRequest, RoutedTier, Tier } from '../contracts/chat-request.ts';
 import type { TokenKinds } from '../contracts/events.ts';
 import { ServiceError } from '../errors/service-error.ts';
@@ -38,6 +38,8 @@ export interface Target {
   cost?: TargetCost;
   /** Its abilities beyond text. Undefined: those of its provider's kind. */
   capabilities?: readonly Capability[];
+  /** The longest answer that it can make, in tokens. Undefined: CHAT_LIMITS.maxTokensMax. */
+  maxOutputTokens?: number;
 }
 
 /** A target with its provider. */
@@ -183,6 +185,22 @@ export function targetsOf({ tiers, models }: RoutingTable, tier: Tier, model: st
   const only = model === undefined ? undefined : models.get(model)?.target;
   if (only === undefined) return targets;
   return targets.filter((target) => target.provider === only.provider && target.model === only.model);
+}
+
+/** The request, its answer at most as long as the longest that one of these targets can make. */
+export function fitAnswer(request: ChatRequest, targets: readonly Target[]): ChatRequest {
+  let most = targets.length === 0 ? CHAT_LIMITS.maxTokensMax : 0;
+  for (const { maxOutputTokens = CHAT_LIMITS.maxTokensMax } of targets) most = Math.max(most, maxOutputTokens);
+  return request.maxTokens <= most ? request : { ...request, maxTokens: most };
+}
+
+/**
+ * The request as admission counts and holds it. Most ask for what any target can, and need no look at the targets; one that
+ * can only make shorter answers is asked for those when it is called.
+ */
+export function fitRequest(table: RoutingTable, tier: Tier, request: ChatRequest): ChatRequest {
+  if (request.maxTokens <= CHAT_LIMITS.maxTokensMax) return request;
+  return fitAnswer(request, targetsOf(table, tier, request.model));
 }
 
 /** The targets whose providers can be called, in their order. */

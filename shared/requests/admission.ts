@@ -29,7 +29,7 @@ import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import type { Principal } from '../domain/principal.ts';
 import { BYTES_PER_TOKEN } from '../domain/pricing.ts';
 import { timeOfSeq } from '../domain/request-times.ts';
-import { DEFAULT_RATES, tierOf } from '../domain/routing.ts';
+import { DEFAULT_RATES, fitRequest, tierOf } from '../domain/routing.ts';
 import type { Rates } from '../domain/routing.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../logging/logger.ts';
@@ -215,9 +215,12 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     }
   }
 
-  return async (call) => {
+  return async (asked) => {
     if (isFull()) throw noRoom();
-    const tier = call.tier ?? tierOf(routing.current(), call.request, call.principal.defaultModel);
+    const table = routing.current();
+    const tier = asked.tier ?? tierOf(table, asked.request, asked.principal.defaultModel);
+    const request = fitRequest(table, tier, asked.request);
+    const call = request === asked.request ? asked : { ...asked, request };
     const terms = termsOf(call, tier);
     const envelope = toEnvelope(call, terms);
     const body = call.isEnqueuedAtOnce && terms.promptTokens <= BODY_TOKENS_MAX ? JSON.stringify(envelope) : undefined;

@@ -4,7 +4,7 @@ import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { STORED_ANSWER_MS, UnreadableError, parseStoredRequest } from '../../shared/contracts/request-envelope.ts';
 import { allowsScope } from '../../shared/domain/api-key.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
-import { tierOf } from '../../shared/domain/routing.ts';
+import { fitRequest, tierOf } from '../../shared/domain/routing.ts';
 import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
@@ -121,10 +121,11 @@ export function createSendLine({ routing, admit, enqueuer, watch, leaderId, log 
     // Admission knows of a suspension only from a flag in Redis, which Redis may have lost.
     if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
     try {
-      const request = parseStoredRequest(line.requestJson ?? '');
-      if (request.task !== undefined && !allowsScope(principal.scopes, 'embeddings'))
+      const stored = parseStoredRequest(line.requestJson ?? '');
+      if (stored.task !== undefined && !allowsScope(principal.scopes, 'embeddings'))
         return { kind: 'refused', error: NO_EMBEDDINGS };
-      const tier = tierOf(routing.current(), request, principal.defaultModel);
+      const tier = tierOf(routing.current(), stored, principal.defaultModel);
+      const request = fitRequest(routing.current(), tier, stored);
       if (line.isProbe !== true && watch.isDown(tier) && !watch.takeProbe(tier)) return { kind: 'held', tier };
       const promptTokens = estimatePromptTokens(request);
       const most = promptTokensAbove(request) + request.maxTokens;

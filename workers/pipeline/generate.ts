@@ -1,6 +1,6 @@
 import type { ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { textsBeside } from '../../shared/contracts/message-text.ts';
-import { enforcesSchema, orderTargets, routesOf, servable, targetsOf } from '../../shared/domain/routing.ts';
+import { enforcesSchema, fitAnswer, orderTargets, routesOf, servable, targetsOf } from '../../shared/domain/routing.ts';
 import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -172,7 +172,8 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
     const fit = envelope.request.task === undefined ? promptFor : inputsFor;
-    const fitted = await fit(partsFor(run, route), route.target.contextWindow, envelope.request);
+    const request = fitAnswer(envelope.request, [route.target]);
+    const fitted = await fit(partsFor(run, route), route.target.contextWindow, request);
     // Admission did not know the history, so hold and token weight are raised before the provider is called.
     const isCovered = await lease.cover(estimatePrompt(countedOf(fitted)), run.history.length > 0);
     const prompt = { ...fitted, isCovered };

@@ -140,7 +140,7 @@ export interface ProviderCallResult {
 }
 
 /**
- * In UTF-16 units: 64 per token of the largest `max_tokens`, although models write about four. The answer to a batch
+ * In UTF-16 units: 8 per token of the largest `max_output_tokens`, although models write about four. The answer to a batch
  * line is stored in one MongoDB document, which has room for nine bytes per unit, enough even if each unit is a piece
  * of its own.
  */

@@ -13,9 +13,11 @@ export function endpointUrl(baseUrl: string, path: string): string {
   return `${base.replace(/\/+$/, '')}${path}${query === undefined ? '' : `?${query}`}`;
 }
 
-/** 16,384 tokens of any script, escaped, with room to spare. */
+/** The longest answer (ANSWER_UNITS_MAX) in any script, escaped, with room to spare. */
 export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
-export const STREAM_BYTES_MAX = ANSWER_BYTES_MAX * 4;
+/** 131,072 tokens, each an event of 1 KiB. A stream is read, not collected. */
+export const STREAM_BYTES_MAX = ANSWER_BYTES_MAX * 16;
+const CODED_BYTES_MAX = ANSWER_BYTES_MAX * 4;
 const ERROR_BYTES_MAX = 64 * 1024;
 
 /**
@@ -63,7 +65,7 @@ export function readDocument(maxBytes: number): AnswerReader & { text(): string 
   };
 }
 
-const LIMITS = { maxOutputLength: STREAM_BYTES_MAX };
+const LIMITS = { maxOutputLength: CODED_BYTES_MAX };
 const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   gzip: (bytes) => unzipSync(bytes, LIMITS),
   'x-gzip': (bytes) => unzipSync(bytes, LIMITS),
@@ -86,7 +88,7 @@ interface CodedReader extends AnswerReader {
 
 /** Reads a body in a coding that was not asked for: in one go at its end, because no server is known that streams so. */
 function readCoded(coding: string, reader: AnswerReader): CodedReader {
-  const body = collectBody(STREAM_BYTES_MAX);
+  const body = collectBody(CODED_BYTES_MAX);
   function decode(): Buffer {
     const name = coding.trim().toLowerCase();
     try {

@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { toMicro } from '../../../shared/domain/pricing.ts';
 import type { TierContent, TierRepository, TierRow } from '../../../shared/mongo/routing/tier-repository.ts';
 import { atMostSixDecimals, countSchema, SIX_DECIMALS_RULE } from '../../contract/json-schema.ts';
-import { CAPABILITIES, numberBetween, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
+import { CAPABILITIES, CHAT_LIMITS, numberBetween, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { Capability, RoutedTier as Tier } from '../../../shared/contracts/chat-request.ts';
 import { KIND_NAMES, TOKEN_KINDS } from '../../../shared/contracts/events.ts';
 import type { TokenKinds } from '../../../shared/contracts/events.ts';
@@ -34,6 +34,8 @@ const TARGETS_MAX = 100;
 const CONTEXT_WINDOW_DEFAULT = 128_000;
 /** Of one input. */
 const EMBEDDING_WINDOW_DEFAULT = 8_192;
+/** Longer answers may not fit into the document of a batch's line (ANSWER_UNITS_MAX), nor into a request's time. */
+const OUTPUT_TOKENS_MAX = 131_072;
 
 /** Of a million tokens; a thousand times the dearest model. */
 const COST_MAX = 100_000;
@@ -53,6 +55,7 @@ interface TargetBody {
   max_in_flight?: number | null;
   cost?: CostBody | null;
   capabilities?: Capability[] | null;
+  max_output_tokens?: number | null;
 }
 
 const costPart = numberBetween(0, COST_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE);
@@ -82,6 +85,9 @@ const targetSchema = Joi.object<TargetBody, true>({
     .unique()
     .allow(null)
     .description("What the target can do beyond text. Null or absent: what its provider's kind can."),
+  max_output_tokens: countSchema(1, OUTPUT_TOKENS_MAX)
+    .allow(null)
+    .description(`The longest answer of the model, in tokens. Null or absent: ${CHAT_LIMITS.maxTokensMax}.`),
 });
 
 const rate = numberBetween(0, RATE_MAX).custom(atMostSixDecimals).meta(SIX_DECIMALS_RULE);
@@ -116,7 +122,14 @@ function toTierContent(tier: Tier, { rates, targets }: TierBody): TierContent {
     completionRateMicro: toMicro(rates.completion),
     ...kindsNamed('kindRatesMicro', rates),
     targets: targets.map(
-      ({ context_window: contextWindow, max_in_flight: maxInFlight, cost, capabilities, ...target }) => ({
+      ({
+        context_window: contextWindow,
+        max_in_flight: maxInFlight,
+        max_output_tokens: maxOutputTokens,
+        cost,
+        capabilities,
+        ...target
+      }) => ({
         weight: 1,
         priority: 1,
         ...target,
@@ -124,6 +137,7 @@ function toTierContent(tier: Tier, { rates, targets }: TierBody): TierContent {
         maxInFlight: maxInFlight ?? null,
         ...(cost === undefined || cost === null ? {} : { cost: toTargetCost(cost) }),
         ...(capabilities === undefined || capabilities === null ? {} : { capabilities }),
+        ...(maxOutputTokens === undefined || maxOutputTokens === null ? {} : { maxOutputTokens }),
       }),
     ),
   };

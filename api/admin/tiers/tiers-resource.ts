@@ -1,4 +1,4 @@
-import { CAPABILITIES, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
+import { CAPABILITIES, CHAT_LIMITS, ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { RoutedTier as Tier } from '../../../shared/contracts/chat-request.ts';
 import { KIND_NAMES, TOKEN_KINDS } from '../../../shared/contracts/events.ts';
 import type { KindName, TokenKinds } from '../../../shared/contracts/events.ts';
@@ -61,6 +61,9 @@ const contentFields = {
         ...listOf(oneOf(CAPABILITIES)),
         description: "What it can do beyond text, as it is set; null: what its provider's kind can.",
       }),
+      max_output_tokens: nullable(
+        integer(`The longest answer of the model, as it is set; null: ${CHAT_LIMITS.maxTokensMax}.`, 1),
+      ),
     }),
   ),
 };
@@ -80,15 +83,16 @@ function contentOf({ promptRateMicro, completionRateMicro, kindRatesMicro, targe
       completion: toCredits(completionRateMicro),
       ...kindPricesOf(kindRatesMicro),
     },
-    targets: targets.map(({ provider, model, weight, priority, contextWindow, maxInFlight, cost, capabilities }) => ({
-      provider,
-      model,
-      weight,
-      priority,
+    targets: targets.map(({ contextWindow, maxInFlight, cost, capabilities, maxOutputTokens, ...target }) => ({
+      provider: target.provider,
+      model: target.model,
+      weight: target.weight,
+      priority: target.priority,
       context_window: contextWindow,
       max_in_flight: maxInFlight ?? null,
       cost: cost === undefined ? null : costOf(cost),
       capabilities: capabilities ?? null,
+      max_output_tokens: maxOutputTokens ?? null,
     })),
   };
 }
@@ -149,6 +153,7 @@ const CONTENT_EXAMPLE = {
       max_in_flight: null,
       cost: { currency: 'usd', prompt: 0.25, completion: 2 },
       capabilities: null,
+      max_output_tokens: null,
     },
   ],
 };

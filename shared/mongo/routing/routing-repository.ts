@@ -34,18 +34,17 @@ function toTier(row: TierRow): TierConfig {
       completionMicro: row.completionRateMicro,
       ...(row.kindRatesMicro === undefined ? {} : { kinds: row.kindRatesMicro }),
     },
-    targets: row.targets.map(
-      ({ provider, model, weight, priority, contextWindow, maxInFlight, cost, capabilities }) => ({
-        provider,
-        model,
-        weight,
-        priority,
-        contextWindow,
-        ...(typeof maxInFlight === 'number' ? { maxInFlight } : {}),
-        ...(cost === undefined ? {} : { cost }),
-        ...(capabilities === undefined ? {} : { capabilities }),
-      }),
-    ),
+    targets: row.targets.map(({ provider, model, weight, priority, contextWindow, ...set }) => ({
+      provider,
+      model,
+      weight,
+      priority,
+      contextWindow,
+      ...(typeof set.maxInFlight === 'number' ? { maxInFlight: set.maxInFlight } : {}),
+      ...(set.cost === undefined ? {} : { cost: set.cost }),
+      ...(set.capabilities === undefined ? {} : { capabilities: set.capabilities }),
+      ...(set.maxOutputTokens === undefined ? {} : { maxOutputTokens: set.maxOutputTokens }),
+    })),
   };
 }
 

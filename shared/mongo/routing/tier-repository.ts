@@ -22,6 +22,7 @@ interface TargetRow {
   cost?: TargetCost;
   /** Absent: those of the provider's kind. */
   capabilities?: Capability[];
+  maxOutputTokens?: number;
 }
 
 export interface TierRow {
@@ -59,6 +60,7 @@ const target = new Schema<TargetRow>(
     maxInFlight: number,
     cost,
     capabilities: { type: [String], default: undefined },
+    maxOutputTokens: number,
   },
   { _id: false },
 );

@@ -178,6 +178,7 @@ describe('a tier', () => {
           max_in_flight: null,
           cost: null,
           capabilities: null,
+          max_output_tokens: null,
         },
       ],
       updated_at: Math.floor(admin.clock.now() / 1000),
@@ -192,6 +193,7 @@ describe('a tier', () => {
 
   it.each([
     ['targets[0].capabilities[0]', { targets: [{ provider: 'sim', model: 'm', capabilities: ['sight'] }] }],
+    ['targets[0].max_output_tokens', { targets: [{ provider: 'sim', model: 'm', max_output_tokens: 0 }] }],
     ['targets[0].provider', { targets: [{ provider: 'nobody', model: 'm' }] }],
     [
       'targets[1].provider',

@@ -102,3 +102,29 @@ describe('a model whose targets cannot do all', () => {
     expect(await modelOf({ tools: [TOOL] })).toBe('blind');
   });
 });
+
+describe('max_tokens', () => {
+  it('is what the model can make where it is more, and the answer is charged up to that', async () => {
+    await service.setTargets('mobius', [
+      { provider: 'completions', model: 'long', priority: 1, max_output_tokens: 32_000 },
+      { provider: 'completions', model: 'short', priority: 2, max_output_tokens: 8_000 },
+    ]);
+    const ask = async (most: number, completion: number) => {
+      const { key } = await service.startTenant();
+      say({ ...SAID, completion });
+      const body = chatOf('Hi', { model: 'mobius', max_tokens: most });
+      const { body: answer } = await request(service.app)
+        .post('/platform/v1/chat/completions')
+        .auth(key, { type: 'bearer' })
+        .send(body);
+      return [asked()[0]?.['max_tokens'], (answer as { usage: Record<string, number> }).usage['completion_tokens']];
+    };
+    await waitFor(async () => ((await ask(20_000, 1))[0] === 20_000 ? true : undefined), 'the new targets');
+
+    expect(await ask(100_000, 30_000)).toEqual([32_000, 30_000]);
+    expect(await ask(100_000, 40_000)).toEqual([32_000, 32_000]);
+    expect(await ask(5, 5)).toEqual([5, 5]);
+    await service.setTargets('mobius', [{ provider: 'completions', model: 'short', max_output_tokens: 8_000 }]);
+    await waitFor(async () => ((await ask(10_000, 1))[0] === 8_000 ? true : undefined), 'the shorter answers');
+  });
+});

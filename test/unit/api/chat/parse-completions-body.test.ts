@@ -57,9 +57,9 @@ describe('a body of completions', () => {
     expect(parse({ stream: true, ...(options && { stream_options: options }) }).form).toEqual({ usage });
   });
 
-  it('asks for at most what the service allows, and lets the model’s window say less', () => {
-    expect(parse({ max_tokens: 1_000_000 }).request).toMatchObject({ maxTokens: 16_384, fitsTokens: true });
-    expect(parse({ max_tokens: 5, max_completion_tokens: 20_000 }).request).toMatchObject({ maxTokens: 16_384 });
+  it('asks for any length, and lets the model and its window say less', () => {
+    expect(parse({ max_tokens: 1_000_000 }).request).toMatchObject({ maxTokens: 1_000_000, fitsTokens: true });
+    expect(parse({ max_tokens: 5, max_completion_tokens: 20_000 }).request).toMatchObject({ maxTokens: 20_000 });
     expect(parse({}).request).toMatchObject({ maxTokens: 4_096, fitsTokens: true });
     expect(() => parse({ max_tokens: 0 })).toThrow('`max_tokens` must be');
   });
