@@ -1,6 +1,6 @@
 /**
- * `npm run config-docs`: writes the service's part of `.env.example` and of the guide's table from the list of settings,
- * the guide's table of a chat completion's fields from their schemas, and the types of both APIs, for `parley` and the
+ * `npm run config-docs`: writes the service's part of `.env.example` and the guide's list of variables from the settings,
+ * the guide's list of a chat completion's fields from their schemas, and the types of both APIs, for `parley` and the
  * console, from their documents.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,26 +11,34 @@ import openapiTS, { astToString } from 'openapi-typescript';
 import { fieldUses } from '../api/chat/completions-body.ts';
 import { createAdminDocument } from '../api/openapi/admin-api.ts';
 import { createDocument } from '../api/openapi/public-api.ts';
-import { settings, settingsList } from '../shared/config/settings.ts';
+import { settings } from '../shared/config/settings.ts';
 import type { Setting } from '../shared/config/settings.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
-const meaning = ({ isSecret, text }: Setting) => (isSecret ? `Secret. ${text}` : text);
+const meaning = ({ isSecret, text }: Pick<Setting, 'isSecret' | 'text'>) => (isSecret ? `Secret. ${text}` : text);
 
-/** Padded as prettier has it. */
-function table(head: string[], rows: string[][]): string {
-  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
-  const rule = widths.map((width) => '-'.repeat(width));
-  const line = (row: string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |\n`;
-  return [head, rule, ...rows].map(line).join('');
+/** Processes of both kinds read a setting unless it names one. */
+function settingLine({ name, without, readBy, ...setting }: Setting): string {
+  const facts = [without, readBy].filter((fact) => fact !== 'none' && fact !== 'both');
+  return `- \`${name}\`${facts.length === 0 ? '' : ` (${facts.join('; ')})`}: ${meaning(setting)}\n`;
 }
 
-const settingsTable = () =>
-  table(
-    ['Variable', 'Default', 'Read by', 'Meaning'],
-    settingsList.map((setting) => [`\`${setting.name}\``, setting.without, setting.readBy, meaning(setting)]),
+/** Fields by what becomes of them: first those that need no word more, then one line for each other. */
+function fieldLines(): string {
+  const byUse = Map.groupBy(fieldUses(), ([, openai = '', anthropic = '']) =>
+    openai === anthropic ? openai : `${openai}; Anthropic's: ${anthropic}`,
   );
+  const parts = Array.from(byUse, ([use, rows]) => {
+    const plain = rows.filter(([, , , note]) => note === '').map(([name]) => name);
+    const noted = rows.flatMap(([name = '', , , note = '']) =>
+      note === '' ? [] : note.startsWith(name) ? note : `${name}: ${note}`,
+    );
+    const lines = [...(plain.length === 0 ? [] : [plain.join(', ')]), ...noted];
+    return `**${use.charAt(0).toUpperCase()}${use.slice(1)}**\n\n${lines.map((line) => `- ${line}\n`).join('')}`;
+  });
+  return parts.join('\n');
+}
 
 function example({ name, without, text }: Setting): string {
   const absent = without.startsWith('required') ? without.replace('r', 'R') : `Default: ${without}`;
@@ -38,9 +46,9 @@ function example({ name, without, text }: Setting): string {
   return `${plain.replaceAll(/(.{1,116})(?: |$)/g, '# $1\n')}${name}=\n`;
 }
 
-const examples = () =>
+const byGroup = (heading: (group: string) => string, write: (setting: Setting) => string) =>
   Object.entries<Record<string, Setting>>(settings)
-    .map(([group, rows]) => `# --- ${group} ---\n\n${Object.values(rows).map(example).join('')}\n`)
+    .map(([group, rows]) => `${heading(group)}\n\n${Object.values(rows).map(write).join('')}\n`)
     .join('');
 
 /** The served document has passed through JSON. Whoever sends a request may leave out what has a default. */
@@ -52,13 +60,17 @@ export async function configDocs(): Promise<Record<string, string>> {
   const write = (file: string, part: RegExp, text: string) =>
     [file, readFileSync(join(ROOT, file), 'utf8').replace(part, () => text)] as const;
   return Object.fromEntries([
-    write('docs/guide/configuration.md', /^\| Variable .*\n(?:\|.*\n)+/m, settingsTable()),
     write(
-      'docs/guide/compatibility.md',
-      /^\| Field .*\n(?:\|.*\n)+/m,
-      table(['Field', 'OpenAI’s protocol', 'Anthropic’s', 'Notes'], fieldUses()),
+      'docs/guide/configuration.md',
+      /^\*\*redis\*\*\n[^]*?(?=^\*\*tools)/m,
+      byGroup((group) => `**${group}**`, settingLine),
     ),
-    write('.env.example', /^# --- redis[^]*?(?=^# --- of tools)/m, examples()),
+    write('docs/guide/compatibility.md', /(?<=^## Fields\n\n)[^]*?(?=^## )/m, `${fieldLines()}\n`),
+    write(
+      '.env.example',
+      /^# --- redis[^]*?(?=^# --- of tools)/m,
+      byGroup((group) => `# --- ${group} ---`, example),
+    ),
     ['scripts/admin-api.d.ts', await typesOf(createAdminDocument())],
     ['console/public-api.d.ts', await typesOf(createDocument(), { defaultNonNullable: false })],
   ]);
