@@ -43,7 +43,7 @@ export interface OpenPipelineDeps {
   routing: RoutingCache;
   breakers: Breakers;
   capacities: Capacities;
-  config: Pick<Config, 'moderation' | 'limits'>;
+  config: Config;
   requests: RequestStore;
   stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
   pseudonyms: Pseudonyms;

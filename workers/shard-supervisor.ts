@@ -1,5 +1,5 @@
 /**
- * What a worker does for each shard: two queues, settlement, sweep, batches, notices and reconciliation. A shard is a
+ * Runs a worker's tasks for each shard: two queues, settlement, sweep, batches, notices and reconciliation. A shard is a
  * hash tag that all keys of its tenants carry (docs/decisions/0002-tenant-shards.md). Every worker serves all shards
  * that have tenants, and looks for others every 2 s. Of settlement, sweep, batches and notices one worker leads, by a
  * lease of 5 s.

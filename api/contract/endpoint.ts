@@ -287,7 +287,7 @@ export function defineAdminEndpoint<
 }
 
 /** Whether an `Idempotency-Key` has an effect. */
-export function isIdempotent({ method, counts }: Pick<Endpoint, 'method' | 'counts'>): boolean {
+export function isIdempotent({ method, counts }: Endpoint): boolean {
   return method === 'POST' && counts !== 'lookup';
 }
 

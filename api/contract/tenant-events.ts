@@ -2,7 +2,7 @@ import type { ComplianceScope } from '../../shared/contracts/compliance.ts';
 import type { KeyMode, Space } from '../../shared/contracts/space.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 
-/** Who acted, and in which request: the id of an API key with its mode, or `administrator`, whose mode is live. */
+/** The actor and its request: the id of an API key with its mode, or `administrator`, whose mode is live. */
 export interface Actor extends Space {
   id: string;
   requestId: string;
@@ -82,7 +82,7 @@ export interface TenantEvents {
 }
 
 /** The target's name in a log line. An entity's id is personal data, and a log outlives the entity's deletion. */
-export function targetInLog({ type, target }: Pick<TenantEvent, 'type' | 'target'>): string {
+export function targetInLog({ type, target }: TenantEvent): string {
   return type.startsWith('entity.') ? 'an entity' : target;
 }
 

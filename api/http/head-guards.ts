@@ -55,7 +55,7 @@ function isLoopback(address: string): boolean {
 }
 
 /** Whether a proxy on this machine has passed on somebody else's request. */
-function isForwarded({ headers }: Pick<Request, 'headers'>): boolean {
+function isForwarded({ headers }: Request): boolean {
   for (const name in headers) if (name === 'forwarded' || name.startsWith('x-forwarded-')) return true;
   return false;
 }

@@ -31,7 +31,7 @@ interface Address {
   /** When look-ups found nothing, within the last minute. */
   failedAt: number[];
   lastTryAt: number;
-  /** As Redis last reported: until when the address is over its limit, and when its window will be empty. */
+  /** Redis's last report: until when the address is over its limit, and when its window will be empty. */
   heldUntil: number;
   emptyAt: number;
 }

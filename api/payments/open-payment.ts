@@ -16,7 +16,7 @@ import type { BookPaymentDeps } from './book-payment.ts';
  * if needed, because its 271 modules would take a fifth of an ingress's start.
  */
 export async function openPayment(
-  { payments }: Pick<Config, 'payments'>,
+  { payments }: Config,
   log: Logger,
   stripeApiUrl?: string,
 ): Promise<{ payment: Payment; stripe?: StripePayment } | undefined> {
@@ -44,7 +44,7 @@ const TEST_PRICES: PriceList = {
 };
 
 /** The prices that apply until an administrator sets them. */
-export function pricesUnset({ payments }: Pick<Config, 'payments'>): PriceList {
+export function pricesUnset({ payments }: Config): PriceList {
   return payments.kind === 'test' ? TEST_PRICES : NOTHING;
 }
 

@@ -55,7 +55,7 @@ export interface ReaderGroup {
   isWipedAtEnd: boolean;
   /** Since when Redis has not known the request, as often as it was asked. */
   unknownSince: number | undefined;
-  /** What to do once all readers have been told that Redis no longer knows the request. */
+  /** Runs once all readers have been told that Redis no longer knows the request. */
   onLost: (() => void) | undefined;
 }
 

@@ -13,7 +13,7 @@ import { HAPPENS_ONCE, targetInLog } from '../contract/tenant-events.ts';
 import type { TenantEventListener } from '../contract/tenant-events.ts';
 
 export interface AuditLogDeps {
-  audit: Pick<AuditRepository, 'list'>;
+  audit: AuditRepository;
 }
 
 const fields = {

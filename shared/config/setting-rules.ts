@@ -95,7 +95,7 @@ export function listOf(isValid: (part: string) => boolean, fault: string) {
     });
 }
 
-/** What Express takes for `trust proxy`: an address, a block of them, or one of its names for private ones. */
+/** Accepts what Express takes for `trust proxy`: an address, a block of them, or one of its names for private ones. */
 export function isProxy(value: string): boolean {
   const [address = '', bits, ...rest] = value.split('/');
   const family = isIP(address);
@@ -109,7 +109,7 @@ export function isOrigin(value: string): boolean {
   return /^https?:/.test(value) && URL.parse(value)?.origin === value;
 }
 
-/** What the schema of the settings says of a value that breaks a rule. */
+/** The schema of the settings answers a value that breaks a rule with these. */
 export const RULE_MESSAGES = {
   'redis.url':
     '{{#label}} must be redis://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name, or one of them with rediss for TLS',

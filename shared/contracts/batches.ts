@@ -28,7 +28,7 @@ export const BATCH_LIMITS = {
   perMinute: 10,
   atOnce: 4,
   atOnceOfAll: 32,
-  /** What the uploads of one tenant write in a minute; each line counts more than its bytes. */
+  /** The most that the uploads of one tenant write in a minute; each line counts more than its bytes. */
   writtenBytesPerMinute: 200 * 1024 * 1024,
   lineBytes: 4_096,
   /** Lines that have not run by then are not run at all. */

@@ -1,4 +1,4 @@
-/** What is compared before a payment's notice books credits; the label of `parley_payment_mismatches_total`. */
+/** These are compared before a payment's notice books credits; the label of `parley_payment_mismatches_total`. */
 export const PAYMENT_MISMATCHES = ['checkout', 'session', 'mode', 'livemode', 'status', 'currency', 'amount'] as const;
 export type PaymentMismatch = (typeof PAYMENT_MISMATCHES)[number];
 
@@ -7,7 +7,7 @@ export interface PaidSession {
   id: string;
   /** Taken from the URL that the buyer opened; anybody can set it on a payment link. */
   clientReferenceId: string | null;
-  /** What this service wrote into the session; nobody else can. */
+  /** This service wrote it into the session; nobody else can. */
   metadataCheckoutId: string | null;
   amount: number | null;
   currency: string | null;

@@ -53,7 +53,7 @@ export function createPseudonyms(rootKey: Buffer) {
       return pseudonym;
     },
 
-    /** What a provider, which serves all tenants under one account, reads in place of a tenant's name for its user. */
+    /** A provider, which serves all tenants under one account, reads this in place of a tenant's name for its user. */
     ofUser: (tenantId: string, user: string): string => hash(tenantId, 'user', user, TAG_BYTES),
 
     /** Whether a text was made by `of`, so that pseudonyms are not replaced again. */

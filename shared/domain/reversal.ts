@@ -14,7 +14,7 @@ export interface Reversed {
   refundedAmount: number;
   refundedMicro: number;
   disputes: Dispute[];
-  /** What disputes take beyond the refunds. */
+  /** Disputes take this beyond the refunds. */
   disputedMicro: number;
 }
 

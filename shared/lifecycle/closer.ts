@@ -5,7 +5,7 @@ export type Closer = ReturnType<typeof createCloser>;
 
 const LIMIT_MS = 2_000;
 const ALL_MS = 8_000;
-/** What a step gets when the others have used up the time: closing a store that answers takes less. */
+/** A step gets this much when the others have used up the time: closing a store that answers takes less. */
 const LEAST_MS = 100;
 
 export function createCloser(onFailure: (name: string, error: unknown) => void) {

@@ -80,7 +80,7 @@ export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }
     registers,
     async collect() {
       const known = await figures();
-      // Nobody knows then: an autoscaler that read 1 would take workers away that are wanted when Redis is back.
+      // The figure is unknown then: an autoscaler that read 1 would take workers away that are wanted when Redis is back.
       if (known === undefined) this.remove();
       else this.set(workersWanted(known, workerConcurrency));
     },

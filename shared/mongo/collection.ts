@@ -70,7 +70,7 @@ export function inSpace({ tenantId, mode }: SearchedSpace): {
   return { tenantId, mode: mode === 'test' ? 'test' : { $in: [null, 'live'] } };
 }
 
-/** What a new row stores of its space. */
+/** Picks the fields of its space that a new row stores. */
 export function spaceFields({ tenantId, mode }: Space): RowOfSpace {
   return mode === 'test' ? { tenantId, mode } : { tenantId };
 }
@@ -127,7 +127,7 @@ async function placeAfter<Row extends { createdAt: number }>(
 ): Promise<object> {
   const found: unknown = await rows.findOne(filterOf<Row>(filter), { createdAt: 1 }).lean();
   if (found === null) throw unknownCursor();
-  // As above; MongoDB adds the `_id`.
+  // The cast is safe as above; MongoDB adds the `_id`.
   const { createdAt, _id } = found as Row & { _id: unknown };
   const beyond = order === 'asc' ? '$gt' : '$lt';
   return { $or: [{ createdAt: { [beyond]: createdAt } }, { createdAt, _id: { [beyond]: _id } }] };
@@ -155,7 +155,7 @@ export function createClaims<Row extends ClaimedRow>(rows: Model<Row>) {
       const taken: unknown = await rows
         .findOneAndUpdate(filterOf<Row>(filter), change as UpdateQuery<Row>, settings)
         .lean();
-      // As in listRows.
+      // The cast is safe for the reason given in listRows.
       return (taken as Row | null) ?? undefined;
     },
 

@@ -7,7 +7,7 @@ import type { Closer } from '../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
 import { isMongoAway, isMongoUnreachable, mayReturn, mongoStartFault } from './faults.ts';
 
-/** What every repository is made of. */
+/** Every repository is made of these. */
 export type MongoConnection = Connection;
 
 const SERVER_SELECTION_TIMEOUT_MS = 1_500;

@@ -18,7 +18,7 @@ export interface CredentialCipher {
   keyIds: readonly [current: string, ...others: string[]];
 }
 
-/** What texts of a key begin with. */
+/** Texts of a key begin with these. */
 export const prefixOf = (keyId: string) => `v1:${keyId}:`;
 
 interface CredentialKey {

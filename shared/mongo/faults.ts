@@ -155,7 +155,7 @@ function textOf(error: unknown): string {
   return `${error.message} ${textOf(error.cause)}`;
 }
 
-/** What the driver knew of the servers when it gave up. */
+/** Describes what the driver knew of the servers when it gave up. */
 interface Topology {
   type?: string;
   setName?: string | null;
@@ -193,7 +193,7 @@ export function mongoStartFault(error: unknown): string {
 export const mayReturn = (fault: string): boolean =>
   [UNKNOWN, UNKNOWN_HOST].includes(fault) || fault.endsWith(NO_PRIMARY);
 
-/** What `hello` says of a server that has no transactions; undefined: it has. */
+/** Explains by `hello` that a server has no transactions; undefined: it has. */
 export function mongoServerFault(hello: object): string | undefined {
   const isRouter = 'msg' in hello && hello.msg === 'isdbgrid';
   return isRouter || 'setName' in hello

@@ -70,7 +70,7 @@ export function corkPerTick(client: Redis): Redis {
  * The commands then go to the server that has taken over.
  */
 const SILENT_MS = 5_000;
-/** As above, for connections whose calls block: those of BullMQ do for up to 10 s. */
+/** The same for connections whose calls block: those of BullMQ do for up to 10 s. */
 export const BLOCKED_MS = 12_000;
 /** Connections that ask for nothing hear of a fail-over by this: those of subscribers above all. */
 const LOOK_EVERY_MS = 2_000;
@@ -233,7 +233,7 @@ function optionsFor(role: ConnectionRole) {
   };
 }
 
-/** What of TLS differs from Node.js's own settings. Throws where a file cannot be read or is none of PEM. */
+/** Reads the settings of TLS that differ from Node.js's own. Throws where a file cannot be read or is none of PEM. */
 function readTls({ ca, cert, key }: TlsFiles) {
   try {
     const tls = {

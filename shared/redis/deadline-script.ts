@@ -5,7 +5,7 @@ import { CALL_MS, inTime } from './time-limits.ts';
 const REPLY_MARGIN_MS = 100;
 
 /**
- * What replies have shown of the clocks of the shards' servers: how far each is ahead of this process's monotonic clock
+ * Keeps what replies have shown of the clocks of the shards' servers: how far each is ahead of this process's monotonic clock
  * (`performance.now`).
  */
 export type ShardClocks = ReturnType<typeof createShardClocks>;

@@ -45,7 +45,7 @@ export function watchMemory(client: RedisClient, log: Logger) {
   return {
     /** Memory in use as a part of `maxmemory`; 0 where Redis has no limit. */
     ratio: (): number => ratio,
-    /** Nothing new may come in, so that what is under way has room to end (docs/spec.md#stores-away). */
+    /** New work may not come in, so that what is under way has room to end (docs/spec.md#stores-away). */
     isFull: (): boolean => ratio > FULL_RATIO,
     /** Redis refuses every command that takes memory, those of the queue included. */
     isExhausted: (): boolean => ratio >= 1,

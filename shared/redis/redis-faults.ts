@@ -5,7 +5,7 @@ export class RedisTimeoutError extends Error {
   override readonly name = 'RedisTimeoutError';
 }
 
-/** What calls were rejected with; a client's own words for it change with its versions. */
+/** Calls were rejected with these; a client's own words for it change with its versions. */
 const rejections = new WeakSet<object>();
 
 /**
@@ -45,7 +45,7 @@ export function isRedisFault(error: unknown): boolean {
   return error instanceof RedisTimeoutError || error.name === 'ConnectionClosedError' || rejections.has(error);
 }
 
-/** What an attempt to reach Redis has shown. */
+/** The outcome of an attempt to reach Redis. */
 export interface Tried {
   /** The latest error; a cluster has that of its latest node within. */
   error: unknown;
@@ -56,7 +56,7 @@ export interface Tried {
 const UNKNOWN = 'Redis does not answer; check REDIS_URL and that the server runs and accepts connections.';
 const NO_TLS =
   'Redis does not answer over TLS; check REDIS_URL: with rediss the port has to speak TLS, one that does not is of redis.';
-/** What is most often seen of a server that asks for a certificate: it has closed before its word arrives. */
+/** The usual fault of a server that asks for a certificate: it has closed before its word arrives. */
 const CUT_OVER_TLS =
   'Redis ends the connection over TLS; check REDIS_TLS_CERT_FILE and REDIS_TLS_KEY_FILE, which it asks for unless it has tls-auth-clients no, and REDIS_URL: with rediss the port has to speak TLS.';
 const CUT =
@@ -120,7 +120,7 @@ export function redisStartFault({ error, isEncrypted }: Tried): string {
   return !isEncrypted && text.includes('ECONNRESET') ? CUT : UNKNOWN;
 }
 
-/** What an error of a cluster was, where it says only that none of its nodes could be asked. */
+/** Finds the cause of a cluster's error that says only that none of its nodes could be asked. */
 export function reasonOf(error: unknown): unknown {
   return error instanceof Error && 'lastNodeError' in error && error.lastNodeError instanceof Error
     ? error.lastNodeError

@@ -44,7 +44,7 @@ export interface Group extends Credentials {
   isEncrypted: boolean;
 }
 
-/** What sentinels ask for themselves, beside what the servers ask for. */
+/** The sentinels' own credentials, beside those of the servers. */
 export interface SentinelAccess extends Credentials {
   isEncrypted: boolean;
 }
@@ -92,7 +92,7 @@ function filesOf(query: URLSearchParams): TlsFiles {
   return files;
 }
 
-/** As above. */
+/** Takes the credentials of the sentinels out of the query. */
 function parseSentinelAccess(query: URLSearchParams, isEncrypted: boolean): SentinelAccess {
   const [username, password, tls] = ['username', 'password', 'tls'].map(
     (name) => query.get(`sentinel_${name}`) ?? undefined,

@@ -83,7 +83,7 @@ async function lackOfRights(server: Redis, keyspace: Keyspace, isCluster: boolea
 /** The scripts say by flags what may run in a full Redis, which older servers do not read. */
 const MAJOR_VERSION_MIN = 7;
 
-/** What is wrong with a server, by its `INFO`; undefined: nothing. Source: docs/spec.md#stores. */
+/** Explains by its `INFO` what is wrong with a server; undefined: nothing. Source: docs/spec.md#stores. */
 export function redisServerFault(info: string): string | undefined {
   const version = /redis_version:(\S+)/.exec(info)?.[1];
   if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)
@@ -177,10 +177,10 @@ async function needsNoPassword(server: Redis): Promise<boolean> {
   }
 }
 
-/** As a section of `INFO` has it, which no server sends. */
+/** Written like a section of `INFO`, which no server sends. */
 const NO_PASSWORD = 'parley_password:none';
 
-/** What a server says of itself. Throws where its user may not do what this service does. */
+/** Reads what a server says of itself. Throws where its user may not do what this service does. */
 async function infoOf(server: Redis, keyspace: Keyspace, isCluster: boolean): Promise<string> {
   const fault = await lackOfRights(server, keyspace, isCluster);
   if (fault !== undefined) throw new Error(fault);

@@ -9,7 +9,7 @@ import { BLOCKED_MS, corkPerTick } from './connection.ts';
 import type { NodeOptions, RedisClient } from './connection.ts';
 import { inTime } from './time-limits.ts';
 
-/** As `CLUSTER SLOTS` answers: from, to, then the master and its replicas. */
+/** One row of `CLUSTER SLOTS`: from, to, then the master and its replicas. */
 type SlotRange = [from: number, to: number, ...nodes: [host: string, port: number, ...more: unknown[]][]];
 
 const DISCONNECT_MS = 2_000;

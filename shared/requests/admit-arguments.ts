@@ -11,7 +11,7 @@ import type { Script } from '../redis/scripts.ts';
 import { bodyLifeMs } from './body-store.ts';
 import { ratesText } from './delivery.ts';
 
-/** What admission itself works out about a call: its tier, what it may cost, where it waits. */
+/** Admission itself works these out about a call: its tier, what it may cost, where it waits. */
 export interface AdmissionTerms {
   tier: Tier;
   queue: QueueName;

@@ -36,7 +36,7 @@ export interface Overdue {
 /** The index of requests that have not ended, by the time at which the sweep must look after them. */
 export type Inflight = ReturnType<typeof createInflight>;
 
-/** Nothing is due so far ahead, unless it was written before the server's clock was put back; its worker may be dead. */
+/** No request is due so far ahead, unless it was written before the server's clock was put back; its worker may be dead. */
 const FAR_MS = 60_000;
 /** When such a request becomes due instead: a worker that lives renews its lease and its job's lock before that. */
 const NEAR_MS = 10_000;

@@ -62,7 +62,7 @@ export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '
 /** How long a tombstone stays in place of a record: longer than any command that may be on its way to Redis. */
 export const TOMBSTONE_MS = 3_600_000;
 
-/** As in readers.lua. */
+/** The same as in readers.lua. */
 const READER_LEASE_MS = 15_000;
 
 const CANCELLED: Terminal = { finishReason: 'cancelled', usage: { promptTokens: 0, completionTokens: 0 } };

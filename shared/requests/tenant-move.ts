@@ -96,13 +96,13 @@ function createFindTenantKeys(client: RedisClient, keyspace: Keyspace): FindTena
   };
 }
 
-/** What of a tenant is not at rest on a shard. */
+/** Counts the work of a tenant that is not at rest on a shard. */
 interface OpenWork {
   /** Requests that wait or run. */
   requests: number;
   /** Requests that have ended and are not booked yet, dead letters included. */
   unsettled: number;
-  /** What webhooks are yet to hear of them: a shard without tenants is served by nobody. */
+  /** Notices that webhooks have yet to get of them: a shard without tenants is served by nobody. */
   unpublished: number;
 }
 

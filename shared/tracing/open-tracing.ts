@@ -6,7 +6,7 @@ import type { Tracing } from './tracing.ts';
 
 /** Undefined without `OTEL_EXPORTER_OTLP_ENDPOINT`: then no part of OpenTelemetry is even loaded. */
 export async function openTracing(
-  { tracing }: Pick<Config, 'tracing'>,
+  { tracing }: Config,
   kind: ProcessKind,
   closer: Closer,
   log: Logger,
@@ -15,7 +15,7 @@ export async function openTracing(
   if (endpoint === undefined) return undefined;
   const { createOtlpTracing } = await import('./otlp-tracing.ts');
   const { close, ...spans } = createOtlpTracing({ serviceName: `parley-${kind}`, ...tracing, endpoint }, log);
-  // What is opened first is closed last: spans of the last requests are among those that are sent.
+  // Tracing is opened first and closed last: spans of the last requests are among those that are sent.
   closer.defer('tracing', close);
   return spans;
 }

@@ -55,7 +55,7 @@ export interface Tracing {
   receive(request: ReceivedRequest): OpenSpan<number | undefined>;
   /** The time in line, once it is over. Returns the span's traceparent. */
   waited(request: WaitedRequest): string;
-  /** What moderation has read of a request ahead of any provider. Undefined: it was stopped before there was a verdict. */
+  /** Moderation has read the request ahead of any provider. Undefined: it was stopped before there was a verdict. */
   moderate(request: OfRequest): OpenSpan<ModerationTrace | undefined>;
   callProvider(call: StartedProviderCall): OpenSpan<ProviderCallOutcome>;
 }

@@ -42,7 +42,7 @@ import type { Subscriptions } from './subscriptions.ts';
 export type WebhookEvent = {
   [Type in WebhookEventType]: SearchedSpace & {
     type: Type;
-    /** What makes it this one: a cause has at most one event of a type. */
+    /** Identifies the event: a cause has at most one event of a type. */
     cause: string;
     data: WebhookEventData[Type];
     /** Milliseconds since the epoch. */

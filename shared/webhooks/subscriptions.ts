@@ -4,7 +4,7 @@ import type { Subscriber, WebhookRepository } from '../mongo/webhooks/webhook-re
 import type { Clock } from '../lifecycle/clock.ts';
 import { putNewest } from '../domain/bounded-map.ts';
 
-/** What each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */
+/** Knows what each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 type Loaded = ReadonlyMap<WebhookEventType, readonly Subscriber[]>;

@@ -24,7 +24,7 @@ export function isDue({ dueAt }: LineRetry, now: number): boolean {
 }
 
 /**
- * What follows a failed try: when the next one is due; undefined: the line is given up. `isOwnFault`: the provider is
+ * Decides what follows a failed try: when the next one is due; undefined: the line is given up. `isOwnFault`: the provider is
  * answering other lines, or its answer to this line was unusable. `random` is from 0 to 1.
  */
 export function nextRetry(

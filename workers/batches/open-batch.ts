@@ -133,7 +133,7 @@ function next(lines: BatchLines, event: LineEvent): BatchLines {
   }
 }
 
-/** What the leader knows of a batch that has not ended. All of it is in memory only, and the next leader reads it again. */
+/** The leader's knowledge of a batch that has not ended. All of it is in memory only, and the next leader reads it again. */
 export interface OpenBatch {
   row: BatchRow;
   /** Changed by `advance` alone. */

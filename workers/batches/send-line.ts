@@ -162,7 +162,7 @@ export function createSendLine({ routing, admit, enqueuer, watch, leaderId, log 
 
 export type SendLine = ReturnType<typeof createSendLine>;
 
-/** Who sends a batch's lines, or why its key may no longer send. */
+/** The sender of a batch's lines, or why its key may no longer send. */
 export type LineSender = { principal: Principal } | { fault: ErrorDetail };
 
 /** For how many milliseconds a key's permissions are cached; admission sees revocations and suspensions at once. */
@@ -197,7 +197,7 @@ export function createFindSender(principals: Pick<PrincipalRepository, 'findByKe
 
 export type FindSender = ReturnType<typeof createFindSender>;
 
-/** What is needed to admit and enqueue a line, as for any request. */
+/** A line is admitted and enqueued with the same parts as any request. */
 export interface OpenSendLineDeps extends Pick<
   AdmissionDeps,
   'accountStore' | 'routing' | 'isFull' | 'pseudonyms' | 'clock' | 'log'

@@ -20,7 +20,7 @@ export interface ExportFile {
 
 const seconds = (ms: number) => Math.floor(ms / 1000);
 
-/** As the API writes it: `createdAt` → `created_at` in Unix seconds, `metadataJson` → `metadata` as what it says. */
+/** Writes a field as the API does: `createdAt` → `created_at` in Unix seconds, `metadataJson` → `metadata` as what it says. */
 function field(name: string, value: unknown): [string, unknown] {
   const snake = name === '_id' ? 'id' : name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   if (typeof value === 'string' && snake.endsWith('_json')) return [snake.slice(0, -5), JSON.parse(value) as unknown];
@@ -48,7 +48,7 @@ function requestOf({ messages, passed, schema, ...request }: ChatRequest): objec
   };
 }
 
-/** What a request's record says of it once it has ended. A field that a record does not have is empty text. */
+/** Writes what a request's record says of it once it has ended. A field that a record does not have is empty text. */
 function recordOf({ tier: model, status, metadata = '', ...times }: EndedAnswer['fields']): object {
   const at = (name: string) => {
     const { [name]: time = '' } = times;

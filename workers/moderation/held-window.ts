@@ -83,7 +83,7 @@ export function createHeldWindow(
     try {
       listener.release(text);
     } catch (error) {
-      // Nobody awaits a check that was started by a timer.
+      // A check that was started by a timer is awaited nowhere.
       stop(asError(error));
     }
   }
@@ -130,7 +130,7 @@ export function createHeldWindow(
       answer.end();
       advance();
       while (checking !== undefined) await checking;
-      // What has been shown cannot be taken back, but the answer ends as flagged.
+      // Text that has been shown cannot be taken back, but the answer ends as flagged.
       if (!over && answer.isUnreadAsWhole()) await check('');
     },
     close,

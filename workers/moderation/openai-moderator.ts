@@ -64,7 +64,7 @@ export function toModerationBody(inputs: readonly string[], model: string | unde
   return wellFormedJson({ ...(model === undefined ? {} : { model }), input: inputs });
 }
 
-/** What the endpoint said about all texts of one call together. */
+/** The endpoint's verdict on all texts of one call together. */
 export interface ModerationReport {
   /** The highest score of each category, 0 to 1. */
   scores: Record<string, number>;

@@ -9,11 +9,11 @@ export interface PromptToRead {
   instruction: ChatMessage | undefined;
   /** The values in it. */
   values: readonly string[];
-  /** As the caller sent them. */
+  /** The messages as the caller sent them. */
   messages: readonly ChatMessage[];
   /** Already moderated with the requests that brought it. */
   history: readonly ChatMessage[];
-  /** What follows the history. */
+  /** The messages that follow the history. */
   submitted: readonly ChatMessage[];
   /** Texts that a model reads besides the messages. */
   beside: readonly string[];

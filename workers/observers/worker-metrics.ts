@@ -19,7 +19,7 @@ const STATE_NUMBER: Readonly<Record<BreakerState, number>> = { closed: 0, half_o
 
 /** Turns a worker's events into the figures of `/metrics`. */
 export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, clock: Clock): void {
-  const secondsSince = ({ replayedAt, acceptedAt }: Pick<RequestEnvelope, 'replayedAt' | 'acceptedAt'>) =>
+  const secondsSince = ({ replayedAt, acceptedAt }: RequestEnvelope) =>
     Math.max(0, clock.now() - (replayedAt ?? acceptedAt)) / 1000;
 
   events.on('request.claimed', ({ envelope }) => {

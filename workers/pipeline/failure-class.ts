@@ -11,7 +11,7 @@ export function failureReason(error: unknown): string {
   return error instanceof Stopped ? error.reason : 'failed';
 }
 
-/** What a failed call says about its provider. `void`: nothing, because the call was stopped or was itself wrong. */
+/** A failed call says this about its provider. `void`: nothing, because the call was stopped or was itself wrong. */
 export type FailureClass = { kind: 'void' } | { kind: 'failed'; reason: string } | { kind: 'refused'; reason: string };
 
 /** The provider refuses everything until somebody fixes our account (docs/spec.md#routing). */

@@ -57,7 +57,7 @@ function settlementOf(run: Claimed, outcome: Outcome, used: Usage, finishedAt: n
   };
 }
 
-/** What is published to webhooks besides the booking: a failure, or that moderation flagged the request. */
+/** Makes the notice that webhooks get besides the booking: a failure, or that moderation flagged the request. */
 function noticeOf(
   run: Claimed,
   { usage, finishReason, error }: Outcome,

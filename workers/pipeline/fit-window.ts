@@ -2,7 +2,7 @@ import type { ChatMessage, ChatRequest } from '../../shared/contracts/chat-reque
 import { mediaTokensOf, textOf } from '../../shared/contracts/message-text.ts';
 import { loadTokenizer } from './count-tokens.ts';
 
-/** What a chat format adds to each message: role and separators, a few tokens for every known model. */
+/** A chat format adds this to each message: role and separators, a few tokens for every known model. */
 const TOKENS_PER_MESSAGE = 4;
 
 export type CountTokens = (text: string) => number;
@@ -89,7 +89,7 @@ async function countText(text: string): Promise<number> {
   return (await loadTokenizer()).countText(text);
 }
 
-/** What a target is sent: the messages, and the most tokens its answer may have. */
+/** A target is sent these: the messages, and the most tokens its answer may have. */
 export interface TargetPrompt {
   messages: ChatMessage[];
   /** The messages and what the model reads besides them. Absent: nothing. */

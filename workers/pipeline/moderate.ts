@@ -15,7 +15,7 @@ export interface ModerateDeps {
   events: WorkerEmitter;
 }
 
-/** What the caller can do about a flagged value, by its origin. */
+/** Tells what the caller can do about a flagged value, by its origin. */
 const REMEDIES: Record<ContextValue['origin'], string> = {
   request: 'change it and try again',
   entity: 'change the entity and try again',

@@ -60,7 +60,7 @@ export interface Claimed {
   /** When it was claimed, by Redis's clock: rises with each delivery, even if a rollback repeats the fence. */
   claimedAt: number;
   rates: Rates;
-  /** What happens to the request without readers; '': it goes on. */
+  /** The fate of the request without readers; '': it goes on. */
   onDisconnect: string;
   lease: Lease;
   answer: AnswerSoFar;

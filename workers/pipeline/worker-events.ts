@@ -12,7 +12,7 @@ import type { ReconcileEvents } from '../settlement/reconcile.ts';
 import type { SettleEvents } from '../settlement/settle.ts';
 
 /**
- * What a worker reports while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). No request
+ * A worker reports these while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). No request
  * depends on these events.
  */
 export interface WorkerEvents extends BreakerEvents, ModerationEvents, ReconcileEvents, SettleEvents {
@@ -28,7 +28,7 @@ export interface WorkerEvents extends BreakerEvents, ModerationEvents, Reconcile
   'provider.odd_end': [target: { provider: string; model: string }, word: string];
   /** A breaker's state as this worker sees it, whichever worker has changed it. */
   'breaker.seen': [provider: string, state: BreakerState];
-  /** What a provider, or one of its models, is sent at once; `set` undefined: the ceiling is found. */
+  /** The calls that a provider, or one of its models, is sent at once; `set` undefined: the ceiling is found. */
   'capacity.seen': [of: CapacityOf, capacity: Capacity, set: number | undefined];
   'webhook.attempted': [outcome: 'succeeded' | 'failed'];
   'settlement.waiting': [shard: number, backlog: Backlog];

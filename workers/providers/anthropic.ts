@@ -62,7 +62,7 @@ export interface AnthropicUsage {
   output?: number;
 }
 
-/** What one event of a stream means to this service. */
+/** One event of a stream means one of these to this service. */
 export type AnthropicEvent =
   | { kind: 'text'; text: string }
   | { kind: 'reasoning'; text: string }

@@ -3,7 +3,7 @@ import type { HttpHead } from '../../shared/http/http-call.ts';
 import { ProviderError, faultOfStatus } from './provider.ts';
 import type { ProviderFault } from './provider.ts';
 
-/** What a provider's error says that may be logged and acted on. */
+/** The part of a provider's error that may be logged and acted on. */
 export interface ErrorReply {
   /** The provider's own word for the error, or `no code`. */
   word: string;
@@ -84,7 +84,7 @@ function readError(error: unknown): ErrorReply {
 
 const PAGE = /^\s*(?:<|error code: \d)/i;
 
-/** What the body of an error status says. */
+/** Reads the body of an error status. */
 export function parseError(json: string): ErrorReply {
   try {
     const body: unknown = JSON.parse(json);
@@ -145,7 +145,7 @@ const LIMITS = {
   ],
 } as const;
 
-/** What the head of any answer says about the provider's limit on requests, or on tokens; undefined: nothing. */
+/** Reads from the head of any answer the provider's limit on requests, or on tokens; undefined: none. */
 export function readLimit(
   { header }: HttpHead,
   what: 'requests' | 'tokens',

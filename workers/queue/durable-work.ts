@@ -70,7 +70,7 @@ export interface DurableWorkDeps<Name extends WorkName> {
   keyspace: Keyspace;
   /** Does what is due of a job's subject. */
   run: (name: Name, job: JobPayload<Name>) => Promise<void>;
-  /** What is due and in nobody's hands, at most `limit`. */
+  /** Lists the jobs that are due and in nobody's hands, at most `limit`. */
   due: (now: number, limit: number) => Promise<JobPayload<Name>[]>;
   queue: (job: JobPayload<Name>) => Promise<void>;
   leases: LeaderLease;

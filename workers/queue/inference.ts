@@ -28,7 +28,7 @@ export interface InferenceDeps {
   queueName: QueueName;
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
-  /** What the providers of this queue's requests have room for. */
+  /** Knows what the providers of this queue's requests have room for. */
   room: QueueRoom;
   /** Claims requests in the call that takes their jobs. Absent: each request is claimed when it starts. */
   claims?: ClaimSettings;

@@ -26,7 +26,7 @@ import type { SettleDeps, Settler } from './settle.ts';
 import { createSweep } from './sweep.ts';
 import type { Sweep, SweepDeps } from './sweep.ts';
 
-/** What each part of settlement needs. */
+/** Every part of settlement needs these. */
 interface SharedDeps {
   mongo: MongoConnection;
   redis: RedisClient;

@@ -55,7 +55,7 @@ const DELIVERIES_MAX = 3;
 
 export type Sweep = ReturnType<typeof createSweep>;
 
-/** Nothing was generated that could be priced. */
+/** The end of a request for which no text was generated that could be priced. */
 const ENDED = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0 } as const;
 
 /** One round of a shard's sweep. */

@@ -79,7 +79,7 @@ const GONE = 410;
  */
 export type DeliverNext = (tenantId: string, webhookId: string) => Promise<'none' | 'done' | 'slow' | 'failed'>;
 
-export function isSlow({ failingSince, slow }: Pick<WebhookRow, 'failingSince' | 'slow'>): boolean {
+export function isSlow({ failingSince, slow }: WebhookRow): boolean {
   return failingSince !== undefined || slow === true;
 }
 

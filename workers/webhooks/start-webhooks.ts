@@ -19,7 +19,7 @@ import { createDeliverNext } from './deliver.ts';
 import { createServeWebhook } from './serve-webhook.ts';
 
 export interface StartWebhooksDeps extends OpenPublishingDeps {
-  config: Pick<Config, 'webhooks'>;
+  config: Config;
   cipher: CredentialCipher;
   leases: LeaderLease;
   gate: ErasureGate;

@@ -14,7 +14,7 @@ interface BoardQueuesDeps {
   /** Must be ready: a queue on a connection that is not ends the process (shared/queue/queues.ts). */
   redis: RedisClient;
   keyspace: Keyspace;
-  closer: Pick<Closer, 'defer'>;
+  closer: Closer;
   shardDirectory: ShardDirectory;
   clock: Clock;
   log: Logger;

@@ -92,7 +92,7 @@ export interface ServeOptions extends StopOptions {
   /** The setting that names the port, for the error message when the port is in use. */
   setting: string;
   tls?: Config['tls'];
-  /** As many connections are open at most: a further one takes the place of an idle one, or is closed at once. */
+  /** The most open connections: a further one takes the place of an idle one, or is closed at once. */
   maxConnections?: number;
   /** How long an idle connection is kept; milliseconds. Absent: as long as Node keeps it. */
   keepAliveMs?: number;

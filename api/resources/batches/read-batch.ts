@@ -18,7 +18,7 @@ import type { BatchLine } from './to-line.ts';
 
 /** How long reading a batch may occupy the process at a time. */
 const STEP_MS = 10;
-/** As much is read in one turn, and held until then. */
+/** One turn reads at most this much, and holds it until then. */
 const TURN_BYTES = 1024 * 1024;
 /** The memory of a request until the body ends: a hash of its name, and where it stands. */
 const NAME_HASH_BYTES = 16;
@@ -163,7 +163,7 @@ export async function readBatch(req: Request, { keep, hold, inTurn }: BatchReade
     return lines;
   }
 
-  /** What has arrived is read in a turn; no other body waits while its lines are kept. */
+  /** Reads in a turn the bytes that have arrived; no other body waits while its lines are kept. */
   async function read(): Promise<void> {
     const lines = await inTurn(() => {
       const part = arrived.take();
@@ -186,7 +186,7 @@ export async function readBatch(req: Request, { keep, hold, inTurn }: BatchReade
   for (const line of await split(splitter.end())) await keep(line);
   const metadataJson = parseMetadata(splitter.metadata());
   rules.assertAny();
-  // What was kept is held until the batch starts.
+  // The body's lines stay held until the batch starts.
   hold(0);
   return {
     /** Hash of the uncompressed body. */

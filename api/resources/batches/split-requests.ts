@@ -48,7 +48,7 @@ function notJson(offset: number): ServiceError {
 
 const AS_LINES = 'requests that are lines need `Content-Type: application/x-ndjson`';
 const NO_FILES = 'there are no files here: send the requests themselves, in `requests` or as lines of NDJSON';
-/** What to do instead, for names that show what the caller meant: lines under the wrong type, or OpenAI's batches. */
+/** Advises on names that show what the caller meant: lines under the wrong type, or OpenAI's batches. */
 const ADVICE: ReadonlyMap<string, string> = new Map([
   ...['custom_id', 'method', 'url', 'body'].map((name) => [name, AS_LINES] as const),
   ...['input_file_id', 'endpoint', 'completion_window', 'output_expires_after'].map(

@@ -16,7 +16,7 @@ import type { Piece, Place } from './scan-value.ts';
 /** A request of a batch may be as large as a body of the chat route. */
 const { bodyBytesMax, bodyValuesMax } = CHAT_LIMITS;
 
-/** What reads the body of a line that names an endpoint: the form of OpenAI's batches, or our own paths. */
+/** Readers for the body of a line that names an endpoint: the form of OpenAI's batches, or our own paths. */
 const READERS = new Map([
   ...['/v1/chat/completions', '/chat/completions', '/platform/v1/chat/completions'].map(
     (url) => [url, parseCompletionsLine] as const,

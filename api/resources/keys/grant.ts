@@ -38,7 +38,7 @@ export function excessOf(owned: Grant, wanted: Grant): GrantPart | undefined {
 /** The grant of a key with these settings: its own limits, or else its tenant's. */
 export function grantOf(
   key: Pick<KeyRow | KeySettings, 'mode' | 'scopes' | 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests'>,
-  tenant: Pick<TenantRow, 'rpm' | 'tpm' | 'dailyRequests'>,
+  tenant: TenantRow,
 ): Grant {
   return {
     mode: key.mode,
@@ -62,7 +62,7 @@ const MESSAGES: Record<GrantPart, string> = {
 };
 
 /** Throws `endpoint_not_allowed` if a test key manages a live key (docs/spec.md#test-keys). */
-export function assertMayManage({ mode }: Pick<Principal, 'mode'>, key: Pick<KeyRow, 'mode'>): void {
+export function assertMayManage({ mode }: Principal, key: KeyRow): void {
   if (mode === 'live' || key.mode === 'test') return;
   throw new ServiceError(
     'endpoint_not_allowed',

@@ -39,7 +39,7 @@ export async function findTenant(tenants: TenantRepository, tenantId: string): P
  */
 export async function revokeAtOnce(
   { keys, tenants, accessFlags }: ChangeKeyDeps,
-  { tenantId, shard }: Pick<Principal, 'tenantId' | 'shard'>,
+  { tenantId, shard }: Principal,
   { _id: keyId, revision = 0 }: KeyRow,
 ): Promise<void> {
   const flag = flagOf({ keyId, revision });
@@ -56,7 +56,7 @@ export function ownTenant({ tenants }: ChangeKeyDeps, { tenantId }: Principal): 
   return findTenant(tenants, tenantId);
 }
 
-/** What a change is, and whether something is taken back by it that the key has allowed. */
+/** The changes, and whether they take back something that the key has allowed. */
 interface KeyDecision {
   changes: KeyChanges;
   takesBack: boolean;

@@ -38,7 +38,7 @@ export interface LedgerRow extends TokenKinds {
   estimated?: boolean;
   finishReason?: FinishReason;
   acceptedAt?: number;
-  /** What its provider calls cost the operator. Absent: some target that was called has no cost. Never a tenant's to see. */
+  /** The operator's cost of its provider calls. Absent: some target that was called has no cost. Never a tenant's to see. */
   spend?: Spend;
 }
 
@@ -111,7 +111,7 @@ export function createLedgerRepository(connection: Connection) {
       return row?.createdAt;
     },
 
-    /** What a request was charged; undefined: it was not, or not yet. */
+    /** Reads the charge of a request; undefined: none, or none yet. */
     async chargeOf(tenantId: string, requestId: string): Promise<Charge | undefined> {
       const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }).lean();
       if (row === null) return undefined;

@@ -29,7 +29,7 @@ export interface PaidCheckout {
   session?: PaidSession;
 }
 
-/** What a booking notes beside its amounts. */
+/** A booking notes these beside its amounts. */
 interface BookingContext {
   now: number;
   /** The request that brought the notice, for the audit log. */
@@ -75,14 +75,14 @@ export function createPaymentBookings(connection: Connection): PaymentBookings {
   };
 }
 
-/** What the audit log calls whoever paid. */
+/** The audit log calls the payer so. */
 const ACTOR = 'payment';
 
 interface Booking {
   purchase: PurchaseRow;
   entry: Pick<LedgerRow, '_id' | 'type' | 'amountMicro' | 'reason'>;
   action: string;
-  /** What makes the audit entry unique among those of the tenant and action. */
+  /** Makes the audit entry unique among those of the tenant and action. */
   cause: string;
   context: BookingContext;
 }

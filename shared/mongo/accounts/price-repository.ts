@@ -43,7 +43,7 @@ export const priceListModel = collection<PriceListRow>('PriceList', 'price_lists
 
 const CURRENT = 'current';
 
-/** What credits cost; `updatedAt` is missing where no administrator has set it. */
+/** The prices of credits; `updatedAt` is missing where no administrator has set it. */
 export type PriceList = Omit<PriceListRow, '_id' | 'updatedAt'> & { updatedAt?: number };
 
 export type NewPriceList = Omit<PriceListRow, '_id' | 'updatedAt' | 'packages'> & {

@@ -46,7 +46,7 @@ const usageRollUpSchema = new Schema<UsageRollUpRow>(
 
 export const usageRollUpModel = collection<UsageRollUpRow>('UsageRollUp', 'usage_rollups', usageRollUpSchema);
 
-/** What usage can be told apart by. */
+/** Usage can be told apart by these. */
 export type UsageDimension =
   'tenantId' | 'keyId' | 'tier' | 'entityId' | 'mode' | 'endpoint' | 'provider' | 'model' | 'currency';
 

@@ -6,7 +6,7 @@ import { requestIntentModel } from '../requests/request-intents.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import type { TenantMove } from '../tenants/tenant-repository.ts';
 
-/** What of a tenant is under way beside its requests. */
+/** Counts the work of a tenant that is under way beside its requests. */
 interface OpenTasks {
   /** Batches that have not ended, or of whose end nobody has been told. */
   batches: number;
@@ -61,7 +61,7 @@ export function createTenantMoves(connection: Connection) {
       return matchedCount === 1;
     },
 
-    /** What names the shard beside the tenant follows it. Safe to repeat. */
+    /** Moves the rows that name the shard beside the tenant. Safe to repeat. */
     async takeAlong(tenantId: string, { from, to }: TenantMove): Promise<void> {
       await batches.updateMany({ tenantId, openShard: from }, { $set: { openShard: to } });
       await batches.updateMany({ tenantId, shard: from }, { $set: { shard: to } });

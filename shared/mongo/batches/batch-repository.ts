@@ -189,7 +189,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     countOpen: (space: Space, shard: number): Promise<number> =>
       batches.countDocuments({ openShard: shard, ...inSpace(space) }),
 
-    /** What all batches of a tenant hold, ended ones included; one that is arriving counts as the largest. */
+    /** Sums what all batches of a tenant hold, ended ones included; one that is arriving counts as the largest. */
     async stored(tenantId: string): Promise<{ lines: number; bytes: number }> {
       const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
         { $match: { tenantId } },

@@ -87,7 +87,7 @@ export function createFailedLines(connection: Connection) {
         state: 'failed',
         requestJson: { $exists: true },
       } as const;
-      // What the last try left stays with the line, which no result shows while it waits.
+      // The result of the last try stays with the line, which no result shows while it waits.
       const again = newId('req');
       const waiting = { state: 'waiting', requestId: again } as const;
       const { modifiedCount } = await lines.updateOne(failed, { $set: waiting, $unset: { failedAt: 1 } });

@@ -14,7 +14,7 @@ import type { ComplianceJobRow, ExportArchive } from './compliance-job-repositor
  */
 export type ComplianceWorkRepository = ReturnType<typeof createComplianceWorkRepository>;
 
-/** What an ended job gives back, for `$unset`: see the row's fields. */
+/** An ended job gives these back, for `$unset`: see the row's fields. */
 const PLACE_AND_TURN = { turn: 1, sole: 1 } as const;
 
 /** A job's id begins with its kind: `exp_` or `del_`. */

@@ -63,7 +63,7 @@ function withoutContent(
   };
 }
 
-/** What is left of a closed tenant but money and its audit log: keys, webhooks with their secrets, its name and settings. */
+/** Erases the rest of a closed tenant but money and its audit log: keys, webhooks with their secrets, its name and settings. */
 async function eraseAccount(connection: Connection, tenantId: string): Promise<void> {
   await Promise.all([
     keyModel(connection).deleteMany({ tenantId }),
@@ -82,7 +82,7 @@ export function createConversationEraser(connection: Connection) {
   const intents = requestIntentModel(connection);
   const batchLines = batchLineModel(connection);
 
-  /** What the filter asks for is gone from a line afterwards. */
+  /** Erases until no line matches the filter. */
   async function eraseLines(filter: LineFilter, names: Pseudonyms): Promise<number> {
     for (let found = 0; ;) {
       const page = await batchLines.find(filter, LINE_FIELDS).limit(ERASE_AT_ONCE).lean();

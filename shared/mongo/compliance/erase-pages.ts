@@ -39,7 +39,7 @@ export async function deleteInPages<Row>(
   visit: (page: Row[]) => Promise<void> = () => Promise.resolve(),
 ): Promise<number> {
   for (let deleted = 0; ;) {
-    // As above.
+    // The cast is safe for the same reason as above.
     const page = (await rows.find(filterOf<Row>(filter), fields).limit(ERASE_AT_ONCE).lean()) as unknown as Row[];
     if (page.length === 0) return deleted;
     await visit(page);

@@ -4,7 +4,7 @@ import type { Connection } from 'mongoose';
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
 import { collection, count, options, required } from '../collection.ts';
 
-/** Nothing that was accepted up to `seq` may be stored under the entity's id any more. */
+/** Requests that were accepted up to `seq` may not be stored under the entity's id any more. */
 export interface ErasureRow {
   /** Tenant and pseudonym, or tenant and `*` for all of its entities; with the mode where it is of one alone. */
   _id: string;

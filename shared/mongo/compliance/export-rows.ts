@@ -49,10 +49,10 @@ function read<Row>(rows: Model<Row>, filter: object, order: Record<string, 1> = 
 }
 
 async function* none(): AsyncGenerator<never> {
-  // Nothing: what a tenant is and what it pays is not of its test data.
+  // Empty in test exports: profile and billing exist in live mode only.
 }
 
-/** What keys of the subject's mode see. */
+/** Reads the rows that keys of the subject's mode see. */
 export function createExportRows(connection: Connection, subject: ExportSubject) {
   const { tenantId, mode, entityId } = subject;
   const isLive = mode === 'live';
@@ -63,7 +63,7 @@ export function createExportRows(connection: Connection, subject: ExportSubject)
   const tenantItself = { _id: tenantId };
 
   return {
-    /** What belongs to the tenant and to no entity: empty for an entity. */
+    /** Rows that belong to the tenant and to no entity: empty for an entity. */
     tenant: {
       tenants: () => (isLive ? read(tenantModel(connection), tenantItself) : none()),
       accounts: () => (isLive ? read(accountModel(connection), tenantItself) : none()),

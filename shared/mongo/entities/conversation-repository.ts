@@ -152,7 +152,7 @@ export function createConversationRepository(connection: Connection) {
     /** Deletes what `saveTurn` has just stored, with the entity if it made that. `now`: as it was given to `saveTurn`. */
     async voidLater(space: Space, entityId: string, turn: Turn, { now }: SaveTurnOptions): Promise<void> {
       await deleteTurn(entities, space, entityId, turn);
-      // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
+      // This request may not take away an entity that has a subject or a grade, or that another request uses.
       const { deletedCount } = await entities.deleteOne({
         ...inSpace(space),
         entityId,

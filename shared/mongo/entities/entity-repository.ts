@@ -78,7 +78,7 @@ const entitySchema = new Schema<EntityRow>(
 
 export const entityModel = collection<EntityRow>('Entity', 'entities', entitySchema);
 
-/** What a caller says of an entity; the conversation is kept apart. */
+/** A caller sets these of an entity; the conversation is kept apart. */
 export type EntityFields = Pick<EntityRow, 'subject' | 'grade' | 'name' | 'metadataJson'>;
 
 /** Undefined leaves a field as it is, null takes it away. */
@@ -87,7 +87,7 @@ export type EntityChanges = { [Name in keyof EntityFields]: EntityFields[Name] |
 /** An entity without its conversation. */
 export type Entity = EntityFields & Pick<EntityRow, 'entityId' | 'createdAt'>;
 
-/** What is noted of the making of an entity. */
+/** The making of an entity is recorded so. */
 type Made = Pick<EntityRow, 'createdAt' | 'createdUnder'>;
 
 /** Chooses a part of a history by the ids of the requests that stored its messages, oldest first: its first place and length. */

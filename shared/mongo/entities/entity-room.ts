@@ -5,7 +5,7 @@ import type { Space } from '../../contracts/space.ts';
 import { ServiceError } from '../../errors/service-error.ts';
 import { collection, count, options, required } from '../collection.ts';
 
-/** What a space has of entities, deleted ones left out. */
+/** Counts the entities of a space, deleted ones left out. */
 export interface EntityCountRow {
   /** Tenant and mode. */
   _id: string;

@@ -39,7 +39,7 @@ const auditSchema = new Schema<AuditRow>(
 
 export const auditModel = collection<AuditRow>('Audit', 'audit_log', auditSchema);
 
-/** What a line says beside its id. `details` holds no secret and no conversation text. */
+/** The fields of a line beside its id. `details` holds no secret and no conversation text. */
 export type AuditEntry = Omit<AuditRow, '_id'> & Partial<Pick<AuditRow, '_id'>>;
 
 /** Append-only: there is no way to change or delete a line. */

@@ -2,7 +2,7 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
-/** Who is kept out of the administration: addresses that guess tokens, and sessions that were ended. */
+/** Keeps out of the administration: addresses that guess tokens, and sessions that were ended. */
 export type AdminAccessStore = ReturnType<typeof createAdminAccessStore>;
 
 export function createAdminAccessStore(

@@ -46,7 +46,7 @@ export type BreakerStore = ReturnType<typeof createBreakerStore>;
 
 const EVENT_ID = /^\d{1,20}-\d{1,20}$/;
 
-/** What is no breaker is taken for a new one, which the next change puts in its place: the others are read all the same. */
+/** Takes a value that is no breaker for a new one, which the next change puts in its place: the others are read all the same. */
 function parseBreaker(json: string): Breaker {
   try {
     // Only this service writes it.

@@ -24,7 +24,7 @@ export type CapacityStore = ReturnType<typeof createCapacityStore>;
 /** Names of providers have no spaces. */
 const nameOf = ({ provider, model }: CapacityOf) => (model === undefined ? provider : `${provider} ${model}`);
 
-/** What is no capacity is taken for a new one. */
+/** Takes a value that is no capacity for a new one. */
 function parseCapacity(json: string): Capacity {
   try {
     // Only this service writes it.

@@ -12,7 +12,7 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** What ended in each queue: by the minute for the last hour, by the hour for as long as Bull Board can show. */
+/** Counts what ended in each queue: by the minute for the last hour, by the hour for as long as Bull Board can show. */
 export type QueueHistory = ReturnType<typeof createQueueHistory>;
 
 const MINUTES_KEPT_SECONDS = 2 * 3_600;

@@ -2,7 +2,7 @@ import type { RedisClient } from '../connection.ts';
 import { defineScript } from '../scripts.ts';
 import type { ScriptReply } from '../scripts.ts';
 
-/** What a change tells others: an event that is kept, and whether other processes must hear of the new state at once. */
+/** A change tells others two things: an event that is kept, and whether other processes must hear of the new state at once. */
 interface Announcement {
   /** JSON; '' for none. */
   event: string;
@@ -45,7 +45,7 @@ export function createSharedStates<State extends { version: number }>(
 ): SharedStates<State> {
   const changeScript = defineScript(client, 'change-state');
   const readScript = defineScript(client, 'read-states');
-  /** As last seen: a change then needs one call. */
+  /** The state as last seen: a change then needs one call. */
   const seen = new Map<string, string>();
   let offsetMs = 0;
 
@@ -76,7 +76,7 @@ export function createSharedStates<State extends { version: number }>(
       for (let tried = 0; tried < TRIES_MAX; tried += 1) {
         const before = parse(json);
         const after = next(before, now);
-        // What is only believed to hold is written too, unchanged: that finds out whether it does.
+        // A state that is only believed to hold is written too, unchanged: that finds out whether it does.
         const nextJson = after === before ? json : JSON.stringify({ ...after, version: before.version + 1 });
         const changedAt = now;
         const answer = await swap(name, json, nextJson, announce(before, after, now));

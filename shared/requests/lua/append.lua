@@ -8,7 +8,7 @@
 -- has, if it came back without some of the text; 'failed' with the reason if Redis could not write the text.
 -- Separates the messages of several requests. No JSON text contains it (channels.ts splits there).
 local SEPARATOR = '\30'
--- What each ingress gets, by channel.
+-- The messages of each ingress, by channel.
 local messages = {}
 
 local function append(record, stream, texts, payload)

@@ -4,7 +4,7 @@ import type { Lexicon } from './lexicon.ts';
 
 /** The longest token that is learned, in Latin-1 characters: four 32-bit numbers hold them and compare quickly. */
 const TOKEN_MAX = 16;
-/** What learning a token or a step of OpenPhrases costs, paid in characters read. */
+/** The cost of learning a token or a step of OpenPhrases, paid in characters read. */
 export const FOUND_OUT = 40;
 const LATIN_1 = 0x100;
 const SPACE = 0x20;
@@ -35,7 +35,7 @@ export function markOf(noted: number): number {
  * new tokens, and looking one up takes less time than reading it.
  */
 export class KnownTokens {
-  /** What may still be spent on learning, at FOUND_OUT per token (see `allowLearning`). */
+  /** The budget left for learning, at FOUND_OUT per token (see `allowLearning`). */
   budget = 0;
   /** Where the token that `find` last looked for ends. */
   end = 0;

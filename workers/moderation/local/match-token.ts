@@ -3,7 +3,7 @@ import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
 import { isPlainWordBehind, isWhiteSpace } from './word-ends.ts';
 
-/** What `matchToken` found out about a token, the text between two pieces of white space. */
+/** `matchToken` found this out about a token, the text between two pieces of white space. */
 export interface PassedToken {
   /** Where the white space after the token begins. If only a part could be passed over: its end, after a gap. */
   end: number;
@@ -78,13 +78,13 @@ export function matchToken(
       mark = NO_GAP;
       if (count === 0 && !mayBegin) continue;
     }
-    // As a letter: each reading leads on from each node, or stays there if it only repeats the last letter.
+    // Read as a letter: each reading leads on from each node, or stays there if it only repeats the last letter.
     let kept = 0;
     if (kind < ALPHABET_SIZE) kept = followAll(table, letters, now, count, kind, mayBegin, next, kept);
     else if (kind === LETTER || kind >= GAPS + READABLE)
       for (const letter of characters.classOf(units[at] ?? 0).readings)
         kept = followAll(table, letters, now, count, letter, mayBegin, next, kept);
-    // As a gap within a word («k.i.l.l»): the nodes stay, and the word continues after it.
+    // Read as a gap within a word («k.i.l.l»): the nodes stay, and the word continues after it.
     if (kind >= GAPS)
       for (let index = 0; index < count; index += 1)
         if (leaf[now[index] ?? 0] !== 1) kept = add(next, kept, now[index] ?? 0);

@@ -4,7 +4,7 @@ import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
 
 type Places = readonly PhraseSet<PhraseGroup>[];
 
-/** Nothing is open. */
+/** No phrase is open. */
 export const NONE_OPEN = 0;
 /** A phrase may end with this word, or more phrases are open than are followed here. */
 export const MAY_END = -1;
@@ -25,7 +25,7 @@ const PRIME = 0x9e37_79b1;
  * after the same words.
  */
 export class OpenPhrases {
-  /** What may still be spent on learning, at FOUND_OUT per step (see `allowLearning`). */
+  /** The budget left for learning, at FOUND_OUT per step (see `allowLearning`). */
   budget = 0;
   private readonly phrases: PhraseSets<PhraseGroup>;
   private states: Places[] = [[]];

@@ -27,7 +27,7 @@ export class PhraseSets<Label> {
   private readonly known = new Map<string, PhraseSet<Label>>();
   private anywhere: PhraseSet<Label>;
   private sentenceStart: PhraseSet<Label>;
-  /** What each word begins, in mid-sentence and at the start of a sentence: the most frequent look-ups. */
+  /** The phrases that each word begins, in mid-sentence and at the start of a sentence: the most frequent look-ups. */
   private begunAnywhere: (PhraseSet<Label> | null)[] = [];
   private begunAtStart: (PhraseSet<Label> | null)[] = [];
 

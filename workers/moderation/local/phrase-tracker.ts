@@ -6,7 +6,7 @@ import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
 export interface PhraseThread {
   readonly start: number;
   readonly disguised: boolean;
-  /** What may follow; undefined for a complete phrase that still depends on the word after it. */
+  /** The words that may follow; undefined for a complete phrase that still depends on the word after it. */
   readonly set: PhraseSet<PhraseGroup> | undefined;
   readonly end: PhraseEnd<PhraseGroup> | undefined;
 }

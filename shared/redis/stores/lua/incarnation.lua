@@ -5,7 +5,7 @@
 local now, id = now_ms(), replication_id()
 local known, since = unpack(redis.call('HMGET', KEYS[1], 'id', 'since'))
 if known ~= id then
-  -- Nothing is known of another server before this one, so its data are as old as itself.
+  -- No other server is known before this one, so its data are as old as itself.
   local up_seconds = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
   since = known and now or now - tonumber(up_seconds or 0) * 1000
   redis.call('HSET', KEYS[1], 'id', id, 'since', int(since))
