@@ -7,7 +7,6 @@ import type { Cost, CpuProfile } from './bench/cpu-profile.ts';
 import { parseBenchOptions, USAGE } from './bench/options.ts';
 import { RESULTS_DIR } from './bench/report.ts';
 import { runBench } from './bench/run-bench.ts';
-import { runMicroBench } from './bench/run-micro-bench.ts';
 import { readArguments } from './harness/read-arguments.ts';
 import { runSupervised } from './harness/run-supervised.ts';
 
@@ -21,19 +20,18 @@ async function main(): Promise<number> {
   const read = readArguments(USAGE, process.argv.slice(2), parseBenchOptions);
   if ('exitCode' in read) return read.exitCode;
   const { options } = read;
-  const { profile, isMicro, rounds } = options;
+  const { profile } = options;
   await mkdir(RESULTS_DIR, { recursive: true });
   const profileName = profile === undefined ? undefined : `${profile}-${Date.now()}.cpuprofile`;
   let warmAtMicros = 0;
-  const exitCode = await runSupervised('bench', print, (task) => {
-    if (isMicro) return runMicroBench(task, rounds, print);
-    return runBench(task, options, print, {
+  const exitCode = await runSupervised('bench', print, (task) =>
+    runBench(task, options, print, {
       profileName,
       onWarm: () => {
         warmAtMicros = Number(process.hrtime.bigint() / 1_000n);
       },
-    });
-  });
+    }),
+  );
   if (profileName !== undefined && exitCode === 0) await explainProfile(join(RESULTS_DIR, profileName), warmAtMicros);
   return exitCode;
 }

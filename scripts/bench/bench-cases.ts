@@ -50,7 +50,7 @@ const MESSAGE_MAX = 16_000;
 const ANSWER = 'The warm planet helps this garden beside our modern station. '.repeat(13).trim();
 
 /** Text of this many characters, few of which take more than one byte. */
-export function textOf(length: number): string {
+function textOf(length: number): string {
   let text = '';
   for (let index = 0; text.length < length; index += 1) text += SENTENCES[index % SENTENCES.length] ?? '';
   return text.slice(0, length);

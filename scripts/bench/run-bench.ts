@@ -12,7 +12,7 @@ import { usageDuring } from './process-usage.ts';
 import type { UsageDuring } from './process-usage.ts';
 import { RESULTS_DIR, isFine, renderReport, saveResult, summarise } from './report.ts';
 import type { BenchResult, Run } from './report.ts';
-import { openAiContender, startSystem } from './systems.ts';
+import { startSystem } from './systems.ts';
 import type { Contender } from './systems.ts';
 
 /**
@@ -97,7 +97,7 @@ export async function runBench(
 /** Starts the systems one after the other. A Portkey that cannot be installed is left out; the others run. */
 async function startContenders(
   { supervisor, dataDir }: SupervisedTask,
-  { cases, systems, targets, profile }: BenchOptions,
+  { cases, systems, profile }: BenchOptions,
   providerUrl: string,
   profileName: string | undefined,
   log: Lab['log'],
@@ -120,7 +120,7 @@ async function startContenders(
       log(`${name} stays away: ${absent[name]}`);
     }
   }
-  return { contenders: [...contenders, ...targets.map((target) => openAiContender(target))], absent };
+  return { contenders, absent };
 }
 
 /** The provider's own time, the same for all contenders. */
@@ -190,12 +190,8 @@ function figuresOf(
   const { answered, perSecond, latencyMs, firstTextMs } = result;
   const cpuMsOf = (names: readonly string[]) => names.reduce((sum, name) => sum + (byProcess[name]?.cpuMs ?? 0), 0);
   const memoryMbOf = (name: string) => (byProcess[name]?.peakBytes ?? 0) / BYTES_PER_MB;
-  const isMeasured = own.length > 0;
   return {
-    // A contender that is not ours counts among the others.
-    othersShare: isMeasured
-      ? Math.max(0, machineCpuMs - cpuMsOf(Object.keys(byProcess))) / (elapsedMs * availableParallelism())
-      : 0,
+    othersShare: Math.max(0, machineCpuMs - cpuMsOf(Object.keys(byProcess))) / (elapsedMs * availableParallelism()),
     figures: {
       perSecond,
       p50Ms: latencyMs.p50,
@@ -206,9 +202,8 @@ function figuresOf(
             firstTextAddedP50Ms: firstTextMs.p50 - firstTokenMs,
             firstTextAddedP99Ms: firstTextMs.p99 - firstTokenMs,
           }),
-      ...(isMeasured
-        ? { cpuMs: cpuMsOf(own) / answered, memoryMb: own.reduce((sum, name) => sum + memoryMbOf(name), 0) }
-        : {}),
+      cpuMs: cpuMsOf(own) / answered,
+      memoryMb: own.reduce((sum, name) => sum + memoryMbOf(name), 0),
       ...Object.fromEntries(own.map((name) => [`cpuMs ${name}`, cpuMsOf([name]) / answered])),
       ...Object.fromEntries(own.map((name) => [`memoryMb ${name}`, memoryMbOf(name)])),
     },

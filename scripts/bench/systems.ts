@@ -20,7 +20,6 @@ import type { Supervisor } from '../harness/supervisor.ts';
 import { SENTENCE, historyOf, promptOf } from './bench-cases.ts';
 import type { BenchCase } from './bench-cases.ts';
 import type { LoadSpec } from './load.ts';
-import type { Target } from './options.ts';
 
 /** The calls of a contender in one case. */
 type Ask = Pick<LoadSpec, 'url' | 'headers' | 'bodies'> & {
@@ -31,7 +30,7 @@ type Ask = Pick<LoadSpec, 'url' | 'headers' | 'bodies'> & {
 /** One of the systems that are compared. */
 export interface Contender {
   name: string;
-  /** Its processes by name (ingress, worker, Redis, MongoDB); empty if they are not ours to measure. */
+  /** Its processes by name (ingress, worker, Redis, MongoDB). */
   pids: Record<string, number>;
   prepare(benchCase: BenchCase): Promise<Ask>;
   /** Resolves when no work for answered requests is left. */
@@ -56,24 +55,6 @@ const JSON_BODY = { 'Content-Type': 'application/json' };
 const SHARD = 0;
 const SETTLE_POLL_MS = 20;
 const SETTLE_TIMEOUT_MS = 60_000;
-
-/** A contender without a memory gets the whole conversation in each body. */
-export function openAiContender({ name, url, headers = {}, model }: Target, pids: Contender['pids'] = {}): Contender {
-  return {
-    name,
-    pids,
-    settled: () => Promise.resolve(),
-    prepare: (benchCase) => {
-      const messages = [...historyOf(benchCase), ...promptOf(benchCase)];
-      const body = { model: model ?? PROVIDER_MODEL, stream: benchCase.mode === 'stream', messages };
-      return Promise.resolve({
-        url: `${url}/chat/completions`,
-        headers: { ...JSON_BODY, ...headers },
-        bodies: [JSON.stringify(body)],
-      });
-    },
-  };
-}
 
 /** Calls Parley's own two endpoints, which the floor has as well. */
 function askParley(url: string, headers: Record<string, string>) {
@@ -193,19 +174,6 @@ async function startFloor({
   };
 }
 
-async function startPassThrough({ supervisor, dataDir, providerUrl }: SystemOptions): Promise<Contender> {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const pid = await superviseProgram(supervisor, {
-    name: 'The pass-through',
-    file: 'scripts/bench/pass-through.ts',
-    env: { NODE_ENV: 'production', PORT: String(port), PROVIDER_URL: providerUrl },
-    log: { file: join(dataDir, 'pass-through.log') },
-    ready: () => callJson('GET', url),
-  });
-  return openAiContender({ name: 'pass-through', url: `${url}/v1` }, { process: pid });
-}
-
 const PORTKEY = { packageName: '@portkey-ai/gateway', version: '1.15.2' };
 /** The version that the package asks for does not run on Node.js 24. */
 const PORTKEY_OVERRIDES = { '@hono/node-server': '1.14.1' };
@@ -243,11 +211,22 @@ async function startPortkey({ supervisor, dataDir, providerUrl, log }: SystemOpt
     ready: () => callJson('GET', url),
   });
   const headers = {
+    ...JSON_BODY,
     Authorization: 'Bearer sk-simulated',
     'x-portkey-provider': 'openai',
     'x-portkey-custom-host': `${providerUrl}/v1`,
   };
-  return openAiContender({ name: 'portkey', url: `${url}/v1`, headers }, { process: pid });
+  return {
+    name: 'portkey',
+    pids: { process: pid },
+    settled: () => Promise.resolve(),
+    // It has no memory, so that each body holds the whole conversation.
+    prepare: (benchCase) => {
+      const messages = [...historyOf(benchCase), ...promptOf(benchCase)];
+      const body = JSON.stringify({ model: PROVIDER_MODEL, stream: benchCase.mode === 'stream', messages });
+      return Promise.resolve({ url: `${url}/v1/chat/completions`, headers, bodies: [body] });
+    },
+  };
 }
 
 /** Starts one system by its name. */
@@ -257,8 +236,6 @@ export function startSystem(
   nodeArgs: ProcessesOptions['nodeArgs'],
 ): Promise<Contender> {
   switch (name) {
-    case 'pass-through':
-      return startPassThrough(options);
     case 'portkey':
       return startPortkey(options);
     case 'floor':

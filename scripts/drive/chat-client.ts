@@ -2,10 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { createParser } from 'eventsource-parser';
 import { Agent, request } from 'undici';
-import type { Dispatcher } from 'undici';
 
 import { errorCodeOf } from '../../shared/http/resolve-name.ts';
-import type { Message } from './read-conversations.ts';
+import type { Message } from './conversations.ts';
 
 interface ChatCall {
   messages: readonly Message[];
@@ -15,18 +14,14 @@ interface ChatCall {
   model: string | undefined;
 }
 
-interface Tokens {
-  prompt: number;
-  completion: number;
-}
-
 export interface ChatOutcome {
   requestId: string;
   /** The tier that answered; '' if none did. */
   model: string;
   text: string;
   finishReason: string;
-  tokens: Tokens;
+  promptTokens: number;
+  completionTokens: number;
   /** The service's code, or what happened to the connection. Undefined: a complete answer. */
   error: string | undefined;
   /** Times of the last try. */
@@ -36,35 +31,58 @@ export interface ChatOutcome {
   waits: number;
 }
 
-export interface ChatClient {
-  /** Never rejects, except on `signal`. `onWait` is called for every 429 that is tried again. */
-  send(call: ChatCall, signal: AbortSignal, onWait: () => void): Promise<ChatOutcome>;
-  close(): Promise<void>;
-}
-
 /** Longer than any window of the service's limits, except that of a day. */
 const WAITING_MAX_MS = 15 * 60_000;
-
 /** docs/spec.md#stream. */
 const END_OF_STREAM = '[DONE]';
 
-/** The parts of docs/spec.md#chat-completion, docs/spec.md#stream, docs/spec.md#error-object that are read here. */
+/** The parts of docs/spec.md#chat-completion, docs/spec.md#stream and docs/spec.md#error-object that are read here. */
 interface WireAnswer {
-  id?: string;
   model?: string;
   choices?: { message?: { content: string }; delta?: { content?: string }; finish_reason: string | null }[];
   usage?: { prompt_tokens: number; completion_tokens: number };
   error?: { code: string };
 }
 
-type Try = Omit<ChatOutcome, 'latencyMs' | 'waits'> & { status: number; retryAfterSeconds: number };
+const nothing = (): ChatOutcome => ({
+  requestId: '',
+  model: '',
+  text: '',
+  finishReason: '',
+  promptTokens: 0,
+  completionTokens: 0,
+  error: undefined,
+  latencyMs: 0,
+  firstTokenMs: undefined,
+  waits: 0,
+});
+
+/** Adds what a complete answer, or a chunk of one, says. */
+function take(outcome: ChatOutcome, json: string): void {
+  let answer: WireAnswer;
+  try {
+    // The service's own schema; if something else answers, fields are missing.
+    answer = JSON.parse(json) as WireAnswer;
+  } catch {
+    return;
+  }
+  const choice = answer.choices?.[0];
+  outcome.text += choice?.message?.content ?? choice?.delta?.content ?? '';
+  outcome.model = answer.model ?? outcome.model;
+  outcome.finishReason = choice?.finish_reason ?? outcome.finishReason;
+  outcome.error ??= answer.error?.code;
+  if (answer.usage === undefined) return;
+  outcome.promptTokens = answer.usage.prompt_tokens;
+  outcome.completionTokens = answer.usage.completion_tokens;
+}
 
 /** Calls the two chat routes like a polite caller: a 429 is tried again after the time in `Retry-After`. */
-export function createChatClient(baseUrl: string, key: string): ChatClient {
+export function createChatClient(baseUrl: string, key: string) {
   // The service has its own time limits, and a complete answer sends nothing until it is there.
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
-  async function post(call: ChatCall, signal: AbortSignal): Promise<Try> {
+  /** Returns the seconds until the call may be sent again; undefined: this is its outcome. */
+  async function post(call: ChatCall, signal: AbortSignal, outcome: ChatOutcome): Promise<number | undefined> {
     const { messages, entityId, model, stream } = call;
     const sentAt = performance.now();
     const { statusCode, headers, body } = await request(`${baseUrl}${stream ? '/chat/stream' : '/chat'}`, {
@@ -72,105 +90,48 @@ export function createChatClient(baseUrl: string, key: string): ChatClient {
       signal,
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ messages, entity_id: entityId, ...(model === undefined ? {} : { model }) }),
+      body: JSON.stringify({ messages, entity_id: entityId, model }),
     });
-    const read =
-      statusCode === 200 && stream
-        ? await readStream(body, sentAt, signal)
-        : readComplete(await body.text(), statusCode);
-    return {
-      ...read,
-      status: statusCode,
-      requestId: String(headers['x-request-id'] ?? ''),
-      retryAfterSeconds: Number(headers['retry-after'] ?? 1),
-    };
+    outcome.requestId = String(headers['x-request-id'] ?? '');
+    if (statusCode !== 200 || !stream) {
+      take(outcome, await body.text());
+      if (statusCode !== 200 || outcome.finishReason === '')
+        outcome.error ??= `status ${statusCode} without a readable body`;
+      return statusCode === 429 ? Number(headers['retry-after'] ?? 1) : undefined;
+    }
+    let last = '';
+    const parser = createParser({
+      onEvent({ data }) {
+        last = data;
+        take(outcome, data);
+        if (outcome.text !== '') outcome.firstTokenMs ??= performance.now() - sentAt;
+      },
+    });
+    body.setEncoding('utf8');
+    for await (const text of body as AsyncIterable<string>) parser.feed(text);
+    if (last !== END_OF_STREAM) outcome.error ??= 'the stream ended without [DONE]';
+    return undefined;
   }
 
   return {
-    async send(call, signal, onWait) {
+    /** Never rejects, except on `signal`. `onWait` is called for every 429 that is tried again. */
+    async send(call: ChatCall, signal: AbortSignal, onWait: () => void): Promise<ChatOutcome> {
       const giveUpAt = performance.now() + WAITING_MAX_MS;
       for (let waits = 0; ; waits += 1) {
+        const outcome = { ...nothing(), waits };
         const sentAt = performance.now();
-        const { status, retryAfterSeconds, ...outcome } = await post(call, signal).catch((error: unknown) => {
+        const waitSeconds = await post(call, signal, outcome).catch((error: unknown) => {
           signal.throwIfAborted();
-          return { ...NOTHING, status: 0, retryAfterSeconds: 0, requestId: '', error: connectionFault(error) };
+          outcome.error ??= `connection failed (${errorCodeOf(error) || String(error)})`;
+          return undefined;
         });
-        const latencyMs = performance.now() - sentAt;
-        const waitMs = retryAfterSeconds * 1000;
-        if (status !== 429 || performance.now() + waitMs > giveUpAt) return { ...outcome, latencyMs, waits };
+        outcome.latencyMs = performance.now() - sentAt;
+        if (waitSeconds === undefined || performance.now() + waitSeconds * 1000 > giveUpAt) return outcome;
         onWait();
-        await pause(waitMs, undefined, { signal });
+        await pause(waitSeconds * 1000, undefined, { signal });
       }
     },
     close: () => dispatcher.close(),
   };
 }
-
-const NOTHING = {
-  model: '',
-  text: '',
-  finishReason: '',
-  tokens: { prompt: 0, completion: 0 },
-  error: undefined,
-  firstTokenMs: undefined,
-};
-
-type Read = Omit<Try, 'status' | 'requestId' | 'retryAfterSeconds'>;
-
-function tokensOf({ usage }: WireAnswer): Tokens {
-  return { prompt: usage?.prompt_tokens ?? 0, completion: usage?.completion_tokens ?? 0 };
-}
-
-function readComplete(json: string, status: number): Read {
-  const answer = parseAnswer(json);
-  const choice = answer?.choices?.[0];
-  const text = choice?.message?.content;
-  if (answer === undefined || status !== 200 || text === undefined) {
-    return { ...NOTHING, error: answer?.error?.code ?? `status ${status} without a readable body` };
-  }
-  const { model = '' } = answer;
-  return { ...NOTHING, model, text, finishReason: choice?.finish_reason ?? '', tokens: tokensOf(answer) };
-}
-
-async function readStream(body: Dispatcher.ResponseData['body'], sentAt: number, signal: AbortSignal): Promise<Read> {
-  const read: Read = { ...NOTHING };
-  let last = '';
-  const parser = createParser({
-    onEvent({ data }) {
-      last = data;
-      if (data === END_OF_STREAM) return;
-      const chunk = parseAnswer(data);
-      const choice = chunk?.choices?.[0];
-      const text = choice?.delta?.content ?? '';
-      if (text !== '') read.firstTokenMs ??= performance.now() - sentAt;
-      read.text += text;
-      read.model = chunk?.model ?? read.model;
-      read.finishReason = choice?.finish_reason ?? read.finishReason;
-      read.error ??= chunk?.error?.code;
-      if (chunk?.usage !== undefined) read.tokens = tokensOf(chunk);
-    },
-  });
-  body.setEncoding('utf8');
-  try {
-    for await (const text of body as AsyncIterable<string>) parser.feed(text);
-  } catch (error) {
-    signal.throwIfAborted();
-    read.error ??= connectionFault(error);
-  }
-  if (last !== END_OF_STREAM) read.error ??= 'the stream ended without [DONE]';
-  return read;
-}
-
-function parseAnswer(json: string): WireAnswer | undefined {
-  try {
-    // The service's own schema; if something else answers, fields are missing.
-    return JSON.parse(json) as WireAnswer;
-  } catch {
-    return undefined;
-  }
-}
-
-function connectionFault(error: unknown): string {
-  const code = errorCodeOf(error);
-  return `connection failed (${code === '' ? String(error) : code})`;
-}
+export type ChatClient = ReturnType<typeof createChatClient>;

@@ -3,17 +3,13 @@
  * results with the provider's count and with the ledger in MongoDB. If the 80 conversations of MT-Bench lie next to the
  * project, they are sent as well.
  */
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { toMicro } from '../../shared/domain/pricing.ts';
-import { drive } from './drive-and-verify.ts';
-import type { DriveReport } from './drive-and-verify.ts';
-import { parseConversations } from './read-conversations.ts';
-import type { Conversation } from './read-conversations.ts';
-import { renderChecks } from './verify.ts';
-import type { Check } from './verify.ts';
+import { parseConversations } from './conversations.ts';
+import { drive } from './drive.ts';
+import type { DriveReport } from './drive.ts';
 import { openLedger } from '../harness/ledger.ts';
 import { ROOT } from '../harness/program.ts';
 import { openTenant } from '../harness/open-tenant.ts';
@@ -48,8 +44,9 @@ async function driveAll({ supervisor, dataDir }: SupervisedTask): Promise<number
     provider: { url: provider.url, model: MODEL },
   });
   const { tenantId, key } = await openTenant(service.admin, 'Drive');
+  const files = [CONVERSATIONS, ...(existsSync(MT_BENCH) ? [MT_BENCH] : [])];
   const report = await drive({
-    conversations: await readAll([CONVERSATIONS, ...(existsSync(MT_BENCH) ? [MT_BENCH] : [])]),
+    conversations: files.flatMap((file) => parseConversations(readFileSync(file, 'utf8'))),
     url: service.url,
     key,
     isStreamed: (index) => index % 2 === 1,
@@ -59,32 +56,21 @@ async function driveAll({ supervisor, dataDir }: SupervisedTask): Promise<number
     signal: supervisor.signal,
     print,
   });
-  const booked = await checkLedger(mongo.uri, tenantId, report, supervisor.signal);
-  print(renderChecks([booked]));
-  return report.passed && booked.passed ? 0 : 1;
-}
-
-async function readAll(files: readonly string[]): Promise<Conversation[]> {
-  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
-  return texts.flatMap((text) => parseConversations(text));
+  const isBooked = await checkLedger(mongo.uri, tenantId, report, supervisor.signal);
+  return report.passed && isBooked ? 0 : 1;
 }
 
 /** By default, mobius costs one credit per token. */
-async function checkLedger(
-  mongodbUri: string,
-  tenantId: string,
-  { summary }: DriveReport,
-  signal: AbortSignal,
-): Promise<Check> {
+async function checkLedger(mongodbUri: string, tenantId: string, { summary }: DriveReport, signal: AbortSignal) {
   const ledger = await openLedger(mongodbUri);
   try {
     await ledger.waitFor(tenantId, summary.requests, signal);
     const { entries, tokens, chargedMicro } = await ledger.sum(tenantId);
     const expected = summary.promptTokens + summary.completionTokens;
-    return {
-      passed: entries === summary.requests && tokens === expected && chargedMicro === toMicro(summary.credits),
-      text: `the ledger has ${entries} entries with ${tokens} tokens for ${summary.requests} requests with ${expected}`,
-    };
+    const isRight = entries === summary.requests && tokens === expected && chargedMicro === toMicro(summary.credits);
+    const has = `${entries} entries with ${tokens} tokens for ${summary.requests} requests with ${expected}`;
+    print(`${isRight ? 'PASS' : 'FAIL'}  the ledger has ${has}`);
+    return isRight;
   } finally {
     await ledger.close();
   }

@@ -1,19 +1,9 @@
-import { build } from 'hdr-histogram-js';
-
-import type { TurnRecord } from './send-conversations.ts';
+import type { TurnRecord } from './drive.ts';
 
 /** Credits per token. */
-interface TierRates {
-  prompt: number;
-  completion: number;
-}
-export type RatesByTier = Readonly<Record<string, TierRates>>;
+export type RatesByTier = Readonly<Record<string, { prompt: number; completion: number }>>;
 
-interface Percentiles {
-  p50: number;
-  p95: number;
-  p99: number;
-}
+type Percentiles = Record<'p50' | 'p95' | 'p99', number>;
 
 export interface Summary {
   conversations: number;
@@ -34,23 +24,19 @@ export interface Summary {
   wallMs: number;
 }
 
-const DIGITS = 3;
-const MICROS_PER_MS = 1_000;
-
 function percentilesOf(values: readonly number[]): Percentiles | undefined {
   if (values.length === 0) return undefined;
-  const histogram = build({ numberOfSignificantValueDigits: DIGITS });
-  for (const value of values) histogram.recordValue(Math.round(value * MICROS_PER_MS));
-  const at = (percentile: number) => histogram.getValueAtPercentile(percentile) / MICROS_PER_MS;
-  return { p50: at(50), p95: at(95), p99: at(99) };
+  const sorted = values.toSorted((left, right) => left - right);
+  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? NaN;
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
 }
 
-/** What the requests cost at these rates; failed ones count with what they were charged. */
-function creditsOf(records: readonly TurnRecord[], rates: RatesByTier): number {
-  return records.reduce((sum, { model, tokens }) => {
-    const rate = rates[model] ?? { prompt: 0, completion: 0 };
-    return sum + tokens.prompt * rate.prompt + tokens.completion * rate.completion;
-  }, 0);
+type Tokens = Pick<TurnRecord, 'promptTokens' | 'completionTokens'>;
+
+/** Tokens of a tier without a rate cost nothing. */
+export function creditsOf({ promptTokens, completionTokens }: Tokens, model: string, rates: RatesByTier): number {
+  const { prompt, completion } = rates[model] ?? { prompt: 0, completion: 0 };
+  return promptTokens * prompt + completionTokens * completion;
 }
 
 export function summarise(
@@ -62,18 +48,19 @@ export function summarise(
   const answered = records.filter(({ error }) => error === undefined);
   const errors: Record<string, number> = {};
   for (const { error } of records) if (error !== undefined) errors[error] = (errors[error] ?? 0) + 1;
+  const sum = (of: (record: TurnRecord) => number) => records.reduce((total, record) => total + of(record), 0);
   return {
     conversations: planned.conversations,
     requests: records.length,
     streamed: records.filter(({ stream }) => stream).length,
     left: planned.turns - records.length,
     errors,
-    waits: records.reduce((sum, { waits }) => sum + waits, 0),
+    waits: sum(({ waits }) => waits),
     latencyMs: percentilesOf(answered.map(({ latencyMs }) => latencyMs)),
     firstTokenMs: percentilesOf(answered.flatMap(({ firstTokenMs }) => firstTokenMs ?? [])),
-    promptTokens: records.reduce((sum, { tokens }) => sum + tokens.prompt, 0),
-    completionTokens: records.reduce((sum, { tokens }) => sum + tokens.completion, 0),
-    credits: creditsOf(records, rates),
+    promptTokens: sum(({ promptTokens }) => promptTokens),
+    completionTokens: sum(({ completionTokens }) => completionTokens),
+    credits: sum((record) => creditsOf(record, record.model, rates)),
     wallMs,
   };
 }
@@ -81,28 +68,30 @@ export function summarise(
 /** `charged`: by how much the tenant's balance has fallen; undefined if unknown. */
 export function renderSummary(summary: Summary, isTestKey: boolean, charged: number | undefined): string {
   const { requests, streamed, errors, waits, left, promptTokens, completionTokens, wallMs } = summary;
-  const kinds = Object.entries(errors);
-  const failed = kinds.reduce((sum, [, count]) => sum + count, 0);
+  const kinds = Object.entries(errors).map(([code, count]) => `${count} ${code}`);
   const seconds = wallMs / 1000;
-  const lines: [string, string][] = [
-    ['Conversations', String(summary.conversations)],
-    ['Requests', `${requests} (${streamed} streamed, ${requests - streamed} complete)`],
-    ['Errors', kinds.length === 0 ? '0' : `${failed}: ${kinds.map(([code, n]) => `${n} ${code}`).join(', ')}`],
-    ...(left > 0 ? [['Not sent', `${left} turns`] satisfies [string, string]] : []),
-    ['Told to wait', `${waits} times (429)`],
-    ['Latency', renderPercentiles(summary.latencyMs)],
-    ['First token', renderPercentiles(summary.firstTokenMs)],
-    ['Tokens', `${promptTokens} prompt, ${completionTokens} completion`],
-    ['Credits', renderCredits(summary.credits, isTestKey, charged)],
-    ['Time', `${seconds.toFixed(1)} s, ${(requests / seconds).toFixed(1)} requests a second`],
-  ];
-  return lines.map(([name, value]) => `${name.padEnd(14)} ${value}`).join('\n');
+  const lines: Record<string, string> = {
+    Conversations: String(summary.conversations),
+    Requests: `${requests} (${streamed} streamed, ${requests - streamed} complete)`,
+    Errors: kinds.length === 0 ? '0' : kinds.join(', '),
+    ...(left > 0 ? { 'Not sent': `${left} turns` } : {}),
+    'Told to wait': `${waits} times (429)`,
+    Latency: renderPercentiles(summary.latencyMs),
+    'First token': renderPercentiles(summary.firstTokenMs),
+    Tokens: `${promptTokens} prompt, ${completionTokens} completion`,
+    Credits: renderCredits(summary.credits, isTestKey, charged),
+    Time: `${seconds.toFixed(1)} s, ${(requests / seconds).toFixed(1)} requests a second`,
+  };
+  return Object.entries(lines)
+    .map(([name, value]) => `${name.padEnd(14)} ${value}`)
+    .join('\n');
 }
 
 function renderPercentiles(percentiles: Percentiles | undefined): string {
   if (percentiles === undefined) return '-';
-  const { p50, p95, p99 } = percentiles;
-  return `p50 ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`;
+  return Object.entries(percentiles)
+    .map(([name, ms]) => `${name} ${ms.toFixed(0)} ms`)
+    .join(', ');
 }
 
 function renderCredits(credits: number, isTestKey: boolean, charged: number | undefined): string {

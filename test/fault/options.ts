@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import { readNumber } from '../../scripts/harness/read-number.ts';
+import { readNumber } from '../../scripts/harness/read-arguments.ts';
 
 export interface FaultOptions {
   /** As `known` has them; none: all. */

@@ -7,9 +7,7 @@ const namesOf = (args: string[]) => parseBenchOptions(args).cases.map(({ name })
 describe('parseBenchOptions', () => {
   it('measures Parley beside the floor in three rounds', () => {
     expect(parseBenchOptions([])).toMatchObject({
-      isMicro: false,
       systems: ['floor', 'parley'],
-      targets: [],
       rounds: 3,
       seconds: 6,
       profile: undefined,
@@ -23,7 +21,7 @@ describe('parseBenchOptions', () => {
   });
 
   it('runs all cases beside the other gateways', () => {
-    expect(parseBenchOptions(['--rivals']).systems).toEqual(['pass-through', 'portkey', 'floor', 'parley']);
+    expect(parseBenchOptions(['--rivals']).systems).toEqual(['portkey', 'floor', 'parley']);
     expect(namesOf(['--rivals'])).toContain('prompt-200k');
   });
 
@@ -41,23 +39,12 @@ describe('parseBenchOptions', () => {
     });
   });
 
-  it('takes any server that speaks OpenAI’s protocol as a target', () => {
-    const { targets, systems } = parseBenchOptions([
-      ...['--systems', 'none', '--target', 'litellm=http://127.0.0.1:4000/v1/,gpt-x'],
-    ]);
-
-    expect(targets).toEqual([{ name: 'litellm', url: 'http://127.0.0.1:4000/v1', model: 'gpt-x' }]);
-    expect(systems).toEqual([]);
-  });
-
   it.each([
-    [['speed'], /is micro, not "speed"\.$/],
     [['--profile', 'redis'], /^--profile must be ingress or worker, not "redis"\.$/],
     [['--rounds', '0'], /^--rounds must be/],
     [['--seconds', '-1'], /seconds/],
     [['--cases', 'live-7'], /^--cases takes complete-32/],
-    [['--systems', 'kong'], /^--systems takes pass-through/],
-    [['--target', 'litellm'], /^--target takes name=URL/],
+    [['--systems', 'kong'], /^--systems takes portkey/],
   ])('refuses %j in one sentence', (args, sentence) => {
     expect(() => parseBenchOptions(args)).toThrow(sentence);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { TurnRecord } from '../../../../scripts/drive/send-conversations.ts';
+import type { TurnRecord } from '../../../../scripts/drive/drive.ts';
 import { renderSummary, summarise } from '../../../../scripts/drive/summary.ts';
 
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } };
@@ -11,7 +11,8 @@ function recordOf(changes: Partial<TurnRecord> = {}): TurnRecord {
     model: 'mobius',
     text: 'Answer',
     finishReason: 'stop',
-    tokens: { prompt: 10, completion: 5 },
+    promptTokens: 10,
+    completionTokens: 5,
     error: undefined,
     latencyMs: 100,
     firstTokenMs: undefined,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { parseConversations } from '../../../../scripts/drive/read-conversations.ts';
+import { parseConversations } from '../../../../scripts/drive/conversations.ts';
 
 describe('parseConversations', () => {
   it('sends each of the turns as a request of its own', () => {
@@ -29,13 +29,13 @@ describe('parseConversations', () => {
 
   it.each([
     ['{"turns":["a"]}\nnope', /^Line 2 is not JSON\.$/],
-    ['{"turns":["a"]}\n\n[]', /^Line 3 must be a JSON object\.$/],
-    ['{"turns":[]}', /^Line 1 must have "turns"/],
-    ['{"turns":["a",""]}', /^Line 1 must have "turns"/],
-    ['{"turns":["a",1]}', /^Line 1 must have "turns"/],
-    ['{"messages":[{"role":"user"}]}', /^Line 1 must have "turns"/],
-    ['{"turns":["a"],"messages":[]}', /^Line 1 must have either/],
-    ['{"id":{},"turns":["a"]}', /^Line 1 must have a text or a number as its id\.$/],
+    ['{"turns":["a"]}\n\n[]', /^Line 3: .* must be of type object\.$/],
+    ['{"turns":[]}', /^Line 1: "turns" must contain at least 1 items\.$/],
+    ['{"turns":["a",""]}', /^Line 1: "turns\[1\]" is not allowed to be empty\.$/],
+    ['{"turns":["a",1]}', /^Line 1: "turns\[1\]" must be a string\.$/],
+    ['{"messages":[{"role":"user"}]}', /^Line 1: "messages\[0\]\.content" is required\.$/],
+    ['{"turns":["a"],"messages":[{"role":"user","content":"a"}]}', /^Line 1: .* \[turns, messages\]\.$/],
+    ['{"id":{},"turns":["a"]}', /^Line 1: "id" must be one of \[string, number\]\.$/],
     [' \n', /^The file holds no conversation\.$/],
   ])('says in one sentence what is wrong with %j', (text, sentence) => {
     expect(() => parseConversations(text)).toThrow(sentence);
