@@ -32,7 +32,7 @@ export function readMarks(messages: readonly Message[]): Marks {
 }
 
 /** The JSON object with which a text begins. */
-function objectAt(text: string): string | undefined {
+export function objectAt(text: string): string | undefined {
   if (!text.startsWith('{')) return undefined;
   for (let end = text.indexOf('}'); end !== -1; end = text.indexOf('}', end + 1)) {
     const object = text.slice(0, end + 1);

@@ -1,14 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readMarks } from './call-tools.ts';
 import { createCapacity } from './capacity.ts';
-import { parseChatRequest } from './chat-request.ts';
 import { countInputTokens, readEmbeddingRequest, sendEmbeddings } from './embeddings.ts';
 import { createFailureSequence } from './failure-sequence.ts';
-import { readJson, sendJson } from './http-io.ts';
+import { readJson, sendError } from './http-io.ts';
 import type { ModelSettings } from './model-settings.ts';
-import { errorBody } from './openai-format.ts';
 import { fingerprintOf, planAnswer } from './plan-answer.ts';
-import type { Reply } from './reply.ts';
+import type { Dialect, Reply } from './reply.ts';
 import { sendComplete } from './send-complete.ts';
 import { sendStream } from './send-stream.ts';
 import { createSchedule } from './schedule.ts';
@@ -18,8 +16,8 @@ import { countPromptTokens } from './tokens.ts';
 const REQUEST_ID_LENGTH_MAX = 200;
 
 export interface ChatCompletions {
-  /** Answers one `POST /v1/chat/completions`. Throws RequestError or SettingsError. */
-  answer(req: IncomingMessage, res: ServerResponse): Promise<void>;
+  /** Answers one `POST /v1/chat/completions`, or `/v1/messages`. Throws RequestError or SettingsError. */
+  answer(req: IncomingMessage, res: ServerResponse, dialect: Dialect): Promise<void>;
   /** Answers one `POST /v1/embeddings`, likewise. */
   embed(req: IncomingMessage, res: ServerResponse): Promise<void>;
   /** Lets the failures start over. */
@@ -31,8 +29,8 @@ export function createChatCompletions(models: ModelSettings, stats: Stats): Chat
   const capacity = createCapacity();
   let replies = 0;
 
-  async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const request = parseChatRequest(await readJson(req));
+  async function answer(req: IncomingMessage, res: ServerResponse, dialect: Dialect): Promise<void> {
+    const request = dialect.read(await readJson(req));
     const { name, settings } = models.forModel(request.model);
     const requestId = readRequestId(req);
     const fingerprint = fingerprintOf(request);
@@ -49,13 +47,15 @@ export function createChatCompletions(models: ModelSettings, stats: Stats): Chat
     const marks = readMarks(request.messages);
     const json = request.wantsJson ? failures.jsonKind(settings, failureKey) : 'valid';
     const plan = { ...fingerprint, marks, json, empty: failure === 'empty' };
+    const shape = marks.usage ?? settings.usage;
     const reply: Reply = {
       res,
-      head: { id: `chatcmpl-sim${replies}`, createdSeconds: Math.floor(Date.now() / 1000), model: name },
+      dialect,
+      head: { id: `${dialect.idPrefix}sim${replies}`, createdSeconds: Math.floor(Date.now() / 1000), model: name },
       answers: Array.from({ length: request.n }, (_, index) =>
         planAnswer(request, settings, { ...plan, seed: fingerprint.seed + index }),
       ),
-      usageShape: marks.usage ?? settings.usage,
+      usageShape: shape === 'audio' && !dialect.tellsAllKinds ? 'chunk' : shape,
       promptTokens,
       topLogprobs: request.topLogprobs,
       failure,
@@ -121,5 +121,5 @@ function readRequestId(req: IncomingMessage): string | null {
 /** Answers with the error status that a setting demands. */
 export function sendFailure(res: ServerResponse, status: number, retryAfterSeconds: number | null): void {
   const headers: Record<string, number> = retryAfterSeconds === null ? {} : { 'retry-after': retryAfterSeconds };
-  sendJson(res, status, errorBody(status, `Simulated failure with status ${status}.`, null), headers);
+  sendError(res, status, `Simulated failure with status ${status}.`, null, headers);
 }

@@ -1,5 +1,6 @@
-import { INPUT_FIELDS } from './chat-request.ts';
+import { INPUT_FIELDS, parseChatRequest } from './chat-request.ts';
 import type { Answer, Delta } from './plan-answer.ts';
+import type { Dialect, Reply } from './reply.ts';
 import { splitTokens } from './tokens.ts';
 
 /** What every part of one reply repeats. */
@@ -11,21 +12,18 @@ export interface ReplyHead {
 
 /** The events of one stream, each a complete SSE event. */
 export interface StreamEvents {
-  role(answer: Answer, index: number): string;
+  begin(answers: readonly Answer[]): string;
   delta(delta: Delta, index: number): string;
-  /** With the usage beside it, where a provider says it there. */
-  finish(reason: string, index: number, usage?: object): string;
-  /** A chunk of the usage alone; in Groq's field where it is the provider's `own`. */
-  usage(usage: object, isOwn: boolean): string;
+  /** With the usage as it is told; undefined: not at all. */
+  end(answers: readonly Answer[], usage: object | undefined): string;
 }
 
-export const DONE_EVENT = 'data: [DONE]\n\n';
+const DONE_EVENT = 'data: [DONE]\n\n';
 
 /** Builds the shared part of all events only once: a stream of 40 chunks encodes its head once, not 40 times. */
-export function createStreamEvents(
-  { id, createdSeconds, model }: ReplyHead,
+function createStreamEvents(
+  { head: { id, createdSeconds, model }, topLogprobs, usageShape }: Reply,
   includeUsage: boolean,
-  topLogprobs: number | null,
 ): StreamEvents {
   const head =
     `data: {"id":"${id}","object":"chat.completion.chunk","created":${createdSeconds},` +
@@ -34,31 +32,41 @@ export function createStreamEvents(
   const tail = includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   const going = ',"logprobs":null,"finish_reason":null}' + tail;
   const choice = (index: number, delta: string) => `${head}{"index":${index},"delta":${delta}`;
+  // With the usage beside it, where a provider says it there.
+  const finish = (reason: string, index: number, usage?: object) =>
+    `${choice(index, '{}')},"logprobs":null,"finish_reason":${JSON.stringify(reason)}}` +
+    (usage === undefined ? tail : `],"usage":${JSON.stringify(usage)}}\n\n`);
+  // In Groq's field where it is the provider's own.
+  const alone = (usage: object) =>
+    `${head}],${usageShape === 'own' ? `"usage":null,"x_groq":{"usage":${JSON.stringify(usage)}}` : `"usage":${JSON.stringify(usage)}`}}\n\n`;
   return {
-    role: ({ calls }, index) =>
-      choice(index, `{"role":"assistant","content":${calls.length > 0 ? 'null' : '""'},"refusal":null}`) + going,
+    begin: (answers) =>
+      answers
+        .map(
+          ({ calls }, index) =>
+            choice(index, `{"role":"assistant","content":${calls.length > 0 ? 'null' : '""'},"refusal":null}`) + going,
+        )
+        .join(''),
     delta: ({ text, other }, index) =>
       other === undefined
         ? choice(index, `{"content":${JSON.stringify(text)}}`) +
           (topLogprobs === null ? going : going.replace('null', JSON.stringify(logprobsOf(text, topLogprobs))))
         : choice(index, JSON.stringify(other)) + going,
-    finish: (reason, index, usage) =>
-      `${choice(index, '{}')},"logprobs":null,"finish_reason":${JSON.stringify(reason)}}` +
-      (usage === undefined ? tail : `],"usage":${JSON.stringify(usage)}}\n\n`),
-    usage: (usage, isOwn) =>
-      `${head}],${isOwn ? `"usage":null,"x_groq":{"usage":${JSON.stringify(usage)}}` : `"usage":${JSON.stringify(usage)}`}}\n\n`,
+    end(answers, told) {
+      const usage = includeUsage ? told : undefined;
+      const beside = usageShape === 'beside' || usageShape === 'doubled' ? usage : undefined;
+      const ends = answers.map(({ finishReason }, index) =>
+        finish(finishReason, index, index === answers.length - 1 ? beside : undefined),
+      );
+      return ends.join('') + (usage === undefined || usageShape === 'beside' ? '' : alone(usage)) + DONE_EVENT;
+    },
   };
 }
 
 /** The body of a complete answer; without `usage`, it has no such field. */
-export function completionBody(
-  {
-    head: { id, createdSeconds, model },
-    answers,
-    topLogprobs,
-  }: { head: ReplyHead; answers: readonly Answer[]; topLogprobs: number | null },
+function completionBody(
+  { head: { id, createdSeconds, model }, answers, topLogprobs, usageShape }: Reply,
   usage: object | undefined,
-  isOwn: boolean,
 ): string {
   return JSON.stringify({
     id,
@@ -71,7 +79,7 @@ export function completionBody(
       logprobs: topLogprobs === null || answer.text === '' ? null : logprobsOf(answer.text, topLogprobs),
       finish_reason: answer.finishReason,
     })),
-    ...(isOwn ? { x_groq: { usage } } : { usage }),
+    ...(usageShape === 'own' ? { x_groq: { usage } } : { usage }),
     system_fingerprint: 'fp_simulated',
   });
 }
@@ -107,19 +115,12 @@ function messageOf({ text, calls, reasoning, refusal }: Answer): object {
   };
 }
 
-export function errorBody(status: number, message: string, param: string | null): object {
-  return {
-    error: { message, type: ERROR_TYPES[status] ?? defaultType(status), param, code: ERROR_CODES[status] ?? null },
-  };
-}
-
-function defaultType(status: number): string {
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
-}
-
-const ERROR_TYPES: Readonly<Record<number, string>> = { 402: 'insufficient_quota', 429: 'rate_limit_error' };
-const ERROR_CODES: Readonly<Record<number, string>> = {
-  401: 'invalid_api_key',
-  402: 'insufficient_quota',
-  429: 'rate_limit_exceeded',
+/** OpenAI's Chat Completions. */
+export const COMPLETIONS: Dialect = {
+  read: parseChatRequest,
+  idPrefix: 'chatcmpl-',
+  tellsAllKinds: true,
+  usage: (usage) => usage,
+  complete: completionBody,
+  events: createStreamEvents,
 };

@@ -1,15 +1,29 @@
 import type { ServerResponse } from 'node:http';
 import { resetConnection } from './http-io.ts';
-import type { ReplyHead } from './openai-format.ts';
+import type { ChatRequest } from './chat-request.ts';
+import type { ReplyHead, StreamEvents } from './openai-format.ts';
 import type { Answer } from './plan-answer.ts';
 import type { FailureMode, Settings } from './settings.ts';
 import type { CallBook } from './stats.ts';
-import type { UsageShape } from './usage-shape.ts';
+import type { Usage, UsageShape } from './usage-shape.ts';
 import { HIDDEN_TOKENS, toldUsage, usageOf } from './usage-shape.ts';
+
+/** The form in which a protocol asks and answers. */
+export interface Dialect {
+  /** Throws RequestError. */
+  read(body: unknown): ChatRequest;
+  idPrefix: string;
+  /** Tokens of reasoning and audio are told apart. */
+  tellsAllKinds: boolean;
+  usage(usage: Usage): object;
+  complete(reply: Reply, usage: object | undefined): string;
+  events(reply: Reply, includeUsage: boolean): StreamEvents;
+}
 
 /** One call whose answer has been decided but not sent. */
 export interface Reply {
   res: ServerResponse;
+  dialect: Dialect;
   head: ReplyHead;
   /** One for each choice. */
   answers: readonly Answer[];
@@ -30,13 +44,15 @@ const hiddenTokens = ({ usageShape }: Pick<Reply, 'usageShape'>): number =>
 
 /** Books the details of the usage, and returns it as the caller gets it; undefined: not at all. */
 export function bookUsage(reply: Reply, tokensSent: number): object | undefined {
-  const { answers, promptTokens, usageShape, book } = reply;
+  const { answers, promptTokens, usageShape, book, dialect } = reply;
   const hidden = hiddenTokens(reply);
-  const reasoning = answers.reduce((sum, { reasoningTokens }) => sum + reasoningTokens, hidden);
+  const reasoning = dialect.tellsAllKinds
+    ? answers.reduce((sum, { reasoningTokens }) => sum + reasoningTokens, hidden)
+    : 0;
   const usage = usageOf({ prompt: promptTokens, completion: tokensSent + hidden, reasoning }, usageShape);
   if (hidden > 0) book.text(hidden);
   book.details(usage);
-  return toldUsage(usage, usageShape);
+  return toldUsage(dialect.usage(usage), usageShape);
 }
 
 /** Whether a failure breaks the answer off; other failures only change the content of a regular answer. */

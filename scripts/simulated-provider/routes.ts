@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChatCompletions } from './chat-completions.ts';
 import { sendFailure } from './chat-completions.ts';
-import { readJson, sendJson } from './http-io.ts';
+import { readJson, sendError, sendJson } from './http-io.ts';
 import type { ModelSettings } from './model-settings.ts';
+import { MESSAGES } from './messages-format.ts';
 import { moderate, parseModerationRequest } from './moderate.ts';
-import { errorBody } from './openai-format.ts';
+import { COMPLETIONS } from './openai-format.ts';
 import { RequestError } from './request-error.ts';
 import { SettingsError } from './settings.ts';
 import type { Stats } from './stats.ts';
@@ -27,7 +28,8 @@ const MODEL_LIST = {
 export function createRoutes(deps: RouteDeps): (req: IncomingMessage, res: ServerResponse) => void {
   const { stats, chat } = deps;
   const handlers = new Map<string, Handler>([
-    ['POST /v1/chat/completions', (req, res) => chat.answer(req, res)],
+    ['POST /v1/chat/completions', (req, res) => chat.answer(req, res, COMPLETIONS)],
+    ['POST /v1/messages', (req, res) => chat.answer(req, res, MESSAGES)],
     ['POST /v1/embeddings', (req, res) => chat.embed(req, res)],
     ['POST /v1/moderations', (req, res) => answerModeration(deps, req, res)],
     ['GET /v1/models', answerWith(() => MODEL_LIST)],
@@ -48,7 +50,7 @@ export function createRoutes(deps: RouteDeps): (req: IncomingMessage, res: Serve
     const [path = '', query = ''] = splitOnce(req.url ?? '');
     route(req, res, path, query).catch((error: unknown) => {
       if (path.startsWith('/v1/')) stats.rejected();
-      sendError(res, error);
+      sendFault(res, error);
     });
   };
 }
@@ -125,17 +127,17 @@ function decodeId(text: string): string {
   }
 }
 
-function sendError(res: ServerResponse, error: unknown): void {
+function sendFault(res: ServerResponse, error: unknown): void {
   if (res.destroyed || res.headersSent) {
     res.destroy();
   } else if (error instanceof RequestError) {
-    sendJson(res, error.status, errorBody(error.status, error.message, error.param));
+    sendError(res, error.status, error.message, error.param);
   } else if (error instanceof SettingsError) {
-    sendJson(res, 400, errorBody(400, error.message, null));
+    sendError(res, 400, error.message);
   } else {
     // A bug: standard error is this program's only log.
     console.error(error);
-    sendJson(res, 500, errorBody(500, 'The simulated provider has a bug; its standard error shows where.', null));
+    sendError(res, 500, 'The simulated provider has a bug; its standard error shows where.');
   }
 }
 

@@ -1,4 +1,3 @@
-import { completionBody } from './openai-format.ts';
 import { resetConnection, sendJson } from './http-io.ts';
 import type { Reply } from './reply.ts';
 import { bookUsage, breaksOff, failBeforeHead, RESET_PAUSE_MS } from './reply.ts';
@@ -24,13 +23,10 @@ function finish(reply: Reply): void {
   const { res, answers, book } = reply;
   const tokens = answers.reduce((sum, { completionTokens }) => sum + completionTokens, 0);
   if (tokens > 0) book.text(tokens);
-  const body = bodyOf(reply, bookUsage(reply, tokens));
+  const body = reply.dialect.complete(reply, bookUsage(reply, tokens));
   book.end('completed');
   sendJson(res, 200, body);
 }
-
-const bodyOf = (reply: Reply, usage: object | undefined): string =>
-  completionBody(reply, usage, reply.usageShape === 'own');
 
 /** Nothing is booked as sent: no caller can use half a JSON body. */
 function failReader(reply: Reply, schedule: Schedule): void {
@@ -40,7 +36,7 @@ function failReader(reply: Reply, schedule: Schedule): void {
     failBeforeHead(reply);
     return;
   }
-  const body = bodyOf(reply, undefined);
+  const body = reply.dialect.complete(reply, undefined);
   const half = body.slice(0, body.length / 2);
   if (failure !== 'stall') book.end('failed');
   if (failure === 'malformed') {

@@ -1,6 +1,5 @@
 import { resetConnection } from './http-io.ts';
 import type { StreamEvents } from './openai-format.ts';
-import { createStreamEvents, DONE_EVENT } from './openai-format.ts';
 import type { Reply } from './reply.ts';
 import { bookUsage, breaksOff, failBeforeHead, RESET_PAUSE_MS } from './reply.ts';
 import type { Schedule } from './schedule.ts';
@@ -9,7 +8,7 @@ import { createSchedule } from './schedule.ts';
 const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
 const MALFORMED_EVENT = 'data: {"id":"malformed on purpose","choices":[{"index":0,"delta":{"content":\n\n';
 
-/** Streams the answer like OpenAI, with usage if it was requested. */
+/** Streams the answer, with usage if it was requested. */
 export function sendStream(reply: Reply, includeUsage: boolean): void {
   const { res, settings, failure, book } = reply;
   const schedule = createSchedule(settings);
@@ -21,21 +20,14 @@ export function sendStream(reply: Reply, includeUsage: boolean): void {
     failBeforeHead(reply);
     return;
   }
-  const events = createStreamEvents(reply.head, includeUsage, reply.topLogprobs);
+  const events = reply.dialect.events(reply, includeUsage);
   res.writeHead(200, HEADERS);
-  for (const [index, answer] of reply.answers.entries()) res.write(events.role(answer, index));
+  res.write(events.begin(reply.answers));
   sendTexts(reply, events, schedule, (tokensSent) => {
     const finish = (): void => {
-      const { answers, usageShape } = reply;
-      const told = bookUsage(reply, tokensSent);
-      const usage = includeUsage ? told : undefined;
-      const beside = usageShape === 'beside' || usageShape === 'doubled' ? usage : undefined;
-      for (const [index, { finishReason }] of answers.entries()) {
-        res.write(events.finish(finishReason, index, index === answers.length - 1 ? beside : undefined));
-      }
-      if (usage !== undefined && usageShape !== 'beside') res.write(events.usage(usage, usageShape === 'own'));
+      const end = events.end(reply.answers, bookUsage(reply, tokensSent));
       book.end('completed');
-      res.end(DONE_EVENT);
+      res.end(end);
     };
     if (breaksOff(failure)) failReader(reply, schedule, finish);
     else finish();

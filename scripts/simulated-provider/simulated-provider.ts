@@ -31,7 +31,7 @@ export interface SimulatedProvider {
 }
 
 /**
- * The simulated model provider: an OpenAI-compatible HTTP server with deterministic answers, failures on demand
+ * The simulated model provider, of OpenAI's and Anthropic's protocol: an HTTP server with deterministic answers, failures on demand
  * (settings.ts) and its own books (stats.ts). Any `Authorization` is accepted. Throws SettingsError for bad defaults.
  */
 export function createSimulatedProvider({ defaults = {} }: { defaults?: SettingsInput } = {}): SimulatedProvider {

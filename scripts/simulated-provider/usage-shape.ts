@@ -52,10 +52,8 @@ export function usageOf({ prompt, completion, reasoning }: Took, shape: UsageSha
 }
 
 /** The usage as a caller gets it; undefined: not at all. */
-export function toldUsage(usage: Usage, shape: UsageShape): object | undefined {
+export function toldUsage(usage: object, shape: UsageShape): object | undefined {
   if (shape === 'absent') return undefined;
-  if (shape === 'zero') return { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  return shape === 'text'
-    ? Object.fromEntries(Object.entries(usage).map(([name, value]) => [name, String(value)]))
-    : usage;
+  if (shape !== 'zero' && shape !== 'text') return usage;
+  return Object.fromEntries(Object.entries(usage).map(([name, value]) => [name, shape === 'zero' ? 0 : String(value)]));
 }

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 
 import { waitFor } from '../../support/chat.ts';
@@ -6,7 +6,13 @@ import { useService } from '../../support/use-service.ts';
 
 /** `npm run test:clients` has the same for all clients, on the processes. */
 describe('the official openai client, beyond text', () => {
-  const service = useService();
+  const service = useService({ workers: 0 });
+  beforeAll(async () => {
+    // `oloid` speaks Anthropic's protocol.
+    await service.setProvider({ kind: 'anthropic' }, 'messages');
+    await service.setTargets('oloid', [{ provider: 'messages', model: 'sim' }]);
+    await service.startWorker();
+  });
   afterEach(() => {
     service.provider.restore();
   });
@@ -27,8 +33,9 @@ describe('the official openai client, beyond text', () => {
       },
     },
   };
-  const asking = (content: string) => ({ model: 'mobius', messages: [{ role: 'user' as const, content }] });
-  const marked = asking('simulate-tool=weather{"city":"Oslo"} simulate-tool=weather{"city":"Rome"}');
+  const asking = (content: string, model = 'mobius') => ({ model, messages: [{ role: 'user' as const, content }] });
+  const TWO = 'simulate-tool=weather{"city":"Oslo"} simulate-tool=weather{"city":"Rome"}';
+  const marked = asking(TWO);
   const entriesOf = (tenantId: string) =>
     waitFor(async () => {
       const rows = await service.models.ledger.find({ tenantId, type: 'usage' }).lean();
@@ -36,24 +43,29 @@ describe('the official openai client, beyond text', () => {
     }, 'the ledger entry');
   const ANSWER = 'The tool weather says: “Oslo: 7 degrees” The tool weather says: “Rome: 7 degrees”';
 
-  it.each([false, true])('has two calls made at once, and their results read, as a stream: %s', async (stream) => {
+  it.each([
+    ['mobius', false],
+    ['mobius', true],
+    ['oloid', false],
+    ['oloid', true],
+  ])('has two calls of %s made at once, and their results read, as a stream: %s', async (model, stream) => {
     const { key } = await service.startTenant();
     heard.length = 0;
 
     const { completions } = clientFor(key).chat;
-    const asked = { ...marked, tools: [weather] };
+    const asked = { ...asking(TWO, model), tools: [weather] };
     const runner = stream ? completions.runTools({ ...asked, stream }) : completions.runTools(asked);
 
     expect(await runner.finalContent()).toBe(ANSWER);
     expect(heard).toEqual(['Oslo', 'Rome']);
   });
 
-  it('has each token of calls charged once', async () => {
+  it.each(['mobius', 'oloid'])('has each token of calls of %s charged once', async (model) => {
     const { key, tenantId } = await service.startTenant();
     const { type, function: about } = weather;
     const tools = [{ type, function: { name: about.name, parameters: about.parameters } }];
 
-    const { id, choices, usage } = await clientFor(key).chat.completions.create({ ...marked, tools });
+    const { id, choices, usage } = await clientFor(key).chat.completions.create({ ...asking(TWO, model), tools });
     const message = choices[0]?.message;
 
     expect(choices[0]?.finish_reason).toBe('tool_calls');
@@ -65,14 +77,14 @@ describe('the official openai client, beyond text', () => {
     ]);
   });
 
-  it('reads an object of its schema, and reasoning before a text', async () => {
+  it.each(['mobius', 'oloid'])('reads an object of its schema, and reasoning before a text, of %s', async (model) => {
     const { key } = await service.startTenant();
     const { completions } = clientFor(key).chat;
     const schema = { ...city, additionalProperties: false };
 
     const format = { type: 'json_schema' as const, json_schema: { name: 'place', strict: true, schema } };
-    const typed = await completions.parse({ ...asking('Where?'), response_format: format });
-    const reasoned = await completions.create(asking('Why? simulate-reasoning'));
+    const typed = await completions.parse({ ...asking('Where?', model), response_format: format });
+    const reasoned = await completions.create(asking('Why? simulate-reasoning', model));
 
     expect(JSON.parse(typed.choices[0]?.message.content ?? '')).toEqual({ city: 'city' });
     expect(reasoned.choices[0]?.message).toMatchObject({ reasoning_content: expect.stringMatching(/^First I look/) });

@@ -253,3 +253,42 @@ describe('the books', () => {
     expect(provider.stats()).toMatchObject({ aborted: 1, prompt_tokens: 0, completion_tokens: 0 });
   });
 });
+
+describe('Anthropic’s protocol', () => {
+  const ask = async (fields: object) => {
+    const body = {
+      model: 'sim?text=Hello+World',
+      max_tokens: 9,
+      messages: [{ role: 'user', content: 'Hi' }],
+      ...fields,
+    };
+    return fetch(`${url}/v1/messages`, { method: 'POST', body: JSON.stringify(body) });
+  };
+
+  it('is spoken as the real one does, event by event', async () => {
+    const text = await (await ask({ stream: true, system: 'Be brief.' })).text();
+    const events = text.split('\n\n').map((event) => /^event: (.*)\ndata: (.*)$/.exec(event)?.slice(1) ?? []);
+
+    expect(events.map(([name]) => name)).toEqual([
+      ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop'],
+      ...['message_delta', 'message_stop', undefined],
+    ]);
+    expect(events.slice(0, -1).map(([, data = '']) => JSON.parse(data) as unknown)).toMatchObject([
+      { type: 'message_start', message: { role: 'assistant', content: [], usage: { input_tokens: 15 } } },
+      { index: 0, content_block: { type: 'text', text: '' } },
+      { index: 0, delta: { type: 'text_delta', text: 'Hello World' } },
+      { index: 0 },
+      { delta: { stop_reason: 'end_turn' }, usage: { input_tokens: 15, output_tokens: 2 } },
+      {},
+    ]);
+  });
+
+  it('has its own errors', async () => {
+    const refused = await ask({ max_tokens: undefined });
+    const failed = await ask({ model: 'sim?fail=status&status=529' });
+
+    expect([refused.status, failed.status]).toEqual([400, 529]);
+    expect(await refused.json()).toMatchObject({ type: 'error', error: { message: 'max_tokens is required.' } });
+    expect(await failed.json()).toMatchObject({ type: 'error', error: { type: 'server_error' } });
+  });
+});
