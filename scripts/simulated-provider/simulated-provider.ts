@@ -31,8 +31,8 @@ export interface SimulatedProvider {
 }
 
 /**
- * The simulated model provider, of OpenAI's and Anthropic's protocol: an HTTP server with deterministic answers, failures on demand
- * (settings.ts) and its own books (stats.ts). Any `Authorization` is accepted. Throws SettingsError for bad defaults.
+ * The simulated model provider: an HTTP server of OpenAI's and Anthropic's protocol with deterministic answers, failures
+ * on demand (settings.ts) and its own books (stats.ts). Any key is accepted. Throws SettingsError for bad defaults.
  */
 export function createSimulatedProvider({ defaults = {} }: { defaults?: SettingsInput } = {}): SimulatedProvider {
   const models = createModelSettings(defaults);
