@@ -60,7 +60,7 @@ module.exports = {
     door('prom-client', ['shared/metrics']),
     door('@opentelemetry', ['shared/tracing']),
     door('stripe', ['api/payments/stripe']),
-    door('archiver', ['workers/compliance']),
+    door('yazl', ['workers/compliance']),
     only(
       'stages-do-not-call-stages',
       'A stage imports stage.ts only; the order stands in run-pipeline.ts.',

@@ -36,7 +36,7 @@ const LIMITS = {
   'words of the README': { limit: 900, goal: 900 },
   'lines of scripts': { limit: 10_700, goal: 8_000 },
   'lines of tests': { limit: 79_600, goal: 60_000 },
-  'npm packages (without those of one platform)': { limit: 757, goal: 600 },
+  'npm packages (without those of one platform)': { limit: 731, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;
 

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { Readable } from 'node:stream';
-
-import type { ZipArchive } from 'archiver';
+import type { PassThrough } from 'node:stream';
 
 import type { ExportManifest, ExportedFile } from '../../shared/contracts/compliance.ts';
 import { wellFormedJson } from '../../shared/contracts/parse.ts';
@@ -45,37 +43,34 @@ export function writeArchive(
   manifest: (files: readonly ExportedFile[]) => object,
 ): Archive {
   const files: ExportedFile[] = [];
-
-  async function fill(zip: ZipArchive, open: Set<Readable>): Promise<void> {
-    for (const source of sources) {
-      const lines = Readable.from(linesOf(source, files), { objectMode: false });
-      open.add(lines);
-      lines.once('error', (error) => zip.destroy(error));
-      const written = once(zip, 'entry');
-      zip.append(lines, { name: `${source.name}.jsonl` });
-      await written;
-      open.delete(lines);
-    }
-    zip.append(`${JSON.stringify(manifest(files), null, 2)}\n`, { name: 'manifest.json' });
-    await zip.finalize();
+  const open = new Set<Readable>();
+  function openLines(source: ExportFile): Readable {
+    const lines = Readable.from(linesOf(source, files), { objectMode: false });
+    open.add(lines);
+    return lines.once('close', () => open.delete(lines));
   }
 
   async function* read(): AsyncGenerator<Buffer> {
-    // Loaded on use: its modules would take a good part of a worker's start-up time.
-    const archiver = await import('archiver');
-    const zip = new archiver.ZipArchive({ zlib: { level: 6 } });
-    const open = new Set<Readable>();
-    const filled = fill(zip, open).catch((error: unknown) => {
-      zip.destroy(error instanceof Error ? error : new Error('An archive could not be written', { cause: error }));
+    // Loaded on use: most workers never write an archive.
+    const { ZipFile } = await import('yazl');
+    const zip = new ZipFile();
+    // The type promises less than the pass-through stream that it is.
+    const parts = zip.outputStream as PassThrough;
+    zip.once('error', (error: Error) => parts.destroy(error));
+    // Each file is opened once those before it have been written, the manifest after all others.
+    for (const source of sources)
+      zip.addReadStreamLazy(`${source.name}.jsonl`, (opened) => {
+        opened(undefined, openLines(source));
+      });
+    zip.addReadStreamLazy('manifest.json', (opened) => {
+      opened(undefined, Readable.from([Buffer.from(`${JSON.stringify(manifest(files), null, 2)}\n`)]));
     });
+    zip.end();
     try {
-      // Archiver yields bytes, although the stream's type does not say so.
-      for await (const part of zip) yield part as Buffer;
-      await filled;
+      for await (const part of parts) yield part as Buffer;
     } finally {
       // When the reader stops early, the row sources are closed as well.
       for (const lines of open) lines.destroy();
-      zip.destroy();
     }
   }
 
