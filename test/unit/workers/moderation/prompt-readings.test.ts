@@ -8,7 +8,7 @@ import { createLocalModerator } from '../../../../workers/moderation/local/local
 import { readingsOf } from '../../../../workers/moderation/prompt-readings.ts';
 import { contextInstruction, resolveContext } from '../../../../workers/pipeline/context-instruction.ts';
 import type { ContextSource } from '../../../../workers/pipeline/context-instruction.ts';
-import { toMessagesBody } from '../../../../workers/providers/anthropic.ts';
+import { toMessagesBody } from '../../../../workers/providers/anthropic-request.ts';
 import { HARMLESS } from './harmless-texts.ts';
 import { MORE_HARMLESS } from './more-harmless-texts.ts';
 

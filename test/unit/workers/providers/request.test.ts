@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { ChatMessage, Role } from '../../../../shared/contracts/chat-request.ts';
-import { anthropicHeaders, toMessagesBody } from '../../../../workers/providers/anthropic.ts';
+import { toMessagesBody } from '../../../../workers/providers/anthropic-request.ts';
+import { anthropicHeaders } from '../../../../workers/providers/anthropic.ts';
 import type { ProviderCall } from '../../../../workers/providers/provider.ts';
 
 const say = (role: Role, content: string): ChatMessage => ({ role, content });
