@@ -6,8 +6,7 @@ import { newKeySchema, toKeySettings } from '../resources/keys/key-settings.ts';
 import { keysEndpoints } from '../resources/keys/keys-endpoints.ts';
 import type { KeysDeps } from '../resources/keys/keys-endpoints.ts';
 import { apiKeyWithValueSchema, KEY_WITH_VALUE_EXAMPLE, toKeyResource } from '../resources/keys/keys-resource.ts';
-import { onBehalf } from './tenants/tenant-compliance-endpoints.ts';
-import { CLOSED } from './tenants/tenants-endpoints.ts';
+import { CLOSED, onBehalf } from './tenants/tenants-endpoints.ts';
 
 const createTenantKey = defineAdminEndpoint({
   method: 'POST',

@@ -1,10 +1,7 @@
 import type { Response } from 'express';
 
-import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { accepted, defineAdminEndpoint, json } from '../../contract/endpoint.ts';
-import type { AdminEndpoint, Endpoint } from '../../contract/endpoint.ts';
-import { readParam } from '../../contract/path-parameters.ts';
 import type { Actor } from '../../contract/tenant-events.ts';
 import { OPEN_LISTED_MAX, newJob, startJob } from '../../resources/compliance/compliance-jobs.ts';
 import type { ComplianceDeps } from '../../resources/compliance/compliance-jobs.ts';
@@ -12,53 +9,10 @@ import { deletionsEndpoints, exportsEndpoints } from '../../resources/compliance
 import { findTenant } from '../../resources/keys/key-changes.ts';
 import { applyStatus } from './move-steps.ts';
 import { TENANT_EXAMPLE, tenantSchema } from './tenants-resource.ts';
-import { toResource } from './tenants-endpoints.ts';
+import { onBehalf, toResource } from './tenants-endpoints.ts';
 import type { TenantsDeps } from './tenants-endpoints.ts';
 
 export interface TenantComplianceDeps extends ComplianceDeps, TenantsDeps {}
-
-/** The document's words for an endpoint on behalf; absent: as for the tenant's own. */
-interface BehalfWords {
-  summary: string;
-  tag?: 'Tenants' | 'Keys';
-  /** '': none. */
-  description?: string | undefined;
-}
-
-/**
- * A tenant's own endpoint as the administration has it below `/tenants/{id}`, whatever the tenant's status: with the reach
- * of a live key, and the administrator as the one who did it.
- */
-export function onBehalf<Deps>(
-  endpoint: Endpoint<Deps>,
-  { summary, tag = 'Tenants', description = endpoint.description }: BehalfWords,
-): AdminEndpoint<Deps & { tenants: TenantsDeps['tenants'] }> {
-  const { path, handle, method, query, body, answers, errors, examples } = endpoint;
-  return {
-    method,
-    answers,
-    examples,
-    ...(description === undefined || description === '' ? {} : { description }),
-    ...(query === undefined ? {} : { query }),
-    ...(body === undefined ? {} : { body }),
-    ...(errors === undefined ? {} : { errors }),
-    path: `/tenants/:tenantId${path.replace(/^\/compliance/, '')}`,
-    tag,
-    summary,
-    isRemembered: method === 'POST',
-    async handle({ actorIn, ...call }, deps) {
-      const { _id: tenantId, shard } = await findTenant(deps.tenants, readParam(call.req, 'tenantId'));
-      // These endpoints read nothing else of a key.
-      const principal = { tenantId, shard, mode: 'live' } as Principal;
-      const answer = await handle({ ...call, principal, actor: actorIn(tenantId) }, deps);
-      if (answer.status === 'sent' || answer.location === undefined) return answer;
-      return {
-        ...answer,
-        location: answer.location.replace('/platform/v1/compliance', `/admin/v1/tenants/${tenantId}`),
-      };
-    },
-  };
-}
 
 /** Starts the deletion of everything of a tenant, or finds the one that has been started. */
 async function deleteEverything(deps: TenantComplianceDeps, res: Response, actor: Actor): Promise<string> {

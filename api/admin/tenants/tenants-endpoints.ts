@@ -4,13 +4,14 @@ import { toTenantChanges } from '../../../shared/contracts/tenant-fields.ts';
 import { listQuerySchema, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import type { ListQuery } from '../../../shared/contracts/list-page.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { ShardDirectory, TenantChanges, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody } from '../../contract/endpoint.ts';
-import type { QueryRule } from '../../contract/endpoint.ts';
-import { found } from '../../contract/path-parameters.ts';
+import type { AdminEndpoint, Endpoint, QueryRule } from '../../contract/endpoint.ts';
+import { found, readParam } from '../../contract/path-parameters.ts';
 import { readBalance } from '../../resources/billing/billing-status.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
 import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
@@ -173,6 +174,49 @@ const moveTenant = defineAdminEndpoint({
     return ok(await toResource(deps, tenant));
   },
 });
+
+/** The document's words for an endpoint on behalf; absent: as for the tenant's own. */
+interface BehalfWords {
+  summary: string;
+  tag?: 'Tenants' | 'Keys';
+  /** '': none. */
+  description?: string | undefined;
+}
+
+/**
+ * A tenant's own endpoint as the administration has it below `/tenants/{id}`, whatever the tenant's status: with the reach
+ * of a live key, and the administrator as the one who did it.
+ */
+export function onBehalf<Deps>(
+  endpoint: Endpoint<Deps>,
+  { summary, tag = 'Tenants', description = endpoint.description }: BehalfWords,
+): AdminEndpoint<Deps & { tenants: TenantsDeps['tenants'] }> {
+  const { path, handle, method, query, body, answers, errors, examples } = endpoint;
+  return {
+    method,
+    answers,
+    examples,
+    ...(description === undefined || description === '' ? {} : { description }),
+    ...(query === undefined ? {} : { query }),
+    ...(body === undefined ? {} : { body }),
+    ...(errors === undefined ? {} : { errors }),
+    path: `/tenants/:tenantId${path.replace(/^\/compliance/, '')}`,
+    tag,
+    summary,
+    isRemembered: method === 'POST',
+    async handle({ actorIn, ...call }, deps) {
+      const { _id: tenantId, shard } = await findTenant(deps.tenants, readParam(call.req, 'tenantId'));
+      // These endpoints read nothing else of a key.
+      const principal = { tenantId, shard, mode: 'live' } as Principal;
+      const answer = await handle({ ...call, principal, actor: actorIn(tenantId) }, deps);
+      if (answer.status === 'sent' || answer.location === undefined) return answer;
+      return {
+        ...answer,
+        location: answer.location.replace('/platform/v1/compliance', `/admin/v1/tenants/${tenantId}`),
+      };
+    },
+  };
+}
 
 /** Tenants (docs/spec.md#administration). */
 export const tenantsEndpoints = { listTenants, createTenant, getTenant, updateTenant, moveTenant };
