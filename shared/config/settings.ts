@@ -92,15 +92,15 @@ export const settings = {
   },
   admin: {
     token: optional('ADMIN_TOKEN', 'ingress', strongToken, 'required, or `ADMIN_TOKENS`').hides(
-      'Bearer token of `/admin/v1` and of the sign-in form, named `admin`, which may change everything. At least 32 characters, at least 6 different ones: `openssl rand -hex 32`',
+      'Bearer token of the administration, named `admin`, which may change everything. At least 32 characters, 6 different ones: `openssl rand -hex 32`',
     ),
     tokens: preset('ADMIN_TOKENS', 'ingress', adminTokenList, [], 'none').hides(
-      'Further [tokens](administration.md#tokens), `name:role:token` separated by commas. `read` may look, `write` may also change. The audit log has the name',
+      'Further [tokens](administration.md#tokens), `name:role:token` separated by commas; the role is `read` or `write`',
     ),
   },
   credentials: {
     key: required('CREDENTIALS_KEY', 'both', base64Key).hides(
-      "32 bytes in base64 that encrypt the providers' API keys and webhooks' secrets in MongoDB: `openssl rand -base64 32`. The same for all processes; see [its rotation](administration.md#rotate-the-credentials-key)",
+      "32 bytes in base64 that encrypt providers' API keys and webhooks' secrets: `openssl rand -base64 32`. The same for all processes; see [its rotation](administration.md#rotate-the-credentials-key)",
     ),
     otherKeys: preset('CREDENTIALS_KEYS', 'both', base64Keys, [], 'none').hides(
       'Further keys, separated by commas, that can decrypt stored credentials: for a rotation',
@@ -108,7 +108,7 @@ export const settings = {
   },
   process: {
     environment: preset('NODE_ENV', 'both', oneOf('development', 'production', 'test'), 'development').means(
-      '`production` makes `REQUIRE_HTTPS` true by default, and `npm run start:api`, `start:worker` and `provider:simulated` run what `npm run build` made. Other values: `development`, `test`',
+      'With `production`, `REQUIRE_HTTPS` is true by default and the start scripts run what `npm run build` made. Other values: `development`, `test`',
     ),
     logLevel: preset('LOG_LEVEL', 'both', oneOf('error', 'warn', 'info', 'debug'), 'info').means(
       '`error`, `warn`, `info` or `debug`; log lines are JSON on standard output',
@@ -135,16 +135,16 @@ export const settings = {
       '`/admin/v1`, `/admin/queues`, `/metrics`, `/health/deep`',
     ),
     metricsPort: preset('METRICS_PORT', 'ingress', port, 0).means(
-      '`/metrics` and the pages of health alone, for a Prometheus that is not to reach the administration; 0 turns it off',
+      '`/metrics` and health alone, for a Prometheus that is not to reach the administration; 0: none',
     ),
     workerPort: preset('WORKER_PORT', 'worker', port, 0).means(
       '`/health/live`, `/health/ready` and `/metrics`; 0 turns it off. `npm start` uses 8082, and the following ports for further workers',
     ),
     maxConnections: preset('MAX_CONNECTIONS', 'ingress', integer(1, 1_000_000), 20_000).means(
-      'Connections open on `PORT` at a time; a further one takes the place of the one idle for longest, or is closed. The process needs as many file descriptors (`ulimit -n`)',
+      'Connections open on `PORT` at a time; the process needs as many file descriptors (`ulimit -n`)',
     ),
     keepAliveSeconds: preset('KEEP_ALIVE_SECONDS', 'ingress', integer(1, 3_600), 620).means(
-      'How long an idle connection is kept: longer than [the load balancer](proxies.md) keeps it (AWS and nginx 60 s, Google 600 s), else callers see scattered 502s',
+      'How long an idle connection is kept: longer than [the load balancer](proxies.md) keeps it, else callers see scattered 502s',
     ),
     drainSeconds: preset(
       'DRAIN_SECONDS',
@@ -153,7 +153,7 @@ export const settings = {
       ({ NODE_ENV }) => (NODE_ENV === 'production' ? 5 : 0),
       '5 with `NODE_ENV=production`, else 0',
     ).means(
-      'How long an ingress that is told to stop still accepts connections, with `/health/ready` 503 and `Connection: close`, before `SHUTDOWN_GRACE_SECONDS` begins: longer than [a proxy](proxies.md) takes to notice',
+      'How long a stopping ingress still accepts connections, not ready, before `SHUTDOWN_GRACE_SECONDS` begins: longer than [a proxy](proxies.md) takes to notice',
     ),
     requireHttps: preset(
       'REQUIRE_HTTPS',
@@ -181,15 +181,15 @@ export const settings = {
   },
   metrics: {
     isPublic: preset('METRICS_PUBLIC', 'both', Joi.boolean(), false).means(
-      'Opens `/metrics` and `/health/deep` to everybody. Otherwise they answer callers on the same machine or with a token',
+      'Opens `/metrics` and `/health/deep` to everybody, not only to this machine and tokens',
     ),
     token: optional('METRICS_TOKEN', 'both', strongToken).hides(
-      'A token for Prometheus, for `/metrics` and `/health/deep` only; it is accepted over plain HTTP too. The ingress also accepts administration tokens',
+      'A token for `/metrics` and `/health/deep` only, accepted over plain HTTP too',
     ),
   },
   worker: {
     concurrency: preset('WORKER_CONCURRENCY', 'both', integer(1, 100_000), 512).means(
-      'Requests that one worker runs at once, divided among the shards. The ingress computes `parley_workers_wanted` from it',
+      'Requests that one worker runs at once, divided among the shards',
     ),
     batchConcurrency: preset('WORKER_BATCH_CONCURRENCY', 'worker', integer(1, 100_000), 64).means(
       'Lines of batches that one worker runs in addition; fewer while its event loop is busy',
@@ -211,13 +211,13 @@ export const settings = {
       'Time limit of a request from acceptance to its end, 1 to 3,600. Stopping a worker may take as long',
     ),
     requestLogDays: preset('REQUEST_LOG_DAYS', 'both', integer(0, 400), 30).means(
-      'How long the administration can find a request: times, provider calls, tokens, price and why it failed or was refused; never its text. 0 keeps none of it',
+      'How long the administration can find a request, without its text; 0 keeps none',
     ),
     streamRetentionSeconds: preset('STREAM_RETENTION_SECONDS', 'both', integer(1, 86_400), 900).means(
       'How long an answer stays in Redis after its end, 1 to 86,400',
     ),
     disconnectGraceSeconds: preset('DISCONNECT_GRACE_SECONDS', 'worker', integer(0, 3_600), 30).means(
-      'How long a request without a reader waits for one to come back before it is cancelled, 0 to 3,600, unless its tenant says otherwise (`on_disconnect`)',
+      'How long a request without a reader waits for one before it is cancelled, 0 to 3,600, unless its tenant has `on_disconnect: finish`',
     ),
     shutdownGraceSeconds: preset('SHUTDOWN_GRACE_SECONDS', 'ingress', integer(1, 3_600), 30).means(
       'How long a stopping ingress waits for its open answers before it cuts them; `REQUEST_TIMEOUT_SECONDS` cuts none',
@@ -225,7 +225,7 @@ export const settings = {
   },
   moderation: {
     backend: preset('MODERATION_BACKEND', 'worker', oneOf('local', 'openai'), 'local').means(
-      'Who [moderates](#moderation): `local` (word lists of this service) or `openai` (`POST {MODERATION_BASE_URL}/moderations` of OpenAI or any compatible server)',
+      'Who [moderates](#moderation): `local` (word lists of this service) or `openai` (`POST {MODERATION_BASE_URL}/moderations`)',
     ),
     baseUrl: optional(
       'MODERATION_BASE_URL',
@@ -243,15 +243,15 @@ export const settings = {
   },
   webhooks: {
     allowPrivate: preset('WEBHOOK_ALLOW_PRIVATE', 'ingress, worker', Joi.boolean(), false).means(
-      'Allows webhooks to private addresses and over plain http, for development: tenants can then reach your network. Refused with `NODE_ENV=production`',
+      'Allows webhooks to private addresses and over plain http: tenants can then reach your network. Not with `NODE_ENV=production`',
     ),
   },
   providers: {
     allowHttp: preset('PROVIDER_ALLOW_HTTP', 'ingress', Joi.boolean(), false).means(
-      'Lets an administrator set a provider with plain http on a public host, not only in your own network',
+      'Allows providers with plain http on public hosts, not only in your own network',
     ),
     requireCost: preset('REQUIRE_TARGET_COST', 'ingress', Joi.boolean(), false).means(
-      "Refuses tiers whose targets have no `cost`, so that `GET /admin/v1/margin` knows every request's",
+      'Refuses tiers whose targets have no `cost`',
     ),
   },
   payments: {
@@ -281,7 +281,7 @@ export const settings = {
       "The service's name in traces",
     ),
     sampler: preset('OTEL_TRACES_SAMPLER', 'both', sampler, 'parentbased_always_on').means(
-      'Which traces are kept: `always_on`, `always_off` or `traceidratio`, or one of them after `parentbased_`, by which workers follow the ingress',
+      'Which traces are kept: `always_on`, `always_off` or `traceidratio`, each also after `parentbased_`',
     ),
     samplerArg: preset('OTEL_TRACES_SAMPLER_ARG', 'both', Joi.number().min(0).max(1), 1).means(
       'The share of traces that `traceidratio` keeps, 0 to 1',
