@@ -22,7 +22,11 @@ export interface CollectOptions {
   stopping: AbortSignal;
 }
 
-const waiting = new WeakMap<AbortSignal, Set<() => void>>();
+/**
+ * In boxes that are emptied when their answers end: a table that a set has outgrown keeps its entries alive until V8's
+ * next full collection, and with them nearly every answer (docs/benchmarks/performance-log.md).
+ */
+const waiting = new WeakMap<AbortSignal, Set<{ act: (() => void) | undefined }>>();
 
 /**
  * Calls `act` when `signal` aborts; returns a function that cancels this. All waiting callers share one listener,
@@ -31,15 +35,19 @@ const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 export function onAbort(signal: AbortSignal, act: () => void): () => void {
   let all = waiting.get(signal);
   if (all === undefined) {
-    const acts = new Set<() => void>();
+    const acts = new Set<{ act: (() => void) | undefined }>();
     signal.addEventListener('abort', () => {
-      for (const each of acts) each();
+      for (const each of acts) each.act?.();
     });
     waiting.set(signal, acts);
     all = acts;
   }
-  const acts = all.add(act);
-  return () => acts.delete(act);
+  const box: { act: (() => void) | undefined } = { act };
+  const acts = all.add(box);
+  return () => {
+    box.act = undefined;
+    acts.delete(box);
+  };
 }
 
 /** Counts the answers that `onAbort` would end. */

@@ -201,10 +201,14 @@ function createMembership(
   function remove(reader: OpenReader): boolean {
     if (reader.closed) return false;
     reader.closed = true;
-    const readers = groups.get(reader.requestId)?.readers;
-    readers?.delete(reader);
+    const group = groups.get(reader.requestId);
+    group?.readers.delete(reader);
     wipeIfRead(reader);
-    return readers?.size === 0 && groups.delete(reader.requestId);
+    // A closed reader gets nothing more, but a table that the map has outgrown keeps it: see `onAbort` in collect.ts.
+    reader.onEntry = ignore;
+    if (group?.readers.size !== 0) return false;
+    group.onLost = undefined;
+    return groups.delete(reader.requestId);
   }
 
   function close(reader: OpenReader): void {
