@@ -10,7 +10,7 @@ export interface BatchState {
 interface BatchResult {
   custom_id: string;
   request_id: string;
-  response?: { id: string };
+  response?: { id: string; choices?: { message: { content: string | null } }[] };
   error?: { code: string };
 }
 
@@ -21,8 +21,8 @@ export function endedOf({ request_counts: { completed, failed } }: BatchState): 
 
 /** `/batches` from a tenant's point of view. */
 export interface BatchClient {
-  /** Submits a batch of this many lines with one short question each. */
-  submit(lines: number): Promise<BatchState>;
+  /** Submits a batch of this many lines with one short question each, or of these lines. */
+  submit(lines: number | readonly object[]): Promise<BatchState>;
   find(id: string): Promise<BatchState>;
   cancel(id: string): Promise<void>;
   results(id: string): Promise<BatchResult[]>;
@@ -60,8 +60,11 @@ export function createBatchClient({ url, key, signal }: BatchCaller): BatchClien
 
   return {
     find,
-    submit: (lines) =>
-      call('', { method: 'POST', body: Array.from({ length: lines }, (_, at) => toLine(at)).join('\n') }),
+    submit(lines) {
+      const rows = typeof lines === 'number' ? Array.from({ length: lines }, (_, at) => toLine(at)) : lines;
+      const body = rows.map((row) => (typeof row === 'string' ? row : JSON.stringify(row))).join('\n');
+      return call('', { method: 'POST', body });
+    },
     async cancel(id) {
       await call(`/${id}/cancel`, { method: 'POST' });
     },

@@ -1,3 +1,5 @@
+import type { TokenKinds } from '../../../shared/contracts/events.ts';
+
 /** What an experiment leaves behind, seen from all sides; the checker joins it by request id. */
 export interface Evidence {
   requests: readonly ClientRequest[];
@@ -78,6 +80,8 @@ export interface ProviderCount {
   calls: number;
   promptTokens: number;
   completionTokens: number;
+  /** Among those of both counts. */
+  kinds?: TokenKinds;
   /** What it was to write; absent where the requests of an experiment are not asked by its clients. */
   answer?: ProviderAnswer;
 }
@@ -99,6 +103,7 @@ export interface LedgerLine {
   mode: string | undefined;
   promptTokens: number;
   completionTokens: number;
+  kinds?: TokenKinds;
   isEstimated: boolean;
   finishReason: string | undefined;
 }

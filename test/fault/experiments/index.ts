@@ -44,6 +44,7 @@ import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
 import { batchWorkersKilled } from './r4-batch-workers-killed.ts';
 import { backupRestored } from './r5-backup-restored.ts';
+import { usageShapes } from './r6-usage-shapes.ts';
 import { scaleOnCluster, scaleOnSentinel } from './s-scale.ts';
 
 /** In the order in which they run. */
@@ -103,6 +104,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   tenThousandStreams,
   batchWorkersKilled,
   backupRestored,
+  usageShapes,
   scaleOnCluster,
   scaleOnSentinel,
 ];

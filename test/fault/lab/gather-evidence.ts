@@ -1,6 +1,8 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { KIND_NAMES, TOKEN_KINDS, kindsOf } from '../../../shared/contracts/events.ts';
+import type { TokenKinds } from '../../../shared/contracts/events.ts';
 import { callJson } from '../../../scripts/harness/http.ts';
 import type { Evidence, ProcessExit, ProviderCount } from '../checker/evidence.ts';
 import type { Caller } from '../client/caller.ts';
@@ -16,15 +18,34 @@ import { runningOf } from './victim.ts';
 
 const REST_MS = 60_000;
 
-type Counts = Record<string, { calls: number; prompt_tokens: number; completion_tokens: number }>;
+interface Count {
+  calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  prompt_tokens_details?: Record<string, number>;
+  completion_tokens_details?: Record<string, number>;
+}
+
+function kindsIn(count: Count): TokenKinds {
+  const kinds = KIND_NAMES.map((name) => {
+    const [of, detail] = TOKEN_KINDS[name];
+    return [name, count[`${of}_tokens_details`]?.[detail]] as const;
+  });
+  return kindsOf(Object.fromEntries(kinds.filter(([, tokens]) => tokens !== undefined)));
+}
 
 /** The provider's own report (scripts/simulated-provider/stats.ts). */
 export async function readProviderCounts(providerUrl: string): Promise<Map<string, ProviderCount>> {
   const { body } = await callJson('GET', `${providerUrl}/stats?detail=1`);
   return new Map(
-    Object.entries(body['by_request'] as Counts).map(([id, count]) => [
+    Object.entries(body['by_request'] as Record<string, Count>).map(([id, count]) => [
       id,
-      { calls: count.calls, promptTokens: count.prompt_tokens, completionTokens: count.completion_tokens },
+      {
+        calls: count.calls,
+        promptTokens: count.prompt_tokens,
+        completionTokens: count.completion_tokens,
+        kinds: kindsIn(count),
+      },
     ]),
   );
 }

@@ -1,6 +1,6 @@
 import { connectMongo } from '../../../shared/mongo/connection.ts';
 import { createModels } from '../../../shared/mongo/administration/catalogue.ts';
-import { decodeEntry } from '../../../shared/contracts/events.ts';
+import { decodeEntry, kindsOf } from '../../../shared/contracts/events.ts';
 import type { LedgerLine, StoredText } from '../checker/evidence.ts';
 import { textOfEntries } from './text-of-entries.ts';
 
@@ -31,6 +31,7 @@ export async function inspectBook(mongodbUri: string): Promise<Book> {
         mode: line.mode,
         promptTokens: line.promptTokens ?? 0,
         completionTokens: line.completionTokens ?? 0,
+        kinds: kindsOf(line),
         isEstimated: line.estimated ?? false,
         finishReason: line.finishReason,
       })),
