@@ -13,7 +13,6 @@ import type { Ended } from '../../support/ended-lines.ts';
 import { expectUniformHeaders } from '../../support/refusal.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { useService, useTenantPerTest } from '../../support/use-service.ts';
-import { waitFor } from '../../support/wait-for.ts';
 
 const MIB = 1024 * 1024;
 const DRAIN_MS = 1_500;
@@ -150,38 +149,6 @@ describe('a reader of results', () => {
     socket.write(`${head}Authorization: Bearer ${large.key}\r\n\r\n`);
     return socket;
   }
-
-  it('is dropped when it takes nothing for the drain time', async () => {
-    const socket = ask();
-
-    // It reads nothing, so it hears of the end when what it sends is refused.
-    await waitFor(() => {
-      socket.write('\r\n');
-      return socket.destroyed ? true : undefined;
-    }, 'the connection to be dropped');
-
-    expect(socket.bytesRead).toBeLessThan(20 * MIB);
-  });
-
-  it('has all of them when it reads slowly, even if that takes longer than the drain time', async () => {
-    const socket = ask();
-    const start = performance.now();
-    let bytes = 0;
-    let portion = 0;
-    socket.on('data', (part: Buffer) => {
-      bytes += part.length;
-      portion += part.length;
-      if (portion < MIB) return;
-      portion = 0;
-      socket.pause();
-      setTimeout(() => socket.resume(), 150);
-    });
-    socket.resume();
-    await new Promise((resolve) => socket.once('close', resolve));
-
-    expect(bytes).toBeGreaterThan(20 * MIB);
-    expect(performance.now() - start).toBeGreaterThan(DRAIN_MS);
-  });
 
   it('a reader of results that leaves early is no fault', async () => {
     const socket = ask();

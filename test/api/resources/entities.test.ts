@@ -214,17 +214,6 @@ describe('an unknown entity', () => {
     }
   });
 
-  it("an unknown entity is another tenant's with the same id", async () => {
-    const entityId = newId();
-    await api('put', pathOf(entityId), FIELDS);
-    const other = apiOf(service, (await service.startTenant()).key);
-
-    expect((await other('put', pathOf(entityId), { name: 'mine' })).status).toBe(201);
-    expect((await other('delete', pathOf(entityId))).status).toBe(200);
-
-    expect((await api('get', pathOf(entityId))).body).toMatchObject(FIELDS);
-  });
-
   it('is one that was deleted, until it is made again, empty', async () => {
     const entityId = newId();
     await api('put', pathOf(entityId), FIELDS);

@@ -101,14 +101,6 @@ describe('a deleted entity', () => {
     expect(rows).toMatchObject([{ forgottenSeq: 4 }]);
   });
 
-  it('leaves none where no request names it', async () => {
-    const entityId = newEntity();
-
-    expect(await entities.remove(LIVE, entityId, moment(1), () => Promise.resolve(false))).toBe(false);
-
-    expect(await models.entities.countDocuments({ tenantId: TENANT, entityId })).toBe(0);
-  });
-
   it('keeps the latest deletion, whatever the order of the writes', async () => {
     const entityId = newEntity();
     await entities.remove(LIVE, entityId, moment(20), mayCome);
@@ -117,13 +109,6 @@ describe('a deleted entity', () => {
     await saveTurn(entityId, 15, true);
 
     expect(await turns(entityId)).toBeUndefined();
-  });
-
-  it('a deleted entity is one of its tenant', async () => {
-    const entityId = newEntity();
-    await saveTurn(entityId, 1, true);
-    await entities.remove({ ...LIVE, tenantId: 'ten_2' }, entityId, moment(10), mayCome);
-    expect(await turns(entityId)).toEqual(['turn 1']);
   });
 });
 

@@ -59,12 +59,6 @@ describe('the Messages API', () => {
     expect(JSON.parse(server.requests[0]?.body ?? '')).toMatchObject({ model: 'm', max_tokens: 10 });
   });
 
-  it('the Messages API gives a complete answer', async () => {
-    answers(COMPLETE);
-
-    expect(await ask({ stream: false })).toEqual({ events: HI });
-  });
-
   it.each([
     ['as documented', START + OPEN + PING + textEvent('H') + textEvent('i') + CLOSE + finish('end_turn') + STOP],
     ['with CRLF line ends', (START + textEvent('Hi') + finish('end_turn') + STOP).replaceAll('\n', '\r\n')],
@@ -96,16 +90,6 @@ describe('the Messages API', () => {
     expect(events.at(-1)).toEqual(HI[1]);
   });
 
-  it.each([
-    ['max_tokens', 'length'],
-    ['model_context_window_exceeded', 'length'],
-    ['refusal', 'content_filter'],
-  ])('the Messages API stops for %s, which is %s', async (reason, finishReason) => {
-    answers(START + textEvent('Hi') + finish(reason) + STOP);
-
-    expect((await ask()).events.at(-1)).toEqual({ kind: 'end', finishReason, usage: USAGE });
-  });
-
   it('stops at a line’s end where that is asked for, though the API would not', async () => {
     answers(START + textEvent('One') + textEvent('.\nTwo') + finish('end_turn') + STOP);
 
@@ -116,12 +100,6 @@ describe('the Messages API', () => {
         { kind: 'end', finishReason: 'stop', usage: undefined },
       ],
     });
-  });
-
-  it('has no usage where a half of it is missing', async () => {
-    answers(textEvent('Hi') + finish('end_turn') + STOP);
-
-    expect((await ask()).events.at(-1)).toEqual({ kind: 'end', finishReason: 'stop', usage: undefined });
   });
 
   it.each([
@@ -143,34 +121,6 @@ describe('the Messages API', () => {
     expect(String((failure as Error).stack)).not.toContain('canary');
   });
 
-  it.each([
-    ['that is not JSON', 'canary'],
-    ['that is cut', COMPLETE.slice(0, -9)],
-    ['of 9 MB', COMPLETE.replace('Hi', 'x'.repeat(9 * MEGABYTE))],
-  ])('the Messages API fails with a complete answer %s', async (_what, body) => {
-    answers(body);
-
-    expect((await ask({ stream: false })).failure).toMatchObject({ fault: 'transient' });
-  });
-
-  it.each([
-    [529, 'overloaded_error', 'transient'],
-    [429, 'rate_limit_error', 'transient'],
-    [500, 'api_error', 'transient'],
-    [401, 'authentication_error', 'refused'],
-    [402, 'billing_error', 'refused'],
-    [404, 'not_found_error', 'refused'],
-    [400, 'invalid_request_error', 'caller'],
-    [413, 'request_too_large', 'caller'],
-  ])('the Messages API answers %d %s, which is %s', async (status, type, fault) => {
-    answers(JSON.stringify({ type: 'error', error: { type, message: 'canary' } }), status, { 'retry-after': '7' });
-
-    const { failure } = await ask();
-
-    expect(failure).toMatchObject({ fault, status, retryAfterMs: 7_000, message: expect.stringContaining(type) });
-    expect(String((failure as Error).stack)).not.toContain('canary');
-  });
-
   it('the Messages API ends at once when the call is aborted', async () => {
     const { promise: asked, resolve } = Promise.withResolvers<undefined>();
     server.answer((res) => {
@@ -185,14 +135,5 @@ describe('the Messages API', () => {
     controller.abort(reason);
 
     expect((await result).failure).toBe(reason);
-  });
-
-  it('the Messages API uses its connection again', async () => {
-    answers(START + textEvent('Hi') + finish('end_turn') + STOP);
-
-    for (let call = 0; call < 10; call += 1) await ask();
-
-    // One that has just become free may be overlooked once.
-    expect(server.connections()).toBeLessThanOrEqual(2);
   });
 });

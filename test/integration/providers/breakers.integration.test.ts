@@ -75,17 +75,6 @@ describe('a breaker', () => {
     expect(await call(late, provider, 1)).toBe(1);
   });
 
-  it('counts the failures of all workers together', async () => {
-    const provider = providerOf();
-
-    await Promise.all(workers.map((worker) => call(worker, provider, 3, failure)));
-
-    expect(await lab.until(provider, isOpen, 'the breaker to open')).toMatchObject({
-      reason: 'status_500',
-      errors: { status_500: 12 },
-    });
-  });
-
   it('weighs the failures of one worker with what went well in the others', async () => {
     const provider = providerOf();
     await call(second, provider, 30);
@@ -98,14 +87,6 @@ describe('a breaker', () => {
     expect(counted.state).toBe('closed');
   });
 
-  it('opens at once when the provider refuses us, with the reason', async () => {
-    const provider = providerOf();
-
-    await call(first, provider, 1, refusal);
-
-    expect(await lab.until(provider, isOpen, 'the breaker to open')).toMatchObject({ reason: 'authentication' });
-  });
-
   it('costs a healthy provider no call of Redis', async () => {
     const provider = providerOf();
 
@@ -113,18 +94,6 @@ describe('a breaker', () => {
 
     expect(first.changes()).toBe(0);
     expect(await lab.shared(provider)).toMatchObject({ version: 0 });
-  });
-
-  it('raises one event for each change, however many workers see the failures', async () => {
-    const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
-
-    await Promise.all(workers.map((worker) => call(worker, provider, 20, failure)));
-    await untilAll(workers, provider, false);
-
-    const expected = { provider: provider.name, from: 'closed', to: 'open', reason: 'status_500' };
-    await waitFor(() => lab.changes[0], 'the worker that opened it to say so');
-    expect(lab.changes).toEqual([expect.objectContaining(expected)]);
-    expect(await lab.store.events({ limit: 10, order: 'desc' })).toEqual([expect.objectContaining(expected)]);
   });
 
   it('a breaker that is reset is closed for all of them', async () => {
@@ -184,78 +153,5 @@ describe('a half-open breaker', () => {
     await untilAll(workers, provider, true);
     expect(await call(second, provider, 5)).toBe(0);
     expect(lab.changes.map(({ to }) => to)).toEqual(['open', 'half_open', 'closed']);
-  });
-
-  it('opens again for twice as long when the probe fails', async () => {
-    const { provider, running, ask } = await readyForProbe();
-    const probe = ask(second);
-    await waitFor(() => running[0], 'the probe');
-
-    running[0]?.end(failure());
-    await probe;
-
-    const breaker = await lab.until(provider, isOpen, 'it to open again');
-    expect(breaker).toMatchObject({
-      pauseMs: 60_000,
-      reason: 'status_500',
-      errors: { authentication: 1, status_500: 1 },
-    });
-  });
-
-  it('gives the next call the probe when the first was at fault itself', async () => {
-    const { provider, running, ask } = await readyForProbe();
-    const probe = ask(first);
-    await waitFor(() => running[0], 'the probe');
-
-    running[0]?.end(new Error('The caller has left'));
-    await probe;
-    await lab.until(provider, (breaker) => breaker.probe === null, 'the probe to be free');
-    await untilAll(workers, provider, true);
-
-    const next = ask(second);
-    await waitFor(() => running[1], 'the next probe');
-    running[1]?.end();
-    await next;
-    await lab.until(provider, ({ state }) => state === 'closed', 'it to close');
-  });
-
-  it('gives another worker the probe of one that has died, and hears no more of the first', async () => {
-    const { provider, running, ask } = await readyForProbe();
-    const orphan = ask(first);
-    await waitFor(() => running[0], 'the probe');
-    await first.stop();
-    // As if the lease of ten seconds had passed.
-    await lab.store.change(provider.name, (breaker, now) => ({
-      ...breaker,
-      probe: breaker.probe && { ...breaker.probe, until: now - 1 },
-    }));
-    await waitFor(() => (second.isPassable(provider) ? true : undefined), 'the lease to be over');
-
-    const probe = ask(second);
-    await waitFor(() => running[1], 'the next probe');
-    running[0]?.end(failure());
-    await orphan;
-    running[1]?.end();
-    await probe;
-
-    await waitFor(() => lab.changes[2], 'it to close');
-    expect(lab.changes.map(({ to }) => to)).toEqual(['open', 'half_open', 'closed']);
-  });
-
-  it('a half-open breaker keeps the probe of a worker that lives', async () => {
-    const { provider, running, ask } = await readyForProbe();
-    const probe = ask(first);
-    await waitFor(() => running[0], 'the probe');
-    const { probe: before } = await lab.shared(provider);
-
-    const renewed = await lab.until(
-      provider,
-      (breaker) => (breaker.probe?.until ?? 0) > (before?.until ?? 0),
-      'the probe to be renewed',
-    );
-
-    expect(renewed.probe?.holder).toBe(before?.holder);
-    running[0]?.end();
-    await probe;
   });
 });

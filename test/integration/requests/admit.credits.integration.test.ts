@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { monthOf } from '../../../shared/domain/pricing.ts';
-import { fill, openAdmissionLab, RATE } from '../../support/admission-lab.ts';
+import { openAdmissionLab, RATE } from '../../support/admission-lab.ts';
 import type { AdmissionLab } from '../../support/admission-lab.ts';
 
 let lab: AdmissionLab;
@@ -23,53 +23,12 @@ describe('the balance', () => {
     expect(await lab.store.count('req_look', key.principal, false)).toMatchObject({ requests: 0, tokens: 0 });
   });
 
-  it.each([0, -5])('of %s refuses, without a time after which it would be better', async (tokens) => {
-    const key = await lab.key({}, tokens);
-    expect(await key.admit()).toMatchObject({ verdict: 'credits', retryAfterMs: 0 });
-  });
-
   it('holds the estimate at the rates of prompt and completion', async () => {
     const key = await lab.key({}, 1_000);
 
     await key.admit({ promptTokens: 3, maxTokens: 5, rates: { promptMicro: 2 * RATE, completionMicro: 10 * RATE } });
 
     expect(await key.figures()).toMatchObject({ ledgerMicro: 1_000 * RATE, heldMicro: 56 * RATE, pendingMicro: 0 });
-  });
-
-  it('admits as many as it can hold, and tells the next that it only has to wait', async () => {
-    const key = await lab.key({}, 65);
-
-    const { admitted, refused } = await fill(() => key.admit());
-
-    expect(admitted).toBe(3);
-    expect(refused.verdict).toBe('credits_in_flight');
-    expect(refused.retryAfterMs).toBe(1_000);
-  });
-
-  it('admits exactly as many when all come at once', async () => {
-    const key = await lab.key({}, 65);
-
-    const answers = await Promise.all(Array.from({ length: 50 }, () => key.admit()));
-
-    expect(answers.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(3);
-    expect((await key.figures()).heldMicro).toBe(60 * RATE);
-  });
-
-  it('always admits one request while it is positive and nothing is held', async () => {
-    const key = await lab.key({}, 0.000001);
-
-    expect((await key.admit({ promptTokens: 5_000 })).verdict).toBe('admitted');
-    expect((await key.admit()).verdict).toBe('credits_in_flight');
-  });
-
-  it('is lowered by what has finished and is not settled yet', async () => {
-    const key = await lab.key({}, 100);
-    const account = lab.keys.account(key.principal.tenantId);
-
-    await lab.redis.hset(account, 'pending', 100 * RATE);
-    expect((await key.admit()).verdict).toBe('credits');
-    await lab.redis.hset(account, 'pending', 99 * RATE);
-    expect((await key.admit()).verdict).toBe('admitted');
   });
 
   it('lets waiting take as long as recent requests took, from 1 to 30 s', async () => {
@@ -84,14 +43,6 @@ describe('the balance', () => {
       await lab.redis.hset(account, 'duration', String(duration));
       expect(await key.admit()).toMatchObject({ verdict: 'credits_in_flight', retryAfterMs });
     }
-  });
-
-  it('takes only a newer book, whatever order they come in', async () => {
-    const key = await lab.key({}, 100);
-    await key.publish({ balanceMicro: 0, version: 9 });
-    await key.publish({ balanceMicro: 100 * RATE, version: 8 });
-
-    expect((await key.admit()).verdict).toBe('credits');
   });
 
   it('is whole again when every hold was given back, at a rate of nothing too', async () => {
@@ -110,22 +61,6 @@ describe('the balance', () => {
 
 describe('the monthly token budget', () => {
   const budget = { monthlyTokenBudget: 100 };
-
-  it('the monthly token budget is none at null', async () => {
-    const key = await lab.key();
-    await key.publish({ balanceMicro: 1e12, tokensByMonth: { [MONTH]: 1e15 } });
-    expect((await key.admit()).verdict).toBe('admitted');
-  });
-
-  it('holds the estimate, and tells the next request that it only has to wait', async () => {
-    const key = await lab.key({ monthlyTokenBudget: 50 });
-
-    const { admitted, refused } = await fill(() => key.admit());
-
-    expect(admitted).toBe(2);
-    expect(refused).toMatchObject({ verdict: 'budget_in_flight', retryAfterMs: 1_000 });
-    expect(await key.figures()).toMatchObject({ budgetHeldTokens: 40, budgetUsedTokens: 0 });
-  });
 
   it('counts what is settled and what is not settled yet', async () => {
     const key = await lab.key(budget);
@@ -156,12 +91,6 @@ describe('the monthly token budget', () => {
     await key.admit();
 
     expect((await key.admit({}, Date.now() + 31 * 86_400_000)).verdict).toBe('budget');
-  });
-
-  it('the monthly token budget is full again in another month', async () => {
-    const key = await lab.key(budget);
-    await key.publish({ balanceMicro: 1e12, tokensByMonth: { '202001': 5_000 } });
-    expect((await key.admit()).verdict).toBe('admitted');
   });
 
   it('always admits one request while something is left and nothing is held', async () => {

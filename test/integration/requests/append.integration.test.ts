@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { decodeEntry, encodeEntry } from '../../../shared/contracts/events.ts';
+import { decodeEntry } from '../../../shared/contracts/events.ts';
 import { createStreamReader } from '../../../shared/requests/answers.ts';
 import { waitFor } from '../../support/chat.ts';
 import { openRequestLab, SHARD } from '../../support/request-lab.ts';
@@ -43,21 +43,6 @@ it('stores and publishes the same text under the same numbers', async () => {
     'Once',
     ' "upon"\n',
     ' a\u2028time\ud83d\ude00',
-  ]);
-});
-
-it('writes a batch once that is sent twice', async () => {
-  const request = await running();
-  await lab.requests.append(request.ref(1), 2, ['a', 'b']);
-  const before = await lab.snapshot();
-
-  expect(await lab.requests.append(request.ref(1), 2, ['a', 'b'])).toBe('ok');
-
-  expect(await lab.snapshot()).toEqual(before);
-  await lab.requests.append(request.ref(1), 3, ['c']);
-  expect(await heardOf(request, 2)).toEqual([
-    [2, encodeEntry(['a', 'b'])],
-    [3, encodeEntry(['c'])],
   ]);
 });
 
@@ -191,15 +176,6 @@ it('sets the life of a stream once', async () => {
   await lab.requests.append(request.ref(1), 2, ['b']);
 
   expect(await lab.redis.pttl(stream)).toBeLessThanOrEqual(60_000);
-});
-
-it('refuses text before the claim and after the end', async () => {
-  const request = await lab.admit();
-  expect(await lab.requests.append(request.ref(0), 1, ['a'])).toBe('superseded');
-  await lab.admissions.void(request.requestId, request.principal);
-  expect(await lab.requests.append(request.ref(0), 1, ['a'])).toBe('superseded');
-
-  expect(await lab.redis.exists(lab.keys.stream(request.requestId))).toBe(0);
 });
 
 it('lets the stream live no longer than its request may', async () => {

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import {
   endingOf,
-  FAILED,
   LEASE_MS,
   needs,
   openRequestLab,
@@ -20,16 +19,6 @@ describe('two deliveries of one request', () => {
   });
   afterAll(async () => {
     await lab.close();
-  });
-
-  it('gives the request to the later delivery and drops the earlier one', async () => {
-    const request = await lab.admit();
-    const claim = (fence: number) => lab.requests.claim(request.ref(fence));
-
-    expect(await claim(1)).toMatchObject({ kind: 'run', fence: 1 });
-    expect(await claim(2)).toMatchObject({ kind: 'run', fence: 2 });
-    expect(await claim(1)).toEqual({ kind: 'drop', reason: 'drop superseded' });
-    expect(await claim(2)).toEqual({ kind: 'drop', reason: 'drop superseded' });
   });
 
   it('gives the body as the ingress stored it, however long, and whatever characters it has', async () => {
@@ -49,14 +38,6 @@ describe('two deliveries of one request', () => {
     expect(await enqueue()).toBe('running');
   });
 
-  it('lets exactly one of many simultaneous claims of a delivery run', async () => {
-    const request = await lab.admit();
-
-    const claims = await Promise.all(Array.from({ length: 20 }, () => lab.requests.claim(request.ref(1))));
-
-    expect(claims.filter((claim) => claim.kind === 'run')).toHaveLength(1);
-  });
-
   it('lets the earlier delivery write nothing and reach nobody', async () => {
     const request = await lab.admit();
     await lab.run(request, 1);
@@ -72,20 +53,6 @@ describe('two deliveries of one request', () => {
 
     expect(await lab.snapshot()).toEqual(before);
     expect(lab.heard).toHaveLength(heardBefore);
-  });
-
-  it('lets the later delivery finish and the earlier one not even repeat it', async () => {
-    const request = await lab.admit();
-    await lab.run(request, 1);
-    await lab.run(request, 2);
-    const ending = endingOf(request, 'Hello', { prompt: 3, completion: 2 });
-
-    expect(await lab.requests.finish(request.ref(2), 0, ending)).toBe(true);
-    const before = await lab.snapshot();
-    expect(await lab.requests.finish(request.ref(1), 0, ending)).toBe(false);
-    expect(await lab.requests.finish(request.ref(1), 0, FAILED)).toBe(false);
-
-    expect(await lab.snapshot()).toEqual(before);
   });
 });
 
@@ -116,14 +83,6 @@ describe('claiming', () => {
     expect(claim.remainingMs).toBeGreaterThan(REQUEST_TIMEOUT_MS - 5_000);
   });
 
-  it('tells the next delivery how much text was sent', async () => {
-    const request = await lab.admit();
-    await lab.run(request, 1);
-    await lab.requests.append(request.ref(1), 3, ['a', 'b', 'c']);
-
-    expect((await lab.run(request, 2)).sent).toBe(3);
-  });
-
   it('asks nothing of the balance of a test key', async () => {
     const request = await lab.admit({ principal: await lab.tenant(0, { mode: 'test' }), maxTokens: 90 });
 
@@ -137,15 +96,6 @@ describe('claiming', () => {
     await lab.requests.append(request.ref(1), 2, ['b'], { promptTokens: 9 });
 
     expect((await lab.run(request, 2)).promptTokens).toBe(1_234);
-  });
-
-  it('holds the longest answer where that is a small part of what is left', async () => {
-    const longest = 10 + 16_000;
-    const principal = await lab.tenant((500 + 16 * longest) * RATE);
-    const request = await lab.admit({ principal, maxTokens: 16_000 });
-
-    expect(await lab.run(request, 1)).toMatchObject({ held: { micro: longest * RATE } });
-    expect(await lab.figures(principal)).toMatchObject({ heldMicro: longest * RATE, budgetHeldTokens: longest });
   });
 
   it('takes no more than a sixteenth of what is left where it is not, so that a neighbour is let in', async () => {
@@ -187,29 +137,5 @@ describe('claiming', () => {
       reason: 'drop missing',
     });
     expect(await lab.snapshot()).toEqual(before);
-  });
-
-  it('claiming drops a request that was taken back', async () => {
-    const request = await lab.admit();
-    expect(await lab.admissions.void(request.requestId, request.principal)).toBe('accepted');
-
-    expect(await lab.requests.claim(request.ref(1))).toMatchObject({ reason: 'drop void' });
-  });
-
-  it('drops a request that has ended, whatever the delivery', async () => {
-    const request = await lab.admit();
-    await lab.run(request, 1);
-    await lab.requests.finish(request.ref(1), 0, FAILED);
-
-    expect(await lab.requests.claim(request.ref(9))).toMatchObject({ reason: 'drop done' });
-  });
-
-  it('takes nothing whose body is missing, so that it can still be taken back', async () => {
-    const request = await lab.admit({ withoutBody: true });
-
-    const claim = await lab.requests.claim(request.ref(1));
-
-    expect(claim).toEqual({ kind: 'drop', reason: 'no_body accepted' });
-    expect(await lab.admissions.void(request.requestId, request.principal)).toBe('accepted');
   });
 });

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { encodeEntry } from '../../../shared/contracts/events.ts';
 import { dayOf } from '../../../shared/domain/pricing.ts';
 import { waitFor } from '../../support/chat.ts';
-import { endingOf, FAILED, needs, openRequestLab, RATE, RETENTION_MS } from '../../support/request-lab.ts';
+import { endingOf, openRequestLab, RATE, RETENTION_MS } from '../../support/request-lab.ts';
 import type { AdmitOptions, LabRequest, RequestLab } from '../../support/request-lab.ts';
-import { moveUse, usedOf } from '../../support/use-window.ts';
+import { usedOf } from '../../support/use-window.ts';
 
 let lab: RequestLab;
 beforeAll(async () => {
@@ -33,21 +33,6 @@ const lastHeard = ({ requestId }: LabRequest) =>
   lab.heard.filter((message) => message.startsWith(`${requestId} `)).at(-1);
 
 describe('finishing with an answer', () => {
-  it('turns the hold into a pending charge of what was used', async () => {
-    const principal = await lab.tenant(1_000 * RATE);
-    const request = await running({ principal });
-
-    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
-
-    expect(await lab.figures(principal)).toEqual({
-      ledgerMicro: 1_000 * RATE,
-      pendingMicro: 42 * RATE,
-      heldMicro: 0,
-      budgetUsedTokens: 42,
-      budgetHeldTokens: 0,
-    });
-  });
-
   it('puts exactly one record into the outbox, as it was given', async () => {
     const request = await running();
     const ending = endingOf(request, 'Hello', TOKENS);
@@ -89,36 +74,6 @@ describe('finishing with an answer', () => {
     }
   });
 
-  it('corrects the weight in the token window to what was used', async () => {
-    const principal = await lab.tenant();
-    const requests = [await running({ principal }), await running({ principal })];
-    const sum = () => usedOf(lab.redis, lab.keys.tokenWindow(principal.keyId)).then(({ tokens }) => tokens);
-    expect(await sum()).toBe(200);
-
-    for (const request of requests) {
-      await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
-    }
-
-    expect(await sum()).toBe(84);
-  });
-
-  it.each(['renewed', 'ended'])(
-    'counts for the key as of now what one has taken beyond its estimate after a minute (%s)',
-    async (how) => {
-      const request = await running();
-      const window = lab.keys.tokenWindow(request.principal.keyId);
-      await moveUse(lab.redis, window, 70);
-      await lab.redis.hset(lab.keys.record(request.requestId), 'acceptedAt', Date.now() - 70_000);
-
-      if (how === 'renewed') await lab.requests.renew(request.ref(1), needs(500));
-      else await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 12, completion: 488 }));
-
-      // Its estimate of 100 has left the window.
-      expect(await usedOf(lab.redis, window)).toMatchObject({ tokens: 400 });
-      expect(await lab.redis.pttl(window)).toBeGreaterThan(60_000);
-    },
-  );
-
   it('leaves no window without an end where it had expired', async () => {
     const request = await running();
     const window = lab.keys.tokenWindow(request.principal.keyId);
@@ -131,37 +86,6 @@ describe('finishing with an answer', () => {
     expect(await lab.redis.pttl(window)).toBeGreaterThan(60_000);
   });
 
-  it('changes nothing when it is sent again after a lost acknowledgement', async () => {
-    const request = await running();
-    const ending = endingOf(request, 'Hello', TOKENS);
-    expect(await lab.requests.finish(request.ref(1), 0, ending)).toBe(true);
-    const before = await lab.snapshot();
-
-    expect(await lab.requests.finish(request.ref(1), 0, ending)).toBe(true);
-
-    expect(await lab.snapshot()).toEqual(before);
-  });
-
-  it('finishing with an answer refuses a second, different end', async () => {
-    const request = await running();
-    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
-    const before = await lab.snapshot();
-
-    await lab.requests.finish(request.ref(1), 1, endingOf(request, 'Another', { prompt: 900, completion: 900 }));
-    expect(await lab.requests.finish(request.ref(2), 1, FAILED)).toBe(false);
-
-    expect(await lab.snapshot()).toEqual(before);
-  });
-
-  it('finishing with an answer is refused without a claim', async () => {
-    const request = await lab.admit();
-    const before = await lab.snapshot();
-
-    expect(await lab.requests.finish(request.ref(0), 0, endingOf(request, 'Hello', TOKENS))).toBe(false);
-
-    expect(await lab.snapshot()).toEqual(before);
-  });
-
   it('is refused for a request that nobody knows, and leaves no trace of it', async () => {
     const request = await running();
     await lab.redis.del(lab.keys.record(request.requestId));
@@ -170,33 +94,6 @@ describe('finishing with an answer', () => {
     expect(await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS))).toBe(false);
 
     expect(await lab.snapshot()).toEqual(before);
-  });
-});
-
-describe('finishing without text', () => {
-  it('charges nothing and gives back all that was held', async () => {
-    const principal = await lab.tenant(1_000 * RATE);
-    const request = await running({ principal });
-
-    expect(await lab.requests.finish(request.ref(1), 0, FAILED)).toBe(true);
-
-    expect(await outboxOf(request)).toEqual([]);
-    expect(await lab.figures(principal)).toEqual({
-      ledgerMicro: 1_000 * RATE,
-      pendingMicro: 0,
-      heldMicro: 0,
-      budgetUsedTokens: 0,
-      budgetHeldTokens: 0,
-    });
-    expect((await usedOf(lab.redis, lab.keys.tokenWindow(principal.keyId))).tokens).toBe(0);
-  });
-
-  it('ends the stream with the one event of an error', async () => {
-    const request = await running();
-
-    await lab.requests.finish(request.ref(1), 0, FAILED);
-
-    expect(await lab.redis.get(lab.keys.answer(request.requestId))).toBe(`1\n${encodeEntry([], FAILED.terminal)}`);
   });
 });
 

@@ -60,37 +60,6 @@ async function losingTheAnswer<T>(command: () => Promise<T>): Promise<T> {
   return answer;
 }
 
-it('claims once, and still gets the request', async () => {
-  const request = await lab.admit();
-
-  const claim = await losingTheAnswer(() => requests.claim(request.ref(1)));
-
-  expect(claim).toMatchObject({ kind: 'run', fence: 1, envelope: { requestId: request.requestId } });
-  expect(await lab.requests.claim(request.ref(1))).toMatchObject({
-    kind: 'drop',
-  });
-});
-
-it('appends once', async () => {
-  const request = await lab.admit();
-  await lab.run(request, 1);
-
-  expect(await losingTheAnswer(() => requests.append(request.ref(1), 2, ['a', 'b']))).toBe('ok');
-
-  expect(await lab.redis.xlen(lab.keys.stream(request.requestId))).toBe(1);
-  expect(lab.heard.filter((message) => message.startsWith(`${request.requestId} `))).toHaveLength(1);
-});
-
-it('raises a hold once', async () => {
-  const request = await lab.admit({ maxTokens: 90 });
-  await lab.run(request, 1);
-
-  const renewal = await losingTheAnswer(() => requests.renew(request.ref(1), needs(300)));
-  expect(renewal).toEqual({ outcome: 'ok', held: { micro: 300 * RATE, tokens: Infinity } });
-
-  expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 300 * RATE, budgetHeldTokens: 300 });
-});
-
 it('finishes and charges once', async () => {
   const request = await lab.admit();
   await lab.run(request, 1);
@@ -101,17 +70,6 @@ it('finishes and charges once', async () => {
   expect(await lab.outbox.length(SHARD)).toBe(length + 1);
   expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 42 * RATE, heldMicro: 0 });
   expect(await lab.redis.get(lab.keys.answer(request.requestId))).toMatch(/^3\n/);
-});
-
-it('settles a pending charge once', async () => {
-  const request = await lab.admit({ principal: await lab.tenant(1_000 * RATE) });
-  await lab.run(request, 1);
-  await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', TOKENS));
-  const { tenantId } = request.principal;
-
-  await losingTheAnswer(() => accounts.publishBalance(SHARD, tenantId, book(2, 958), [request.requestId]));
-
-  expect(await lab.figures(request.principal)).toMatchObject({ ledgerMicro: 958 * RATE, pendingMicro: 0 });
 });
 
 it('reads a record whose answer is lost with the answer that comes', async () => {

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { dayOf } from '../../../shared/domain/pricing.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
-import { FAILED, LEASE_MS, needs, openRequestLab, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
+import { LEASE_MS, needs, openRequestLab, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
-import { usedOf } from '../../support/use-window.ts';
 
 let lab: RequestLab;
 beforeAll(async () => {
@@ -31,9 +30,6 @@ async function renew(request: LabRequest, tokens: number, ahead = tokens): Promi
   return renewal.outcome;
 }
 const holdOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'hold').then(Number);
-/** Of the key's tokens a minute; it has this request only. */
-const weightOf = ({ principal }: LabRequest) =>
-  usedOf(lab.redis, lab.keys.tokenWindow(principal.keyId)).then(({ tokens }) => tokens);
 
 it('puts off the end of the lease', async () => {
   const request = await running();
@@ -44,46 +40,6 @@ it('puts off the end of the lease', async () => {
   const [seconds] = await lab.redis.time();
   const end = Number(await lab.redis.zscore(lab.keys.inflight, request.requestId));
   expect(end / 1000 - Number(seconds)).toBeGreaterThan(LEASE_MS / 1000 - 2);
-});
-
-it('raises hold and token weight to what is needed, and not twice when it is sent twice', async () => {
-  const request = await running();
-
-  expect(await renew(request, 250)).toBe('ok');
-  expect(await renew(request, 250)).toBe('ok');
-
-  expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 250 * RATE, budgetHeldTokens: 250 });
-  expect(await weightOf(request)).toBe(250);
-});
-
-it('never lowers what admission has taken', async () => {
-  const request = await running();
-  const before = await lab.figures(request.principal);
-
-  expect(await renew(request, 5)).toBe('ok');
-
-  expect(await lab.figures(request.principal)).toEqual(before);
-  expect(await weightOf(request)).toBe(100);
-});
-
-it('grants no more than is left, and answers how much that is', async () => {
-  const request = await running(130);
-
-  const renewal = await lab.requests.renew(request.ref(1), needs(200));
-
-  expect(renewal).toEqual({ outcome: 'ok', held: { micro: 130 * RATE, tokens: Infinity } });
-  const { ledgerMicro = 0, heldMicro, pendingMicro } = await lab.figures(request.principal);
-  expect(heldMicro).toBe(130 * RATE);
-  expect(ledgerMicro - pendingMicro - heldMicro).toBe(0);
-});
-
-it('grants what is asked ahead of need as far as it is a sixteenth of what is left', async () => {
-  const request = await running(100 + 1_600);
-
-  expect(await renew(request, 100, 5_000)).toBe('ok');
-  expect(await holdOf(request)).toBe(200 * RATE);
-  expect(await renew(request, 300, 5_000)).toBe('ok');
-  expect(await holdOf(request)).toBe(300 * RATE);
 });
 
 it('lets a request that nobody else is beside overrun a bound once, by so much and no more', async () => {
@@ -117,23 +73,6 @@ it('grants no more tokens than the monthly budget has left', async () => {
   expect(await lab.figures(principal)).toMatchObject({ budgetHeldTokens: 130 });
 });
 
-it('gives back at the end all that it has ever raised', async () => {
-  const request = await running(400);
-  await renew(request, 150);
-  await renew(request, 380);
-  await renew(request, 900);
-
-  await lab.requests.finish(request.ref(1), 0, FAILED);
-
-  expect(await lab.figures(request.principal)).toMatchObject({
-    ledgerMicro: 400 * RATE,
-    heldMicro: 0,
-    pendingMicro: 0,
-    budgetHeldTokens: 0,
-  });
-  expect(await weightOf(request)).toBe(0);
-});
-
 it('takes the tokens of a test key from its allowance, as far as it goes, and nothing from the credits', async () => {
   const principal = await lab.tenant(0, { mode: 'test', testDailyTokens: 4_000 });
   const request = await lab.admit({ principal, maxTokens: 90 });
@@ -145,13 +84,6 @@ it('takes the tokens of a test key from its allowance, as far as it goes, and no
   const allowance = lab.keys.testAllowance(principal.tenantId, dayOf(request.admission.now));
   expect(await lab.redis.get(allowance)).toBe('4000');
   expect(await lab.figures(principal)).toMatchObject({ heldMicro: 0, budgetHeldTokens: 0 });
-});
-
-it('tells that the request was cancelled', async () => {
-  const request = await running();
-  await lab.redis.hset(lab.keys.record(request.requestId), 'cancel', '1');
-
-  expect(await renew(request, 100)).toBe('cancelled');
 });
 
 it.each([

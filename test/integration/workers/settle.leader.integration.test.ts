@@ -76,14 +76,6 @@ async function expectSettled(tenantId: string, count = 1): Promise<void> {
   expect(await lab.outbox.length(SHARD)).toBe(0);
 }
 
-it('moves what waits into the book and the charge out of the pending ones', async () => {
-  const { tenantId } = await owing(3);
-
-  expect(await newSettler().settleShard(SHARD)).toBe(3);
-
-  await expectSettled(tenantId, 3);
-});
-
 it('is spent where its tenant is by now, however late its worker came back to the former shard', async () => {
   const { tenantId } = await owing();
   const NEXT = SHARD + 1;

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { decodeEntry } from '../../../shared/contracts/events.ts';
 import { createChatQueues } from '../../../shared/queue/queues.ts';
 import type { ChatQueues } from '../../../shared/queue/queues.ts';
 import type { HandedRequest } from '../../../workers/pipeline/stage.ts';
@@ -79,39 +78,6 @@ it('takes nothing over while Redis has just come back: leases have run out whose
 });
 
 describe('an admission', () => {
-  it('is left alone until its time to be enqueued is over', async () => {
-    const request = await lab.admit({ withoutBody: true });
-
-    await sweep.sweepShard(SHARD);
-
-    expect(await stateOf(request)).toBe('accepted');
-  });
-
-  it('is taken back when its body never came: no hold is left and whoever waits is told to send it again', async () => {
-    const principal = await lab.tenant(1_000 * RATE);
-    const request = await accepted({ principal, withoutBody: true });
-
-    await sweep.sweepShard(SHARD);
-
-    expect(await stateOf(request)).toBe('void');
-    expect(await lab.figures(principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0, budgetHeldTokens: 0 });
-    expect(await lookAgainAt(request)).toBeNull();
-    const [[, fields] = []] = await lab.redis.xrange(lab.keys.stream(request.requestId), '-', '+');
-    expect(decodeEntry(1, fields?.[1] ?? '').terminal).toMatchObject({
-      finishReason: 'error',
-      error: { code: 'model_unavailable', retryAfterSeconds: 1 },
-    });
-    expect(taken).toEqual([]);
-  });
-
-  it('an admission is run when it has a body and no job', async () => {
-    const { requestId, principal } = await accepted();
-
-    await sweep.sweepShard(SHARD);
-
-    expect(taken).toEqual([{ shard: SHARD, requestId, tenantId: principal.tenantId, fence: 1, endOnly: false }]);
-  });
-
   it('is left to the queue while its job waits there', async () => {
     const request = await accepted({ withJob: true });
 
@@ -125,14 +91,6 @@ describe('an admission', () => {
   it('is run by the sweep when Redis is too full for the queue to hand it out', async () => {
     const request = await accepted({ withJob: true });
     isExhausted = true;
-
-    await sweep.sweepShard(SHARD);
-
-    expect(taken).toMatchObject([{ requestId: request.requestId, fence: 1 }]);
-  });
-
-  it('is taken over for its end when its deadline has passed in the queue', async () => {
-    const request = await accepted({ withJob: true, timeoutMs: -1 });
 
     await sweep.sweepShard(SHARD);
 
@@ -168,23 +126,6 @@ describe('a running request', () => {
     expect(taken).toEqual([]);
   });
 
-  it('is taken over at once when it had sent text: it only has to be ended', async () => {
-    const { requestId } = await abandoned({ withJob: true, text: 'Hel' });
-
-    await sweep.sweepShard(SHARD);
-
-    expect(taken).toMatchObject([{ requestId, fence: 2, endOnly: false }]);
-  });
-
-  it.each(['failed', 'completed'])('is taken over when its job has %s without ending it', async (list) => {
-    const { requestId } = await abandoned({ withJob: true });
-    await lab.redis.zadd(`${lab.keys.tag}:interactive:${list}`, 1, requestId);
-
-    await sweep.sweepShard(SHARD);
-
-    expect(taken).toMatchObject([{ requestId, fence: 2, endOnly: false }]);
-  });
-
   it.each([
     ['no text', undefined],
     ['text', 'Hel'],
@@ -200,20 +141,6 @@ describe('a running request', () => {
     expect(await lab.figures(principal)).toMatchObject({ ledgerMicro: 1_000 * RATE, heldMicro: 0, pendingMicro: 0 });
     await waitFor(() => lab.heard.find((message) => message.includes('"code":"model_unavailable"')), 'the end');
     expect(taken).toEqual([]);
-  });
-
-  it('is run three times at most, then only ended', async () => {
-    const request = await abandoned();
-    const endsOnly: (boolean | undefined)[] = [];
-    for (let fence = 2; fence <= 4; fence += 1) {
-      await sweep.sweepShard(SHARD);
-      endsOnly.push(taken.at(-1)?.endOnly);
-      expect(taken.at(-1)?.fence).toBe(fence);
-      await lab.run(request, fence);
-      await letExpire(request);
-    }
-
-    expect(endsOnly).toEqual([false, false, true]);
   });
 
   it('is looked at again soon when taking it over came to nothing', async () => {

@@ -69,17 +69,6 @@ function startCalls() {
 }
 
 describe('a costly body behind one that was refused for its tokens', () => {
-  it('is refused unread where it is about as large, and read where it is smaller', async () => {
-    const { call, pass } = startCalls();
-    (await call(MEGABYTE)).refuse(overTokens());
-    pass(4_000);
-
-    const { refusal } = await call(MEGABYTE * 0.95);
-    expect(refusal).toMatchObject({ code: 'tpm_exceeded', message: 'too many tokens', retryAfterSeconds: 56 });
-    expect((await call(MEGABYTE / 2)).refusal).toBeUndefined();
-    expect((await call(100)).refusal).toBeUndefined();
-  });
-
   it('is refused for ten seconds, however often it comes', async () => {
     const { call, pass } = startCalls();
     (await call(MEGABYTE)).refuse(overTokens());
@@ -89,27 +78,6 @@ describe('a costly body behind one that was refused for its tokens', () => {
     pass(1_000);
 
     expect((await call(MEGABYTE)).refusal).toBeUndefined();
-  });
-
-  it('is refused all the same when a small one was refused meanwhile', async () => {
-    const { call, pass } = startCalls();
-    (await call(MEGABYTE)).refuse(overTokens());
-    pass(1_000);
-    (await call(100)).refuse(overTokens());
-
-    expect((await call(MEGABYTE)).refusal).toBeDefined();
-  });
-
-  it('is refused all the same when one of unknown length that was small was refused meanwhile', async () => {
-    const { call } = startCalls();
-    (await call(MEGABYTE)).refuse(overTokens());
-
-    const chunked = await call('chunked');
-    expect(chunked.refusal).toBeUndefined();
-    expect(chunked.limit).toMatchObject({ bytes: MEGABYTE / 4 });
-    chunked.refuse(overTokens());
-
-    expect((await call(MEGABYTE)).refusal).toBeDefined();
   });
 });
 

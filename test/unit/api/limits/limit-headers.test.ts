@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
 
-import { setAddressHeaders, setKeyHeaders } from '../../../../api/limits/count-requests.ts';
+import { setKeyHeaders } from '../../../../api/limits/count-requests.ts';
 import type { Principal } from '../../../../shared/domain/principal.ts';
 
 // The functions read the limits alone.
@@ -25,17 +25,6 @@ const forKey = (figures: Partial<typeof IDLE>) =>
   });
 
 describe('the rate-limit headers', () => {
-  it('describe the requests and tokens of a key', () => {
-    expect(forKey({ requests: 20, requestsResetMs: 41_000, tokens: 400, tokensResetMs: 59_001 })).toEqual({
-      'x-ratelimit-limit-requests': 60,
-      'x-ratelimit-remaining-requests': 40,
-      'x-ratelimit-reset-requests': 41,
-      'x-ratelimit-limit-tokens': 1_000,
-      'x-ratelimit-remaining-tokens': 600,
-      'x-ratelimit-reset-tokens': 60,
-    });
-  });
-
   it('say at least 1 s while anything is in the window, and 0 when it is empty', () => {
     expect(forKey({ requests: 1, requestsResetMs: 1 })).toMatchObject({ 'x-ratelimit-reset-requests': 1 });
     expect(forKey({})).toMatchObject({ 'x-ratelimit-reset-requests': 0, 'x-ratelimit-reset-tokens': 0 });
@@ -45,18 +34,6 @@ describe('the rate-limit headers', () => {
     expect(forKey({ requests: 61, tokens: 5_000 })).toMatchObject({
       'x-ratelimit-remaining-requests': 0,
       'x-ratelimit-remaining-tokens': 0,
-    });
-  });
-
-  it('describe the limit of the address without a valid key, and no tokens', () => {
-    expect(
-      headersOf((res) => {
-        setAddressHeaders(res, { requests: 7, requestsResetMs: 30_000 });
-      }),
-    ).toEqual({
-      'x-ratelimit-limit-requests': 60,
-      'x-ratelimit-remaining-requests': 53,
-      'x-ratelimit-reset-requests': 30,
     });
   });
 

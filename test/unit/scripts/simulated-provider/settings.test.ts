@@ -1,12 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  BUILT_IN_SETTINGS,
-  mergeSettings,
-  parseSettings,
-  parseSettingsQuery,
-  SettingsError,
-  toSettings,
-} from '../../../../scripts/simulated-provider/settings.ts';
+import { parseSettingsQuery, SettingsError } from '../../../../scripts/simulated-provider/settings.ts';
 
 describe('parseSettingsQuery', () => {
   it('reads every setting of a model name', () => {
@@ -60,32 +53,5 @@ describe('parseSettingsQuery', () => {
   ])('names the setting at fault in %s', (query, sentence) => {
     expect(() => parseSettingsQuery(query)).toThrow(SettingsError);
     expect(() => parseSettingsQuery(query)).toThrow(sentence);
-  });
-});
-
-describe('parseSettings', () => {
-  it.each([null, undefined, [], 'chunks=1', 3])('refuses %j, which is no object', (input) => {
-    expect(() => parseSettings(input)).toThrow(SettingsError);
-  });
-
-  it('lets null take a setting back', () => {
-    expect(parseSettings({ fail: null, chunks: null })).toEqual({ fail: null, chunks: null });
-  });
-});
-
-describe('mergeSettings', () => {
-  it('lets the later layer win and a null change nothing', () => {
-    const merged = mergeSettings({ chunks: 5, words: 7 }, { chunks: 6, words: null });
-
-    expect(merged).toEqual({ ...BUILT_IN_SETTINGS, chunks: 6, words: 7 });
-  });
-});
-
-describe('toSettings', () => {
-  it('keeps every value under its name in the code', () => {
-    const settings = toSettings(mergeSettings({ first_token_ms: 3, fail_times: 2 }));
-
-    expect(Object.keys(settings)).toHaveLength(Object.keys(BUILT_IN_SETTINGS).length);
-    expect(settings).toMatchObject({ firstTokenMs: 3, failTimes: 2, moderationStatus: 200 });
   });
 });

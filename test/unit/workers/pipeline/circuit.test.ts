@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 
-import { totalsOf, DEFAULT_BREAKER, GATHER_MS, NEW_BREAKER, afterReport } from '../../../../shared/domain/breaker.ts';
+import { totalsOf, DEFAULT_BREAKER, NEW_BREAKER, afterReport } from '../../../../shared/domain/breaker.ts';
 import type { Breaker } from '../../../../shared/domain/breaker.ts';
 import { createEventBus } from '../../../../shared/lifecycle/event-bus.ts';
 import type { WorkerEvents } from '../../../../workers/pipeline/worker-events.ts';
@@ -127,18 +127,6 @@ describe('a closed circuit', () => {
 describe('an open circuit', () => {
   beforeEach(refuse);
 
-  it('makes no call and says when to come back', async () => {
-    let called = false;
-    const attempt = circuit.guard(undefined, () => {
-      called = true;
-      return Promise.resolve();
-    });
-
-    await expect(attempt).rejects.toMatchObject({ name: 'BreakerOpenError', retryInMs: 10_000 });
-    expect(called).toBe(false);
-    expect(circuit.isPassable()).toBe(false);
-  });
-
   it('takes no part in Redis’s work before the pause is over', async () => {
     changes = 0;
 
@@ -201,33 +189,5 @@ describe('a probe', () => {
     expect(fleet.probe?.until).toBe(until + 1_000);
     end();
     await running;
-  });
-});
-
-describe('with Redis away', () => {
-  beforeEach(() => {
-    isAway = true;
-  });
-
-  it('the circuit opens, probes and closes by itself', async () => {
-    await refuse();
-    await expect(succeed()).rejects.toThrow(BreakerOpenError);
-    time += 10_000;
-
-    await succeed();
-    await settle();
-
-    expect(await succeed()).toBe('text');
-    expect(states).toEqual(['closed', 'open', 'half_open', 'closed']);
-    expect(fleet).toBe(NEW_BREAKER);
-  });
-
-  it('ten failures open it, as they would the fleet’s', async () => {
-    for (let number = 0; number < 10; number += 1) await fail(FAILED);
-    await waitFor(() => (changes > 0 ? true : undefined), 'the report');
-    time += GATHER_MS;
-    await waitFor(() => (states.includes('open') ? true : undefined), 'the circuit to open');
-
-    expect(circuit.isPassable()).toBe(false);
   });
 });

@@ -19,24 +19,6 @@ function open(headers: Record<string, string> = {}, complete = false) {
 }
 
 describe('a body that has come with its headers', () => {
-  it('is read whole where only its end has not come', async () => {
-    const { stream, req } = open({ 'content-length': '3' });
-    stream.write('abc');
-    const ended = new Promise((resolve) => stream.once('end', resolve));
-    // Whoever waits for more of it would wait for the end.
-    expect(String(await readBody(req, LIMIT, shareOf()))).toBe('abc');
-    stream.end();
-    await ended;
-  });
-
-  it.each([0, 1, 12_000])('is read whole, and the request comes to its end: %i bytes', async (length) => {
-    const { stream, req } = open({}, true);
-    const ended = new Promise((resolve) => stream.once('end', resolve));
-    stream.end(Buffer.alloc(length, 'a'));
-    expect(await readBody(req, LIMIT, shareOf())).toEqual(Buffer.alloc(length, 'a'));
-    await ended;
-  });
-
   it.each([
     ['too large', LIMIT, shareOf(), 'Too large.'],
     ['more than there is room for', { ...LIMIT, bytes: 1_000_000 }, shareOf(100), 'request bodies take all the room'],
@@ -52,22 +34,6 @@ describe('a body that has come with its headers', () => {
     stream.end('{}');
     stream.destroy();
     await expect(readBody(req, LIMIT, shareOf())).rejects.toThrow('The connection ended');
-  });
-});
-
-describe('a body that comes in large parts', () => {
-  it('is whole', async () => {
-    const { stream, req } = open();
-    const read = readBody(req, LIMIT, shareOf());
-    const sent = Buffer.from(Array.from({ length: 150_000 }, (_, index) => index % 251));
-    const parts = [0, 65_536, 131_072].map((from) => {
-      const part = Buffer.allocUnsafeSlow(Math.min(65_536, sent.length - from));
-      sent.copy(part, 0, from);
-      return part;
-    });
-    for (const part of parts) stream.write(part);
-    stream.end();
-    expect((await read).equals(sent)).toBe(true);
   });
 });
 
