@@ -1,23 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../../shared/contracts/events.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestPresence } from '../../../shared/requests/rollback.ts';
 import { unlimited } from '../../../shared/redis/time-limits.ts';
 import { endingOf, openRequestLab, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
 import { sweepOf } from '../../support/sweep.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 /** Whoever reads when nothing is kept, see zero-retention.lua. */
 const READING_MS = 60_000;
 
-let lab: RequestLab;
-beforeAll(async () => {
-  lab = await openRequestLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openRequestLab);
 
 /** The caller that waited has left. */
 async function leave({ requestId }: LabRequest): Promise<void> {

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { createAccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import { openRequestLab, SHARD } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
 import { openTestRedis } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 describe('a revocation', () => {
-  let lab: RequestLab;
-  beforeAll(async () => {
-    lab = await openRequestLab();
-  });
-  afterAll(async () => {
-    await lab.close();
-  });
+  const lab = useStarted('lab', openRequestLab);
 
   it('has its flag before MongoDB hears of it, and keeps it when MongoDB does not answer', async () => {
     const flags = createAccessFlags(lab.redis, lab.keyspace);

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { monthOf } from '../../../shared/domain/pricing.ts';
 import { openLedgerLab } from '../../support/ledger-lab.ts';
-import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { endingOf, openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const MONTH = monthOf(Date.now());
 
-let lab: RequestLab;
-beforeAll(async () => {
-  lab = await openRequestLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openRequestLab);
 
 describe('publishing the book', () => {
   it('moves the month’s tokens from pending to used', async () => {
@@ -33,13 +26,7 @@ describe('publishing the book', () => {
 });
 
 describe('the account in MongoDB', () => {
-  let book: LedgerLab;
-  beforeAll(async () => {
-    book = await openLedgerLab();
-  });
-  afterAll(async () => {
-    await book.close();
-  });
+  const book = useStarted('book', openLedgerLab);
 
   it('opens once with nothing in it, and opening it again leaves it alone', async () => {
     await book.accounts.open('ten_new');

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import express from 'express';
 import type { Response } from 'express';
 
@@ -10,8 +10,8 @@ import { openCollector } from '../../../api/relay/collect.ts';
 import { openForwarder } from '../../../api/relay/forward.ts';
 import { waitFor } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
-import type { RelayLab } from '../../support/relay-lab.ts';
 import { SHARD } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 /** A response whose client closed its connection while the service was still looking at its key. */
 async function responseWithoutClient(): Promise<Response> {
@@ -32,13 +32,7 @@ async function responseWithoutClient(): Promise<Response> {
 }
 
 describe('a client that has gone before its relay is opened', () => {
-  let relay: RelayLab;
-  beforeAll(async () => {
-    relay = await openRelayLab();
-  });
-  afterAll(async () => {
-    await relay.close();
-  });
+  const relay = useStarted('relay', openRelayLab);
 
   it('reads no stream: its request is as one that nobody reads', async () => {
     const { requestId } = await relay.start();

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import { chatOf, choiceOf, parseSse, textOf } from '../../support/chat.ts';
 import { startService } from '../../support/service.ts';
-import type { TestService } from '../../support/service.ts';
 import { openStream } from '../../support/stream-client.ts';
 import type { OpenStream } from '../../support/stream-client.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ workers: 0, relayTimes: { pingMs: 50 } });
-});
-afterAll(async () => {
-  await service.close();
-});
+const service = useStarted('service', () => startService({ workers: 0, relayTimes: { pingMs: 50 } }));
 
 const shard = () => service.keyspace.shard(0);
 

@@ -1,14 +1,15 @@
 import { createServer } from 'node:net';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { createChunkChannel } from '../../../shared/requests/channels.ts';
 import { createRedis } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 import { waitFor } from '../../support/chat.ts';
 import { openRelayLab, sequenceOf } from '../../support/relay-lab.ts';
-import type { Heard, RelayLab } from '../../support/relay-lab.ts';
+import type { Heard } from '../../support/relay-lab.ts';
 import { SHARD } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1);
 const numbered = (first: number, last: number) => upTo(last - first + 1).map((index) => `${first + index - 1} `);
@@ -19,13 +20,7 @@ async function heardUpTo(heard: Heard, last: number): Promise<void> {
 }
 
 describe('the relay', () => {
-  let relay: RelayLab;
-  beforeAll(async () => {
-    relay = await openRelayLab();
-  });
-  afterAll(async () => {
-    await relay.close();
-  });
+  const relay = useStarted('relay', openRelayLab);
 
   it('hands on every entry once and in order, up to the end', async () => {
     const request = await relay.start();
@@ -173,13 +168,7 @@ describe('the relay', () => {
 });
 
 describe('the relay, without its regular look into the streams,', () => {
-  let relay: RelayLab;
-  beforeAll(async () => {
-    relay = await openRelayLab({ polls: false });
-  });
-  afterAll(async () => {
-    await relay.close();
-  });
+  const relay = useStarted('relay', () => openRelayLab({ polls: false }));
 
   it('fills a gap as soon as it hears of what lies behind it', async () => {
     const request = await relay.start();

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
 
 import { createAccept } from '../../../api/chat/accept.ts';
@@ -18,8 +18,8 @@ import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../../shared/lifecycle/event-bus.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
-import type { RelayLab } from '../../support/relay-lab.ts';
 import { RETENTION_MS } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const BODY: ParsedChatBody = {
   request: { messages: [{ role: 'user', content: 'Hi' }], maxTokens: 10, jsonMode: false },
@@ -28,13 +28,7 @@ const BODY: ParsedChatBody = {
 const KEY = 'order-1';
 
 describe('a call that repeats an Idempotency-Key', () => {
-  let relay: RelayLab;
-  beforeAll(async () => {
-    relay = await openRelayLab();
-  });
-  afterAll(async () => {
-    await relay.close();
-  });
+  const relay = useStarted('relay', openRelayLab);
 
   function responseTo(principal: Principal): Response {
     const req = new IncomingMessage(new Socket());

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { monthOf } from '../../../shared/domain/pricing.ts';
 import { openAdmissionLab, RATE } from '../../support/admission-lab.ts';
-import type { AdmissionLab } from '../../support/admission-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: AdmissionLab;
-beforeAll(async () => {
-  lab = await openAdmissionLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openAdmissionLab);
 
 const MONTH = monthOf(Date.now());
 

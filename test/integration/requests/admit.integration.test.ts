@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { LANE_LIMIT, openAdmissionLab } from '../../support/admission-lab.ts';
-import type { AdmissionLab } from '../../support/admission-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: AdmissionLab;
-beforeAll(async () => {
-  lab = await openAdmissionLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openAdmissionLab);
 
 describe('an admission', () => {
   it('writes the request’s record, so that whoever finds it knows whose it is', async () => {

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { dayOf } from '../../../shared/domain/pricing.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { openAdmissionLab, RATE } from '../../support/admission-lab.ts';
-import type { AdmissionLab } from '../../support/admission-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: AdmissionLab;
-beforeAll(async () => {
-  lab = await openAdmissionLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openAdmissionLab);
 
 describe('the tokens of a minute', () => {
   it('count what they are told to, and hold what is likely', async () => {

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { openAdmissionLab } from '../../support/admission-lab.ts';
-import type { AdmissionLab } from '../../support/admission-lab.ts';
 import { moveUse } from '../../support/use-window.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const MINUTE_MS = 60_000;
 
-let lab: AdmissionLab;
-beforeAll(async () => {
-  lab = await openAdmissionLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openAdmissionLab);
 
 describe('what is kept of the last minute', () => {
   it('goes by itself when the key is used no more', async () => {

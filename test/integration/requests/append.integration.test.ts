@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { decodeEntry } from '../../../shared/contracts/events.ts';
 import { createStreamReader } from '../../../shared/requests/answers.ts';
 import { waitFor } from '../../support/chat.ts';
 import { openRequestLab, SHARD } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: RequestLab;
-beforeAll(async () => {
-  lab = await openRequestLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openRequestLab);
 
 async function running(): Promise<LabRequest> {
   const request = await lab.admit();

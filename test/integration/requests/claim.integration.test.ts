@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import {
@@ -10,16 +10,10 @@ import {
   REQUEST_TIMEOUT_MS,
   SHARD,
 } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 describe('two deliveries of one request', () => {
-  let lab: RequestLab;
-  beforeAll(async () => {
-    lab = await openRequestLab();
-  });
-  afterAll(async () => {
-    await lab.close();
-  });
+  const lab = useStarted('lab', openRequestLab);
 
   it('gives the body as the ingress stored it, however long, and whatever characters it has', async () => {
     // Of one, two, three and four bytes, with what JSON escapes and half a pair.
@@ -57,13 +51,7 @@ describe('two deliveries of one request', () => {
 });
 
 describe('claiming', () => {
-  let lab: RequestLab;
-  beforeAll(async () => {
-    lab = await openRequestLab();
-  });
-  afterAll(async () => {
-    await lab.close();
-  });
+  const lab = useStarted('lab', openRequestLab);
 
   it('tells what the request may cost, how long it has and that nothing was sent', async () => {
     const principal = await lab.tenant(1_000 * RATE);

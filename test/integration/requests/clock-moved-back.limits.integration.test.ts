@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import type { FinishInput } from '../../../shared/requests/delivery.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { fill, openAdmissionLab } from '../../support/admission-lab.ts';
-import type { AdmissionLab } from '../../support/admission-lab.ts';
 import { usedOf } from '../../support/use-window.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 /** By how much Redis's clock was put back: what was counted before lies so far ahead. */
 const BACK_MS = 3_600_000;
@@ -27,13 +27,7 @@ const CANCELLED = {
   unbilledTokens: 1_000,
 } as const satisfies FinishInput;
 
-let lab: AdmissionLab;
-beforeAll(async () => {
-  lab = await openAdmissionLab({ queueLimit: 10_000 });
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', () => openAdmissionLab({ queueLimit: 10_000 }));
 
 it.each([
   { limit: 'rpm', limits: { rpm: 5 }, ceilings: {}, verdict: 'rpm' },

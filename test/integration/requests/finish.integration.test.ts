@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { encodeEntry } from '../../../shared/contracts/events.ts';
 import { dayOf } from '../../../shared/domain/pricing.ts';
 import { waitFor } from '../../support/chat.ts';
 import { endingOf, openRequestLab, RATE, RETENTION_MS } from '../../support/request-lab.ts';
-import type { AdmitOptions, LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { AdmitOptions, LabRequest } from '../../support/request-lab.ts';
 import { usedOf } from '../../support/use-window.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: RequestLab;
-beforeAll(async () => {
-  lab = await openRequestLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openRequestLab);
 
 /** Admission holds 10 + 90 tokens. */
 async function running(options: AdmitOptions = {}): Promise<LabRequest> {

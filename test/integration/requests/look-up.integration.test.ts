@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
 
 import { chatRequestsEndpoints } from '../../../api/chat/chat-requests-endpoints.ts';
@@ -9,15 +9,10 @@ import type { ChatRequestsDeps } from '../../../api/chat/chat-requests-endpoints
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createStreamReader } from '../../../shared/requests/answers.ts';
 import { endingOf, openRequestLab, RETENTION_MS } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: RequestLab;
-beforeAll(async () => {
-  lab = await openRequestLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openRequestLab);
 
 /** The endpoints' stores, where `meanwhile` happens between the reading of a record and that of its events. */
 function depsWith(meanwhile: () => Promise<unknown>): ChatRequestsDeps {

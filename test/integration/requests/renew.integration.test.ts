@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import { dayOf } from '../../../shared/domain/pricing.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import { LEASE_MS, needs, openRequestLab, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: RequestLab;
-beforeAll(async () => {
-  lab = await openRequestLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openRequestLab);
 
 /** Admission holds 10 + 90 tokens. */
 async function running(balanceCredits = 1_000): Promise<LabRequest> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../../shared/contracts/events.ts';
 import { createRecoverRequest } from '../../../shared/requests/recovery.ts';
@@ -33,10 +33,11 @@ import {
   SHARD,
   LAB_SETTINGS,
 } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { sweepOf } from '../../support/sweep.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const SHORT_MS = 1_000;
 const FAILURE = {
@@ -45,13 +46,7 @@ const FAILURE = {
   error: { code: 'model_unavailable', message: 'The model provider is not available at the moment.' },
 } as const;
 
-let lab: RequestLab;
-beforeAll(async () => {
-  lab = await openRequestLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openRequestLab);
 
 describe('a request whose tenant keeps answers for a moment only', () => {
   /** Ends a request as a worker does that has MongoDB keep its body meanwhile, and nothing behind the end. */

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { describe, expect, it } from '@jest/globals';
 
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createErasureRepository } from '../../../shared/mongo/compliance/erasure-repository.ts';
@@ -12,15 +11,10 @@ import { createRecordingLog } from '../../support/recording-log.ts';
 import { endingOf, LAB_SETTINGS, LEASE_MS, needs, RATE, SHARD } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const { puts, lab } = useRestoreLab();
-let mongo: Connection;
-beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('restore-'));
-});
-afterAll(async () => {
-  await mongo.close();
-});
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('restore-')));
 
 it('a running request that is put back behind a deletion is erased at its end', async () => {
   const principal = await lab.tenant(100 * RATE);

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../../shared/contracts/events.ts';
 import { dayOf, monthOf } from '../../../shared/domain/pricing.ts';
@@ -12,15 +11,10 @@ import { ENTITY_HASH, IDEMPOTENCY, useRestoreLab } from '../../support/restore-l
 import { endingOf, FAILED, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const { puts, lab } = useRestoreLab();
-let mongo: Connection;
-beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('restore-'));
-});
-afterAll(async () => {
-  await mongo.close();
-});
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('restore-')));
 
 describe('its end', () => {
   it('has its answer again, its key, its place and its list, as nothing had been lost', async () => {

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import type { DeliveryRef } from '../../../shared/requests/delivery.ts';
 import { rollBackTo } from '../../support/restore-lab.ts';
 import { endingOf, openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
-import type { RequestLab } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: RequestLab;
-beforeAll(async () => {
-  lab = await openRequestLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openRequestLab);
 
 describe('a charge that the account could not pay in full', () => {
   /** An answer of 1,003 tokens, of which the tenant can pay 40 and the overdraft. */

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import type { SettlementRecord } from '../../../shared/contracts/settlement.ts';
 import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
-import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 13);
 const GRANT = 1_000_000_000;
 
-let book: LedgerLab;
-beforeAll(async () => {
-  book = await openLedgerLab();
-});
-afterAll(async () => {
-  await book.close();
-});
+const book = useStarted('book', openLedgerLab);
 
 describe('booking a batch', () => {
   it('writes what the request was into its ledger entry', async () => {

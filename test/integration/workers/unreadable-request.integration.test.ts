@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import { chatOf, errorOf, postChat, waitFor } from '../../support/chat.ts';
 import { startService } from '../../support/service.ts';
-import type { TestService } from '../../support/service.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-});
-afterAll(async () => {
-  await service.close();
-});
+const service = useStarted('service', () => startService({ workers: 0 }));
 
 it.each([
   ['is not JSON', '{"requestId":'],
