@@ -1,26 +1,23 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 
 import { createChance } from '../../scripts/harness/chance.ts';
 import { openFleet } from '../support/fleet.ts';
-import type { ApiProcess, Fleet } from '../support/fleet.ts';
+import type { ApiProcess } from '../support/fleet.ts';
+import { useStarted } from '../support/use-service.ts';
 
 const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
 /** More of them, and other seeds, look further: 200 steps of each of three seeds found nothing else. */
 const STEPS = 20;
 const SEED = 4;
 
-let fleet: Fleet;
 let apis: ApiProcess[];
+const fleet = useStarted('fleet', openFleet);
 beforeAll(async () => {
-  fleet = await openFleet();
   // Wrong keys come from addresses of their own.
   apis = [await fleet.startApi({ TRUST_PROXY: 'loopback' }), await fleet.startApi({ TRUST_PROXY: 'loopback' })];
   await fleet.startWorker();
-});
-afterAll(async () => {
-  await fleet.close();
 });
 
 const chance = createChance(SEED);

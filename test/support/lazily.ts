@@ -9,5 +9,10 @@ export function lazily<T extends object>(started: Started<T>, name: string): T {
     if (started.value !== undefined) return started.value;
     throw new Error(`The ${name} is there only once the hooks have run: use it inside of a test.`);
   };
-  return new Proxy<Partial<T>>({}, { get: (_empty, property) => Reflect.get(read(), property) as unknown }) as T;
+  // Connections look at what they are called on.
+  const get = (_empty: unknown, property: string | symbol): unknown => {
+    const found = Reflect.get(read(), property) as unknown;
+    return typeof found === 'function' ? (found.bind(read()) as unknown) : found;
+  };
+  return new Proxy<Partial<T>>({}, { get }) as T;
 }

@@ -14,13 +14,17 @@ import { apiOf } from './tenant-api.ts';
 import type { CallApi } from './tenant-api.ts';
 
 /** Runs from before the first test to after the last one. */
-export function useStarted<T extends { close(): Promise<unknown> }>(name: string, start: () => Promise<T>): T {
+export function useStarted<T extends { close(): Promise<unknown> } | { quit(): Promise<unknown> }>(
+  name: string,
+  start: () => Promise<T>,
+): T {
   const started: Started<T> = { value: undefined };
   beforeAll(async () => {
     started.value = await start();
   });
   afterAll(async () => {
-    await started.value?.close();
+    const { value } = started;
+    if (value !== undefined) await ('close' in value ? value.close() : value.quit());
   });
   return lazily(started, name);
 }

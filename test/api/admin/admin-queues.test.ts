@@ -1,20 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Job, Worker as BullWorker } from 'bullmq';
 import { Worker } from 'bullmq';
 
-import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import { openTestRedis } from '../../support/stores.ts';
-import { useAdmin } from '../../support/use-service.ts';
+import { useAdmin, useStarted } from '../../support/use-service.ts';
 import { waitFor } from '../../support/wait-for.ts';
-let connection: RedisClient;
+
 const admin = useAdmin();
-beforeAll(async () => {
-  connection = await openTestRedis('worker');
-});
-afterAll(async () => {
-  await connection.quit();
-});
+const connection = useStarted('connection', () => openTestRedis('worker'));
+
 beforeEach(() => admin.queues.queue(1, 'interactive').obliterate({ force: true }));
 afterEach(() => {
   expect(admin.errors).toEqual([]);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { parseEnvelope } from '../../../shared/contracts/request-envelope.ts';
 import { createFailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
@@ -8,18 +8,15 @@ import { waitFor } from '../../support/chat.ts';
 import { replayLab } from '../../support/replay-lab.ts';
 import type { TestTenant } from '../../support/service.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 const RATES = { promptMicro: 1_000_000, completionMicro: 1_000_000 };
 
 /** Each test does by hand what an ingress does, up to the moment at which it is killed. */
 describe('a replay whose ingress is killed', () => {
-  let mongo: TcpProxy;
-  beforeAll(async () => {
-    mongo = await openTcpProxy(mongoUri(`replay${String(process.pid)}`));
-  });
+  const mongo = useStarted('mongo', () => openTcpProxy(mongoUri(`replay${String(process.pid)}`)));
+
   const service = useService(() => ({ env: { MONGODB_URI: mongo.url } }));
   const lab = replayLab(service);
   beforeAll(() => service.setProvider({ max_retries: 0 }));
@@ -27,9 +24,6 @@ describe('a replay whose ingress is killed', () => {
     service.provider.restore();
     service.provider.reset();
     mongo.set('pass');
-  });
-  afterAll(async () => {
-    await mongo.close();
   });
 
   const intentOf = (id: string) => service.models.requestIntents.findById(id).lean();

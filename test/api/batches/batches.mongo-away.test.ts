@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import { itemsOf, postLines } from '../../support/batch-client.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, uniqueName } from '../../support/stores.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** MongoDB's driver looks again for a server whose connection was cut after half a second, unless told otherwise. */
@@ -15,14 +14,9 @@ const LINES = 2;
 /** For a machine that runs much else beside. */
 const BUSY_MS = 90_000;
 
-let proxy: TcpProxy;
-beforeAll(async () => {
-  proxy = await openTcpProxy(mongoUri(DATABASE), SOON);
-});
+const proxy = useStarted('proxy', () => openTcpProxy(mongoUri(DATABASE), SOON));
+
 const service = useService(() => ({ workers: 0, env: { MONGODB_URI: proxy.url } }));
-afterAll(async () => {
-  await proxy.close();
-});
 
 it('a batch without an Idempotency-Key that was answered 503 is not charged, whichever write MongoDB went away behind', async () => {
   // It has another way to MongoDB, and finds at once what was written.

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, choiceOf, errorOf, ledgerOf, parseSse, postChat, postStream, textOf } from '../../support/chat.ts';
 import { startScriptedServer } from '../../support/scripted-server.ts';
-import type { ScriptedServer } from '../../support/scripted-server.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 const USAGE = { input_tokens: 3, cache_read_input_tokens: 40, output_tokens: 5 };
 const message = (text: string) => ({
@@ -24,17 +23,13 @@ const streamOf = (...texts: string[]) =>
 const OVERLOADED = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
 
 describe('a tier that is routed to the Messages API', () => {
-  let server: ScriptedServer;
   const service = useService({ workers: 0 });
+  const server = useStarted('server', startScriptedServer);
   beforeAll(async () => {
-    server = await startScriptedServer();
     const settings = { kind: 'anthropic', base_url: `${server.url}/v1`, api_key: 'k', max_retries: 1 };
     await service.setProvider(settings, 'anthropic');
     await service.setTargets('mobius', [{ provider: 'anthropic', model: 'claude-x' }]);
     await service.startWorker();
-  });
-  afterAll(async () => {
-    await server.close();
   });
 
   /** One answer for each call, the last one for all that follow. */

@@ -1,12 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, postChat, postStream, requestIdOf, waitFor } from '../../support/chat.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 /** docs/spec.md#stores-away: with Redis away, 503 within 2 s; and what this machine takes beside it. */
 const LIMIT_MS = 2_500;
@@ -18,10 +17,8 @@ async function timed(call: request.Test): Promise<{ response: request.Response; 
 }
 
 describe('with Redis away', () => {
-  let redis: TcpProxy;
-  beforeAll(async () => {
-    redis = await openTcpProxy(redisUrl());
-  });
+  const redis = useStarted('redis', () => openTcpProxy(redisUrl()));
+
   const service = useService(() => ({ env: { REDIS_URL: redis.url, TRUST_PROXY: 'loopback' } }));
   afterEach(async () => {
     redis.set('pass');
@@ -34,9 +31,6 @@ describe('with Redis away', () => {
       'the return of Redis',
       15_000,
     );
-  });
-  afterAll(async () => {
-    await redis.close();
   });
 
   it.each(['reset', 'silent'] as const)('(%s) the first request of a shard is 503 in time', async (how) => {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { flagOf } from '../../../shared/domain/principal.ts';
@@ -8,9 +8,8 @@ import { chatOf, expectUncharged, postChat, waitFor } from '../../support/chat.t
 import { openStream } from '../../support/stream-client.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 /** docs/spec.md#stores-away: with Redis away, 503 within 2 s; and what this machine takes beside it. */
 const LIMIT_MS = 2_500;
@@ -23,16 +22,11 @@ async function timed(call: request.Test): Promise<{ response: request.Response; 
 }
 
 describe('with MongoDB away', () => {
-  let mongo: TcpProxy;
-  beforeAll(async () => {
-    mongo = await openTcpProxy(mongoUri(`away${String(process.pid)}`));
-  });
+  const mongo = useStarted('mongo', () => openTcpProxy(mongoUri(`away${String(process.pid)}`)));
+
   const service = useService(() => ({ env: { MONGODB_URI: mongo.url } }));
   afterEach(() => {
     mongo.set('pass');
-  });
-  afterAll(async () => {
-    await mongo.close();
   });
 
   it.each(['reset', 'silent'] as const)(

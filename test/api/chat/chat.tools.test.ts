@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import request from 'supertest';
 
 import { errorOf, ledgerOf, readText, requestIdOf, waitFor } from '../../support/chat.ts';
 import { startScriptedServer } from '../../support/scripted-server.ts';
-import type { ScriptedServer } from '../../support/scripted-server.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 const FLAGGED = 'parley moderation test';
 const TOOLS = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } }];
@@ -28,16 +27,12 @@ const PIECES = ['{"ci', 'ty":', '"Ber', 'lin 🌧', '"', '}'];
 const CALL = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: PIECES.join('') } };
 
 describe('calls of tools', () => {
-  let server: ScriptedServer;
   const service = useService({ workers: 0 });
+  const server = useStarted('server', startScriptedServer);
   beforeAll(async () => {
-    server = await startScriptedServer();
     await service.setProvider({ kind: 'openai', base_url: `${server.url}/v1`, max_retries: 0 }, 'scripted');
     await service.setTargets('mobius', [{ provider: 'scripted', model: 'm' }]);
     await service.startWorker();
-  });
-  afterAll(async () => {
-    await server.close();
   });
 
   const stream = (...events: Parameters<typeof sse>) => {

@@ -1,24 +1,19 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 
 import { call, ENDPOINT_NAMES, endpointRule, makeResources } from '../../support/endpoints.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 
 /** A call to MongoDB is given a second and one more try; a hang would take many times that. */
 const LIMIT_MS = 8_000;
-let mongo: TcpProxy;
-beforeAll(async () => {
-  mongo = await openTcpProxy(mongoUri(`endpoints${String(process.pid)}`));
-});
+
+const mongo = useStarted('mongo', () => openTcpProxy(mongoUri(`endpoints${String(process.pid)}`)));
+
 const service = useService(() => ({ env: { MONGODB_URI: mongo.url, PAYMENTS: 'test' } }));
 afterEach(() => {
   mongo.set('pass');
-});
-afterAll(async () => {
-  await mongo.close();
 });
 
 /** What is not about chat lives in MongoDB; the tiers' names do not, and the balance is also in Redis. */

@@ -1,26 +1,20 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 
 import { itemsOf, ndjsonOf, NDJSON, postBatch } from '../../support/batch-client.ts';
 import { call, ENDPOINT_NAMES, endpointRule, makeResources } from '../../support/endpoints.ts';
 import { refusalOf } from '../../support/refusal.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri } from '../../support/stores.ts';
 import { apiOf } from '../../support/tenant-api.ts';
 import { makeKey } from '../../support/tenant-keys.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-let mongo: TcpProxy;
-beforeAll(async () => {
-  mongo = await openTcpProxy(mongoUri(`refusing${String(process.pid)}`));
-});
+const mongo = useStarted('mongo', () => openTcpProxy(mongoUri(`refusing${String(process.pid)}`)));
+
 const service = useService(() => ({ env: { MONGODB_URI: mongo.url, PAYMENTS: 'test' } }));
 afterEach(() => {
   mongo.failCommands(undefined);
-});
-afterAll(async () => {
-  await mongo.close();
 });
 
 const WRITES = ['insert', 'update', 'findAndModify', 'delete'];

@@ -15,22 +15,18 @@ import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { rollBackTo, snapshotOf } from '../../support/roll-back.ts';
 import type { TestTenant } from '../../support/service.ts';
 import { mongoUri, openTestRedis, redisUrl } from '../../support/stores.ts';
-import { useService } from '../../support/use-service.ts';
+import { useService, useStarted } from '../../support/use-service.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const contents = (count: number) => Array.from({ length: count }, (_, index) => `Question ${index}`);
 
 describe('a batch that is being ended while MongoDB is away', () => {
-  let mongo: TcpProxy;
   let lab: BatchLab;
   const service = useService({ workers: 0, env: { WORKER_BATCH_CONCURRENCY: '2' } });
+  const mongo = useStarted('mongo', () => openTcpProxy(mongoUri(service.mongo.name)));
   beforeAll(async () => {
     lab = createBatchLab(service);
-    mongo = await openTcpProxy(mongoUri(service.mongo.name));
     await service.startWorker({ MONGODB_URI: mongo.url });
-  });
-  afterAll(async () => {
-    await mongo.close();
   });
 
   it.each([

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, expect, it } from '@jest/globals';
 
 import { ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import { createComplianceJobRepository } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
@@ -7,21 +6,18 @@ import type { ComplianceJobRow } from '../../../shared/mongo/compliance/complian
 import { createComplianceWorkRepository } from '../../../shared/mongo/compliance/compliance-work-repository.ts';
 import type { ComplianceWorkRepository } from '../../../shared/mongo/compliance/compliance-work-repository.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const NOW = 1_000_000;
 const LATER = NOW + 30_000;
 
-let mongo: Connection;
 let jobs: ComplianceWorkRepository;
 let insert: (row: ComplianceJobRow) => Promise<boolean>;
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('turns-')));
 beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('turns-'));
   await ensureIndexes(mongo);
   jobs = createComplianceWorkRepository(mongo);
   ({ insert } = createComplianceJobRepository(mongo));
-});
-afterAll(async () => {
-  await mongo.close();
 });
 
 let count = 0;

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, expect, it } from '@jest/globals';
 
 import { batchLineId } from '../../../shared/mongo/batches/batch-lines.ts';
 import { createBatchWorkRepository } from '../../../shared/mongo/batches/batch-work-repository.ts';
@@ -13,22 +12,19 @@ import { createCloseBatch } from '../../../workers/batches/close-batch.ts';
 import { advance, openBatch } from '../../../workers/batches/open-batch.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const HOUR_MS = 3_600_000;
 const OUTAGE = { failedAt: 1_000, failedCode: 'model_unavailable' } as const;
 
-let mongo: Connection;
 let models: Models;
 let work: BatchWorkRepository;
 let failed: FailedLines;
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('lines-')));
 beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('lines-'));
   models = createModels(mongo);
   work = createBatchWorkRepository(mongo);
   failed = createFailedLines(mongo);
-});
-afterAll(async () => {
-  await mongo.close();
 });
 
 /** A batch of one line, which was given up; nothing else is left of it. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
 import type { AdmissionRequest } from '../../../shared/requests/admit-arguments.ts';
@@ -14,22 +14,19 @@ import {
   RETENTION_MS,
   SHARD,
 } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
 import { sweepOf } from '../../support/sweep.ts';
 import { usedOf } from '../../support/use-window.ts';
 import type { HandedRequest } from '../../../workers/pipeline/stage.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const TERMS = { endpoint: 'chat', tier: 'mobius', queue: 'interactive' } as const;
 
-let lab: RequestLab;
 let replays: ReplayStore;
+const lab = useStarted('lab', openRequestLab);
 beforeAll(async () => {
-  lab = await openRequestLab();
   const settings = { requestTimeoutMs: REQUEST_TIMEOUT_MS, limit: unlimited };
   replays = createReplayStore(lab.redis, lab.keyspace, settings);
-});
-afterAll(async () => {
-  await lab.close();
 });
 
 /** A request whose first delivery has ended it without text. */

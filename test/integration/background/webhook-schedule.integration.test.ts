@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { WebhookEventType } from '../../../shared/contracts/webhook-events.ts';
 import type { WebhookReply } from '../../../shared/http/webhook-client.ts';
@@ -20,12 +19,12 @@ import { createDeliverNext } from '../../../workers/webhooks/deliver.ts';
 import type { DeliverNext } from '../../../workers/webhooks/deliver.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const START = 1_800_000_000_000;
 const HOUR = 3_600_000;
 const cipher = createCredentialCipher(Buffer.alloc(32, 1));
 
-let mongo: Connection;
 let models: Models;
 let webhooks: WebhookRepository;
 let deliveries: WebhookDeliveryRepository;
@@ -38,8 +37,8 @@ let reply: WebhookReply;
 let whileSending: () => unknown;
 let tenantId: string;
 
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('whk-')));
 beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('whk-'));
   models = createModels(mongo);
   await ensureIndexes(mongo);
   webhooks = createWebhookRepository(mongo);
@@ -76,9 +75,6 @@ beforeEach(() => {
   reply = { status: 500 };
   whileSending = () => undefined;
   tenantId = newId('ten');
-});
-afterAll(async () => {
-  await mongo.close();
 });
 
 async function subscribe(...types: WebhookEventType[]): Promise<WebhookRow> {

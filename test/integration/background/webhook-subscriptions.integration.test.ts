@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, expect, it } from '@jest/globals';
 
 import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import { createWebhookDeliveryRepository } from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
@@ -9,14 +8,11 @@ import { createEventSink } from '../../../shared/webhooks/publish.ts';
 import { createSubscriptions } from '../../../shared/webhooks/subscriptions.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let mongo: Connection;
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('whk-')));
 beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('whk-'));
   await ensureIndexes(mongo);
-});
-afterAll(async () => {
-  await mongo.close();
 });
 
 it('an event costs a tenant without webhooks one look-up in half a minute, and nothing is written', async () => {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import type { Space } from '../../../shared/contracts/space.ts';
@@ -10,6 +9,7 @@ import type { ConversationRepository, Turn } from '../../../shared/mongo/entitie
 import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const CREATE = { create: true, now: 1_000 };
 
@@ -59,17 +59,13 @@ function lastMessages(turns: readonly Turn[]): Turn[] {
 }
 
 describe('the stored conversation of an entity', () => {
-  let mongo: Connection;
   let models: Models;
   let conversations: ConversationRepository;
+  const mongo = useStarted('mongo', () => openTestMongo(uniqueName('conv-')));
   beforeAll(async () => {
-    mongo = await openTestMongo(uniqueName('conv-'));
     models = createModels(mongo);
     await ensureIndexes(mongo);
     conversations = createConversationRepository(mongo);
-  });
-  afterAll(async () => {
-    await mongo.close();
   });
 
   const newEntity = () => `entity ${randomBytes(6).toString('hex')}`;

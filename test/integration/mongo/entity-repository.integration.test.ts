@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createConversationRepository } from '../../../shared/mongo/entities/conversation-repository.ts';
 import type { ConversationRepository } from '../../../shared/mongo/entities/conversation-repository.ts';
@@ -13,6 +12,7 @@ import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
 import { connectMongo } from '../../../shared/mongo/connection.ts';
 import { openTcpProxy } from '../../support/tcp-proxy.ts';
 import { mongoUri, openTestMongo, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const TENANT = 'ten_1';
 const LIVE = { tenantId: TENANT, mode: 'live' } as const;
@@ -21,19 +21,15 @@ const moment = (seq: number) => ({ seq, now: seq });
 /** A request that names the entity is in flight. */
 const mayCome = () => Promise.resolve(true);
 
-let mongo: Connection;
 let models: Models;
 let entities: EntityRepository;
 let conversations: ConversationRepository;
+const mongo = useStarted('mongo', () => openTestMongo(uniqueName('ent-')));
 beforeAll(async () => {
-  mongo = await openTestMongo(uniqueName('ent-'));
   models = createModels(mongo);
   await ensureIndexes(mongo);
   entities = createEntityRepository(mongo);
   conversations = createConversationRepository(mongo);
-});
-afterAll(async () => {
-  await mongo.close();
 });
 
 const newEntity = () => `entity ${randomBytes(6).toString('hex')}`;

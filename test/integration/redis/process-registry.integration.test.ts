@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import { createServing } from '../../../shared/lifecycle/readiness.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 import { createProcessRegistry, PROTOCOL, untilWorkersKnow } from '../../../shared/redis/stores/process-registry.ts';
 import type { ProcessEntry } from '../../../shared/redis/stores/process-registry.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestRedis, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let redis: RedisClient;
-beforeAll(async () => {
-  redis = await openTestRedis('producer');
-});
-afterAll(async () => {
-  await redis.quit();
-});
+const redis = useStarted('redis', () => openTestRedis('producer'));
 
 const entryOf = (id: string, own: Partial<ProcessEntry> = {}): ProcessEntry => ({
   ...{ id, kind: 'worker', version: '0.1.0', commit: 'unknown', protocol: PROTOCOL, host: 'a', pid: 1 },

@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
 
 import { waitFor } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
-import type { RelayLab } from '../../support/relay-lab.ts';
 import { useStreams } from '../../support/stream-server.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const MEGABYTE = 1024 * 1024;
 
 describe('a client that does not read', () => {
-  let relay: RelayLab;
   const serve = useStreams(() => relay);
-  beforeAll(async () => {
-    relay = await openRelayLab();
-  });
-  afterAll(async () => {
-    await relay.close();
-  });
+  const relay = useStarted('relay', openRelayLab);
 
   it('makes the ingress keep no more than its socket takes, and misses nothing when it reads on', async () => {
     const request = await relay.start();

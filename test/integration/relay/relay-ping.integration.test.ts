@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { waitFor } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
-import type { RelayLab } from '../../support/relay-lab.ts';
 import { useStreams } from '../../support/stream-server.ts';
 import type { ServedStream } from '../../support/stream-server.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const PING_MS = 10;
 
 describe('the head of a stream', () => {
-  let relay: RelayLab;
   const serve = useStreams(() => relay);
-  beforeAll(async () => {
-    relay = await openRelayLab();
-  });
-  afterAll(async () => {
-    await relay.close();
-  });
+  const relay = useStarted('relay', openRelayLab);
 
   const pings = (stream: ServedStream, count: number) =>
     waitFor(() => (stream.text().split(': ping\n').length > count ? true : undefined), 'pings');

@@ -1,12 +1,11 @@
 import { expect, it } from '@jest/globals';
 
 import { chatOf, choiceOf, parseSse, textOf } from '../../support/chat.ts';
-import { startService } from '../../support/service.ts';
 import { openStream } from '../../support/stream-client.ts';
 import type { OpenStream } from '../../support/stream-client.ts';
-import { useStarted } from '../../support/use-service.ts';
+import { useService } from '../../support/use-service.ts';
 
-const service = useStarted('service', () => startService({ workers: 0, relayTimes: { pingMs: 50 } }));
+const service = useService({ workers: 0, relayTimes: { pingMs: 50 } });
 
 const shard = () => service.keyspace.shard(0);
 

@@ -1,27 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../../shared/contracts/events.ts';
 import { waitFor } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
-import type { RelayLab } from '../../support/relay-lab.ts';
 import { FAILED, SHARD } from '../../support/request-lab.ts';
 import { useStreams } from '../../support/stream-server.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const SHORT_MS = 300;
 /** More than the buffers of a socket hold. */
 const ENTRIES = 120;
 const ENTRY = 'x'.repeat(100_000);
 
-let relay: RelayLab;
 const serve = useStreams(() => relay);
-beforeAll(async () => {
-  relay = await openRelayLab();
-});
-afterAll(async () => {
-  await relay.close();
-});
+const relay = useStarted('relay', openRelayLab);
 
 function expectWhole(text: string): void {
   const ids = text.match(/^id: \d+$/gm) ?? [];

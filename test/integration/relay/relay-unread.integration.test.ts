@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import express from 'express';
 import type { Response } from 'express';
 
@@ -13,8 +13,8 @@ import type { ParsedChatBody } from '../../../api/chat/chat-body.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { waitFor } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
-import type { RelayLab } from '../../support/relay-lab.ts';
 import { SHARD } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const MEGABYTE = 1024 * 1024;
 /** More than the sockets of both ends take. */
@@ -26,19 +26,14 @@ const BODY: ParsedChatBody = {
 };
 
 describe('the client of a complete answer', () => {
-  let relay: RelayLab;
   const opened: { server: Server; socket: Socket }[] = [];
-  beforeAll(async () => {
-    relay = await openRelayLab();
-  });
+  const relay = useStarted('relay', openRelayLab);
+
   afterEach(() => {
     for (const { server, socket } of opened.splice(0)) {
       socket.destroy();
       server.close();
     }
-  });
-  afterAll(async () => {
-    await relay.close();
   });
 
   /** Asks for an answer that is there, and reads nothing of it. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
 import { LOST } from '../../../shared/contracts/events.ts';
@@ -11,19 +11,12 @@ import { newId } from '../../../shared/lifecycle/ids.ts';
 import { waitFor } from '../../support/chat.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
-import type { RelayLab } from '../../support/relay-lab.ts';
 import type { AdmissionStore } from '../../../shared/requests/admission-store.ts';
 import { LEASE_MS, needs, REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
 import type { AdmitOptions } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let relay: RelayLab;
-beforeAll(async () => {
-  // What is heard here no regular look into the streams has found.
-  relay = await openRelayLab({ polls: false });
-});
-afterAll(async () => {
-  await relay.close();
-});
+const relay = useStarted('relay', () => openRelayLab({ polls: false }));
 
 /** A call that has joined a request which is not queued yet. */
 async function joined() {

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 
 import { LANE_LIMIT, fill, openAdmissionLab } from '../../support/admission-lab.ts';
 import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const NONE = { rpm: null, tpm: null, inFlight: null };
 const BODY = '{}';
 
-let lab: AdmissionLab;
-beforeAll(async () => {
-  lab = await openAdmissionLab();
-});
+const lab = useStarted('lab', openAdmissionLab);
+
 beforeEach(async () => {
   await lab.redis.del(lab.keys.prioritized('interactive'));
-});
-afterAll(async () => {
-  await lab.close();
 });
 
 /** So many keys of one tenant. */

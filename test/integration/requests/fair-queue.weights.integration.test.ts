@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { createRequestStore } from '../../../shared/requests/delivery-store.ts';
 import type { RequestStore } from '../../../shared/requests/delivery-store.ts';
 import { openAdmissionLab } from '../../support/admission-lab.ts';
-import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
+import type { LabKey } from '../../support/admission-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 /** Of the lab's keys. */
 const SHARD = 2;
@@ -19,20 +20,16 @@ const MANY = { rpm: 10_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000
 /** What every request counts beside its tokens, see fair-queue.lua. */
 const BASE_COST = 100;
 
-let lab: AdmissionLab;
 let requests: RequestStore;
 /** Ids are each test's own. */
 let run = 0;
+const lab = useStarted('lab', () => openAdmissionLab({ queueLimit: 10_000 }));
 beforeAll(async () => {
-  lab = await openAdmissionLab({ queueLimit: 10_000 });
   requests = createRequestStore(lab.redis, lab.keyspace, { leaseMs: 10_000, disconnectGraceMs: 30_000 });
 });
 beforeEach(async () => {
   run += 1;
   await lab.redis.del(lab.keys.prioritized('interactive'));
-});
-afterAll(async () => {
-  await lab.close();
 });
 
 /** Ends a request that has taken so many tokens. */

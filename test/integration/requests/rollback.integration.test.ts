@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../../shared/contracts/events.ts';
 import { createReplayLog } from '../../../shared/redis/redis-return.ts';
@@ -12,7 +12,6 @@ import { waitFor } from '../../support/chat.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { rollBackTo } from '../../support/restore-lab.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
-import type { RelayLab } from '../../support/relay-lab.ts';
 import {
   endingOf,
   FAILED,
@@ -24,15 +23,12 @@ import {
   SHARD,
 } from '../../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let relay: RelayLab;
 let lab: RequestLab;
+const relay = useStarted('relay', openRelayLab);
 beforeAll(async () => {
-  relay = await openRelayLab();
   lab = relay.lab;
-});
-afterAll(async () => {
-  await relay.close();
 });
 
 /** Claims as a worker does, whose writes name their claim. */

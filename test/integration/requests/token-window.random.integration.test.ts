@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import { createChance } from '../../../scripts/harness/chance.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { openTestRedis, uniqueName } from '../../support/stores.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 /** Admits where the limit lets it, or corrects a request of then; both as of a time that the test says. */
 const STEP = `
@@ -29,13 +29,7 @@ const LIMIT = 5_000;
 const WINDOW_SECONDS = 60;
 const STEPS = 3_000;
 
-let redis: RedisClient;
-beforeAll(async () => {
-  redis = await openTestRedis('producer');
-});
-afterAll(async () => {
-  await redis.quit();
-});
+const redis = useStarted('redis', () => openTestRedis('producer'));
 
 interface Request {
   at: number;

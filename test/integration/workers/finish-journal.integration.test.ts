@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 
 import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
 import type { EnqueuerDeps } from '../../../shared/requests/enqueue.ts';
@@ -13,21 +13,17 @@ import type { RequestStore } from '../../../shared/requests/delivery-store.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { rollBackTo } from '../../support/restore-lab.ts';
 import { endingOf, LAB_SETTINGS, openRequestLab, RATE, RETENTION_MS, SHARD } from '../../support/request-lab.ts';
-import type { LabRequest, RequestLab } from '../../support/request-lab.ts';
+import type { LabRequest } from '../../support/request-lab.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let lab: RequestLab;
 let replayLog: ReplayLog;
 let endings: Pick<RequestStore, 'finish'>;
 let time: number;
 let isAway: boolean;
 let request: LabRequest;
-beforeAll(async () => {
-  lab = await openRequestLab();
-});
-afterAll(async () => {
-  await lab.close();
-});
+const lab = useStarted('lab', openRequestLab);
+
 beforeEach(async () => {
   time = 1_000_000;
   isAway = false;

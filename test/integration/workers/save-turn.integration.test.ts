@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { beforeAll, expect, it } from '@jest/globals';
 
 import { createConversationRepository } from '../../../shared/mongo/entities/conversation-repository.ts';
 import { ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
@@ -13,14 +12,11 @@ import { plainEnvelope } from '../../support/plain-envelope.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { useStarted } from '../../support/use-service.ts';
 
-let connection: Connection;
+const connection = useStarted('connection', () => openTestMongo(uniqueName('turns')));
 beforeAll(async () => {
-  connection = await openTestMongo(uniqueName('turns'));
   await ensureIndexes(connection);
-});
-afterAll(async () => {
-  await connection.close();
 });
 
 const SPACE = { tenantId: 'ten_1', mode: 'live' } as const;

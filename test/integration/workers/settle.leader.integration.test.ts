@@ -1,30 +1,26 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { createTenantRepository } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import { createLeaderLease } from '../../../shared/redis/stores/leader-lease.ts';
 import { createSettler } from '../../../workers/settlement/settle.ts';
 import type { SettleDeps, Settler } from '../../../workers/settlement/settle.ts';
 import { openLedgerLab, recordOf } from '../../support/ledger-lab.ts';
-import type { LedgerLab } from '../../support/ledger-lab.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import type { RecordingLog } from '../../support/recording-log.ts';
 import { openRequestLab, RATE, SHARD } from '../../support/request-lab.ts';
 import type { RequestLab } from '../../support/request-lab.ts';
+import { useStarted } from '../../support/use-service.ts';
 
 const GRANT = 1_000 * RATE;
 const COST = 30 * RATE;
 
 let lab: RequestLab;
-let book: LedgerLab;
+
 let log: RecordingLog;
 let time = 0;
 let processes = 0;
-beforeAll(async () => {
-  book = await openLedgerLab();
-});
-afterAll(async () => {
-  await book.close();
-});
+const book = useStarted('book', openLedgerLab);
+
 beforeEach(async () => {
   lab = await openRequestLab();
   log = createRecordingLog();

@@ -1,10 +1,9 @@
 import { expect, it } from '@jest/globals';
 
 import { chatOf, errorOf, postChat, waitFor } from '../../support/chat.ts';
-import { startService } from '../../support/service.ts';
-import { useStarted } from '../../support/use-service.ts';
+import { useService } from '../../support/use-service.ts';
 
-const service = useStarted('service', () => startService({ workers: 0 }));
+const service = useService({ workers: 0 });
 
 it.each([
   ['is not JSON', '{"requestId":'],
