@@ -92,19 +92,6 @@ describe('moderation by an endpoint', () => {
     expect(await ledgerOf(service, response)).toMatchObject({ finishReason: 'content_filter', estimated: true });
   });
 
-  it('finds a phrase that lies across two pieces', async () => {
-    // The first piece ends inside the phrase, whose rest comes only after the piece was checked.
-    const before = 'x'.repeat(200 - 'parley-'.length);
-    service.provider.change({ text: `${before}${FLAGGED} and on`, chunks: 60, chunk_ms: 60 });
-    const { key } = await service.startTenant();
-
-    const response = await postStream(service.app, key, chatOf('Go on'));
-
-    const events = parseSse(String(response.body));
-    expect(choiceOf(events.at(-2)?.chunk).finish_reason).toBe('content_filter');
-    expect(textOf(events)).not.toContain(FLAGGED);
-  });
-
   it('does not show a complete answer that is flagged', async () => {
     service.provider.change({ text: `${HARMLESS} ${FLAGGED}` });
     const { key, tenantId } = await service.startTenant({ credits: 1_000_000 });

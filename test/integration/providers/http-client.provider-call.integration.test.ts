@@ -49,30 +49,6 @@ describe('the connection of a provider call', () => {
     expect(server.abandoned()).toBe(0);
   });
 
-  it('is closed by a limit for the first token', async () => {
-    server.answer((res) => res.writeHead(200).write(': waiting\n\n'));
-
-    await expect(run({ firstTokenMs: 50 })).rejects.toThrow('no first token within 50 ms');
-
-    await abandoned();
-  });
-
-  it('the connection of a provider call is closed by silence between two tokens', async () => {
-    server.answer((res) => res.writeHead(200).write(text('Hi')));
-
-    await expect(run()).rejects.toThrow('no next token within 200 ms');
-
-    await abandoned();
-  });
-
-  it('is closed where the answer is cut by moderation', async () => {
-    server.answer((res) => res.writeHead(200).write(text('Well, a parley moderation test. ')));
-
-    expect(await run()).toMatchObject({ finishReason: 'content_filter' });
-
-    await abandoned();
-  });
-
   it('is closed where the provider keeps it open after the end, and the answer does not wait for that', async () => {
     server.answer((res) => res.writeHead(200).write(text('Hi') + END));
 

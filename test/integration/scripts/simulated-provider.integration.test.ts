@@ -56,23 +56,6 @@ describe('an answer', () => {
     expect(usage).toBeNull();
   });
 
-  it('is cut at max_tokens with finish reason length', async () => {
-    const whole = await client.stream('sim?tokens=30');
-    const cut = await client.stream('sim?tokens=30', { max_tokens: 10 });
-
-    expect(cut).toMatchObject({ finishReason: 'length', usage: { completion_tokens: 10 } });
-    expect(whole.text.startsWith(cut.text)).toBe(true);
-  });
-
-  it('is JSON where asked for, and only from the second call on with invalid_once', async () => {
-    const asked = { response_format: { type: 'json_object' } };
-    const first = await client.complete('sim?json=invalid_once', asked);
-    const second = await client.complete('sim?json=invalid_once', asked);
-
-    expect(() => JSON.parse(first.choices[0]?.message.content ?? '') as unknown).toThrow(SyntaxError);
-    expect(typeof JSON.parse(second.choices[0]?.message.content ?? '')).toBe('object');
-  });
-
   it('arrives whole at a reader that is slower than the provider', async () => {
     const { text, usage } = await client.stream('sim?words=200000&chunks=20000');
 

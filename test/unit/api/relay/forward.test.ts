@@ -116,14 +116,6 @@ describe('a place in line', () => {
 });
 
 describe('an error', () => {
-  it('is an HTTP error where it is all that the stream has', async () => {
-    const { res, forwarded, hear } = forward({});
-    hear({ lastSeq: 1, deltas: [], terminal: LOST });
-
-    await expect(forwarded).rejects.toMatchObject({ code: LOST.error?.code });
-    expect(res.headersSent).toBe(false);
-  });
-
   it('is an event for a client that reads on behind text, although nothing was written on this connection', async () => {
     const { res, forwarded, hear } = forward({ fromSeq: 4 });
     hear({ lastSeq: 4, deltas: [], terminal: LOST });
@@ -137,16 +129,6 @@ describe('an error', () => {
 describe('a request without an end', () => {
   const times = { timeoutMs: 1_000, marginMs: 500, drainMs: 10_000 };
   const begun: StreamEntry = { lastSeq: 1, deltas: ['"Once"'] };
-
-  it('ends its stream when no worker can end it any more', async () => {
-    const { res, hear } = forward(times);
-    hear(begun);
-
-    await jest.advanceTimersByTimeAsync(1_500);
-
-    expect(res.text).toContain('"timeout"');
-    expect(res.ended).toBe(true);
-  });
 
   it('waits for a client that still reads', async () => {
     const { res, hear, forwarded } = forward(times);

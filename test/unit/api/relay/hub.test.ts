@@ -68,27 +68,6 @@ describe('the hub', () => {
     return { seqs, reader };
   }
 
-  it('hands on at once what is published in order, and reads nothing', () => {
-    const relay = openHub();
-    const { seqs } = read(relay);
-
-    for (const seq of [1, 2, 3]) relay.publish(seq);
-
-    expect(seqs).toEqual([1, 2, 3]);
-    expect(relay.reads).toEqual([]);
-  });
-
-  it('reads all streams again after a reconnect', async () => {
-    const relay = openHub();
-    const { seqs } = read(relay);
-    relay.store(1);
-
-    relay.reconnect();
-    await jest.advanceTimersByTimeAsync(0);
-
-    expect(seqs).toEqual([1]);
-  });
-
   it('reports a read that finds what no message has brought, and no other', async () => {
     const relay = openHub();
     relay.store(1);

@@ -65,17 +65,6 @@ describe('a run that did not come to its own end', () => {
     },
   );
 
-  it('has no usage without text, else what our own tokenizer counts, and says so', async () => {
-    const { conclude } = setUp();
-
-    expect(await conclude(runOf(), new Interrupted())).toMatchObject({
-      usage: { promptTokens: 0, completionTokens: 0 },
-    });
-    expect(await conclude(runOf({ text: 'one two' }), new Interrupted())).toMatchObject({
-      usage: { promptTokens: 5, completionTokens: 2, estimated: true },
-    });
-  });
-
   it('tells the caller what a service error says and the operator its cause', async () => {
     const { conclude, log } = setUp();
     const error = new ServiceError('model_unavailable', 'Try again.', {
@@ -101,28 +90,12 @@ describe('a run that did not come to its own end', () => {
   });
 
   describe('takes out of its entity what an earlier delivery had stored', () => {
-    it('when it ends in an error', async () => {
-      const { conclude, forgotten } = setUp();
-
-      await conclude(runOf({ fence: 2, entityId: 'pupil', text: 'half' }), new Interrupted());
-
-      expect(forgotten).toEqual([{ entityId: 'pupil', claimedAt: 1_002 }]);
-    });
-
     it('also where it is the first one by its number: Redis may have lost the one before', async () => {
       const { conclude, forgotten } = setUp();
 
       await conclude(runOf({ fence: 1, entityId: 'pupil' }), new Stopped('cancelled'));
 
       expect(forgotten).toEqual([{ entityId: 'pupil', claimedAt: 1_001 }]);
-    });
-
-    it('and nothing where the request names no entity', async () => {
-      const { conclude, forgotten } = setUp();
-
-      await conclude(runOf({ fence: 2 }), new Interrupted());
-
-      expect(forgotten).toEqual([]);
     });
 
     it('and ends all the same when the database is away', async () => {

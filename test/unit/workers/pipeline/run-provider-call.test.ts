@@ -42,16 +42,6 @@ describe('one call of a provider', () => {
     jest.useRealTimers();
   });
 
-  it('hands on the text in order and says how it ended', async () => {
-    const { input, texts } = readyCall();
-    const { adapter } = adapterOf([{ kind: 'text', text: 'Hello ' }, { kind: 'text', text: 'world' }, END]);
-
-    const result = await runProviderCall(adapter, input);
-
-    expect(result).toEqual({ finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } });
-    expect(texts.join('')).toBe('Hello world');
-  });
-
   it.each([
     ['before its first token', [], 'no first token within 100 ms'],
     ['after a token', [{ kind: 'text', text: 'a' }] as const, 'no next token within 50 ms'],
@@ -63,33 +53,6 @@ describe('one call of a provider', () => {
     await jest.advanceTimersByTimeAsync(100);
 
     await call;
-    expect(state.closed).toBe(1);
-  });
-
-  it('ends with the reason the request was stopped for', async () => {
-    const { input, stop } = readyCall();
-    const { adapter } = adapterOf([{ kind: 'text', text: 'a' }], { thenSilent: true });
-
-    const call = expect(runProviderCall(adapter, input)).rejects.toThrow('cancelled by the caller');
-    await jest.advanceTimersByTimeAsync(1);
-    stop(new Error('cancelled by the caller'));
-
-    await call;
-  });
-
-  it('releases nothing after flagged text and closes the call', async () => {
-    const { input, texts } = readyCall();
-    const { adapter, state } = adapterOf([
-      { kind: 'text', text: 'Fine. parley moderation test. ' },
-      { kind: 'text', text: 'More.' },
-      END,
-    ]);
-
-    const result = await runProviderCall(adapter, input);
-
-    expect(result).toMatchObject({ finishReason: 'content_filter', usage: undefined, flagged: { flagged: true } });
-    expect(texts.join('')).toBe('Fine. ');
-    await jest.advanceTimersByTimeAsync(0);
     expect(state.closed).toBe(1);
   });
 
