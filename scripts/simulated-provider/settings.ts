@@ -80,7 +80,7 @@ export type Settings = {
 };
 
 /** The values that apply if nothing else is given. */
-export const BUILT_IN_SETTINGS: Readonly<SettingsByName> = Object.freeze({
+const BUILT_IN_SETTINGS: Readonly<SettingsByName> = Object.freeze({
   first_token_ms: 0,
   chunk_ms: 0,
   chunks: null,

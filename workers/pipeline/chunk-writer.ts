@@ -9,7 +9,7 @@ type FlushSchedule = ReturnType<typeof createFlushSchedule>;
 const NEAR = 4;
 
 /** `offsetMs`: how much earlier these beats come than beats without an offset; less than `everyMs`. */
-export function createFlushSchedule(everyMs: number, offsetMs = 0) {
+function createFlushSchedule(everyMs: number, offsetMs = 0) {
   let waiting = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;
 
