@@ -108,12 +108,6 @@ it('what running and unsettled requests take is not shown as available', async (
   expect(response.body).toMatchObject({ balance: 8, held: 3, available: 5 });
 });
 
-it('tenants are spread over the shards', async () => {
-  await Promise.all(Array.from({ length: 24 }, () => create()));
-  const shards = await admin.models.tenants.distinct('shard');
-  expect(shards.toSorted()).toEqual([0, 1]);
-});
-
 describe('a setting that is wrong', () => {
   it.each([
     ['name', { name: '' }],
@@ -289,28 +283,5 @@ describe('the list', () => {
       path = `/admin/v1/tenants?limit=7&after=${String(body.last_id)}`;
     }
     expect(seen).toEqual(expected.map((row) => row._id));
-  });
-
-  it('the list can be read oldest first', async () => {
-    const newest = await admin.call('get', '/admin/v1/tenants?limit=100');
-    const oldest = await admin.call('get', '/admin/v1/tenants?limit=100&order=asc');
-    const ids = (body: { data: Tenant[] }) => body.data.map((tenant) => tenant.id);
-    expect(ids(oldest.body)).toEqual(ids(newest.body).toReversed());
-  });
-
-  it.each([
-    ['limit', 'limit=0'],
-    ['limit', 'limit=101'],
-    ['limit', 'limit=ten'],
-    ['limit', 'limit=5&limit=6'],
-    ['order', 'order=up'],
-    ['after', 'after=garbage'],
-    ['after', 'after='],
-    ['after', 'after=%00'],
-    ['after', 'after[$ne]=x&after=1&after=2'],
-  ])('the list refuses a wrong %s: %s', async (param, query) => {
-    const response = await admin.call('get', `/admin/v1/tenants?${query}`);
-    expect(response.status).toBe(400);
-    expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param });
   });
 });

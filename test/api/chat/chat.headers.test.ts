@@ -137,34 +137,6 @@ describe('an unknown path', () => {
 });
 
 describe('a wrong method', () => {
-  it.each([
-    ['put', 'chat'],
-    ['patch', 'chat'],
-    ['delete', 'chat'],
-    ['get', 'chat'],
-    ['options', 'chat'],
-    ['put', 'chat/stream'],
-    ['delete', 'chat/stream'],
-    ['get', 'chat/stream'],
-    ['get', 'chat/completions'],
-    ['post', 'models'],
-  ] as const)('is 405 with Allow and without a key: %s %s', async (method, path) => {
-    const { key } = await startDefaultTenant();
-    const allowed = path === 'models' ? 'GET, HEAD' : 'POST';
-    for (const auth of [undefined, key]) {
-      const call = request(service.app)[method](`${BASE}/${path}`).set('X-Forwarded-For', ADDRESS);
-      const response = await (auth === undefined ? call : call.auth(auth, { type: 'bearer' }));
-
-      expect(refusalOf(response)).toMatchObject({
-        status: 405,
-        code: 'method_not_allowed',
-        type: 'not_found_error',
-        message: `This path answers ${path === 'models' ? 'GET and HEAD' : 'POST'} only.`,
-      });
-      expect(response.headers['allow']).toBe(allowed);
-    }
-  });
-
   it('is 405 for HEAD, which has headers and no body', async () => {
     const response = await send('head', `${BASE}/chat`);
 

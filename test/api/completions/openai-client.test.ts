@@ -2,7 +2,6 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import request from 'supertest';
 
-import { completionsWireSchema } from '../../../api/chat/completions-body.ts';
 import { errorOf, readText, waitFor } from '../../support/chat.ts';
 import { useService } from '../../support/use-service.ts';
 
@@ -151,25 +150,6 @@ describe('the official openai client', () => {
     expect((await post(key, { messages: [parts], modalities: ['text'] })).status).toBe(200);
   });
 
-  it('may send null for every setting that its user leaves open', async () => {
-    const { key } = await service.startTenant();
-    const settings = Object.keys(completionsWireSchema.describe()['keys'] as object).filter(
-      (name) => name !== 'messages',
-    );
-    const refused = settings.map(async (name) => {
-      const response = await post(key, { messages: hello.messages, [name]: null });
-      return response.status === 200 ? undefined : `${name}: ${String(errorOf(response)['message'])}`;
-    });
-
-    expect((await Promise.all(refused)).filter(Boolean)).toEqual([]);
-    const response = await post(key, {
-      messages: hello.messages,
-      ...Object.fromEntries(settings.map((name) => [name, null])),
-    });
-    expect(response.body).toMatchObject({ model: 'mobius', choices: [{ finish_reason: 'stop' }] });
-    expect(response.body).not.toHaveProperty('metadata');
-  });
-
   it('may send back an answer without text, as it is or as null', async () => {
     service.provider.change({ fail: 'empty' });
     const { key } = await service.startTenant();
@@ -189,15 +169,6 @@ describe('the official openai client', () => {
       expect(response.body).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
       expect(service.provider.request(String(response.body.id))?.messages).toEqual([...hello.messages, next]);
     }
-  });
-
-  it.each([
-    ['only', [{ role: 'assistant', content: '' }], 'messages'],
-    ['a text that is none behind', [{ role: 'assistant' }, { role: 'user', content: 7 }], 'messages[1].content'],
-    ['the user’s own', [{ role: 'user', content: '' }], 'messages[0].content'],
-  ])('is refused a message without text: %s', async (_what, messages, param) => {
-    const { key } = await service.startTenant();
-    expect(errorOf(await post(key, { messages }))).toMatchObject({ code: 'invalid_request', param });
   });
 
   it.each([

@@ -254,13 +254,6 @@ describe('GET /entities', () => {
     expect([first.body.has_more, second.body.has_more]).toEqual([true, false]);
     expect(ids(newest)).toEqual(['d', 'b/c', 'a']);
   });
-
-  it.each(['after=nobody', 'after=', `after=${'x'.repeat(513)}`, 'limit=0', 'limit=1&limit=2', 'order=up'])(
-    'GET /entities is 400 for %s',
-    async (query) => {
-      expect(refusalOf(await api('get', `/entities?${query}`))).toMatchObject({ status: 400, code: 'invalid_request' });
-    },
-  );
 });
 
 it('a deletion is in the audit log', async () => {
