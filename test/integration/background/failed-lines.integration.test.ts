@@ -21,7 +21,7 @@ let models: Models;
 let work: BatchWorkRepository;
 let failed: FailedLines;
 const mongo = useStarted('mongo', () => openTestMongo(uniqueName('lines-')));
-beforeAll(async () => {
+beforeAll(() => {
   models = createModels(mongo);
   work = createBatchWorkRepository(mongo);
   failed = createFailedLines(mongo);

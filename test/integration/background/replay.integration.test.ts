@@ -24,7 +24,7 @@ const TERMS = { endpoint: 'chat', tier: 'mobius', queue: 'interactive' } as cons
 
 let replays: ReplayStore;
 const lab = useStarted('lab', openRequestLab);
-beforeAll(async () => {
+beforeAll(() => {
   const settings = { requestTimeoutMs: REQUEST_TIMEOUT_MS, limit: unlimited };
   replays = createReplayStore(lab.redis, lab.keyspace, settings);
 });

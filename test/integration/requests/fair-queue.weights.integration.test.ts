@@ -24,7 +24,7 @@ let requests: RequestStore;
 /** Ids are each test's own. */
 let run = 0;
 const lab = useStarted('lab', () => openAdmissionLab({ queueLimit: 10_000 }));
-beforeAll(async () => {
+beforeAll(() => {
   requests = createRequestStore(lab.redis, lab.keyspace, { leaseMs: 10_000, disconnectGraceMs: 30_000 });
 });
 beforeEach(async () => {

@@ -27,7 +27,7 @@ import { useStarted } from '../../support/use-service.ts';
 
 let lab: RequestLab;
 const relay = useStarted('relay', openRelayLab);
-beforeAll(async () => {
+beforeAll(() => {
   lab = relay.lab;
 });
 
