@@ -74,24 +74,6 @@ describe('the stored conversation of an entity', () => {
     return (await conversations.find(space, entityId))?.history;
   }
 
-  it('keeps the order of acceptance, whatever the order of the writes', async () => {
-    const entityId = newEntity();
-
-    for (const seq of [5, 1, 9, 3, 7]) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
-
-    expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(3), turn(5), turn(7), turn(9)));
-  });
-
-  it('replaces the turn of a request that is written again, in its place', async () => {
-    const entityId = newEntity();
-    for (const seq of [1, 2, 3]) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
-
-    await conversations.saveTurn(LIVE, entityId, turn(2, 'again'), CREATE);
-    await conversations.saveTurn(LIVE, entityId, turn(2, 'again'), CREATE);
-
-    expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(2, 'again'), turn(3)));
-  });
-
   it('is that of one turn after the other, whatever their order, and whichever way a turn is stored', async () => {
     const random = seeded(20_261_122);
     for (let round = 0; round < 8; round += 1) {

@@ -128,16 +128,6 @@ describe('a job', () => {
     expect(await lab.redis.hget(`${lab.keys.tag}:interactive:req_1`, 'data')).toBe('{"tenantId":"ten_1"}');
   });
 
-  it('a job is run by one of many workers', async () => {
-    for (let count = 0; count < 4; count += 1) startWorker({ ...TIMINGS, lockMs: 10_000 });
-    const ids = Array.from({ length: 40 }, (_, index) => `req_${index}`);
-
-    await Promise.all(ids.map(add));
-    await Promise.all(ids.map(waitForEnd));
-
-    expect(delivered).toHaveLength(40);
-  });
-
   it('that a worker took with it when it died is run again under a higher fence', async () => {
     await add('req_1');
     await takeAndDie();

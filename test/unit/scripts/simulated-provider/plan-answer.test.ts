@@ -52,11 +52,6 @@ describe('planAnswer', () => {
     expect(deltas.every((delta) => delta.tokens === splitTokens(delta.text).length)).toBe(true);
   });
 
-  it('cuts at max_tokens with finish reason length', () => {
-    expect(plan({ tokens: 50 }, { maxTokens: 20 })).toMatchObject({ completionTokens: 20, finishReason: 'length' });
-    expect(plan({ tokens: 20 }, { maxTokens: 20 })).toMatchObject({ completionTokens: 20, finishReason: 'stop' });
-  });
-
   it('ends ahead of the first stop sequence', () => {
     const answer = plan({ text: 'one two three four' }, { stop: ['four', ' three'] });
 
@@ -198,22 +193,6 @@ describe('planAnswer', () => {
 
       expect(plan({ echo: true }, { tools, messages }).text).toBe('The tool weather says: “7 °C”');
       expect(plan({ show: true }, { tools, messages }).text).toContain('The tool weather says: “7 °C”');
-    });
-
-    it('streams a call in fragments of one token, cut at max_tokens', () => {
-      const { deltas, calls, completionTokens, finishReason } = plan({}, { tools, messages: said('simulate-tool') });
-      const { deltas: cut, finishReason: reason } = plan({}, { tools, messages: said('simulate-tool'), maxTokens: 2 });
-
-      expect(finishReason).toBe('tool_calls');
-      expect(completionTokens).toBe(3);
-      expect(deltas.map(({ other }) => other)).toEqual([
-        {
-          tool_calls: [{ index: 0, id: calls[0]?.id, type: 'function', function: { name: 'weather', arguments: '' } }],
-        },
-        { tool_calls: [{ index: 0, function: { arguments: '{"city":' } }] },
-        { tool_calls: [{ index: 0, function: { arguments: '"Oslo"}' } }] },
-      ]);
-      expect([cut.length, reason]).toEqual([2, 'length']);
     });
   });
 
