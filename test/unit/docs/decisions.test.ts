@@ -14,7 +14,7 @@ it('gives no number to two decisions', () => {
 it.each(pages)('the decision %s has a date, a status, alternatives and its line in the index', (file) => {
   const text = read(file);
 
-  expect(text).toMatch(/^- Date: \d{4}-\d{2}-\d{2}\n- Status: /m);
+  expect(text).toMatch(/^Accepted on \d{4}-\d{2}-\d{2}\.$/m);
   expect(text).toMatch(/alternative/i);
   expect(read('README.md')).toContain(`\n- [${file.slice(0, 4)}](${file}) `);
 });

@@ -15,10 +15,10 @@ const examples = readdirSync(join(GUIDE, 'examples'), { recursive: true, withFil
 
 describe('the guide', () => {
   it('lists every error with its status and type, and no other', () => {
-    const rows = Array.from(
-      read('errors.md').matchAll(/^\| `(\w+)` +\| (\d{3}) +\| `(\w+)`/gm),
-      ([, code, status, type]) => [code, { status: Number(status), type }],
-    );
+    const rows = Array.from(read('errors.md').matchAll(/^- `(\w+)` (\d{3}) `(\w+)`: /gm), ([, code, status, type]) => [
+      code,
+      { status: Number(status), type },
+    ]);
     const wanted = Object.entries(ERRORS).map(([code, { status, type }]) => [code, { status, type }]);
     expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(wanted));
   });
