@@ -1,3 +1,5 @@
+import { imageDimensionsFromData } from 'image-dimensions';
+
 import type { ChatMessage, ChatRequest } from './chat-request.ts';
 import { isRecord } from './parse.ts';
 
@@ -51,10 +53,18 @@ export function textsBeside({ passed = {}, schema }: Pick<ChatRequest, 'passed' 
   return [...read.map(([, value]) => asText(value)), ...(schema === undefined ? [] : [asText(schema)])];
 }
 
-/** Tokens of an image that is seen once, small; and of each tile of 512 × 512 pixels beside it, of which there are at most 8. */
+/**
+ * Tokens of an image that is seen once, small; and of each tile beside it, once the image fits into a square and its shorter
+ * side is no longer than `SIDE_MAX`; in pixels. So there are at most 8 tiles.
+ */
 const IMAGE_TOKENS = 85;
 const TILE_TOKENS = 170;
 const TILES_MAX = 8;
+const TILE_SIDE = 512;
+const SQUARE_MAX = 2_048;
+const SIDE_MAX = 768;
+/** In base64, as far as the size of an image is looked for. */
+const IMAGE_HEAD_MAX = 64 * 1024;
 
 /** Bytes per token. Sound has ten tokens a second: 32 kB as WAVE of speech, 4 kB in the smallest other files. */
 const WAVE_BYTES = 3_200;
@@ -67,12 +77,24 @@ function bytesOf(data: unknown): number {
   return isText(data) ? Math.ceil(((data.length - data.indexOf(',') - 1) * 3) / 4) : 0;
 }
 
+/** The tiles of an image in a data URL; the most where its size is unknown, as it is behind any other URL. */
+function tilesOf(url: unknown): number {
+  if (!isText(url) || !/^data:/i.test(url)) return TILES_MAX;
+  const at = url.indexOf(',') + 1;
+  const size = imageDimensionsFromData(Buffer.from(url.slice(at, at + IMAGE_HEAD_MAX), 'base64'));
+  if (size === undefined) return TILES_MAX;
+  const sides = [size.width, size.height].sort((a, b) => a - b);
+  const [short = 0, long = 0] = sides.map((side) => side * Math.min(1, SQUARE_MAX / Math.max(...sides)));
+  const scale = Math.min(1, SIDE_MAX / short);
+  return Math.max(1, Math.ceil((short * scale) / TILE_SIDE) * Math.ceil((long * scale) / TILE_SIDE));
+}
+
 function tokensOfPart(part: unknown): number {
   if (!isRecord(part)) return 0;
   const { image_url: image, input_audio: sound, file } = part;
   if (image !== undefined) {
     const isLow = isRecord(image) && image['detail'] === 'low';
-    return isLow ? IMAGE_TOKENS : IMAGE_TOKENS + TILES_MAX * TILE_TOKENS;
+    return isLow ? IMAGE_TOKENS : IMAGE_TOKENS + tilesOf(isRecord(image) ? image['url'] : image) * TILE_TOKENS;
   }
   if (isRecord(sound)) {
     return Math.ceil(bytesOf(sound['data']) / (sound['format'] === 'wav' ? WAVE_BYTES : SOUND_BYTES));

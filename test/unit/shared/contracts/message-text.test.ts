@@ -42,11 +42,27 @@ describe('what a model reads of a request', () => {
   });
 });
 
+/** The head of a PNG of this size, which has all that is read of it. */
+function pngOf(width: number, height: number): string {
+  const sizes = Buffer.alloc(8);
+  sizes.writeUInt32BE(width);
+  sizes.writeUInt32BE(height, 4);
+  const head = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex');
+  return `data:image/png;base64,${Buffer.concat([head, sizes, Buffer.alloc(5)]).toString('base64')}`;
+}
+const GIF = 'data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==';
+
 describe('the tokens of what is not text', () => {
   it.each([
     [{ type: 'text', text: 'Hi' }, 0],
     [{ type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' } }, 85],
     [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }, 1_445],
+    [{ type: 'image_url', image_url: { url: pngOf(1_024, 1_024) } }, 765],
+    [{ type: 'image_url', image_url: { url: pngOf(4_096, 8_192), detail: 'high' } }, 1_105],
+    [{ type: 'image_url', image_url: { url: pngOf(4_096, 8_192), detail: 'low' } }, 85],
+    [{ type: 'image_url', image_url: { url: pngOf(4_000_000_000, 1) } }, 765],
+    [{ type: 'image_url', image_url: { url: GIF } }, 255],
+    [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }, 1_445],
     [{ type: 'input_audio', input_audio: { format: 'wav', data: 'A'.repeat(42_668) } }, 11],
     [{ type: 'input_audio', input_audio: { format: 'mp3', data: 'A'.repeat(42_668) } }, 81],
     [{ type: 'file', file: { file_data: `data:application/pdf;base64,${'A'.repeat(4_268)}` } }, 201],
