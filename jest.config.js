@@ -24,6 +24,8 @@ export default {
   testSequencer: '<rootDir>/test/runtime/slowest-first.ts',
   // Files share what is loaded and leave their traces; it also keeps a single file out of the watching process.
   workerIdleMemoryLimit: '1GB',
+  // On a busy machine a process without open handles takes longer to end than jest's 500 ms, and was taken for a leak.
+  workerGracefulExitTimeout: 5_000,
   projects: [
     project('unit', ['<rootDir>/test/{unit,model}/**/*.test.ts']),
     project('stores', ['<rootDir>/test/{integration,api,guide}/**/*.test.ts'], withStores),
