@@ -194,7 +194,11 @@ export interface paths {
         delete: operations["revokeTenantKey"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update an API key of a tenant
+         * @description `null` removes a setting: no expiry, the tenant's limits. A key keeps its mode.
+         */
+        patch: operations["updateTenantKey"];
         trace?: never;
     };
     "/tenants/{tenant_id}/credits": {
@@ -334,7 +338,11 @@ export interface paths {
         delete: operations["deleteProvider"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update a provider
+         * @description What is not named stays, also within `breaker`. Where `kind` or the origin of `base_url` changes, `api_key` must be given again, or as null.
+         */
+        patch: operations["updateProvider"];
         trace?: never;
     };
     "/providers/{provider}/test": {
@@ -1241,6 +1249,22 @@ export interface components {
             /** @description The key itself, shown only once. */
             value?: string;
         };
+        ApiKeyChanges: {
+            /** @description For people; empty by default. It must not have half a surrogate pair. */
+            name?: string;
+            /** @description What the key may call; `*`, the default, is everything. */
+            scopes?: ("*" | "chat" | "chat.stream" | "embeddings" | "keys" | "usage" | "webhooks" | "entities" | "billing" | "compliance")[];
+            /** @description Unix seconds; not together with `expires_in_seconds`. */
+            expires_at?: number | null;
+            /** @description Seconds from now. */
+            expires_in_seconds?: number;
+            /** @description Requests per minute; the tenant's limit by default. */
+            rpm?: number | null;
+            /** @description Tokens per minute; the tenant's limit by default. */
+            tpm?: number | null;
+            /** @description Requests in any 24 hours, 0 for no limit; the tenant's limit by default. */
+            daily_requests?: number | null;
+        };
         DeletedApiKey: {
             id: string;
             /** @constant */
@@ -1541,6 +1565,28 @@ export interface components {
              * @description An http or https URL, up to the version and before the path of a call, without credentials, fragment or query but `api-version`.
              */
             base_url: string;
+            api_key?: string | null;
+            timeout_ms?: number;
+            first_token_timeout_ms?: number;
+            max_retries?: number;
+            breaker?: {
+                window_ms?: number;
+                min_attempts?: number;
+                failure_ratio?: number;
+                open_ms?: number;
+                max_open_ms?: number;
+            };
+            /** @description Calls at once, of all models together; what is above waits in the queue. Null or absent: a ceiling is found for each model. */
+            max_in_flight?: number | null;
+        };
+        ProviderChanges: {
+            /** @enum {string} */
+            kind?: "openai" | "anthropic" | "simulated";
+            /**
+             * Format: uri
+             * @description An http or https URL, up to the version and before the path of a call, without credentials, fragment or query but `api-version`.
+             */
+            base_url?: string;
             api_key?: string | null;
             timeout_ms?: number;
             first_token_timeout_ms?: number;
@@ -3089,6 +3135,52 @@ export interface operations {
             503: components["responses"]["503.model_unavailable"];
         };
     };
+    updateTenantKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The tenant.
+                 * @example ten_5kJ8hG2fD4sA6pO9iU3yT7rE
+                 */
+                tenant_id: components["parameters"]["tenantId"];
+                /**
+                 * @description The API key.
+                 * @example key_9dJ3nR5wT7yU1pL8sA2fG4hK
+                 */
+                key_id: components["parameters"]["keyId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApiKeyChanges"];
+            };
+        };
+        responses: {
+            /** @description The updated key. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.payload_too_large"];
+            415: components["responses"]["415.unsupported_media_type"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
     grantCredits: {
         parameters: {
             query?: never;
@@ -3490,6 +3582,46 @@ export interface operations {
             403: components["responses"]["403.endpoint_not_allowed"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.conflict"];
+            429: components["responses"]["429.rpm_exceeded"];
+            500: components["responses"]["500.internal_error"];
+            503: components["responses"]["503.model_unavailable"];
+        };
+    };
+    updateProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The provider's name.
+                 * @example openai
+                 */
+                provider: components["parameters"]["provider"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProviderChanges"];
+            };
+        };
+        responses: {
+            /** @description The updated provider. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Provider"];
+                };
+            };
+            400: components["responses"]["400.invalid_request"];
+            401: components["responses"]["401.missing_api_key.invalid_api_key"];
+            403: components["responses"]["403.endpoint_not_allowed"];
+            404: components["responses"]["404.not_found"];
+            413: components["responses"]["413.payload_too_large"];
+            415: components["responses"]["415.unsupported_media_type"];
             429: components["responses"]["429.rpm_exceeded"];
             500: components["responses"]["500.internal_error"];
             503: components["responses"]["503.model_unavailable"];

@@ -15,6 +15,7 @@ import type { paths } from './admin-api.d.ts';
 type Client = ReturnType<typeof createClient<paths>>;
 type RequestStatus = NonNullable<NonNullable<paths['/requests']['get']['parameters']['query']>['status']>;
 type Group = NonNullable<NonNullable<paths['/usage']['get']['parameters']['query']>['group_by']>[number];
+type Tier = paths['/models/{name}']['put']['requestBody']['content']['application/json']['tier'];
 /** A page of usage or of margins. */
 interface Buckets {
   data: readonly { start_time: number; results: readonly Row[] }[];
@@ -75,6 +76,17 @@ const GROUPS: Record<Group, true> = {
 const wholeNumber = (text: string) => {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
+};
+
+/** The API checks the fields. */
+const jsonObject = (text: string): object => {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // It is refused below.
+  }
+  throw new InvalidArgumentError('It must be a JSON object.');
 };
 
 /** The answer, or the API's own sentence about what is wrong. */
@@ -229,7 +241,7 @@ export function createParley({ env, print }: Shell): Command {
       showOne(await answerOf(call));
     });
 
-  const keys = program.command('keys').description("list, create and revoke a tenant's keys");
+  const keys = program.command('keys').description("list, create, change and revoke a tenant's keys");
   keys
     .command('list', { isDefault: true })
     .argument('<tenant>')
@@ -250,12 +262,51 @@ export function createParley({ env, print }: Shell): Command {
       showOne(await answerOf(client().POST('/tenants/{tenant_id}/keys', { ...ofTenant(tenant), body })));
     });
   keys
+    .command('change')
+    .description('null removes a limit or the expiry; what is not named stays')
+    .argument('<tenant>')
+    .argument('<key>')
+    .argument('<fields>', `as JSON: '{"rpm": 30, "scopes": ["chat"]}'`, jsonObject)
+    .action(async (tenant: string, key: string, body: object) => {
+      const params = { path: { tenant_id: tenant, key_id: key } };
+      showOne(await answerOf(client().PATCH('/tenants/{tenant_id}/keys/{key_id}', { params, body })));
+    });
+  keys
     .command('revoke')
     .argument('<tenant>')
     .argument('<key>')
     .action(async (tenant: string, key: string) => {
       const params = { path: { tenant_id: tenant, key_id: key } };
       showOne(await answerOf(client().DELETE('/tenants/{tenant_id}/keys/{key_id}', { params })));
+    });
+
+  const models = program.command('models').description('list, publish and withdraw names that callers may ask for');
+  models
+    .command('list', { isDefault: true })
+    .addOption(limit())
+    .action(async (query: { limit: number }) => {
+      showList(await answerOf(client().GET('/models', { params: { query } })), ['id', 'tier', 'target', 'updated_at']);
+    });
+  const named = (name: string) => ({ params: { path: { name } } });
+  models
+    .command('publish')
+    .argument('<name>')
+    .argument('<tier>', 'that serves it, at its rates')
+    .option('--target <provider/model>', 'the one target of the tier that serves it; all do where none is named')
+    .action(async (name: string, tier: string, { target }: { target?: string }) => {
+      const [provider = '', ...model] = target?.split('/') ?? [];
+      const body = {
+        // The API names the tiers that there are.
+        tier: tier as Tier,
+        target: target === undefined ? null : { provider, model: model.join('/') },
+      };
+      showOne(await answerOf(client().PUT('/models/{name}', { ...named(name), body })));
+    });
+  models
+    .command('remove')
+    .argument('<name>')
+    .action(async (name: string) => {
+      showOne(await answerOf(client().DELETE('/models/{name}', named(name))));
     });
 
   program
@@ -279,7 +330,7 @@ export function createParley({ env, print }: Shell): Command {
       show(answer, () => tableOf(rows, ['day', ...by, 'requests', 'total_tokens', 'credits', ...money]));
     });
 
-  const providers = program.command('providers').description('list and test providers');
+  const providers = program.command('providers').description('list, change and test providers');
   providers
     .command('list', { isDefault: true })
     .description('with their circuit breakers')
@@ -293,6 +344,14 @@ export function createParley({ env, print }: Shell): Command {
         return { name: id, kind, base_url, breaker: state, reason, recent_calls, recent_failures };
       });
       show({ providers: known, breakers }, () => tableOf(rows));
+    });
+  providers
+    .command('change')
+    .description('what is not named stays')
+    .argument('<provider>')
+    .argument('<fields>', `as JSON: '{"max_in_flight": 8}'`, jsonObject)
+    .action(async (provider: string, body: object) => {
+      showOne(await answerOf(client().PATCH('/providers/{provider}', { params: { path: { provider } }, body })));
     });
   providers
     .command('test')

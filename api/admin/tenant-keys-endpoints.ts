@@ -44,5 +44,10 @@ export const tenantKeysEndpoints = {
   }),
   createTenantKey,
   getTenantKey: onBehalf(keysEndpoints.getKey, { summary: 'Retrieve an API key of a tenant', tag: 'Keys' }),
+  updateTenantKey: onBehalf(keysEndpoints.updateKey, {
+    summary: 'Update an API key of a tenant',
+    tag: 'Keys',
+    description: "`null` removes a setting: no expiry, the tenant's limits. A key keeps its mode.",
+  }),
   revokeTenantKey: onBehalf(keysEndpoints.revokeKey, { summary: 'Revoke an API key of a tenant', tag: 'Keys' }),
 };

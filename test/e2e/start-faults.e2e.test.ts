@@ -74,6 +74,15 @@ describe('a process that cannot start', () => {
     expect(await failBoth({ REDIS_URL: evicting.url })).toEqual([[sentence], [sentence]]);
   }, 60_000);
 
+  it('because MongoDB knows no such user says so, without the password, and does not wait for it', async () => {
+    const uri = mongoUri('e2e-start-faults').replace('//', '//parley:not-the-password@');
+
+    for (const lines of await failBoth({ MONGODB_URI: uri })) {
+      expect(lines).toEqual([expect.stringContaining('MongoDB refuses the user or the password; check MONGODB_URI')]);
+      expect(lines.join()).not.toContain('not-the-password');
+    }
+  }, 60_000);
+
   it('because MongoDB speaks no TLS says so, and does not wait for it', async () => {
     // A server that speaks no TLS ends such a connection.
     const [uri, sentence] = [`${mongoUri('e2e-start-faults')}&tls=true`, 'MongoDB ends the connection at once; check'];

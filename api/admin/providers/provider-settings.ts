@@ -141,6 +141,12 @@ export const providerSchema = Joi.object<ProviderBody, true>({
   .messages({ 'string.pattern.name': '{{#label}} must be {{#name}}' })
   .required();
 
+/** `PATCH /providers/{provider}`. */
+export const providerChangesSchema: Joi.ObjectSchema<Partial<ProviderBody>> = providerSchema.fork(
+  ['kind', 'base_url'],
+  (schema) => schema.optional(),
+);
+
 /** `POST /providers/{provider}/test`. */
 export const providerTestSchema = Joi.object<{ model?: string }, true>({
   model: modelSchema.description('By default that of the first target of the provider.'),
@@ -207,6 +213,40 @@ export function toProviderSettings(body: ProviderBody, { allowHttp, keyPrefix }:
     breaker: toBreakerSettings(body.breaker),
     maxInFlight: body.max_in_flight ?? null,
   };
+}
+
+const SETTING_OF = {
+  kind: 'kind',
+  base_url: 'baseUrl',
+  api_key: 'apiKey',
+  timeout_ms: 'timeoutMs',
+  first_token_timeout_ms: 'firstTokenTimeoutMs',
+  max_retries: 'maxRetries',
+  breaker: 'breaker',
+  max_in_flight: 'maxInFlight',
+} as const satisfies Record<keyof ProviderBody, keyof ProviderSettings>;
+
+/**
+ * The settings that the body names, and no other: a change of another one at the same time stays. What it says is checked
+ * beside the rest. Throws `invalid_request`.
+ */
+export function toProviderChanges(
+  before: ProviderRow,
+  body: Partial<ProviderBody>,
+  rules: ProviderRules,
+): Partial<ProviderSettings> {
+  const { windowMs, minAttempts, failureRatio, openMs, maxOpenMs } = before.breaker ?? DEFAULT_BREAKER;
+  const stored = {
+    window_ms: windowMs,
+    min_attempts: minAttempts,
+    failure_ratio: failureRatio,
+    open_ms: openMs,
+    max_open_ms: maxOpenMs,
+  };
+  const whole = { kind: before.kind, base_url: before.baseUrl, ...body, breaker: { ...stored, ...body.breaker } };
+  const settings = toProviderSettings(whole, rules);
+  const names = Object.keys(body) as (keyof ProviderBody)[];
+  return Object.fromEntries(names.map((name) => [SETTING_OF[name], settings[SETTING_OF[name]]]));
 }
 
 /** Throws `invalid_request` for a name that no provider can have. */

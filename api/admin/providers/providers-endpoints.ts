@@ -1,6 +1,6 @@
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { ProviderRepository } from '../../../shared/mongo/routing/provider-repository.ts';
+import type { ProviderRepository, ProviderRow } from '../../../shared/mongo/routing/provider-repository.ts';
 import type { TierRepository } from '../../../shared/mongo/routing/tier-repository.ts';
 import type { BreakerStore } from '../../../shared/redis/stores/breaker-store.ts';
 import type { CapacityStore } from '../../../shared/redis/stores/capacity-store.ts';
@@ -21,8 +21,10 @@ import { found } from '../../contract/path-parameters.ts';
 import {
   assertProviderName,
   findProvider,
+  providerChangesSchema,
   providerSchema,
   providerTestSchema,
+  toProviderChanges,
   toProviderSettings,
 } from './provider-settings.ts';
 import type { ProviderRules } from './provider-settings.ts';
@@ -119,11 +121,35 @@ const putProvider = defineAdminEndpoint({
     const { provider: name } = params;
     assertProviderName(name);
     const { providers, providerRules, keyPrefix, clock } = deps;
-    const put = await providers.put(name, toProviderSettings(body, { ...providerRules, keyPrefix }), clock.now());
+    const settings = toProviderSettings(body, { ...providerRules, keyPrefix });
+    const put = await providers.put(name, () => settings, clock.now());
     // The known ceiling may be of another server; if this fails, it is found anew while calls are made.
     await deps.capacities.forget(name).catch(() => undefined);
     const resource = toProviderResource(put.provider, await statesOf(deps));
     return put.created ? created(resource) : ok(resource);
+  },
+});
+
+const updateProvider = defineAdminEndpoint({
+  method: 'PATCH',
+  path: '/providers/:provider',
+  tag: 'Routing',
+  summary: 'Update a provider',
+  description:
+    'What is not named stays, also within `breaker`. Where `kind` or the origin of `base_url` changes, `api_key` must be given again, or as null.',
+  body: jsonBody('ProviderChanges', providerChangesSchema),
+  answers: { 200: json('The updated provider.', providerResourceSchema) },
+  examples: { places: { body: { max_in_flight: 8 }, status: 200, answer: { ...PROVIDER_EXAMPLE, max_in_flight: 8 } } },
+  async handle({ params: { provider: name }, body }, deps: ProvidersDeps) {
+    const { providers, providerRules, keyPrefix, clock, capacities } = deps;
+    await findProvider(providers, name);
+    const rules = { ...providerRules, keyPrefix };
+    const decide = (before: ProviderRow | undefined) => toProviderChanges(found(before, 'provider'), body, rules);
+    const { provider } = await providers.put(name, decide, clock.now());
+    // As when it is replaced, if what has been found may be of another server.
+    if ('base_url' in body || 'kind' in body || 'max_in_flight' in body)
+      await capacities.forget(name).catch(() => undefined);
+    return ok(toProviderResource(provider, await statesOf(deps)));
   },
 });
 
@@ -185,4 +211,11 @@ const testProvider = defineAdminEndpoint({
 });
 
 /** Providers of models (docs/spec.md#administration). */
-export const providersEndpoints = { listProviders, getProvider, putProvider, testProvider, deleteProvider };
+export const providersEndpoints = {
+  listProviders,
+  getProvider,
+  putProvider,
+  updateProvider,
+  testProvider,
+  deleteProvider,
+};

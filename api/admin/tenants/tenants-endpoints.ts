@@ -206,8 +206,10 @@ export function onBehalf<Deps>(
     isRemembered: method === 'POST',
     async handle({ actorIn, ...call }, deps) {
       const { _id: tenantId, shard } = await findTenant(deps.tenants, readParam(call.req, 'tenantId'));
-      // These endpoints read nothing else of a key.
-      const principal = { tenantId, shard, mode: 'live' } as Principal;
+      // These endpoints read nothing else of a key. It bounds no other: 0 is no limit.
+      const limits = { rpm: 0, tpm: 0, dailyRequests: 0, chatRpm: 0, streamRpm: 0 };
+      const known: Partial<Principal> = { tenantId, shard, mode: 'live', scopes: ['*'], limits };
+      const principal = known as Principal;
       const answer = await handle({ ...call, principal, actor: actorIn(tenantId) }, deps);
       if (answer.status === 'sent' || answer.location === undefined) return answer;
       return {

@@ -40,6 +40,28 @@ it('figures are tables, and the same as the API has them with --json', async () 
   expect(JSON.parse(await parley('--json', 'usage', '--margin'))).toMatchObject({ object: body['object'] as string });
 });
 
+it('single fields of a key and a provider are changed, and names of models published and withdrawn', async () => {
+  const { id } = JSON.parse(await parley('--json', 'tenants', 'create', 'Hillside')) as { id: string };
+  const { id: key } = JSON.parse(await parley('--json', 'keys', 'create', id)) as { id: string };
+  expect(await parley('keys', 'change', id, key, '{"name": "bot", "rpm": 7}')).toMatch(/^limits +.*"rpm":7\b/m);
+  const target = { provider: 'sim', model: 'org/model' };
+  await admin.call('put', '/admin/v1/providers/sim', { kind: 'simulated', base_url: 'http://127.0.0.1:8090/v1' });
+  await admin.call('put', '/admin/v1/tiers/oloid', {
+    rates: { prompt: 1, completion: 1 },
+    targets: [{ ...target, context_window: 8_192 }],
+  });
+  expect(await parley('providers', 'change', 'sim', '{"max_in_flight": 8}')).toMatch(/^max_in_flight +8$/m);
+
+  await parley('models', 'publish', 'gpt-4o', 'oloid', '--target', 'sim/org/model');
+  await parley('models', 'publish', 'o/any', 'mobius');
+  const [head, ...rows] = (await parley('models')).split('\n');
+  expect(head).toMatch(/^id +tier +target/);
+  expect(rows.join()).toMatch(/^o\/any +mobius +- .*gpt-4o +oloid +.*"model":"org\/model"|gpt-4o.*o\/any/);
+  await parley('models', 'remove', 'o/any');
+  expect(await parley('models')).not.toContain('o/any');
+  await expect(parley('models', 'publish', 'x', 'gold')).rejects.toThrow(/`tier` must be/);
+});
+
 it('a doctor says what is right and what is not, with an exit code', async () => {
   const before = process.exitCode;
   expect(await parley('doctor')).toMatch(/^bad +workers +0 of 0 processes$/m);

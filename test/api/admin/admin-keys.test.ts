@@ -99,6 +99,31 @@ describe('a revoked key', () => {
   });
 });
 
+describe('a change of a key', () => {
+  const change = (tenantId: string, id: string, body: object) =>
+    admin.call('patch', `/admin/v1/tenants/${tenantId}/keys/${id}`, body);
+
+  it('may widen it beyond its tenant, narrow it and give back what it had', async () => {
+    const tenantId = await createTenant({ rpm: 10 });
+    const { id } = await createKey(tenantId, { scopes: ['chat'] });
+
+    const widened = await change(tenantId, id, { name: 'CI', scopes: ['*'], rpm: 5_000, daily_requests: 7 });
+    expect(widened.body).toMatchObject({ name: 'CI', scopes: ['*'], limits: { rpm: 5_000, daily_requests: 7 } });
+    const narrowed = await change(tenantId, id, { rpm: null, scopes: ['usage'] });
+    expect(narrowed.body).toMatchObject({ name: 'CI', scopes: ['usage'], limits: { rpm: 10, daily_requests: 7 } });
+  });
+
+  it('is refused with the field named, of a revoked key, and of another tenant', async () => {
+    const tenantId = await createTenant();
+    const { id } = await createKey(tenantId);
+    expect(errorOf(await change(tenantId, id, { mode: 'test' }))).toMatchObject({ param: 'mode' });
+    expect(errorOf(await change(tenantId, id, { rpm: 0 }))).toMatchObject({ code: 'invalid_request', param: 'rpm' });
+    expect((await change(await createTenant(), id, { rpm: 1 })).status).toBe(404);
+    await admin.call('delete', `/admin/v1/tenants/${tenantId}/keys/${id}`);
+    expect((await change(tenantId, id, { rpm: 1 })).status).toBe(409);
+  });
+});
+
 describe('404', () => {
   it('answers for the key of another tenant, which stays active', async () => {
     const [owner, other] = [await createTenant(), await createTenant()];

@@ -63,6 +63,56 @@ describe('the key of a provider whose server changes', () => {
   });
 });
 
+describe('a change of single fields', () => {
+  const patch = (body: object, of = name) => admin.call('patch', `/admin/v1/providers/${of}`, body);
+
+  it('leaves the others and the key as they are, within the breaker too', async () => {
+    await put({ ...PROVIDER, timeout_ms: 5_000, breaker: { open_ms: 20_000, max_open_ms: 40_000 } });
+
+    const { status, body } = await patch({ max_in_flight: 8, breaker: { min_attempts: 3 } });
+
+    const breaker = { window_ms: 30_000, min_attempts: 3, failure_ratio: 0.5, open_ms: 20_000, max_open_ms: 40_000 };
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ ...PROVIDER, timeout_ms: 5_000, max_in_flight: 8, breaker, has_api_key: true });
+    expect(await stored()).toEqual({ baseUrl: PROVIDER.base_url, apiKey: SECRET });
+    expect((await patch({ max_in_flight: null, api_key: null })).body).toMatchObject({
+      ...{ max_in_flight: null, timeout_ms: 5_000, has_api_key: false },
+    });
+  });
+
+  it('does not take back another one at the same time', async () => {
+    await Promise.all([
+      patch({ timeout_ms: 7_000 }),
+      patch({ max_retries: 0 }),
+      patch({ first_token_timeout_ms: 9_000 }),
+    ]);
+
+    expect((await admin.call('get', `/admin/v1/providers/${name}`)).body).toMatchObject({
+      ...{ timeout_ms: 7_000, max_retries: 0, first_token_timeout_ms: 9_000 },
+    });
+  });
+
+  it.each([
+    ['api_key', { base_url: 'https://attacker.example/v1' }],
+    ['api_key', { kind: 'simulated' }],
+    ['base_url', { base_url: 'http://93.184.215.14/v1', api_key: null }],
+    ['base_url', { base_url: null }],
+    ['breaker.max_open_ms', { breaker: { open_ms: 60_000 } }],
+    ['max_retries', { max_retries: 11 }],
+    ['name', { name: 'other' }],
+  ])('is refused as a whole, with the field named: %s', async (param, change) => {
+    const refused = await patch({ timeout_ms: 7_000, ...change });
+
+    expect(refused.status).toBe(400);
+    expect(errorOf(refused)).toMatchObject({ code: 'invalid_request', param });
+    expect((await admin.call('get', `/admin/v1/providers/${name}`)).body).toMatchObject({ timeout_ms: 600_000 });
+  });
+
+  it('makes no provider', async () => {
+    expect((await patch({ timeout_ms: 1 }, 'nobody')).status).toBe(404);
+  });
+});
+
 describe('plain http', () => {
   it.each([
     'http://api.openai.com/v1',

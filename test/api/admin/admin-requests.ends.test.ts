@@ -59,6 +59,17 @@ it('a request that is cancelled while it waits is in the list, with its route an
   expect(JSON.stringify(row)).not.toContain('pupil');
 });
 
+it('one that a deletion of its entity cancels while it waits is in the list', async () => {
+  answers.push(api('post', '/chat', { ...chatOf('words of a pupil'), entity_id: 'pupil-7' }));
+  const { open } = keysOf();
+  const id = await waitFor(async () => (await service.redis.zrange(open(tenant.tenantId), '0', '0'))[0], 'the request');
+  await api('post', '/compliance/deletions', { scope: 'entity', entity_id: 'pupil-7' });
+
+  const row = await rowOf(id);
+  expect(row).toMatchObject({ ...ownFields(), status: 'cancelled', reason: 'cancelled while it waited' });
+  expect(JSON.stringify(row)).not.toContain('pupil');
+});
+
 it('one that Redis has lost while its caller waits is in the list', async () => {
   const id = await waitingRequest();
   const { record, stream, body, job, prioritized, inflight } = keysOf();
