@@ -51,8 +51,12 @@ export function assertGrowth(sent: number, inflated: number, limit: BodyLimit): 
   );
 }
 
-/** Each chunk of output costs a turn of the event loop. */
+/**
+ * Each chunk of output costs a turn of the event loop, and is allocated whole: a body that turns out too large leaves
+ * what it has filled, and one chunk more, to the garbage collector.
+ */
 const CHUNK_BYTES = 256 * 1024;
+const CHUNKS_MIN = 16;
 
 const INFLATE = { gzip: promisify(gunzip), deflate: promisify(inflate), br: promisify(brotliDecompress) } as const;
 
@@ -73,7 +77,8 @@ export async function inflateUpTo(
   encoding: keyof typeof INFLATE,
 ): Promise<Buffer | undefined> {
   try {
-    return await INFLATE[encoding](body, { maxOutputLength: most, chunkSize: Math.min(most, CHUNK_BYTES) });
+    const chunkSize = Math.min(Math.ceil(most / CHUNKS_MIN), CHUNK_BYTES);
+    return await INFLATE[encoding](body, { maxOutputLength: most, chunkSize });
   } catch (fault) {
     if (isTooLarge(fault)) return undefined;
     throw unreadable(fault);
