@@ -6,11 +6,13 @@
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import createClient from 'openapi-fetch';
 
 import { BUILD } from '../shared/config/load-config.ts';
 import type { paths } from './admin-api.d.ts';
+import { jsonObject, recordOf, tableOf, wholeNumber } from './parley-text.ts';
+import type { Row } from './parley-text.ts';
 
 type Client = ReturnType<typeof createClient<paths>>;
 type RequestStatus = NonNullable<NonNullable<paths['/requests']['get']['parameters']['query']>['status']>;
@@ -20,48 +22,9 @@ type Tier = paths['/models/{name}']['put']['requestBody']['content']['applicatio
 interface Buckets {
   data: readonly { start_time: number; results: readonly Row[] }[];
 }
-type Row = Readonly<Record<string, unknown>>;
 
 /** A fault of the call: its message is all that the caller is told. */
 class Refused extends Error {}
-
-/** Names of fields that hold Unix seconds. */
-const isTime = (name: string) => /_(at|time)$/.test(name);
-
-/** A value for people: times in their own zone, lists joined, a dash for null. */
-function cellOf(name: string, value: unknown): string {
-  if (value === null || value === undefined) return '-';
-  if (typeof value === 'number' && isTime(name)) return new Date(value * 1_000).toLocaleString('sv');
-  if (Array.isArray(value)) return value.map((each) => cellOf('', each)).join(', ');
-  // Control characters of a tenant's text must not reach the terminal.
-  return typeof value === 'string' ? value.replaceAll(/\p{Cc}/gu, ' ') : JSON.stringify(value);
-}
-
-/** Rows as a table with the columns of the first one, numbers to the right. */
-export function tableOf(rows: readonly Row[], columns = Object.keys(rows[0] ?? {})): string {
-  if (rows.length === 0) return 'None.';
-  const cells = [columns, ...rows.map((row) => columns.map((name) => cellOf(name, row[name])))];
-  const widths = columns.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  const isNumber = columns.map((name) => !isTime(name) && rows.every((row) => typeof row[name] === 'number'));
-  return cells
-    .map((row) =>
-      row
-        .map((cell, column) =>
-          isNumber[column] ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-        )
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-/** One thing, a field a line. */
-export function recordOf(row: Row): string {
-  const width = Math.max(...Object.keys(row).map((name) => name.length));
-  return Object.entries(row)
-    .map(([name, value]) => `${name.padEnd(width)}  ${cellOf(name, value)}`)
-    .join('\n');
-}
 
 const GROUPS: Record<Group, true> = {
   tenant_id: true,
@@ -71,22 +34,6 @@ const GROUPS: Record<Group, true> = {
   model: true,
   mode: true,
   endpoint: true,
-};
-
-const wholeNumber = (text: string) => {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
-};
-
-/** The API checks the fields. */
-const jsonObject = (text: string): object => {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  } catch {
-    // It is refused below.
-  }
-  throw new InvalidArgumentError('It must be a JSON object.');
 };
 
 /** The answer, or the API's own sentence about what is wrong. */
