@@ -66,8 +66,7 @@ export type ProviderRepository = ReturnType<typeof createProviderRepository>;
 const originOf = (url: string) => URL.parse(url)?.origin ?? url;
 
 /** A stored key goes where it was given for, and nowhere else: whoever may not read it must not have it sent either. */
-function assertKeyStays(before: ProviderRow, changes: Partial<ProviderSettings>): void {
-  const { kind, baseUrl, apiKey } = { ...before, ...changes };
+function assertKeyStays(before: ProviderRow, { kind, baseUrl, apiKey }: ProviderSettings): void {
   if (apiKey !== undefined || before.encryptedApiKey === undefined) return;
   if (kind === before.kind && originOf(baseUrl) === originOf(before.baseUrl)) return;
   throw new ServiceError(
@@ -86,7 +85,7 @@ export function createProviderRepository(connection: Connection, cipher: Credent
    */
   async function write(
     name: string,
-    { apiKey, ...settings }: Partial<ProviderSettings>,
+    { apiKey, ...settings }: ProviderSettings,
     before: ProviderRow | undefined,
     now: number,
   ): Promise<{ created: boolean } | undefined> {
@@ -121,17 +120,16 @@ export function createProviderRepository(connection: Connection, cipher: Credent
     all: (): Promise<ProviderRow[]> => providers.find().sort({ _id: 1 }).lean(),
 
     /**
-     * Creates the provider, or sets what `decide` says, which may be called again. A credential that is not given anew stays:
-     * throws `invalid_request` where it would go to another server than it was given for.
+     * Creates the provider or replaces all of it but the credential that is not given anew. Throws `invalid_request` where
+     * that credential would go to another server than it was given for.
      */
     async put(
       name: string,
-      decide: (before: ProviderRow | undefined) => Partial<ProviderSettings>,
+      settings: ProviderSettings,
       now: number,
     ): Promise<{ created: boolean; provider: ProviderRow }> {
       for (;;) {
         const before = (await providers.findById(name).lean()) ?? undefined;
-        const settings = decide(before);
         if (before !== undefined) assertKeyStays(before, settings);
         const written = await write(name, settings, before, now);
         if (written === undefined) continue;
