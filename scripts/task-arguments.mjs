@@ -1,8 +1,8 @@
 /** The usage of tasks that do not read their arguments themselves; the others print their own. */
 const CONFIGURATION = 'docs/guide/configuration.md';
 const USAGES = {
-  start: `npm start [-- --workers N] [--local]
-  everything on one machine; --local has a small model answer, which the first such start downloads (127 MB); settings come from .env and the environment (${CONFIGURATION})`,
+  start: `npm start [-- --workers N] [--local] [--demo]
+  everything on one machine; --demo plays a week of traffic; --local has a small model answer, which the first such start downloads (127 MB); settings come from .env and the environment (${CONFIGURATION})`,
   dev: `npm run dev [-- --workers N] [--local]
   as npm start; each process is started again when one of its files changes`,
   'start:api': `npm run start:api

@@ -9,8 +9,9 @@ export interface Answer {
 }
 
 /**
- * One JSON call to a process on this machine. Certificates are not checked: behind `TLS_CERT_FILE` is the process that
- * was just started, and the certificate's name is hardly ever the loopback address.
+ * One call to a process on this machine, with JSON or, where the body is a text, a form. Certificates are not checked:
+ * behind `TLS_CERT_FILE` is the process that was just started, and the certificate's name is hardly ever the loopback
+ * address.
  */
 export function callJson(
   method: string,
@@ -18,7 +19,9 @@ export function callJson(
   options: { token?: string; body?: unknown; timeoutMs?: number } = {},
 ): Promise<Answer> {
   const send = url.startsWith('https:') ? httpsRequest : httpRequest;
-  const text = options.body === undefined ? undefined : JSON.stringify(options.body);
+  const { body } = options;
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  const type = typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/json';
   return new Promise((resolve, reject) => {
     const call = send(url, {
       method,
@@ -27,9 +30,7 @@ export function callJson(
       signal: AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS),
       headers: {
         ...(options.token === undefined ? {} : { Authorization: `Bearer ${options.token}` }),
-        ...(text === undefined
-          ? {}
-          : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }),
+        ...(text === undefined ? {} : { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) }),
       },
     });
     call.once('error', reject);

@@ -7,7 +7,7 @@ import type { AnswerSettings, StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 
 /** The default rates of docs/spec.md#price, in credits per token. */
-const RATES = {
+export const RATES = {
   mobius: { prompt: 1, completion: 1 },
   oloid: { prompt: 4, completion: 4 },
   embedding: { prompt: 0.1, completion: 0 },
@@ -18,7 +18,7 @@ const CONTEXT_WINDOW = 128_000;
 /** Names that clients and their examples have built in, so that these run unchanged. */
 const PUBLISHED = { 'gpt-4o-mini': 'mobius', 'text-embedding-3-small': 'embedding' } as const;
 /** About a second of text, which says that it is simulated and shows what the request held. */
-const SIMULATED_MODEL = 'sim?first_token_ms=150&chunk_ms=40&chunks=24&show=1';
+export const SIMULATED_MODEL = 'sim?first_token_ms=150&chunk_ms=40&chunks=24&show=1';
 /** A model on a small machine, which may have to be loaded first, takes longer to begin than a provider's. */
 const OWN_FIRST_TOKEN_TIMEOUT_MS = 120_000;
 

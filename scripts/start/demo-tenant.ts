@@ -10,11 +10,16 @@ export interface DemoTenant {
 }
 
 /** Finds the tenant and keys of an earlier start, or creates what is missing; afterwards, `state` holds them. */
-export async function ensureTenant(admin: AdminApi, keyPrefix: string, state: StartState): Promise<DemoTenant> {
+export async function ensureTenant(
+  admin: AdminApi,
+  keyPrefix: string,
+  state: StartState,
+  fields: object = { credits: CREDITS },
+): Promise<DemoTenant> {
   const known = state.tenantId === undefined ? undefined : await admin.find(tenantPath(state.tenantId));
   let tenantId = known === undefined ? undefined : state.tenantId;
   if (tenantId === undefined) {
-    const tenant = await admin.send('POST', '/admin/v1/tenants', { name: 'Demo', credits: CREDITS });
+    const tenant = await admin.send('POST', '/admin/v1/tenants', { name: 'Demo', ...fields });
     tenantId = String(tenant['id']);
     state.tenantId = tenantId;
     delete state.liveKey;

@@ -13,6 +13,7 @@ import { demoProviders, ensureRoutes } from './demo-routes.ts';
 import type { DemoProvider } from './demo-routes.ts';
 import { ensureTenant } from './demo-tenant.ts';
 import type { DemoTenant } from './demo-tenant.ts';
+import { playWeekInto, WITHOUT_PAST } from './demo-week.ts';
 import { findModel, modelNamesAt, OLLAMA_URL } from './model-server.ts';
 import type { ServedModel } from './model-server.ts';
 import { startServiceProcesses, startSimulatedProvider } from './processes.ts';
@@ -185,7 +186,17 @@ async function prepareDemo(
   const admin = createAdminApi(settings.adminUrl, adminToken);
   try {
     await ensureRoutes(admin, providers, state, log);
-    return await ensureTenant(admin, settings.config.process.keyPrefix, state);
+    const { isDemo, baseUrl, config } = settings;
+    const { keyPrefix } = config.process;
+    if (!isDemo || state.hasWeek === true || state.stores === undefined)
+      return await ensureTenant(admin, keyPrefix, state);
+    log('Playing a week of traffic: some seconds');
+    // The past comes before the first entry of a ledger, so an earlier demo tenant stays as it is.
+    delete state.tenantId;
+    const tenant = await ensureTenant(admin, keyPrefix, state, WITHOUT_PAST);
+    await playWeekInto(state.stores, { admin, baseUrl, tenant });
+    state.hasWeek = true;
+    return tenant;
   } finally {
     await saveState(stateFile, state);
   }

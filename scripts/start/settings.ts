@@ -24,6 +24,8 @@ export interface StartSettings {
   dataDir: string;
   /** `npm run dev`: each process is started again when one of its files changes, and can be debugged. */
   isWatched: boolean;
+  /** `--demo`: plays a week of traffic, once. */
+  isDemo: boolean;
   host: string;
   /** How this machine reaches the ingress. */
   baseUrl: string;
@@ -50,8 +52,9 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
   env['WORKER_PORT'] ??= WORKER_PORT_DEFAULT;
   if (env['STRIPE_SECRET_KEY'] === undefined && env['NODE_ENV'] !== 'production') env['PAYMENTS'] ??= 'test';
   const faults: string[] = [];
-  const { workers, isWatched, isLocal } = readArguments(args, faults);
-  const answers = readAnswers(env, isLocal, faults);
+  const { workers, isWatched, isLocal, isDemo } = readArguments(args, faults);
+  const answers = readAnswers(env, { isLocal, isDemo }, faults);
+  if (isDemo) Object.assign(env, { PAYMENTS: 'test', WEBHOOK_ALLOW_PRIVATE: 'true' });
   for (const name of ['PORT', 'ADMIN_PORT'])
     if (Number(env[name] ?? 1) === 0)
       faults.push(`${name} must be a port, 1 to 65535: npm start has to know where the service is reached.`);
@@ -64,6 +67,7 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
   return {
     dataDir: resolve(env['DATA_DIR'] ?? '.data'),
     isWatched,
+    isDemo,
     host,
     baseUrl: `${originOf(host)}:${port}`,
     adminUrl: `${originOf(adminHost)}:${adminPort}`,
@@ -108,7 +112,14 @@ function readConfig(env: Environment, faults: string[]): Config | undefined {
   }
 }
 
-function readArguments(args: string[], faults: string[]): { workers: number; isWatched: boolean; isLocal: boolean } {
+interface Arguments {
+  workers: number;
+  isWatched: boolean;
+  isLocal: boolean;
+  isDemo: boolean;
+}
+
+function readArguments(args: string[], faults: string[]): Arguments {
   try {
     const { values } = parseArgs({
       args,
@@ -116,25 +127,35 @@ function readArguments(args: string[], faults: string[]): { workers: number; isW
         workers: { type: 'string', default: '1' },
         watch: { type: 'boolean', default: false },
         local: { type: 'boolean', default: false },
+        demo: { type: 'boolean', default: false },
       },
     });
     const workers = Number(values.workers);
     if (Number.isInteger(workers) && workers >= 1 && workers <= WORKERS_MAX) {
-      return { workers, isWatched: values.watch, isLocal: values.local };
+      return { workers, isWatched: values.watch, isLocal: values.local, isDemo: values.demo };
     }
     faults.push(`--workers must be a whole number from 1 to ${WORKERS_MAX}.`);
   } catch (error) {
     faults.push(error instanceof Error ? error.message : String(error));
   }
-  return { workers: 1, isWatched: false, isLocal: false };
+  return { workers: 1, isWatched: false, isLocal: false, isDemo: false };
 }
 
-/** `--local` and `PROVIDER_URL` say what is meant here; a provider's key may be in the shell for other programs. */
-function readAnswers(env: Environment, isLocal: boolean, faults: string[]): AnswerSettings {
+/**
+ * `--demo`, `--local` and `PROVIDER_URL` say what is meant here; a provider's key may be in the shell for other programs.
+ */
+function readAnswers(
+  env: Environment,
+  { isLocal, isDemo }: Pick<Arguments, 'isLocal' | 'isDemo'>,
+  faults: string[],
+): AnswerSettings {
   const port = readProviderPort(env['PROVIDER_PORT'] ?? PROVIDER_PORT_DEFAULT, faults);
   const server = readServer(env, faults);
   if (isLocal && server !== undefined)
     faults.push('--local and PROVIDER_URL name two models to answer: leave one of them out.');
+  if (isDemo && (isLocal || server !== undefined))
+    faults.push('--demo plays its traffic with simulated answers: leave out --local and PROVIDER_URL.');
+  if (isDemo) return { from: 'simulated', port };
   if (isLocal) return { from: 'local', port };
   if (server !== undefined) return { from: 'server', server };
   const openaiKey = env['OPENAI_API_KEY'];

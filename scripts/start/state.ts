@@ -29,6 +29,8 @@ export interface StartState {
   /** The password of the embedded Redis. */
   redisPassword: string;
   tenantId?: string;
+  /** A week of traffic was played for this tenant. */
+  hasWeek?: boolean;
   liveKey?: DemoKey;
   testKey?: DemoKey;
   /** The servers of the last start, so that later commands can find them. */

@@ -3,12 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 
+import { WITHOUT_PAST } from '../../scripts/start/demo-week.ts';
 import { chatOf, postChat } from '../support/chat.ts';
 import { replayLab } from '../support/replay-lab.ts';
 import { useService, useTenant } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { faultsOf, picture, settle, useBrowser, visit, wideIn } from './browser.ts';
-import { bookMonth } from './demo-data.ts';
+import { playDemo } from './demo-data.ts';
 
 const WRITES = 'an-administrator-token-of-tests-0123456789';
 const READS = 'a-reading-token-of-tests-0123456789abcdef';
@@ -16,7 +17,7 @@ const READS = 'a-reading-token-of-tests-0123456789abcdef';
 const WRITING = /pause|resume|reset|try|suspend|close|credits|limits|new tenant|replay/i;
 
 const service = useService({ env: { ADMIN_TOKENS: `reader:read:${READS}` } });
-const tenant = useTenant(service);
+const tenant = useTenant(service, { tenant: WITHOUT_PAST });
 const browser = useBrowser();
 const lab = replayLab(service);
 
@@ -25,10 +26,8 @@ const consoleUrl = () => `http://127.0.0.1:${(service.adminApp.address() as Addr
 let page: Page;
 let failedId: string;
 beforeAll(async () => {
+  await playDemo(service, tenant);
   await service.setProvider({ max_retries: 0, breaker: { min_attempts: 1, failure_ratio: 0.1, open_ms: 60_000 } });
-  await bookMonth(service, tenant);
-  for (let at = 0; at < 6; at += 1) await postChat(service.app, tenant.key, chatOf('Why do bridges have joints?'));
-  await postChat(service.app, tenant.key, { messages: [] });
   ({ id: failedId } = await lab.failed(tenant));
   page = await browser.signIn(consoleUrl(), WRITES);
 });

@@ -3,20 +3,22 @@ import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 
+import { WITHOUT_PAST } from '../../scripts/start/demo-week.ts';
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService, useStarted, useTenant } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import { faultsOf, picture, settle, until, useBrowser, visit, wideIn } from './browser.ts';
-import { bookMonth } from './demo-data.ts';
+import { isDrifting } from '../../workers/settlement/reconcile.ts';
+import { playDemo, reconcileAll } from './demo-data.ts';
 
 /** An answer that takes a while and is long, so that a cut falls into it. */
 const SLOW = 'sim?first_token_ms=150&chunk_ms=25&chunks=80';
 const MARKUP = '<img src=x onerror="document.title=\'pwned\'"><script>document.title="pwned"</script>';
 
 const service = useService({ env: { PAYMENTS: 'test', WEBHOOK_ALLOW_PRIVATE: 'true' } });
-const tenant = useTenant(service, { tenant: { monthly_token_budget: 40_000_000 } });
+const tenant = useTenant(service, { tenant: WITHOUT_PAST });
 const receiver = useStarted('receiver', startWebhookReceiver);
 const browser = useBrowser();
 const api = (...call: Parameters<ReturnType<typeof apiOf>>) => apiOf(service, tenant.key)(...call);
@@ -24,22 +26,8 @@ const consoleUrl = () => `${service.url}/console/`;
 
 let page: Page;
 beforeAll(async () => {
+  await playDemo(service, tenant);
   await service.setTargets('oloid', [{ provider: 'simulated', model: SLOW, context_window: 128_000 }]);
-  await service.admin('put', '/packages', {
-    currency: 'usd',
-    price_per_million_credits: 500,
-    packages: [
-      { id: 'small', name: 'Small', credits: 1_000_000, amount: 500 },
-      { id: 'large', name: 'Large', credits: 10_000_000, amount: 4_000 },
-    ],
-  });
-  await bookMonth(service, tenant);
-  for (let at = 1; at <= 12; at += 1)
-    await postChat(service.app, tenant.key, {
-      ...chatOf('Why do bridges have joints?'),
-      entity_id: `visitor-${at % 5}`,
-    });
-  await postChat(service.app, tenant.key, { messages: [] });
   page = await browser.signIn(consoleUrl(), tenant.key);
 });
 
@@ -47,6 +35,32 @@ const button = (name: string | RegExp) => page.getByRole('button', { name, exact
 const main = () => page.locator('main');
 const untilAnswerHas = (characters: number) =>
   until(page, `document.querySelector('.answer')?.textContent.length > ${characters}`);
+
+describe('the week of npm start -- --demo', () => {
+  it('gives every list of the console something to show', async () => {
+    for (const list of [
+      'keys',
+      'entities',
+      'batches',
+      'webhooks',
+      'requests',
+      'billing/purchases',
+      'compliance/exports',
+    ])
+      expect([list, (await api('get', `/${list}`)).body.data.length]).not.toEqual([list, 0]);
+    const { data } = (await api('get', '/requests?status=failed')).body;
+    expect(data.length).toBeGreaterThan(0);
+  });
+
+  it('leaves accounts, usage and Redis as the ledger has them', async () => {
+    const settled = await waitFor(async () => {
+      const { found, failed } = await reconcileAll(service);
+      return isDrifting(found) ? undefined : { failed };
+    }, 'no drift');
+
+    expect(settled.failed).toBe(0);
+  });
+});
 
 describe('signing in', () => {
   it('refuses a key in the words of the service, with the request id', async () => {

@@ -43,7 +43,12 @@ describe('the demo is answered', () => {
     expect(answersOf({ OPENAI_API_KEY: 'svc_sk_live_x' }, ['--local'])).toEqual({ from: 'local', port: 8090 });
   });
 
+  it('by the simulated provider with --demo, whose traffic would be paid for otherwise', () => {
+    expect(answersOf({ OPENAI_API_KEY: 'sk-x' }, ['--demo'])).toEqual({ from: 'simulated', port: 8090 });
+  });
+
   it.each<[Record<string, string>, string[], string]>([
+    [{}, ['--local', '--demo'], '--demo plays its traffic with simulated answers'],
     [{ PROVIDER_URL }, ['--local'], '--local and PROVIDER_URL name two models to answer'],
     [{ PROVIDER_MODEL: 'qwen3' }, [], 'PROVIDER_MODEL and PROVIDER_KEY need PROVIDER_URL'],
     [{ PROVIDER_URL: '127.0.0.1:11434' }, [], 'PROVIDER_URL must be an http or https URL'],
