@@ -27,7 +27,7 @@ let page: Page;
 let failedId: string;
 beforeAll(async () => {
   await playDemo(service, tenant);
-  await service.setProvider({ max_retries: 0, breaker: { min_attempts: 1, failure_ratio: 0.1, open_ms: 60_000 } });
+  await service.setProvider({ max_retries: 0, breaker: { min_attempts: 1, failure_ratio: 0.01, open_ms: 60_000 } });
   ({ id: failedId } = await lab.failed(tenant));
   page = await browser.signIn(consoleUrl(), WRITES);
 });

@@ -5,36 +5,13 @@ import { useParams } from '../shell/router.ts';
 import { Field, Select, TextArea } from '../ui/field.tsx';
 import { count, duration } from '../ui/format.ts';
 import { Badge, Button, Card, Code, ErrorBox, Facts, PageHead } from '../ui/parts.tsx';
+import { faultsIn, toCall, withResults } from './call.ts';
+import type { Draft } from './call.ts';
 import { LANGUAGES, snippet } from './snippets.ts';
 import type { Language } from './snippets.ts';
 import { createStream, IDLE } from './stream.ts';
-import type { ChatBody, StreamState } from './stream.ts';
-
-interface Draft {
-  model: 'mobius' | 'oloid';
-  prompt: string;
-  system: string;
-  entity: string;
-  subject: string;
-  grade: string;
-  maxTokens: string;
-  isJson: boolean;
-}
-
-function toBody({ model, prompt, system, entity, subject, grade, maxTokens, isJson }: Draft): ChatBody {
-  return {
-    model,
-    messages: [
-      ...(system === '' ? [] : [{ role: 'system' as const, content: system }]),
-      { role: 'user' as const, content: prompt },
-    ],
-    ...(maxTokens === '' ? {} : { max_tokens: Number(maxTokens) }),
-    ...(entity === '' ? {} : { entity_id: entity }),
-    ...(subject === '' ? {} : { subject }),
-    ...(grade === '' ? {} : { grade }),
-    ...(isJson ? { json_mode: true } : {}),
-  };
-}
+import type { StreamState } from './stream.ts';
+import { AnswerSettings, ToolCalls } from './tools.tsx';
 
 function Settings({ draft, set }: { draft: Draft; set: (changes: Partial<Draft>) => void }) {
   return (
@@ -96,16 +73,6 @@ function Settings({ draft, set }: { draft: Draft; set: (changes: Partial<Draft>)
             }}
           />
         </div>
-        <label class="row small">
-          <input
-            type="checkbox"
-            checked={draft.isJson}
-            onChange={(event) => {
-              set({ isJson: event.currentTarget.checked });
-            }}
-          />
-          The answer is a JSON object
-        </label>
       </div>
     </Card>
   );
@@ -120,7 +87,22 @@ const PHASES = {
 } as const;
 const TONES = { idle: undefined, streaming: 'waiting', cut: 'failed', done: 'success', failed: 'failed' } as const;
 
-function Answer({ state, stream }: { state: StreamState; stream: ReturnType<typeof createStream> }) {
+/** In place of a text that has not come. */
+function waitsFor({ phase, queue, toolCalls }: StreamState): string {
+  if (queue !== undefined) return queue;
+  if (toolCalls.length > 0) return 'The model calls tools, and waits for their results.';
+  return phase === 'streaming' ? 'Waiting for the first token …' : 'The answer comes here, token by token.';
+}
+
+function Answer({
+  state,
+  stream,
+  reply,
+}: {
+  state: StreamState;
+  stream: ReturnType<typeof createStream>;
+  reply: (results: string[]) => void;
+}) {
   const { phase } = state;
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -155,15 +137,9 @@ function Answer({ state, stream }: { state: StreamState; stream: ReturnType<type
       }
     >
       <div class="answer" ref={box} tabIndex={0} role="log" aria-label="Answer" aria-busy={phase === 'streaming'}>
-        {state.text === '' ? (
-          <span class="muted">
-            {state.queue ??
-              (phase === 'streaming' ? 'Waiting for the first token …' : 'The answer comes here, token by token.')}
-          </span>
-        ) : (
-          state.text
-        )}
+        {state.text === '' ? <span class="muted">{waitsFor(state)}</span> : state.text}
       </div>
+      {state.toolCalls.length > 0 && <ToolCalls calls={state.toolCalls} reply={phase === 'done' ? reply : undefined} />}
       {state.error !== undefined && (
         <div class="body">
           <ErrorBox error={state.error} />
@@ -211,7 +187,11 @@ export function Playground() {
     subject: '',
     grade: '',
     maxTokens: '',
-    isJson: false,
+    format: 'text',
+    schema: '',
+    tools: '',
+    toolChoice: 'auto',
+    history: [],
   });
   const [state, setState] = useState(IDLE);
   const [language, setLanguage] = useState<Language>('curl');
@@ -220,7 +200,11 @@ export function Playground() {
   const set = (changes: Partial<Draft>) => {
     setDraft((before) => ({ ...before, ...changes }));
   };
-  const body = toBody(draft);
+  const faults = faultsIn(draft);
+  const begin = (changes: Partial<Draft>) => {
+    set(changes);
+    void stream.start(toCall({ ...draft, ...changes }));
+  };
   return (
     <>
       <PageHead title="Playground" about="Real requests with your key: they count and cost as any other." />
@@ -231,7 +215,7 @@ export function Playground() {
               class="stack"
               onSubmit={(event) => {
                 event.preventDefault();
-                void stream.start(body);
+                begin({ history: [] });
               }}
             >
               <TextArea
@@ -250,13 +234,24 @@ export function Playground() {
               />
               <div class="row between">
                 <span class="muted small">Ctrl and Enter send it, too.</span>
-                <button type="submit" class="button" data-kind="primary" disabled={state.phase === 'streaming'}>
+                <button
+                  type="submit"
+                  class="button"
+                  data-kind="primary"
+                  disabled={state.phase === 'streaming' || Object.keys(faults).length > 0}
+                >
                   Send
                 </button>
               </div>
             </form>
           </Card>
-          <Answer state={state} stream={stream} />
+          <Answer
+            state={state}
+            stream={stream}
+            reply={(results) => {
+              begin({ history: withResults(draft, state.text, state.toolCalls, results) });
+            }}
+          />
           <Card
             title="The same call"
             actions={
@@ -276,10 +271,13 @@ export function Playground() {
               </div>
             }
           >
-            <Code text={snippet(language, body)} label={`The call in ${language}`} />
+            <Code text={snippet(language, toCall(draft))} label={`The call in ${language}`} />
           </Card>
         </div>
-        <Settings draft={draft} set={set} />
+        <div class="stack">
+          <Settings draft={draft} set={set} />
+          <AnswerSettings draft={draft} faults={faults} set={set} />
+        </div>
       </div>
     </>
   );

@@ -1,12 +1,17 @@
-import type { paths } from '../../public-api.d.ts';
 import { ApiError } from '../shell/api.ts';
 import { raw } from './api.ts';
+import type { Call, ToolCall } from './call.ts';
 
-export type ChatBody = paths['/chat/stream']['post']['requestBody']['content']['application/json'];
+interface Delta {
+  content?: string | null;
+  refusal?: string | null;
+  /** The first part of a call has its id and name; arguments come in parts. */
+  tool_calls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[];
+}
 
 interface Chunk {
   id: string;
-  choices: { delta: { content?: string }; finish_reason: string | null }[];
+  choices: { delta: Delta; finish_reason: string | null }[];
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
   error?: { code: string; message: string; request_id: string };
 }
@@ -16,9 +21,11 @@ export interface StreamState {
   phase: 'idle' | 'streaming' | 'cut' | 'done' | 'failed';
   requestId: string | undefined;
   text: string;
-  /** The number of the last event, from which a resume goes on. */
-  lastEvent: number;
-  /** Every `data:` line as it came, so that what was resumed can be compared byte for byte. */
+  toolCalls: readonly ToolCall[];
+  /**
+   * Every `data:` line as it came, so that what was resumed can be compared byte for byte. Each is an event, and events
+   * are numbered from 1, on the endpoint of OpenAI's clients, too, whose streams do not say the numbers.
+   */
   lines: readonly string[];
   startedAt: number;
   firstTokenMs: number | undefined;
@@ -34,7 +41,7 @@ export const IDLE: StreamState = {
   phase: 'idle',
   requestId: undefined,
   text: '',
-  lastEvent: 0,
+  toolCalls: [],
   lines: [],
   startedAt: 0,
   firstTokenMs: undefined,
@@ -46,9 +53,18 @@ export const IDLE: StreamState = {
   error: undefined,
 };
 
+function withCalls(known: readonly ToolCall[], parts: NonNullable<Delta['tool_calls']>): readonly ToolCall[] {
+  const calls = [...known];
+  for (const { index, id, function: part } of parts) {
+    const before = calls[index] ?? { id: id ?? '', name: '', arguments: '' };
+    const { name = '', arguments: more = '' } = part ?? {};
+    calls[index] = { ...before, name: before.name + name, arguments: before.arguments + more };
+  }
+  return calls;
+}
+
 /** Adds one event of a stream to what is known. */
 function withLine(state: StreamState, line: string): StreamState {
-  if (line.startsWith('id:')) return { ...state, lastEvent: Number(line.slice(3)) };
   if (line.startsWith(': queue')) return { ...state, queue: line.slice(2) };
   if (!line.startsWith('data:')) return state;
   const lines = [...state.lines, line];
@@ -56,14 +72,16 @@ function withLine(state: StreamState, line: string): StreamState {
   if (data === '[DONE]') return { ...state, lines };
   const chunk = JSON.parse(data) as Chunk;
   const [choice] = chunk.choices;
-  const content = choice?.delta.content ?? '';
-  const isFirst = content !== '' && state.firstTokenMs === undefined;
+  const { content, refusal, tool_calls: parts = [] } = choice?.delta ?? {};
+  const text = content ?? refusal ?? '';
+  const isFirst = (text !== '' || parts.length > 0) && state.firstTokenMs === undefined;
   return {
     ...state,
     lines,
     requestId: chunk.id,
     queue: undefined,
-    text: state.text + content,
+    text: state.text + text,
+    toolCalls: parts.length === 0 ? state.toolCalls : withCalls(state.toolCalls, parts),
     ...(isFirst ? { firstTokenMs: performance.now() - state.startedAt } : {}),
     finishReason: choice?.finish_reason ?? state.finishReason,
     usage: chunk.usage ?? state.usage,
@@ -115,12 +133,12 @@ export function createStream(show: (state: StreamState) => void) {
   }
 
   return {
-    start(body: ChatBody): Promise<void> {
+    start({ path, body }: Call): Promise<void> {
       connection.abort();
       state = { ...IDLE, phase: 'streaming', startedAt: performance.now() };
       show(state);
       return follow((signal) =>
-        raw('/chat/stream', {
+        raw(path, {
           method: 'POST',
           headers: { 'Content-Type': 'application/json' },
           body: JSON.stringify(body),
@@ -135,9 +153,8 @@ export function createStream(show: (state: StreamState) => void) {
     /** Goes on behind the last event that came. */
     resume(): Promise<void> {
       set({ phase: 'streaming', resumes: state.resumes + 1 });
-      const { requestId = '', lastEvent } = state;
-      // Text that came without its number would come again.
-      return follow((signal) => raw(`/chat/stream/${requestId}?starting_after=${lastEvent}`, { signal }));
+      const { requestId = '', lines } = state;
+      return follow((signal) => raw(`/chat/stream/${requestId}?starting_after=${lines.length}`, { signal }));
     },
     async cancel(): Promise<void> {
       if (state.requestId !== undefined) await raw(`/chat/${state.requestId}/cancel`, { method: 'POST' });

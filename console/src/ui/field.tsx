@@ -29,13 +29,21 @@ export function Field({ label, hint, ...input }: InputProps) {
   );
 }
 
-export function TextArea({ label, hint, ...area }: FieldProps & Omit<TextareaHTMLAttributes, 'class' | 'id'>) {
+/** `fault`: what is wrong with the text, in place of the hint. */
+export function TextArea({
+  label,
+  hint,
+  fault,
+  ...area
+}: FieldProps & { fault?: string | undefined } & Omit<TextareaHTMLAttributes, 'class' | 'id'>) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <textarea class="input" {...area} id={id} />
-      {hint !== undefined && <span class="hint">{hint}</span>}
+      <textarea class="input" {...area} id={id} aria-invalid={fault !== undefined} aria-describedby={`${id}-hint`} />
+      <span class={fault === undefined ? 'hint' : 'fault'} id={`${id}-hint`}>
+        {fault ?? hint}
+      </span>
     </div>
   );
 }
