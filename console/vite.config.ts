@@ -1,5 +1,7 @@
 /** The build of the console: two pages, all addresses relative, not a byte of it inline. */
-import { gzipSync } from 'node:zlib';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { defineConfig } from 'vite';
 import type { Plugin } from 'vite';
@@ -20,11 +22,24 @@ const limitSize: Plugin = {
   },
 };
 
+/** Beside each asset what is sent of it: the ingress compresses nothing while it serves. */
+const compressAssets: Plugin = {
+  name: 'compress-assets',
+  writeBundle({ dir = '' }) {
+    const assets = join(dir, 'assets');
+    for (const name of readdirSync(assets)) {
+      const content = readFileSync(join(assets, name));
+      writeFileSync(join(assets, `${name}.br`), brotliCompressSync(content));
+      writeFileSync(join(assets, `${name}.gz`), gzipSync(content, { level: 9 }));
+    }
+  },
+};
+
 export default defineConfig({
   root: import.meta.dirname,
   base: './',
   oxc: { jsx: { importSource: 'preact' } },
-  plugins: [limitSize],
+  plugins: [limitSize, compressAssets],
   build: {
     // All these browsers know light-dark(), nesting and native dialogs.
     target: ['chrome123', 'firefox121', 'safari17.5'],

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 
 import express, { Router } from 'express';
 import type { RequestHandler } from 'express';
@@ -16,6 +16,21 @@ interface Face {
   at: '/console' | '/admin/console';
   page: 'index.html' | 'admin.html';
   prepare: RequestHandler;
+}
+
+/** Sends what the build has compressed, in the form that the client likes best. */
+function preferCompressed(assets: string): RequestHandler {
+  const names = new Set(readdirSync(assets));
+  return (req, res, next) => {
+    const coding = req.acceptsEncodings('br', 'gzip');
+    const name = `${req.path}${coding === 'br' ? '.br' : '.gz'}`;
+    res.vary('Accept-Encoding');
+    if (coding !== false && names.has(name.slice(1))) {
+      res.type(extname(req.path)).setHeader('Content-Encoding', coding);
+      req.url = name;
+    }
+    next();
+  };
 }
 
 /**
@@ -54,6 +69,7 @@ export function createConsoleRoute({ at, page, prepare }: Face, built = BUILT): 
     `${at}/assets`,
     prepare,
     setPageHeaders,
+    preferCompressed(join(built, 'assets')),
     express.static(join(built, 'assets'), { index: false, redirect: false, immutable: true, maxAge: '1y' }),
   );
   return router;

@@ -26,8 +26,8 @@ const consoleUrl = () => `http://127.0.0.1:${(service.adminApp.address() as Addr
 let page: Page;
 let failedId: string;
 beforeAll(async () => {
-  await playDemo(service, tenant);
   await service.setProvider({ max_retries: 0, breaker: { min_attempts: 1, failure_ratio: 0.01, open_ms: 60_000 } });
+  await playDemo(service, tenant);
   ({ id: failedId } = await lab.failed(tenant));
   page = await browser.signIn(consoleUrl(), WRITES);
 });

@@ -119,7 +119,48 @@ describe('the playground', () => {
     expect(await main().textContent()).toContain('resumed once');
   });
 
+  it('shows the calls of tools as they come, and sends their results back', async () => {
+    await visit(page, '/playground?model=mobius');
+    await button('Example tool').click();
+    await page.getByLabel('Tools', { exact: true }).fill('[{');
+    expect(await button('Send').isDisabled()).toBe(true);
+    await main().getByText('This is no JSON list of tools.').waitFor();
+    await page.getByLabel('Tools', { exact: true }).fill('');
+    await button('Example tool').click();
+    await button('Send').click();
+    await page.getByLabel('Result of get_weather').fill('{"celsius": -7}');
+    expect(await page.getByLabel('The call of get_weather').textContent()).toMatch(/^get_weather\(\{"city":.*\}\)$/);
+    await button('Reply with the result').click();
+    await untilAnswerHas(20);
+    await main().getByText('Completed').waitFor();
+
+    expect(await page.getByRole('log', { name: 'Answer' }).textContent()).toContain('-7');
+    const code = (await page.getByLabel('The call in curl').textContent()) ?? '';
+    expect(code).toContain('/chat/completions');
+    expect(code).toContain('"role": "tool"');
+    expect(await faultsOf(page)).toEqual([]);
+    await picture(page, 'playground-tools-light');
+  });
+
+  it('asks for JSON by a schema, and goes on after a cut there, too', async () => {
+    await visit(page, '/');
+    await visit(page, '/playground?model=oloid');
+    await page.getByLabel('Format').selectOption('json_schema');
+    await button('Send').click();
+    await untilAnswerHas(2);
+    await button('Cut the network').click();
+    await button('Resume').click();
+    await main().getByText('Completed').waitFor();
+    const answer = (await page.getByRole('log', { name: 'Answer' }).textContent()) ?? '';
+
+    expect(Object.keys(JSON.parse(answer) as object)).toEqual(['answer', 'confidence']);
+    expect(await main().textContent()).toContain('resumed once');
+  });
+
   it('cancels what runs, and shows the call without the key', async () => {
+    await visit(page, '/');
+    await visit(page, '/playground?model=oloid');
+    await page.getByLabel('Message').fill('Tell me about bridges.');
     await button('Send').click();
     await untilAnswerHas(30);
     await button('Cancel').click();
@@ -131,6 +172,26 @@ describe('the playground', () => {
       expect(text).not.toContain(tenant.key);
     }
   });
+});
+
+it('the overview counts the errors of today, and leads to them', async () => {
+  await visit(page, '/');
+  const today = String(Math.floor(Date.now() / 86_400_000) * 86_400);
+  const { data } = (await api('get', `/requests?status=refused&start_time=${today}&limit=100`)).body;
+  await page.getByRole('link', { name: `${data.length} refused` }).click();
+  await main().getByText('Refused', { exact: true }).first().waitFor();
+
+  expect(page.url()).toContain(`status=refused&start_time=${today}`);
+  expect(await main().locator('tbody tr').count()).toBe(Math.min(25, data.length));
+});
+
+it('the list of requests fits a window of 1,180 pixels', async () => {
+  await visit(page, '/requests');
+  const [shown, whole] = await page.evaluate<number[]>(
+    '(({ clientWidth, scrollWidth }) => [clientWidth, scrollWidth])(document.querySelector(".table-wrap"))',
+  );
+
+  expect(whole).toBe(shown);
 });
 
 it('a request is found by its id, with its timeline and its answer', async () => {

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/preact-query';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import { ok } from '../shell/api.ts';
@@ -14,6 +14,10 @@ import { nameIn, useUsage } from './usage-data.ts';
 /** Requests from which times and errors are told. */
 const SAMPLE = 100;
 const DAY_SECONDS = 86_400;
+const COURSE_DAYS = 7;
+
+/** The day of budgets and usage, which is that of UTC. */
+const startOfDay = () => Math.floor(Date.now() / 1_000 / DAY_SECONDS) * DAY_SECONDS;
 
 const middleOf = (sorted: readonly number[], part: number): number | undefined =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
@@ -61,6 +65,45 @@ function Money() {
   );
 }
 
+/** How many ended so since then; at most a page is read, so there may be more. */
+function useEnded(status: 'failed' | 'refused', from: number) {
+  const { data } = useQuery({
+    queryKey: ['requests', 'today', status, from],
+    queryFn: () => ok(api.GET('/requests', { params: { query: { status, start_time: String(from), limit: SAMPLE } } })),
+    refetchInterval: 10_000,
+  });
+  return data === undefined ? undefined : { count: data.data.length, more: data.has_more ? '+' : '' };
+}
+
+function ErrorsToday() {
+  const from = startOfDay();
+  const ended = (['failed', 'refused'] as const).map((status) => [status, useEnded(status, from)] as const);
+  const all = ended.reduce((sum, [, of]) => sum + (of?.count ?? 0), 0);
+  const isKnown = ended.every(([, of]) => of !== undefined);
+  return (
+    <Stat
+      label="Errors today"
+      value={isKnown ? `${count(all)}${ended.some(([, of]) => of?.more === '+') ? '+' : ''}` : undefined}
+      {...(all === 0 ? {} : { tone: 'failed' as const })}
+      note={
+        <>
+          {ended.map(([status, of]) => (
+            <span key={status}>
+              {of !== undefined && of.count > 0 && (
+                <Link href={`/requests?status=${status}&start_time=${from}`}>
+                  {count(of.count)}
+                  {of.more} {status}
+                </Link>
+              )}{' '}
+            </span>
+          ))}
+          since <Time at={from} />
+        </>
+      }
+    />
+  );
+}
+
 function Times() {
   const { data } = useRecentRequests(true);
   const rows = data?.data;
@@ -73,7 +116,6 @@ function Times() {
         .sort((a, b) => a - b),
     [rows],
   );
-  const wrong = rows?.filter(({ status }) => status === 'failed' || status === 'refused').length;
   const [middle, late] = [middleOf(first, 0.5), middleOf(first, 0.95)];
   return (
     <>
@@ -82,20 +124,50 @@ function Times() {
         value={rows && (middle === undefined ? '–' : duration(middle))}
         note={late === undefined ? 'median of the last requests' : `median; 95 % within ${duration(late)}`}
       />
-      <Stat
-        label="Errors"
-        value={rows && wrong !== undefined && (rows.length === 0 ? '–' : share(wrong / rows.length))}
-        {...(wrong === undefined || wrong === 0 ? {} : { tone: 'failed' as const })}
-        note={
-          rows && (
-            <>
-              {count(wrong ?? 0)} of the last {count(rows.length)}{' '}
-              {(wrong ?? 0) > 0 && <Link href="/requests?status=failed">see them</Link>}
-            </>
-          )
-        }
-      />
+      <ErrorsToday />
     </>
+  );
+}
+
+/** The balance at the end of each hour, from now back: what was used then is added, what was bought is taken away. */
+function Balance() {
+  const [from] = useState(() => Math.floor(Date.now() / 3_600_000) * 3_600 - COURSE_DAYS * DAY_SECONDS);
+  const billing = useQuery({ queryKey: ['billing'], queryFn: () => ok(api.GET('/billing')) });
+  const usage = useUsage({ start_time: from, bucket_width: '1h', limit: 168 });
+  const booked = useQuery({
+    queryKey: ['billing', 'course'],
+    queryFn: async () => {
+      const pages = (['purchase', 'grant', 'adjustment'] as const).map((type) =>
+        ok(api.GET('/billing/transactions', { params: { query: { type, limit: 100 } } })),
+      );
+      return (await Promise.all(pages)).flatMap(({ data }) => data);
+    },
+  });
+  const course = useMemo(() => {
+    if (billing.data === undefined || usage.data === undefined || booked.data === undefined) return undefined;
+    let { balance } = billing.data;
+    const ends = usage.data.toReversed().map(({ start_time: start, end_time: end, results }) => {
+      const point = [end, balance] as const;
+      const moved = booked.data.filter(({ created_at: at }) => at >= start && at < end);
+      balance += results.reduce((sum, { credits: used }) => sum + used, 0);
+      balance -= moved.reduce((sum, { credits: added }) => sum + added, 0);
+      return point;
+    });
+    return [...ends, [from, balance] as const].reverse();
+  }, [billing.data, usage.data, booked.data]);
+  const chart = useMemo(
+    () => ({
+      moments: course?.map(([at]) => at) ?? [],
+      series: [{ label: 'Credits', values: course?.map(([, balance]) => balance) ?? [] }],
+    }),
+    [course],
+  );
+  const first = course?.at(0)?.[1] ?? 0;
+  const last = course?.at(-1)?.[1] ?? 0;
+  return (
+    <Card bare title="Balance of the last 7 days" actions={<Link href="/billing">Billing</Link>}>
+      <Chart label={`The balance went from ${credits(first)} to ${credits(last)} credits.`} kind="lines" {...chart} />
+    </Card>
   );
 }
 
@@ -209,7 +281,10 @@ export function Overview() {
         {seesBilling && <Money />}
         {seesRequests && <Times />}
       </div>
-      {seesUsage && <Traffic />}
+      <div class="grid">
+        {seesUsage && <Traffic />}
+        {seesUsage && seesBilling && <Balance />}
+      </div>
       {seesRequests && (
         <Card bare title="Latest requests" actions={<Link href="/requests">All requests</Link>}>
           <RequestsTable

@@ -2,23 +2,27 @@ import { useQuery } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
-import { ok } from '../shell/api.ts';
+import { ok, queries } from '../shell/api.ts';
 import { navigate, useParams } from '../shell/router.ts';
 import { Field, Select, textOf } from '../ui/field.tsx';
-import { count, credits } from '../ui/format.ts';
+import { count, credits, localTime } from '../ui/format.ts';
 import { Badge, Button, Card, Code, CopyButton, Empty, ErrorBox, Facts, PageHead, Time } from '../ui/parts.tsx';
 import { useList } from '../ui/table.tsx';
 import { Timeline } from '../ui/timeline.tsx';
 import type { Span } from '../ui/timeline.tsx';
 import { api, curl } from './api.ts';
 import { RequestsTable } from './requests-table.tsx';
+import type { RequestSummary } from './requests-table.tsx';
 
 const STATUSES = ['completed', 'failed', 'cancelled', 'refused'] as const;
 const LIVE_MS = 3_000;
 
 export function Requests() {
-  const [{ status, model, error_code: code, key_id: keyId }, change] = useParams();
-  const filter = { status, model, error_code: code, key_id: keyId } as Record<string, string | undefined>;
+  const [{ status, model, error_code: code, key_id: keyId, start_time: from }, change] = useParams();
+  const filter = { status, model, error_code: code, key_id: keyId, start_time: from } as Record<
+    string,
+    string | undefined
+  >;
   const list = useList(
     ['requests', filter],
     (page) => ok(api.GET('/requests', { params: { query: { ...(filter as object), ...page } } })),
@@ -50,6 +54,7 @@ export function Requests() {
             ['oloid', 'oloid'],
           ]}
         />
+        <Select label="Time" value={from ?? ''} onChange={set('start_time')} options={[['', 'Any'], ...sinces(from)]} />
         <Field label="Error code" value={code ?? ''} placeholder="timeout" onChange={set('error_code')} />
         <Field label="Key" value={keyId ?? ''} placeholder="key_…" onChange={set('key_id')} />
       </div>
@@ -69,6 +74,18 @@ export function Requests() {
       </Card>
     </>
   );
+}
+
+/** Beginnings of the list, in Unix seconds; one that an address names is among them. */
+function sinces(from: string | undefined): (readonly [string, string])[] {
+  const now = Math.floor(Date.now() / 1_000);
+  const today = now - (now % 86_400);
+  const known = [
+    [String(today), 'Today (UTC)'],
+    [String(today - 6 * 86_400), '7 days'],
+  ] as const;
+  const isOther = from !== undefined && !known.some(([value]) => value === from);
+  return isOther ? [...known, [from, `Since ${localTime(Number(from))}`]] : [...known];
 }
 
 function FindRequest() {
@@ -138,8 +155,12 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
   const summary = useQuery({
     queryKey: ['requests', 'one', id],
     enabled: request.error !== null,
-    queryFn: async () =>
-      (await ok(api.GET('/requests', { params: { query: { limit: 100 } } }))).data.find((row) => row.id === id) ?? null,
+    queryFn: async () => {
+      const lists = queries.getQueriesData<{ data?: RequestSummary[] }>({ queryKey: ['requests'] });
+      const latest = await ok(api.GET('/requests', { params: { query: { limit: 100 } } }));
+      const known = [...lists.flatMap(([, list]) => list?.data ?? []), ...latest.data];
+      return known.find((row) => row.id === id) ?? null;
+    },
   }).data;
   const { data } = request;
   const isRunning = data?.status === 'queued' || data?.status === 'in_progress';

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
-import { compact } from './format.ts';
+import { axisTime, compact, localTime } from './format.ts';
 
 export interface Series {
   label: string;
@@ -94,9 +94,12 @@ export function Chart({
             x: { range: (_self, low, high) => [low - step / 2, high + step / 2] },
             y: { range: (_self, _low, high) => [0, high > 0 ? high * 1.08 : 1] },
           },
-          axes: [axis, { ...axis, size: 56, values: (_self, ticks) => ticks.map(format) }],
+          axes: [
+            { ...axis, values: (_self, ticks, _axis, _space, step) => ticks.map((tick) => axisTime(tick, step)) },
+            { ...axis, size: 56, values: (_self, ticks) => ticks.map(format) },
+          ],
           series: [
-            {},
+            { label: 'Time', value: (_self, at: number | null) => (at === null ? '–' : localTime(at)) },
             ...series.map(({ label: name, values }, at) => {
               const colour = resolve(COLOURS[at % COLOURS.length] ?? '--accent', element);
               return {

@@ -36,6 +36,15 @@ export function localTime(seconds: number): string {
   const date = new Date(seconds * 1_000);
   return (date.getFullYear() === new Date().getFullYear() ? moment : momentOfYear).format(date);
 }
+const hourOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const dayOfYear = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
+
+/** A mark of a time axis: the time of day, and the day where it begins or where marks are days apart. */
+export function axisTime(seconds: number, stepSeconds: number): string {
+  const date = new Date(seconds * 1_000);
+  const isDay = stepSeconds >= 86_400 || (date.getHours() === 0 && date.getMinutes() === 0);
+  return (isDay ? dayOfYear : hourOfDay).format(date);
+}
 export const localDay = (seconds: number): string => day.format(seconds * 1_000);
 export const utcTime = (seconds: number): string => new Date(seconds * 1_000).toISOString();
 

@@ -10,6 +10,10 @@ export interface Column<Row> {
   cell: (row: Row) => ComponentChildren;
   /** Numbers stand to the right. */
   right?: boolean;
+  /** Left out where there is no room: on a phone. */
+  isMinor?: boolean;
+  /** Its part of the width, in percent; with it on all columns none moves when other rows come. */
+  width?: number;
 }
 
 /** What every list of the API answers. */
@@ -62,6 +66,9 @@ export type List<Row> = Pick<ReturnType<typeof useList<Row>>, 'rows' | 'newer' |
   query: Pick<UseQueryResult, 'error' | 'refetch'>;
 };
 
+const classOf = <Row,>({ right, isMinor }: Column<Row>): string | undefined =>
+  [right === true ? 'right' : '', isMinor === true ? 'minor' : ''].join(' ').trim() || undefined;
+
 /** A page of rows. While it is fetched the first time, its place is kept by as many empty rows as there may be. */
 export function Table<Row>({
   label,
@@ -88,12 +95,21 @@ export function Table<Row>({
   return (
     <>
       <div class="table-wrap" tabIndex={0} role="region" aria-label={label}>
-        <table class="table" aria-busy={rows === undefined}>
+        <table
+          class="table"
+          data-fixed={columns.every(({ width }) => width !== undefined)}
+          aria-busy={rows === undefined}
+        >
           <thead>
             <tr>
-              {columns.map(({ title, right }) => (
-                <th key={title} scope="col" class={right === true ? 'right' : undefined}>
-                  {title === '' ? <span class="visually-hidden">Actions</span> : title}
+              {columns.map((column) => (
+                <th
+                  key={column.title}
+                  scope="col"
+                  class={classOf(column)}
+                  style={column.width === undefined ? undefined : { width: `${column.width}%` }}
+                >
+                  {column.title === '' ? <span class="visually-hidden">Actions</span> : column.title}
                 </th>
               ))}
             </tr>
@@ -102,8 +118,8 @@ export function Table<Row>({
             {rows === undefined
               ? Array.from({ length: 6 }, (_, at) => (
                   <tr key={at}>
-                    {columns.map(({ title }) => (
-                      <td key={title}>
+                    {columns.map((column) => (
+                      <td key={column.title} class={classOf(column)}>
                         <span class="skeleton" />
                       </td>
                     ))}
@@ -111,9 +127,9 @@ export function Table<Row>({
                 ))
               : rows.map((row) => (
                   <tr key={keyOf(row)}>
-                    {columns.map(({ title, cell, right }) => (
-                      <td key={title} class={right === true ? 'right' : undefined}>
-                        {cell(row)}
+                    {columns.map((column) => (
+                      <td key={column.title} class={classOf(column)}>
+                        {column.cell(row)}
                       </td>
                     ))}
                   </tr>

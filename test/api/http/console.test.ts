@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import express from 'express';
@@ -64,6 +65,28 @@ describe.each(FACES)('the console at $at', ({ at, page }) => {
       'cache-control': 'public, max-age=31536000, immutable',
       'content-security-policy': POLICY,
     });
+  });
+
+  it.each([
+    ['br', '.br', brotliCompressSync],
+    ['gzip', '.gz', gzipSync],
+  ] as const)('has assets that the build compressed by %s', async (coding, ending, compress) => {
+    await writeFile(join(folder.path, `assets/app-1a2b3c4d.js${ending}`), compress(`by ${coding}`));
+    const server = serve(folder.path);
+    const ask = (accepted: string) =>
+      request(server).get(`${at}/assets/app-1a2b3c4d.js`).set('Accept-Encoding', accepted).buffer(true);
+    const sent = await ask(`${coding}, deflate`);
+    const plain = await ask('identity');
+
+    expect([sent.status, sent.text]).toEqual([200, `by ${coding}`]);
+    expect(sent.headers).toMatchObject({
+      'content-encoding': coding,
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'Accept-Encoding',
+    });
+    expect([plain.text, plain.headers['content-encoding']]).toEqual(['assets/app-1a2b3c4d.js', undefined]);
+    expect(plain.headers['etag']).not.toBe(sent.headers['etag']);
   });
 
   it('serves nothing else of the build', async () => {
