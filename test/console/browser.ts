@@ -111,6 +111,12 @@ export const wideIn = (page: Page): Promise<string[]> =>
     .filter((each) => each.closest('.table-wrap') === null && each.getBoundingClientRect().right > innerWidth + 1)
     .map((each) => each.tagName + '.' + each.className + ' ' + each.textContent.slice(0, 40))`);
 
+/** The tables that have to be scrolled sideways in this window. */
+export const scrolled = (page: Page): Promise<string[]> =>
+  page.evaluate<string[]>(`[...document.querySelectorAll('main .table-wrap')]
+    .filter(({ clientWidth, scrollWidth }) => scrollWidth > clientWidth)
+    .map((each) => each.getAttribute('aria-label') + ' is too wide by ' + (each.scrollWidth - each.clientWidth))`);
+
 export async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled' });
 }

@@ -13,15 +13,28 @@ const COLUMNS: Column<Row>[] = [
   {
     title: 'What',
     cell: ({ action, method, path }) =>
-      action === 'change' ? <code>{`${method} ${path}`}</code> : <Badge>{action}</Badge>,
+      action === 'change' ? (
+        <code class="clip" title={`${method ?? ''} ${path ?? ''}`}>
+          {method} {path?.replace('/admin/v1', '')}
+        </code>
+      ) : (
+        <Badge>{action}</Badge>
+      ),
   },
-  { title: 'Target', cell: ({ target }) => <code class="clip">{target ?? ''}</code> },
+  {
+    title: 'Target',
+    cell: ({ target }) => (
+      <code class="clip id" title={target ?? ''}>
+        {target ?? ''}
+      </code>
+    ),
+  },
   {
     title: 'Changed',
-    cell: ({ changes }) => <code class="clip">{changes === null ? '' : Object.keys(changes).join(', ')}</code>,
+    cell: ({ changes }) => <code class="clip id">{changes === null ? '' : Object.keys(changes).join(', ')}</code>,
   },
-  { title: 'Answer', right: true, cell: ({ status }) => status ?? '' },
-  { title: 'From', cell: ({ address }) => <code>{address}</code> },
+  { title: 'Answer', right: true, isMinor: true, cell: ({ status }) => status ?? '' },
+  { title: 'From', isMinor: true, cell: ({ address }) => <code>{address}</code> },
 ];
 
 /** Who changed what. Secrets never stand in it. */

@@ -172,7 +172,7 @@ export function Fleet() {
         />
         <LatestStats />
         <Stat
-          label="Breakers that are not closed"
+          label="Breakers not closed"
           value={providers && count(shut.length)}
           note={
             <Link href="/providers">

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/preact-query';
 import { ok } from '../shell/api.ts';
 import { useParams } from '../shell/router.ts';
 import { Select } from '../ui/field.tsx';
-import { count, credits } from '../ui/format.ts';
+import { count, cost, credits } from '../ui/format.ts';
 import { Card, Empty, PageHead } from '../ui/parts.tsx';
 import { Table, wholeList } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
@@ -16,7 +16,7 @@ const GROUPS = ['tenant_id', 'tier', 'provider', 'model'] as const;
 const NAMES = { tenant_id: 'Tenant', tier: 'Tier', provider: 'Provider', model: 'Model' } as const;
 
 const amount = (value: number | null, currency: string | null) =>
-  value === null ? <span class="muted">unknown</span> : `${credits(value)} ${currency?.toUpperCase() ?? ''}`;
+  value === null ? <span class="muted">unknown</span> : `${cost(value)} ${currency?.toUpperCase() ?? ''}`;
 
 /** The results of all days together: a group may stand once for each currency. */
 function sumUp(results: readonly Row[], group: (typeof GROUPS)[number]): Row[] {
@@ -61,7 +61,7 @@ export function Money() {
     { title: 'Requests', right: true, cell: ({ requests }) => count(requests) },
     { title: 'Tokens', right: true, cell: ({ total_tokens: tokens }) => count(tokens) },
     { title: 'Credits', right: true, cell: ({ credits: charged }) => credits(charged) },
-    { title: 'Cost', right: true, cell: ({ cost, currency }) => amount(cost, currency) },
+    { title: 'Cost', right: true, cell: ({ cost: paid, currency }) => amount(paid, currency) },
     { title: 'Price', right: true, cell: ({ price, price_currency: currency }) => amount(price, currency) },
     { title: 'Margin', right: true, cell: ({ margin, currency }) => amount(margin, currency) },
   ];

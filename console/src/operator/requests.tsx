@@ -28,7 +28,7 @@ const COLUMNS: Column<Row>[] = [
   {
     title: 'Request',
     cell: ({ id }) => (
-      <Link class="mono" href={`/requests/${id}`}>
+      <Link class="mono clip id" href={`/requests/${id}`} title={id}>
         {id}
       </Link>
     ),
@@ -37,15 +37,21 @@ const COLUMNS: Column<Row>[] = [
     title: 'Status',
     cell: ({ status, reason, error_code: code }) => (
       <>
-        <Badge>{status}</Badge> <span class="muted">{reason ?? code}</span>
+        <Badge>{status}</Badge>
+        {(reason ?? code) !== null && (
+          <span class="muted clip below" title={reason ?? code ?? ''}>
+            {reason ?? code}
+          </span>
+        )}
       </>
     ),
   },
-  { title: 'Tier', cell: ({ tier }) => tier ?? '' },
-  { title: 'Provider', cell: ({ provider }) => provider ?? '' },
+  { title: 'Tier', isMinor: true, cell: ({ tier }) => tier ?? '' },
+  { title: 'Provider', isMinor: true, cell: ({ provider }) => provider ?? '' },
   {
     title: 'Took',
     right: true,
+    isMinor: true,
     cell: (row) => {
       const ms = tookMs(row);
       return ms === undefined ? '' : duration(ms);
@@ -54,13 +60,19 @@ const COLUMNS: Column<Row>[] = [
   {
     title: 'Tokens',
     right: true,
+    isMinor: true,
     cell: ({ prompt_tokens: a, completion_tokens: b }) => (a === null ? '' : count(a + (b ?? 0))),
   },
-  { title: 'Credits', right: true, cell: ({ credits: charged }) => (charged === null ? '' : credits(charged)) },
+  {
+    title: 'Credits',
+    right: true,
+    isMinor: true,
+    cell: ({ credits: charged }) => (charged === null ? '' : credits(charged)),
+  },
   {
     title: 'Tenant',
     cell: ({ tenant_id: id }) => (
-      <Link class="mono" href={`/tenants/${id}`}>
+      <Link class="mono clip id" href={`/tenants/${id}`} title={id}>
         {id}
       </Link>
     ),

@@ -25,12 +25,20 @@ const COLUMNS: Column<Tenant>[] = [
     ),
   },
   { title: 'Status', cell: ({ status }) => <Badge tone={status === 'closed' ? 'failed' : undefined}>{status}</Badge> },
-  { title: 'Id', cell: ({ id }) => <code>{id}</code> },
+  {
+    title: 'Id',
+    isMinor: true,
+    cell: ({ id }) => (
+      <code class="clip id" title={id}>
+        {id}
+      </code>
+    ),
+  },
   { title: 'Balance', right: true, cell: ({ balance }) => credits(balance) },
-  { title: 'Held', right: true, cell: ({ held }) => credits(held) },
-  { title: 'Requests a minute', right: true, cell: ({ rpm }) => count(rpm) },
-  { title: 'Tokens a minute', right: true, cell: ({ tpm }) => count(tpm) },
-  { title: 'Since', cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: 'Held', right: true, isMinor: true, cell: ({ held }) => credits(held) },
+  { title: 'Requests a minute', right: true, isMinor: true, cell: ({ rpm }) => count(rpm) },
+  { title: 'Tokens a minute', right: true, isMinor: true, cell: ({ tpm }) => count(tpm) },
+  { title: 'Since', isMinor: true, cell: ({ created_at: at }) => <Time at={at} /> },
 ];
 
 function NewTenant({ onClose }: { onClose: () => void }) {

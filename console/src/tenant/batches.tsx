@@ -23,7 +23,11 @@ function Progress({ counts: { total, completed, failed } }: { counts: Batch['req
   const done = total === 0 ? 0 : (completed + failed) / total;
   return (
     <span class="progress">
-      <Meter value={done} tone={failed > 0 ? 'waiting' : 'success'} label={`${share(done)} have ended`} />
+      <Meter
+        value={done}
+        tone={failed > 0 && completed === 0 ? 'failed' : 'success'}
+        label={`${share(done)} have ended`}
+      />
       <span class="number small">
         {count(completed + failed)} of {count(total)}
         {failed > 0 && <span class="failed">, {count(failed)} failed</span>}

@@ -131,7 +131,7 @@ export function Compliance() {
             { title: 'Asked for', cell: ({ created_at: at }) => <Time at={at} /> },
             { title: 'Of', cell: subjectOf },
             { title: 'Status', cell: ({ status }) => <Badge>{status}</Badge> },
-            { title: 'Reason', cell: ({ reason }) => <span class="clip">{reason ?? '–'}</span> },
+            { title: 'Reason', cell: ({ reason }) => <span class="clip id">{reason ?? '–'}</span> },
             { title: 'Report', cell: ({ report }) => <Report report={report} /> },
             { title: 'Ended', cell: ({ completed_at: at }) => <Time at={at} /> },
           ]}
@@ -219,7 +219,7 @@ export function Audit() {
                 </code>
               ),
             },
-            { title: 'Mode', cell: ({ mode }) => <Badge>{mode}</Badge> },
+            { title: 'Mode', isMinor: true, cell: ({ mode }) => <Badge>{mode}</Badge> },
             {
               title: '',
               cell: (entry) => (

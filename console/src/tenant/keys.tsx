@@ -251,7 +251,7 @@ export function KeyPage({ params: { id = '' } }: { params: { id?: string } }) {
               ]}
             />
           </Card>
-          <Card title="Limits">
+          <Card title="Limits" actions={<Link href={`/requests?key_id=${id}`}>Its requests</Link>}>
             <Facts
               rows={[
                 ['Requests a minute', count(data.limits.rpm)],
@@ -259,9 +259,6 @@ export function KeyPage({ params: { id = '' } }: { params: { id?: string } }) {
                 ['Requests a day', data.limits.daily_requests === 0 ? 'no limit' : count(data.limits.daily_requests)],
               ]}
             />
-            <p class="row">
-              <Link href={`/requests?key_id=${id}`}>Its requests</Link>
-            </p>
           </Card>
         </div>
       )}

@@ -38,6 +38,9 @@ export function toSeries<Result>(
   };
 }
 
+/** Steps of the axis of values, all whole: a tick of 2.5 requests would be shown as 3. */
+const STEPS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+
 /** Colours of series in order; a canvas needs them resolved, because they depend on the theme. */
 const COLOURS = ['--accent', '--money', '--success', '--waiting', '--failed', '--line-strong'];
 
@@ -96,7 +99,7 @@ export function Chart({
           },
           axes: [
             { ...axis, values: (_self, ticks, _axis, _space, step) => ticks.map((tick) => axisTime(tick, step)) },
-            { ...axis, size: 56, values: (_self, ticks) => ticks.map(format) },
+            { ...axis, size: 56, incrs: STEPS, values: (_self, ticks) => ticks.map(format) },
           ],
           series: [
             { label: 'Time', value: (_self, at: number | null) => (at === null ? '–' : localTime(at)) },

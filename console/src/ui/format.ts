@@ -2,6 +2,7 @@
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 const precise = new Intl.NumberFormat(undefined, { maximumFractionDigits: 6 });
+const fine = new Intl.NumberFormat(undefined, { minimumFractionDigits: 4, maximumFractionDigits: 4 });
 const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
 const TIME = {
   month: 'short',
@@ -18,10 +19,12 @@ const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 /** Tokens, requests and other counts. */
 export const count = (value: number): string => whole.format(value);
 /** For large figures: 1.2M. */
-export const compact = (value: number): string => (value < 100_000 ? whole : short).format(value);
+export const compact = (value: number): string => (value < 10_000 ? whole : short).format(value);
 /** Credits have up to six decimals; large amounts are read without them. */
 export const credits = (value: number): string => (Math.abs(value) >= 1_000 ? whole : precise).format(value);
 export const exact = (value: number): string => precise.format(value);
+/** In whole units of a currency; calls cost parts of a cent, so all figures of a column have four decimals. */
+export const cost = (value: number): string => fine.format(value);
 export const share = (value: number): string => percent.format(value);
 
 /** `amount` is in the smallest unit of its currency, as in the API. */

@@ -246,7 +246,7 @@ export function Facts({
       {rows.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value ?? <span class="muted">–</span>}</dd>
+          <dd>{value === '' || value === null || value === undefined ? <span class="muted">–</span> : value}</dd>
         </div>
       ))}
     </dl>
