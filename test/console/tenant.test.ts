@@ -136,6 +136,8 @@ describe('the playground', () => {
     await button('Send').click();
     await page.getByLabel('Result of get_weather').fill('{"celsius": -7}');
     expect(await page.getByLabel('The call of get_weather').textContent()).toMatch(/^get_weather\(\{"city":.*\}\)$/);
+    expect(await faultsOf(page)).toEqual([]);
+    await picture(page, 'playground-tools-light');
     await button('Reply with the result').click();
     await untilAnswerHas(20);
     await main().getByText('Completed').waitFor();
@@ -144,8 +146,6 @@ describe('the playground', () => {
     const code = (await page.getByLabel('The call in curl').textContent()) ?? '';
     expect(code).toContain('/chat/completions');
     expect(code).toContain('"role": "tool"');
-    expect(await faultsOf(page)).toEqual([]);
-    await picture(page, 'playground-tools-light');
   });
 
   it('asks for JSON by a schema', async () => {

@@ -14,8 +14,8 @@ const COLUMNS: Column<Row>[] = [
     title: 'What',
     cell: ({ action, method, path }) =>
       action === 'change' ? (
-        <code class="clip" title={`${method ?? ''} ${path ?? ''}`}>
-          {method} {path?.replace('/admin/v1', '')}
+        <code class="clip" title={`${method} ${path}`}>
+          {method} {path.replace('/admin/v1', '')}
         </code>
       ) : (
         <Badge>{action}</Badge>

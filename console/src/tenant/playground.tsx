@@ -57,7 +57,7 @@ function Settings({ draft, set }: { draft: Draft; set: (changes: Partial<Draft>)
             set({ maxTokens: event.currentTarget.value });
           }}
         />
-        <div class="grid">
+        <div class="pair">
           <Field
             label="Subject"
             value={draft.subject}

@@ -15,7 +15,7 @@ export function AnswerSettings({
 }) {
   const { format, schema, tools, toolChoice } = draft;
   return (
-    <Card title="Answer">
+    <Card title="Format and tools">
       <div class="stack">
         <Select
           label="Format"
