@@ -126,6 +126,7 @@ describe('the playground', () => {
   });
 
   it('shows the calls of tools as they come, and sends their results back', async () => {
+    await visit(page, '/');
     await visit(page, '/playground?model=mobius');
     await button('Example tool').click();
     await page.getByLabel('Tools', { exact: true }).fill('[{');

@@ -8,10 +8,11 @@ import type { Schemas } from './api.ts';
 type Row = Schemas['AdminAuditLogEntry'];
 
 const COLUMNS: Column<Row>[] = [
-  { title: 'When', cell: ({ created_at: at }) => <Time at={at} /> },
-  { title: 'Who', cell: ({ actor }) => actor ?? <span class="muted">nobody known</span> },
+  { title: 'When', width: 15.5, cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: 'Who', width: 9.5, cell: ({ actor }) => <span class="clip">{actor ?? 'nobody known'}</span> },
   {
     title: 'What',
+    width: 28.5,
     cell: ({ action, method, path }) =>
       action === 'change' ? (
         <code class="clip" title={`${method} ${path}`}>
@@ -23,6 +24,8 @@ const COLUMNS: Column<Row>[] = [
   },
   {
     title: 'Target',
+    width: 14,
+    isMinor: true,
     cell: ({ target }) => (
       <code class="clip id" title={target ?? ''}>
         {target ?? ''}
@@ -31,10 +34,12 @@ const COLUMNS: Column<Row>[] = [
   },
   {
     title: 'Changed',
+    width: 14,
+    isMinor: true,
     cell: ({ changes }) => <code class="clip id">{changes === null ? '' : Object.keys(changes).join(', ')}</code>,
   },
-  { title: 'Answer', right: true, isMinor: true, cell: ({ status }) => status ?? '' },
-  { title: 'From', isMinor: true, cell: ({ address }) => <code>{address}</code> },
+  { title: 'Answer', right: true, width: 8, isMinor: true, cell: ({ status }) => status ?? '' },
+  { title: 'From', width: 10.5, isMinor: true, cell: ({ address }) => <code class="clip">{address}</code> },
 ];
 
 /** Who changed what. Secrets never stand in it. */

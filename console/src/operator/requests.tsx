@@ -24,9 +24,10 @@ const tookMs = ({ timeline: { accepted_at: from, finished_at: to } }: Row) =>
   from === null || to === null ? undefined : (to - from) * 1_000;
 
 const COLUMNS: Column<Row>[] = [
-  { title: 'Ended', cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: 'Ended', width: 15.5, cell: ({ created_at: at }) => <Time at={at} /> },
   {
     title: 'Request',
+    width: 14,
     cell: ({ id }) => (
       <Link class="mono clip id" href={`/requests/${id}`} title={id}>
         {id}
@@ -35,6 +36,7 @@ const COLUMNS: Column<Row>[] = [
   },
   {
     title: 'Status',
+    width: 16,
     cell: ({ status, reason, error_code: code }) => (
       <>
         <Badge>{status}</Badge>
@@ -46,11 +48,12 @@ const COLUMNS: Column<Row>[] = [
       </>
     ),
   },
-  { title: 'Tier', isMinor: true, cell: ({ tier }) => tier ?? '' },
-  { title: 'Provider', isMinor: true, cell: ({ provider }) => provider ?? '' },
+  { title: 'Tier', width: 8.5, isMinor: true, cell: ({ tier }) => <span class="clip">{tier}</span> },
+  { title: 'Provider', width: 10, isMinor: true, cell: ({ provider }) => <span class="clip">{provider}</span> },
   {
     title: 'Took',
     right: true,
+    width: 8.5,
     isMinor: true,
     cell: (row) => {
       const ms = tookMs(row);
@@ -60,17 +63,21 @@ const COLUMNS: Column<Row>[] = [
   {
     title: 'Tokens',
     right: true,
+    width: 7.5,
     isMinor: true,
     cell: ({ prompt_tokens: a, completion_tokens: b }) => (a === null ? '' : count(a + (b ?? 0))),
   },
   {
     title: 'Credits',
     right: true,
+    width: 8,
     isMinor: true,
     cell: ({ credits: charged }) => (charged === null ? '' : credits(charged)),
   },
   {
     title: 'Tenant',
+    width: 12,
+    isMinor: true,
     cell: ({ tenant_id: id }) => (
       <Link class="mono clip id" href={`/tenants/${id}`} title={id}>
         {id}

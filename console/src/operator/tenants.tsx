@@ -6,7 +6,7 @@ import { ok } from '../shell/api.ts';
 import { navigate, useParams } from '../shell/router.ts';
 import { FormDialog } from '../ui/dialog.tsx';
 import { Field, numberOf, textOf } from '../ui/field.tsx';
-import { count, credits } from '../ui/format.ts';
+import { compact, count, credits } from '../ui/format.ts';
 import { Badge, Button, Card, Empty, PageHead, Time } from '../ui/parts.tsx';
 import { Table, useList } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
@@ -18,15 +18,21 @@ type Tenant = Schemas['Tenant'];
 const COLUMNS: Column<Tenant>[] = [
   {
     title: 'Tenant',
+    width: 19,
     cell: ({ id, name }) => (
       <Link href={`/tenants/${id}`}>
         <strong class="clip">{name}</strong>
       </Link>
     ),
   },
-  { title: 'Status', cell: ({ status }) => <Badge tone={status === 'closed' ? 'failed' : undefined}>{status}</Badge> },
+  {
+    title: 'Status',
+    width: 11,
+    cell: ({ status }) => <Badge tone={status === 'closed' ? 'failed' : undefined}>{status}</Badge>,
+  },
   {
     title: 'Id',
+    width: 15,
     isMinor: true,
     cell: ({ id }) => (
       <code class="clip id" title={id}>
@@ -34,11 +40,16 @@ const COLUMNS: Column<Tenant>[] = [
       </code>
     ),
   },
-  { title: 'Balance', right: true, cell: ({ balance }) => credits(balance) },
-  { title: 'Held', right: true, isMinor: true, cell: ({ held }) => credits(held) },
-  { title: 'Requests a minute', right: true, isMinor: true, cell: ({ rpm }) => count(rpm) },
-  { title: 'Tokens a minute', right: true, isMinor: true, cell: ({ tpm }) => count(tpm) },
-  { title: 'Since', isMinor: true, cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: 'Balance', right: true, width: 13, cell: ({ balance }) => credits(balance) },
+  { title: 'Held', right: true, width: 9, isMinor: true, cell: ({ held }) => credits(held) },
+  {
+    title: 'A minute',
+    right: true,
+    width: 17.5,
+    isMinor: true,
+    cell: ({ rpm, tpm }) => `${count(rpm)} req, ${compact(tpm)} tok`,
+  },
+  { title: 'Since', width: 15.5, isMinor: true, cell: ({ created_at: at }) => <Time at={at} /> },
 ];
 
 function NewTenant({ onClose }: { onClose: () => void }) {

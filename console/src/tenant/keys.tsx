@@ -157,17 +157,20 @@ export function Keys() {
           columns={[
             {
               title: 'Name',
+              width: 18,
               cell: ({ id, name }) => (
                 <Link href={`/keys/${id}`}>
                   <span class="clip">{name === '' ? 'Without a name' : name}</span>
                 </Link>
               ),
             },
-            { title: 'Value', cell: ({ redacted_value: text }) => <code>{text}</code> },
-            { title: 'Mode', cell: ({ mode }) => <Badge>{mode}</Badge> },
-            { title: 'Status', cell: ({ status }) => <Badge>{status}</Badge> },
+            { title: 'Value', width: 17, isMinor: true, cell: ({ redacted_value: text }) => <code>{text}</code> },
+            { title: 'Mode', width: 8.5, cell: ({ mode }) => <Badge>{mode}</Badge> },
+            { title: 'Status', width: 10.5, cell: ({ status }) => <Badge>{status}</Badge> },
             {
               title: 'Scopes',
+              width: 12,
+              isMinor: true,
               cell: ({ scopes }) => (
                 <span class="clip muted">{scopes.includes('*') ? 'everything' : scopes.join(', ')}</span>
               ),
@@ -175,9 +178,16 @@ export function Keys() {
             {
               title: 'A minute',
               right: true,
+              width: 18.5,
+              isMinor: true,
               cell: ({ limits: { rpm, tpm } }) => `${count(rpm)} req, ${compact(tpm)} tok`,
             },
-            { title: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} absent="never" /> },
+            {
+              title: 'Last used',
+              width: 15.5,
+              isMinor: true,
+              cell: ({ last_used_at: at }) => <Time at={at} absent="never" />,
+            },
           ]}
           empty={<Empty title="No key" call={curl('/keys', { name: 'Homework helper', scopes: ['chat'] })} />}
         />
