@@ -1960,12 +1960,44 @@ export interface components {
                     outcome: string;
                 }[];
             };
-            /** @description Null until it has ended with an answer. */
-            response: components["schemas"]["ChatCompletion"] | null;
+            /** @description As its endpoint answers; null until it has ended with an answer. */
+            response: components["schemas"]["ChatCompletion"] | components["schemas"]["EmbeddingList"] | components["schemas"]["Moderation"] | null;
             /** @description Null unless it has failed. */
             error: components["schemas"]["ErrorObject"] | null;
             /** @description Null until it has ended. */
             usage: components["schemas"]["Usage"] | null;
+        };
+        EmbeddingList: {
+            /** @constant */
+            object: "list";
+            data: {
+                /** @constant */
+                object: "embedding";
+                /** @description The place of its input. */
+                index: number;
+                embedding: number[] | string;
+            }[];
+            /** @description The name that was asked for. */
+            model: string;
+            usage: {
+                prompt_tokens: number;
+                total_tokens: number;
+            };
+        };
+        Moderation: {
+            id: string;
+            /** @description The moderator. */
+            model: string;
+            results: {
+                /** @description By the tenant's settings. */
+                flagged: boolean;
+                categories: {
+                    [key: string]: boolean;
+                };
+                category_scores: {
+                    [key: string]: number;
+                };
+            }[];
         };
         EmbeddingsBody: {
             /** @description 1 to 2048 texts, or lists of tokens of cl100k_base, of 300000 tokens in all. */
@@ -1985,23 +2017,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        EmbeddingList: {
-            /** @constant */
-            object: "list";
-            data: {
-                /** @constant */
-                object: "embedding";
-                /** @description The place of its input. */
-                index: number;
-                embedding: number[] | string;
-            }[];
-            /** @description The name that was asked for. */
-            model: string;
-            usage: {
-                prompt_tokens: number;
-                total_tokens: number;
-            };
-        };
         ModerationsBody: {
             /** @description A text, 1 to 32 texts, or one text in parts. */
             input: string | string[] | ({
@@ -2015,21 +2030,6 @@ export interface components {
             model?: string | null;
         } & {
             [key: string]: unknown;
-        };
-        Moderation: {
-            id: string;
-            /** @description The moderator. */
-            model: string;
-            results: {
-                /** @description By the tenant's settings. */
-                flagged: boolean;
-                categories: {
-                    [key: string]: boolean;
-                };
-                category_scores: {
-                    [key: string]: number;
-                };
-            }[];
         };
         ModelList: {
             /** @constant */
@@ -2851,7 +2851,7 @@ export interface components {
             /** @description Null where the request had none that could be read. */
             custom_id: string | null;
             request_id: string;
-            response?: components["schemas"]["ChatCompletion"];
+            response?: components["schemas"]["ChatCompletion"] | components["schemas"]["EmbeddingList"];
             error?: components["schemas"]["ErrorObject"];
         };
         NewApiKey: {

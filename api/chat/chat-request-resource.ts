@@ -18,7 +18,12 @@ import {
 } from '../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../contract/path-parameters.ts';
 import { answerHead, toWaitSeconds, outcomeOf } from '../relay/sse.ts';
-import { completionSchema, usageSchema } from './completion-schemas.ts';
+import {
+  completionSchema,
+  embeddingListSchema,
+  moderationSchema as moderationVerdictSchema,
+  usageSchema,
+} from './completion-schemas.ts';
 
 /** Unix seconds with milliseconds as decimals. */
 const moment = (description: string) => nullable(number(`${description}, in Unix seconds with milliseconds.`));
@@ -62,8 +67,8 @@ export const requestSchema = named(
       attempts: listOf(attemptSchema),
     }),
     response: {
-      anyOf: [completionSchema, { type: 'null' }],
-      description: 'Null until it has ended with an answer.',
+      anyOf: [completionSchema, embeddingListSchema, moderationVerdictSchema, { type: 'null' }],
+      description: 'As its endpoint answers; null until it has ended with an answer.',
     },
     error: { anyOf: [errorObjectSchema, { type: 'null' }], description: 'Null unless it has failed.' },
     usage: { anyOf: [usageSchema, { type: 'null' }], description: 'Null until it has ended.' },

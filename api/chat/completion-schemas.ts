@@ -7,6 +7,7 @@ import {
   listOf,
   named,
   nullable,
+  number,
   object,
   oneOf,
   text,
@@ -184,3 +185,35 @@ export const STREAM_TEXT = streamText('`id:` numbers the events from 1');
 export const COMPLETIONS_STREAM_TEXT = `${streamText(
   'there is no `id:`, but `starting_after` of `GET /chat/stream/{request_id}` counts the events from 1',
 )} Behind that chunk the error comes once more, as an object of its own.`;
+
+export const embeddingListSchema = named(
+  'EmbeddingList',
+  object({
+    object: constant('list'),
+    data: listOf(
+      object({
+        object: constant('embedding'),
+        index: integer('The place of its input.', 0),
+        embedding: { anyOf: [listOf(number()), text('As base64.')] },
+      }),
+    ),
+    model: text('The name that was asked for.'),
+    usage: object({ prompt_tokens: integer(undefined, 0), total_tokens: integer(undefined, 0) }),
+  }),
+);
+
+const byCategory = (value: JsonSchema): JsonSchema => ({ type: 'object', additionalProperties: value });
+export const moderationSchema = named(
+  'Moderation',
+  object({
+    id: id('req'),
+    model: text('The moderator.'),
+    results: listOf(
+      object({
+        flagged: { type: 'boolean', description: "By the tenant's settings." },
+        categories: byCategory({ type: 'boolean' }),
+        category_scores: byCategory(number()),
+      }),
+    ),
+  }),
+);

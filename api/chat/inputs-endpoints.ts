@@ -6,12 +6,10 @@ import { checkAgainst, isRecord } from '../../shared/contracts/parse.ts';
 import { BYTES_PER_TOKEN } from '../../shared/domain/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { defineEndpoint, json } from '../contract/endpoint.ts';
-import { constant, id, integer, listOf, named, number, object, text } from '../contract/json-schema.ts';
-import type { JsonSchema } from '../contract/json-schema.ts';
 import { ignoredIn } from './chat-body.ts';
 import type { ParsedChatBody } from './chat-body.ts';
 import type { ChatDeps } from './chat-endpoints.ts';
-import { COMPLETION_EXAMPLE } from './completion-schemas.ts';
+import { COMPLETION_EXAMPLE, embeddingListSchema, moderationSchema } from './completion-schemas.ts';
 
 /**
  * Embeddings and moderation ride the path of a chat request: each input is a message, and the request's `task` says what
@@ -182,38 +180,6 @@ function parseModerationsBody(body: unknown): ParsedChatBody {
     ignoredFields: ignoredIn(given, [], new Set(['input', 'model'])),
   };
 }
-
-const embeddingListSchema = named(
-  'EmbeddingList',
-  object({
-    object: constant('list'),
-    data: listOf(
-      object({
-        object: constant('embedding'),
-        index: integer('The place of its input.', 0),
-        embedding: { anyOf: [listOf(number()), text('As base64.')] },
-      }),
-    ),
-    model: text('The name that was asked for.'),
-    usage: object({ prompt_tokens: integer(undefined, 0), total_tokens: integer(undefined, 0) }),
-  }),
-);
-
-const byCategory = (value: JsonSchema): JsonSchema => ({ type: 'object', additionalProperties: value });
-const moderationSchema = named(
-  'Moderation',
-  object({
-    id: id('req'),
-    model: text('The moderator.'),
-    results: listOf(
-      object({
-        flagged: { type: 'boolean', description: "By the tenant's settings." },
-        categories: byCategory({ type: 'boolean' }),
-        category_scores: byCategory(number()),
-      }),
-    ),
-  }),
-);
 
 const createEmbeddings = defineEndpoint({
   method: 'POST',

@@ -14,7 +14,7 @@ import { DRAIN_MS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import type { EndedAs } from '../../relay/sse.ts';
-import { completionSchema } from '../../chat/completion-schemas.ts';
+import { completionSchema, embeddingListSchema } from '../../chat/completion-schemas.ts';
 
 const resultSchema = named(
   'BatchResult',
@@ -22,7 +22,7 @@ const resultSchema = named(
     {
       custom_id: nullable(text('Null where the request had none that could be read.')),
       request_id: id('req'),
-      response: completionSchema,
+      response: { anyOf: [completionSchema, embeddingListSchema] },
       error: errorObjectSchema,
     },
     ['response', 'error'],

@@ -210,7 +210,9 @@ function Results({ batch }: { batch: Batch }) {
             title: 'Result',
             cell: ({ response, error }) =>
               error === undefined || error === null ? (
-                <span class="clip">{response?.choices[0]?.message.content ?? ''}</span>
+                <span class="clip">
+                  {(response && 'choices' in response && response.choices[0]?.message.content) || ''}
+                </span>
               ) : (
                 <span class="row">
                   <Badge tone="failed">{error.code}</Badge>

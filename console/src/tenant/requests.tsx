@@ -168,7 +168,9 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
     api
       .POST('/chat/{request_id}/cancel', { params: { path: { request_id: id } } })
       .then(() => request.refetch(), setError);
-  const text = data?.response?.choices[0]?.message.content;
+  const response = data?.response;
+  const answer = response && 'choices' in response ? response.choices[0] : undefined;
+  const text = answer?.message.content;
   const spans = data === undefined ? [] : spansOf(data.timeline, Date.now() / 1_000);
   return (
     <>
@@ -217,7 +219,7 @@ export function RequestPage({ params: { id = '' } }: { params: { id?: string } }
                           `${data.queue.position}, about ${data.queue.estimated_wait_seconds} s`,
                         ] as const,
                       ]),
-                  ['Finish reason', data.response?.choices[0]?.finish_reason],
+                  ['Finish reason', answer?.finish_reason],
                   ['Tier', data.response?.model],
                   ['Accepted', <Time key="a" at={data.timeline.accepted_at} />],
                   ['Ended', <Time key="e" at={data.timeline.finished_at} />],
