@@ -73,6 +73,45 @@ function renewClaim({ idempotency, clock }: ReplayDeps, tenantId: string, claime
   };
 }
 
+async function claimInTime(
+  { clock, idempotency }: ReplayDeps,
+  space: Space,
+  wanted: IdempotencyClaim,
+): Promise<ClaimVerdict> {
+  const until = clock.now() + WAIT_MS;
+  for (;;) {
+    const verdict = await idempotency.claim(space, wanted, clock.now());
+    if (verdict.kind !== 'running' || clock.now() > until) return verdict;
+    await pause(POLL_MS);
+  }
+}
+
+function storeAnswer(deps: ReplayDeps, res: Response, tenantId: string, claimed: IdempotencyClaim): void {
+  const { idempotency, log } = deps;
+  const stopRenewing = renewClaim(deps, tenantId, claimed);
+  beforeAnswer(res, async (body) => {
+    stopRenewing();
+    const { statusCode: status } = res;
+    const location = res.getHeader('Location');
+    try {
+      if (status >= 500) return;
+      if (status >= 300) await idempotency.release(tenantId, claimed);
+      else {
+        const answer = {
+          status,
+          bodyJson: withoutSecrets(body),
+          location: location?.toString(),
+          entityId: entityIdOf(body),
+        };
+        await idempotency.storeAnswer(tenantId, claimed, answer);
+      }
+    } catch (error) {
+      // The work is done, so the caller gets its answer. A retry within the next minute will get a conflict.
+      log.error('The answer under an Idempotency-Key could not be kept.', { requestId: claimed.owner, error });
+    }
+  });
+}
+
 /**
  * `Idempotency-Key` on the routes outside chat (docs/spec.md#idempotency): a call runs once, and its successful
  * answer is replayed for 24 hours. Refusals (4xx) have changed nothing and are not stored, so a retry runs. What a 5xx
@@ -84,42 +123,6 @@ export function createReplay(
   deps: ReplayDeps,
   spaceOf: (res: Response) => Space = principalOf,
 ): (family: string) => RequestHandler {
-  const { idempotency, clock, log } = deps;
-
-  async function claim(space: Space, wanted: IdempotencyClaim): Promise<ClaimVerdict> {
-    const until = clock.now() + WAIT_MS;
-    for (;;) {
-      const verdict = await idempotency.claim(space, wanted, clock.now());
-      if (verdict.kind !== 'running' || clock.now() > until) return verdict;
-      await pause(POLL_MS);
-    }
-  }
-
-  function storeAnswer(res: Response, tenantId: string, claimed: IdempotencyClaim): void {
-    const stopRenewing = renewClaim(deps, tenantId, claimed);
-    beforeAnswer(res, async (body) => {
-      stopRenewing();
-      const { statusCode: status } = res;
-      const location = res.getHeader('Location');
-      try {
-        if (status >= 500) return;
-        if (status >= 300) await idempotency.release(tenantId, claimed);
-        else {
-          const answer = {
-            status,
-            bodyJson: withoutSecrets(body),
-            location: location?.toString(),
-            entityId: entityIdOf(body),
-          };
-          await idempotency.storeAnswer(tenantId, claimed, answer);
-        }
-      } catch (error) {
-        // The work is done, so the caller gets its answer. A retry within the next minute will get a conflict.
-        log.error('The answer under an Idempotency-Key could not be kept.', { requestId: claimed.owner, error });
-      }
-    });
-  }
-
   return (family) => async (req: Request, res, next) => {
     const key = idempotencyKeyOf(req);
     if (key === undefined) {
@@ -130,7 +133,7 @@ export function createReplay(
     const { tenantId } = space;
     const request = { path: req.path, body: req.body as unknown };
     const wanted = { ...idempotencyOf(space, family, key, request), owner: contextOf(res).requestId };
-    const verdict = await claim(space, wanted);
+    const verdict = await claimInTime(deps, space, wanted);
     if (verdict.kind !== 'mine') await contextOf(res).discard?.();
     switch (verdict.kind) {
       case 'mine':
@@ -138,7 +141,7 @@ export function createReplay(
           name: `${wanted.name} ${verdict.firstOwner}`,
           isRepeat: verdict.firstOwner !== wanted.owner,
         };
-        storeAnswer(res, tenantId, wanted);
+        storeAnswer(deps, res, tenantId, wanted);
         next();
         return;
       case 'answered':

@@ -35,21 +35,25 @@ export interface BookPaymentDeps {
  */
 export type BookPayment = ReturnType<typeof createBookPayment>;
 
-export function createBookPayment(deps: BookPaymentDeps) {
-  const { purchases, paymentBookings, tenants, accountStore, events, watchAccount, countMismatch, clock, log } = deps;
-
-  async function publishBalance({ tenantId }: PurchaseRow, book: LedgerBalance): Promise<void> {
-    try {
-      const tenant = await tenants.find(tenantId);
-      if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);
-      await accountStore.publishBalance(tenant.shard, tenantId, book);
-    } catch (cause) {
-      throw new ServiceError('model_unavailable', 'This is booked but does not count yet; send it again.', {
-        cause,
-        retryAfterSeconds: 1,
-      });
-    }
+async function publishBalance(
+  { tenants, accountStore }: BookPaymentDeps,
+  { tenantId }: PurchaseRow,
+  book: LedgerBalance,
+): Promise<void> {
+  try {
+    const tenant = await tenants.find(tenantId);
+    if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);
+    await accountStore.publishBalance(tenant.shard, tenantId, book);
+  } catch (cause) {
+    throw new ServiceError('model_unavailable', 'This is booked but does not count yet; send it again.', {
+      cause,
+      retryAfterSeconds: 1,
+    });
   }
+}
+
+export function createBookPayment(deps: BookPaymentDeps) {
+  const { purchases, paymentBookings, events, watchAccount, countMismatch, clock, log } = deps;
 
   async function publishPurchased({ _id, tenantId, creditsMicro, createdAt }: PurchaseRow): Promise<void> {
     const data = { purchase_id: _id, credits: toCredits(creditsMicro) };
@@ -73,7 +77,7 @@ export function createBookPayment(deps: BookPaymentDeps) {
       }
       const booked = await purchases.find({ checkoutId });
       if (booked === undefined) return;
-      await publishBalance(booked.purchase, booked.book);
+      await publishBalance(deps, booked.purchase, booked.book);
       await publishPurchased(booked.purchase);
     },
 
@@ -89,7 +93,7 @@ export function createBookPayment(deps: BookPaymentDeps) {
       if (outcome !== 'booked') return outcome;
       const booked = await purchases.find(reference);
       if (booked === undefined) return outcome;
-      await publishBalance(booked.purchase, booked.book);
+      await publishBalance(deps, booked.purchase, booked.book);
       await events.publish(await watchAccount(booked.purchase.tenantId, now));
       return outcome;
     },

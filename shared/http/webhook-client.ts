@@ -93,6 +93,26 @@ function connectorTo(addresses: LookupAddress[], timeoutMs: number): buildConnec
   };
 }
 
+async function addressesOf(
+  resolve: (host: string) => Promise<LookupAddress[]>,
+  allowPrivate: boolean,
+  host: string,
+  signal: AbortSignal,
+): Promise<LookupAddress[]> {
+  const family = isIP(host);
+  const addresses =
+    family === 0
+      ? await before(
+          signal,
+          resolve(host).catch(() => []),
+        )
+      : [{ address: host, family }];
+  if (addresses.length === 0) throw new Unreachable('The host name of the receiver could not be resolved.');
+  if (!allowPrivate && !addresses.every(({ address }) => isPublicAddress(address)))
+    throw new Unreachable('The host of the receiver is not on the public Internet.');
+  return addresses;
+}
+
 /**
  * Posts to addresses that tenants have given, on the public Internet only (docs/decisions/0018-webhooks.md): a name is
  * resolved once, every address it has must be public, and the connection goes to one of them. Each attempt has a
@@ -103,21 +123,6 @@ export function createWebhookClient(options: WebhookClientOptions) {
   const { allowPrivate, timeoutMs = TIMEOUT_MS } = options;
   const resolve = options.resolve ?? createTenantResolver({ allowLocalNames: allowPrivate });
 
-  async function addressesOf(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
-    const family = isIP(host);
-    const addresses =
-      family === 0
-        ? await before(
-            signal,
-            resolve(host).catch(() => []),
-          )
-        : [{ address: host, family }];
-    if (addresses.length === 0) throw new Unreachable('The host name of the receiver could not be resolved.');
-    if (!allowPrivate && !addresses.every(({ address }) => isPublicAddress(address)))
-      throw new Unreachable('The host of the receiver is not on the public Internet.');
-    return addresses;
-  }
-
   async function post(
     url: string,
     headers: Record<string, string>,
@@ -126,7 +131,7 @@ export function createWebhookClient(options: WebhookClientOptions) {
   ): Promise<number> {
     const target = readWebhookUrl(url, allowPrivate);
     if (!target.ok) throw new Unreachable(`The URL of the receiver ${target.fault}.`);
-    const addresses = await addressesOf(target.host, signal);
+    const addresses = await addressesOf(resolve, allowPrivate, target.host, signal);
     const client = new Client(target.url.origin, {
       connect: connectorTo(addresses, timeoutMs),
       headersTimeout: timeoutMs,

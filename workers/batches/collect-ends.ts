@@ -99,12 +99,55 @@ async function shortenAll(
   );
 }
 
+async function readEnd(
+  { answers, log }: CollectEndsDeps,
+  shard: number,
+  line: SentLine,
+): Promise<EndedTry | undefined> {
+  const ended = await answers.read(shard, line.requestId);
+  if (ended === undefined) return undefined;
+  const { fields, entries } = ended;
+  try {
+    return { line, answer: { fields, entries }, end: endOf(ended) };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    log.error('The answer of a line cannot be read; the line fails.', { requestId: line.requestId, error });
+    const answer = { fields: { ...fields, status: 'failed' }, entries: UNREADABLE };
+    return { line, answer, end: endOf(answer) };
+  }
+}
+
+function retryOf(
+  { watch, clock, random }: CollectEndsDeps,
+  { line, answer: { fields }, end }: EndedTry,
+): LineRetry | undefined {
+  if (end.terminal === undefined || outageOf(end) === undefined) return undefined;
+  const since = line.retry?.failedAt ?? Number(fields['acceptedAt']);
+  const hasOthers = answeredAt(end.terminal.trace) !== undefined || watch.hasAnsweredSince(fields['tier'] ?? '', since);
+  const isOwnFault = hasOthers && !hasOnlyWaited(end);
+  return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
+}
+
+async function putBack(
+  { work, lines }: CollectEndsDeps,
+  batch: OpenBatch,
+  { line }: EndedTry,
+  retry: LineRetry,
+): Promise<void> {
+  const { tenantId, _id: batchId } = batch.row;
+  const next = { requestId: newId('req'), retry: { ...retry, requestId: line.requestId } };
+  const isOwn = await work.renumber(tenantId, batchId, line, next);
+  if (!isOwn) return lines.again(batch, line.index);
+  advance(batch, { kind: 'gone', indexes: [line.index] });
+  advance(batch, { kind: 'waits', lines: [{ index: line.index, retry: next.retry }] });
+}
+
 /**
  * Brings the answers of ended lines from Redis into the batch's results in MongoDB. A line that failed without text for a
  * passing reason is tried again later, as a request with an id of its own (docs/spec.md#batch-lines).
  */
 export function createCollectEnds(deps: CollectEndsDeps) {
-  const { work, queue, answers, lines, watch, clock, random, log } = deps;
+  const { queue, lines, watch, clock } = deps;
 
   /** While MongoDB is away the same ends are read again each round. Counted each time, a few would look like an outage. */
   const noted = new WeakSet<SentLine>();
@@ -117,40 +160,8 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     }
   }
 
-  async function read(shard: number, line: SentLine): Promise<EndedTry | undefined> {
-    const ended = await answers.read(shard, line.requestId);
-    if (ended === undefined) return undefined;
-    const { fields, entries } = ended;
-    try {
-      return { line, answer: { fields, entries }, end: endOf(ended) };
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      log.error('The answer of a line cannot be read; the line fails.', { requestId: line.requestId, error });
-      const answer = { fields: { ...fields, status: 'failed' }, entries: UNREADABLE };
-      return { line, answer, end: endOf(answer) };
-    }
-  }
-
-  function retryOf({ line, answer: { fields }, end }: EndedTry): LineRetry | undefined {
-    if (end.terminal === undefined || outageOf(end) === undefined) return undefined;
-    const since = line.retry?.failedAt ?? Number(fields['acceptedAt']);
-    const hasOthers =
-      answeredAt(end.terminal.trace) !== undefined || watch.hasAnsweredSince(fields['tier'] ?? '', since);
-    const isOwnFault = hasOthers && !hasOnlyWaited(end);
-    return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
-  }
-
-  async function putBack(batch: OpenBatch, { line }: EndedTry, retry: LineRetry): Promise<void> {
-    const { tenantId, _id: batchId } = batch.row;
-    const next = { requestId: newId('req'), retry: { ...retry, requestId: line.requestId } };
-    const isOwn = await work.renumber(tenantId, batchId, line, next);
-    if (!isOwn) return lines.again(batch, line.index);
-    advance(batch, { kind: 'gone', indexes: [line.index] });
-    advance(batch, { kind: 'waits', lines: [{ index: line.index, retry: next.retry }] });
-  }
-
   async function readAll(shard: number, group: readonly SentLine[]): Promise<EndedTry[]> {
-    return (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
+    return (await Promise.all(group.map((line) => readEnd(deps, shard, line)))).filter((one) => one !== undefined);
   }
 
   /** Puts back the lines that are tried again. Resolves with the ends of the others. */
@@ -158,9 +169,9 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     const ends: LineEnd[] = [];
     const again: Promise<void>[] = [];
     for (const one of tries) {
-      const retry = batch.isClosed ? undefined : retryOf(one);
+      const retry = batch.isClosed ? undefined : retryOf(deps, one);
       if (retry === undefined) ends.push(toEnd(one, clock.now()));
-      else again.push(putBack(batch, one, retry));
+      else again.push(putBack(deps, batch, one, retry));
     }
     await Promise.all(again);
     return ends;

@@ -50,7 +50,7 @@ import type { OpenSendLineDeps } from './send-line.ts';
 import { createReadLines } from './send-slice.ts';
 import type { KeepLead } from './send-slice.ts';
 import { NEVER, createDoForBatch, createRefreshShard, emptyShard, isResting } from './shard-batches.ts';
-import type { ShardBatches } from './shard-batches.ts';
+import type { DoForBatch, ShardBatches } from './shard-batches.ts';
 
 interface RecordProgressDeps {
   work: Pick<BatchWorkRepository, 'recordProgress'>;
@@ -109,13 +109,30 @@ class LeadLost extends Error {
 const BUSY_MS = 100;
 const IDLE_MS = 1_000;
 
+async function closeWhatHasEnded(
+  doForBatch: DoForBatch,
+  { collectEnds, closeBatch }: DispatcherDeps,
+  state: ShardBatches,
+  keepLead: KeepLead,
+): Promise<void> {
+  for (const [batchId, batch] of state.open)
+    await doForBatch(state, batchId, async () => {
+      await keepLead();
+      await collectEnds(batch);
+      if (!(await closeBatch.closeIfDue(batch, keepLead))) return;
+      state.open.delete(batchId);
+      // The next round reads the rows again, and publishes the event of the batch's end.
+      state.readAt = NEVER;
+    });
+}
+
 /**
  * Runs the batches of a shard, round by round: collects the answers of lines that have ended, ends batches, and sends further
  * lines. One process of the fleet does so, the shard's leader. All that it knows is read from the stores, so when it dies the
  * next leader goes on, and no line is lost or run twice.
  */
 export function createDispatcher(deps: DispatcherDeps) {
-  const { fillQueue, collectEnds, closeBatch, leases, hasReconnectedRecently } = deps;
+  const { fillQueue, leases, hasReconnectedRecently } = deps;
   const doForBatch = createDoForBatch(deps.log);
   const refreshShard = createRefreshShard({ ...deps, doForBatch });
   const recordProgress = createRecordProgress(deps);
@@ -138,22 +155,10 @@ export function createDispatcher(deps: DispatcherDeps) {
     if (hasReconnectedRecently(shard)) throw new LeadLost('Redis was away');
   }
 
-  async function closeWhatHasEnded(state: ShardBatches, keepLead: KeepLead): Promise<void> {
-    for (const [batchId, batch] of state.open)
-      await doForBatch(state, batchId, async () => {
-        await keepLead();
-        await collectEnds(batch);
-        if (!(await closeBatch.closeIfDue(batch, keepLead))) return;
-        state.open.delete(batchId);
-        // The next round reads the rows again, and publishes the event of the batch's end.
-        state.readAt = NEVER;
-      });
-  }
-
   async function round(shard: number, state: ShardBatches): Promise<void> {
     const keepLead = () => assertLead(shard);
     await refreshShard(shard, state);
-    await closeWhatHasEnded(state, keepLead);
+    await closeWhatHasEnded(doForBatch, deps, state, keepLead);
     const batches = [...state.open.values()].filter(({ row }) => !isResting(state, row._id));
     await fillQueue(shard, batches, keepLead);
     for (const batch of batches) await recordProgress(batch, keepLead);

@@ -116,16 +116,17 @@ async function* requestsOf(
   yield* known.requests(subject, pseudonyms);
 }
 
-export function createEraseRequests(deps: EraseRequestsDeps) {
-  const { traces, outbox, records, removeJob, pseudonyms } = deps;
+async function cancelRequest(
+  { records, removeJob }: EraseRequestsDeps,
+  { tenantId, mode, shard }: DeletedSubject,
+  { requestId, keyId }: ErasableRequest,
+): Promise<void> {
+  await records.cancel({ shard, tenantId, mode, keyId }, requestId);
+  await removeJob(shard, requestId);
+}
 
-  async function cancel(
-    { tenantId, mode, shard }: DeletedSubject,
-    { requestId, keyId }: ErasableRequest,
-  ): Promise<void> {
-    await records.cancel({ shard, tenantId, mode, keyId }, requestId);
-    await removeJob(shard, requestId);
-  }
+export function createEraseRequests(deps: EraseRequestsDeps) {
+  const { traces, outbox, pseudonyms } = deps;
 
   async function cancelOpen(subject: DeletedSubject, seq: number, { signal }: JobHands): Promise<string[]> {
     const cancelled = new Set<string>();
@@ -136,7 +137,7 @@ export function createEraseRequests(deps: EraseRequestsDeps) {
         (trace) => isOpen(trace) && isWithin(subject, trace) && trace.seq <= seq,
       );
       for (const trace of found) {
-        await cancel(subject, trace);
+        await cancelRequest(deps, subject, trace);
         cancelled.add(trace.requestId);
       }
     }

@@ -38,6 +38,39 @@ function totalOf(report: DeletionReport): number {
   return Object.values(report).reduce((sum, count) => sum + count, 0);
 }
 
+/** The text without the entity's id. */
+function hideIn({ pseudonyms }: RunDeletionDeps, subject: DeletedSubject, text: string): string {
+  const { tenantId, entityId } = subject;
+  return entityId === undefined ? text : hideName(text, entityId, pseudonyms.of(tenantId, entityId));
+}
+
+async function eraseStores(
+  deps: RunDeletionDeps,
+  subject: DeletedSubject,
+  seq: number,
+  hands: JobHands,
+): Promise<DeletionReport> {
+  const { conversations, copies, pseudonyms, clock, records } = deps;
+
+  const steps = [
+    () => conversations.answers(subject, seq),
+    () => conversations.entities(subject),
+    () => copies.idempotency(subject, (text) => hideIn(deps, subject, text)),
+    () => copies.webhooks(subject),
+    () => copies.requestLog(subject),
+    () => copies.exports(subject, pseudonyms, clock.now()),
+    () => records.ledger(subject),
+    () => records.usage(subject),
+    () => records.audit(subject),
+  ];
+  let report: DeletionReport = {};
+  for (const step of steps) {
+    hands.signal.throwIfAborted();
+    report = { ...report, ...(await step()) };
+  }
+  return report;
+}
+
 /**
  * Deletes an entity, or all conversations of a tenant. A deletion requested with a test key deletes only test data; any
  * other deletes live and test data, because the law may require it.
@@ -47,33 +80,7 @@ function totalOf(report: DeletionReport): number {
  * anything later.
  */
 export function createRunDeletion(deps: RunDeletionDeps): RunKind {
-  const { jobs, tenants, erasures, requests, conversations, copies, records, pseudonyms, clock, quietMs } = deps;
-
-  /** The text without the entity's id. */
-  function hideIn(subject: DeletedSubject, text: string): string {
-    const { tenantId, entityId } = subject;
-    return entityId === undefined ? text : hideName(text, entityId, pseudonyms.of(tenantId, entityId));
-  }
-
-  async function eraseStores(subject: DeletedSubject, seq: number, hands: JobHands): Promise<DeletionReport> {
-    const steps = [
-      () => conversations.answers(subject, seq),
-      () => conversations.entities(subject),
-      () => copies.idempotency(subject, (text) => hideIn(subject, text)),
-      () => copies.webhooks(subject),
-      () => copies.requestLog(subject),
-      () => copies.exports(subject, pseudonyms, clock.now()),
-      () => records.ledger(subject),
-      () => records.usage(subject),
-      () => records.audit(subject),
-    ];
-    let report: DeletionReport = {};
-    for (const step of steps) {
-      hands.signal.throwIfAborted();
-      report = { ...report, ...(await step()) };
-    }
-    return report;
-  }
+  const { jobs, tenants, erasures, requests, conversations, pseudonyms, clock, quietMs } = deps;
 
   /** `number`: from 1. Returns how much it found, and the place in the order of acceptance up to which it deleted. */
   async function pass(job: ComplianceJobRow, subject: DeletedSubject, number: number, hands: JobHands) {
@@ -90,7 +97,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     await requests.settled(subject, seq, hands);
     // Requests are erased before the other stores, whose contents are needed to find the requests in Redis.
     const streams = await requests.erase(subject, seq, hands);
-    const report = { streams, ...lines, ...(await eraseStores(subject, seq, hands)) };
+    const report = { streams, ...lines, ...(await eraseStores(deps, subject, seq, hands)) };
     await jobs.addToReport(job, report);
     return { found: ended + totalOf(report), seq };
   }
@@ -110,6 +117,6 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     await requests.unlist(subject, last.seq);
     if (tenant.closedAt !== undefined && entityId === undefined) await conversations.account(tenantId);
     await hands.hold();
-    await jobs.completeDeletion(job, reason === undefined ? undefined : hideIn(subject, reason), clock.now());
+    await jobs.completeDeletion(job, reason === undefined ? undefined : hideIn(deps, subject, reason), clock.now());
   };
 }

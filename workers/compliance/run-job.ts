@@ -108,6 +108,27 @@ async function withHands(
   }
 }
 
+async function giveUp(
+  { stopping, jobs, clock, log }: RunJobDeps,
+  job: ComplianceJobRow,
+  error: unknown,
+): Promise<void> {
+  const { tenantId, claim, kind } = job;
+  if (error instanceof JobLost) return;
+  if (stopping.aborted) {
+    await jobs.release(job, clock.now());
+    return;
+  }
+  if (claim >= CLAIMS_MAX) {
+    log.error(`The ${kind} ${job._id} failed and is given up.`, { tenantId, claim, error });
+    await jobs.fail(job, FAILED, clock.now());
+    return;
+  }
+  log.warn(`The ${kind} ${job._id} failed; it is tried again.`, { tenantId, claim, error });
+  const pauseMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** (claim - 1));
+  await jobs.release(job, clock.now() + pauseMs);
+}
+
 /**
  * Runs one export or deletion, unless another worker is doing so, and publishes its end. Each tenant runs one job of
  * each kind at a time, so that a tenant with many jobs does not keep others waiting. A deletion of an entity takes those
@@ -115,23 +136,6 @@ async function withHands(
  */
 export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<void> {
   const { jobs, queue, kinds, events, clock, stopping, log } = deps;
-
-  async function giveUp(job: ComplianceJobRow, error: unknown): Promise<void> {
-    const { tenantId, claim, kind } = job;
-    if (error instanceof JobLost) return;
-    if (stopping.aborted) {
-      await jobs.release(job, clock.now());
-      return;
-    }
-    if (claim >= CLAIMS_MAX) {
-      log.error(`The ${kind} ${job._id} failed and is given up.`, { tenantId, claim, error });
-      await jobs.fail(job, FAILED, clock.now());
-      return;
-    }
-    log.warn(`The ${kind} ${job._id} failed; it is tried again.`, { tenantId, claim, error });
-    const pauseMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** (claim - 1));
-    await jobs.release(job, clock.now() + pauseMs);
-  }
 
   /** Jobs waiting for their turn are not in the queue. The sweep would also find the next one, but later. */
   async function wakeNext(job: ComplianceJobRow): Promise<void> {
@@ -145,7 +149,7 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
       await withHands(deps, job, (hands) => kinds[job.kind](job, hands));
       log.info(`The ${job.kind} ${job._id} is completed.`, { tenantId: job.tenantId, claim: job.claim });
     } catch (error) {
-      await giveUp(job, error);
+      await giveUp(deps, job, error);
     }
   }
 

@@ -119,6 +119,36 @@ const END_WAIT_MS = 100;
 /** A request should not be refused because of a closed connection or a moment of overload. */
 const RETRIES = 1;
 
+async function askInTime(
+  timeoutMs: number,
+  ask: (inputs: readonly string[], signal: AbortSignal) => Promise<ModerationReport>,
+  inputs: readonly string[],
+  outer: AbortSignal | undefined,
+): Promise<ModerationReport> {
+  outer?.throwIfAborted();
+  const controller = new AbortController();
+  const timer = setTimeout(() => {
+    controller.abort(new ProviderError('transient', `The moderation endpoint gave no verdict within ${timeoutMs} ms`));
+  }, timeoutMs);
+  const onAbort = () => {
+    controller.abort(outer?.reason);
+  };
+  outer?.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await withRetries(() => ask(inputs, controller.signal), {
+      retries: RETRIES,
+      // A wait longer than the time limit would only delay the refusal.
+      mayRetry: (error) =>
+        error instanceof ProviderError && error.fault === 'transient' && error.retryAfterMs < timeoutMs,
+      retryAfterMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
+      signal: controller.signal,
+    });
+  } finally {
+    clearTimeout(timer);
+    outer?.removeEventListener('abort', onAbort);
+  }
+}
+
 /** The moderation endpoint of OpenAI or of any compatible server. */
 export function createOpenAiModerator(http: HttpClient, options: OpenAiModeratorOptions): Moderator {
   const { apiKey, model, timeoutMs } = options;
@@ -131,40 +161,13 @@ export function createOpenAiModerator(http: HttpClient, options: OpenAiModerator
     return parseModeration(answer.text(), inputs.length);
   }
 
-  async function askInTime(inputs: readonly string[], outer: AbortSignal | undefined): Promise<ModerationReport> {
-    outer?.throwIfAborted();
-    const controller = new AbortController();
-    const timer = setTimeout(() => {
-      controller.abort(
-        new ProviderError('transient', `The moderation endpoint gave no verdict within ${timeoutMs} ms`),
-      );
-    }, timeoutMs);
-    const onAbort = () => {
-      controller.abort(outer?.reason);
-    };
-    outer?.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await withRetries(() => ask(inputs, controller.signal), {
-        retries: RETRIES,
-        // A wait longer than the time limit would only delay the refusal.
-        mayRetry: (error) =>
-          error instanceof ProviderError && error.fault === 'transient' && error.retryAfterMs < timeoutMs,
-        retryAfterMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
-        signal: controller.signal,
-      });
-    } finally {
-      clearTimeout(timer);
-      outer?.removeEventListener('abort', onAbort);
-    }
-  }
-
   return {
     backend: 'openai',
     async check(texts, { policy = DEFAULT_MODERATION_POLICY, signal } = {}) {
       const scores: Record<string, number> = {};
       const flagged = new Set<string>();
       for (const inputs of toBatches(typeof texts === 'string' ? [texts] : texts)) {
-        const report = await askInTime(inputs, signal);
+        const report = await askInTime(timeoutMs, ask, inputs, signal);
         for (const [category, score] of Object.entries(report.scores))
           scores[category] = Math.max(scores[category] ?? 0, score);
         for (const category of report.flagged) flagged.add(category);

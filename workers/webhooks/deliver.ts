@@ -123,42 +123,55 @@ async function disable(
   await announce(tenantId);
 }
 
+async function sendDelivery(
+  deps: DeliverDeps,
+  webhook: WebhookRow,
+  { tenantId, eventId }: WebhookDeliveryRow,
+): Promise<WebhookReply> {
+  const { deliveries, clock, client } = deps;
+
+  const event = await deliveries.findEvent(tenantId, eventId);
+  if (event === undefined) return { error: 'The event is older than 30 days and no longer kept.' };
+  const now = clock.now();
+  const previous = (webhook.previousSecrets ?? []).filter(({ expiresAt }) => expiresAt > now);
+  const secrets = readSecrets(deps, webhook._id, [
+    webhook.encryptedSecret,
+    ...previous.map(({ encrypted }) => encrypted),
+  ]);
+  if (secrets === undefined) return { error: 'The secret of this webhook cannot be read; rotate it.' };
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'Parley-Webhooks/1.0',
+    ...signedHeaders(secrets, { id: eventId, body: event.bodyJson, now }),
+  };
+  return client.send(webhook.url, headers, event.bodyJson);
+}
+
+/** Records in the row what an attempt shows about the receiver. Disables a webhook that has failed for too long. */
+async function recordHealth(
+  deps: DeliverDeps,
+  webhook: WebhookRow,
+  attempt: DeliveryAttempt & { ok: boolean },
+  now: number,
+) {
+  const { webhooks } = deps;
+
+  const { _id, tenantId, mode = 'live' } = webhook;
+  const space = { tenantId, mode };
+  const slow = attempt.durationMs > SLOW_MS;
+  if (attempt.ok) {
+    const changes: WebhookChanges = { failingSince: null, failures: null, slow: slow ? true : null };
+    if (isSlow(webhook) || slow) await webhooks.change(space, _id, changes);
+    return;
+  }
+  const failing = { failingSince: webhook.failingSince ?? attempt.at, failures: (webhook.failures ?? 0) + 1 };
+  await webhooks.change(space, _id, failing);
+  if (attempt.status === GONE) await disable(deps, webhook, 'gone', now);
+  else if (isGivenUp(failing, now)) await disable(deps, webhook, 'failing', now);
+}
+
 export function createDeliverNext(deps: DeliverDeps): DeliverNext {
-  const { webhooks, deliveries, client, random, clock, telemetry, log } = deps;
-
-  async function send(webhook: WebhookRow, { tenantId, eventId }: WebhookDeliveryRow): Promise<WebhookReply> {
-    const event = await deliveries.findEvent(tenantId, eventId);
-    if (event === undefined) return { error: 'The event is older than 30 days and no longer kept.' };
-    const now = clock.now();
-    const previous = (webhook.previousSecrets ?? []).filter(({ expiresAt }) => expiresAt > now);
-    const secrets = readSecrets(deps, webhook._id, [
-      webhook.encryptedSecret,
-      ...previous.map(({ encrypted }) => encrypted),
-    ]);
-    if (secrets === undefined) return { error: 'The secret of this webhook cannot be read; rotate it.' };
-    const headers = {
-      'content-type': 'application/json',
-      'user-agent': 'Parley-Webhooks/1.0',
-      ...signedHeaders(secrets, { id: eventId, body: event.bodyJson, now }),
-    };
-    return client.send(webhook.url, headers, event.bodyJson);
-  }
-
-  /** Records in the row what an attempt shows about the receiver. Disables a webhook that has failed for too long. */
-  async function recordHealth(webhook: WebhookRow, attempt: DeliveryAttempt & { ok: boolean }, now: number) {
-    const { _id, tenantId, mode = 'live' } = webhook;
-    const space = { tenantId, mode };
-    const slow = attempt.durationMs > SLOW_MS;
-    if (attempt.ok) {
-      const changes: WebhookChanges = { failingSince: null, failures: null, slow: slow ? true : null };
-      if (isSlow(webhook) || slow) await webhooks.change(space, _id, changes);
-      return;
-    }
-    const failing = { failingSince: webhook.failingSince ?? attempt.at, failures: (webhook.failures ?? 0) + 1 };
-    await webhooks.change(space, _id, failing);
-    if (attempt.status === GONE) await disable(deps, webhook, 'gone', now);
-    else if (isGivenUp(failing, now)) await disable(deps, webhook, 'failing', now);
-  }
+  const { webhooks, deliveries, random, clock, telemetry, log } = deps;
 
   /** The row after a failed attempt: another attempt may have succeeded, or the tenant may have changed it. */
   async function reread(webhook: WebhookRow): Promise<WebhookRow> {
@@ -171,7 +184,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     delivery: WebhookDeliveryRow,
   ): Promise<'done' | 'slow' | 'failed'> {
     const at = clock.now();
-    const reply = await send(webhook, delivery);
+    const reply = await sendDelivery(deps, webhook, delivery);
     const now = clock.now();
     const { ok, ...attempt } = toAttempt(reply, at, now);
     telemetry.emit('webhook.attempted', ok ? 'succeeded' : 'failed');
@@ -185,7 +198,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
       status: ok ? 'succeeded' : next === undefined ? 'failed' : 'pending',
       ...(next === undefined ? {} : { nextAttemptAt: next }),
     });
-    if (!isFormer) await recordHealth(latest, { ok, ...attempt }, now);
+    if (!isFormer) await recordHealth(deps, latest, { ok, ...attempt }, now);
     if (ok) return attempt.durationMs > SLOW_MS ? 'slow' : 'done';
     const { tenantId, webhookId } = delivery;
     log.debug(`An attempt for webhook ${webhookId} failed (${delivery.failed + 1} of ${ATTEMPTS_MAX}).`, { tenantId });

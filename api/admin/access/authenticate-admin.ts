@@ -114,6 +114,29 @@ export function assertSameOrigin({ headers, host }: Request): void {
   throw new ServiceError('endpoint_not_allowed', 'A session changes things from the pages of this address only.');
 }
 
+/** Throws `missing_api_key`, `invalid_api_key` or `rpm_exceeded`. */
+async function authenticate(
+  findToken: AdminAuthentication['findToken'],
+  req: Request,
+  res: Response,
+): Promise<AdminToken> {
+  const given = bearerTokenOf(req.headers.authorization);
+  if (given === '') {
+    throw new ServiceError(
+      'missing_api_key',
+      'No administrator token was sent; add the header `Authorization: Bearer <ADMIN_TOKEN>`.',
+    );
+  }
+  const token = await findToken(req, res, given ?? '');
+  if (token === undefined) {
+    throw new ServiceError(
+      'invalid_api_key',
+      'The administrator token is neither ADMIN_TOKEN nor one of ADMIN_TOKENS.',
+    );
+  }
+  return token;
+}
+
 export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminAuthentication {
   const { tokens, failures, sessions } = deps;
 
@@ -125,30 +148,11 @@ export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminA
     return token;
   }
 
-  /** Throws `missing_api_key`, `invalid_api_key` or `rpm_exceeded`. */
-  async function authenticate(req: Request, res: Response): Promise<AdminToken> {
-    const given = bearerTokenOf(req.headers.authorization);
-    if (given === '') {
-      throw new ServiceError(
-        'missing_api_key',
-        'No administrator token was sent; add the header `Authorization: Bearer <ADMIN_TOKEN>`.',
-      );
-    }
-    const token = await findToken(req, res, given ?? '');
-    if (token === undefined) {
-      throw new ServiceError(
-        'invalid_api_key',
-        'The administrator token is neither ADMIN_TOKEN nor one of ADMIN_TOKENS.',
-      );
-    }
-    return token;
-  }
-
   return {
     findToken,
 
     async requireToken(req, res, next) {
-      const token = await authenticate(req, res);
+      const token = await authenticate(findToken, req, res);
       if (token.role === 'read' && !READING.has(req.method)) {
         throw new ServiceError(
           'endpoint_not_allowed',
@@ -173,7 +177,7 @@ export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminA
           return;
         }
       }
-      contextOf(res).administrator = await authenticate(req, res);
+      contextOf(res).administrator = await authenticate(findToken, req, res);
       next();
     },
   };

@@ -51,8 +51,46 @@ export interface ReplayFailedDeps {
 /** How many tenants are replayed at once; the requests of one tenant run in the order of their acceptance. */
 const TENANTS_AT_ONCE = 8;
 
+/** Requests in the order of acceptance, followed by lines in the order of their failures. */
+async function listFailed(
+  { failed, lines }: ReplayFailedDeps,
+  filter: FailedFilter,
+  after: FailedPosition | undefined,
+  limit: number,
+  now: number,
+): Promise<FailedRequest[]> {
+  const isLine = after?.kind === 'batch';
+  const found = isLine ? [] : await failed.list(filter, { after, limit }, now);
+  if (found.length === limit) return found;
+  const more = await lines.list(filter, { after: isLine ? after : undefined, limit: limit - found.length });
+  return [...found, ...more];
+}
+
+async function replayAll(
+  { replayLine, replay, countReplay }: ReplayFailedDeps,
+  found: readonly FailedRequest[],
+): Promise<ReplayedOne[]> {
+  const outcomes = new Map<string, ReplayOutcome>();
+  const tenants = [...Map.groupBy(found, ({ tenantId }) => tenantId).values()];
+  async function work(): Promise<void> {
+    for (let own = tenants.shift(); own !== undefined; own = tenants.shift()) {
+      for (const one of own) {
+        const outcome = await (one.kind === 'batch' ? replayLine(one) : replay(one));
+        countReplay(outcome.kind === 'skipped' ? outcome.reason : outcome.kind);
+        outcomes.set(one.requestId, outcome);
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work));
+  return found.map((one) => ({
+    requestId: one.requestId,
+    failed: one,
+    outcome: outcomes.get(one.requestId) ?? skip('not_replayable'),
+  }));
+}
+
 export function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
-  const { failed, lines, presence, conclude, replay, replayLine, countReplay, clock } = deps;
+  const { failed, lines, presence, conclude, clock } = deps;
 
   /** The sweep records a failure only after some seconds; a replay by request id need not wait for that. */
   async function concludeEnded(requestIds: readonly string[]): Promise<void> {
@@ -60,40 +98,6 @@ export function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
       const [found] = await presence.look(intent.shard, [intent.requestId]);
       if (found === 'failed') await conclude(intent);
     }
-  }
-
-  /** Requests in the order of acceptance, followed by lines in the order of their failures. */
-  async function list(
-    filter: FailedFilter,
-    after: FailedPosition | undefined,
-    limit: number,
-    now: number,
-  ): Promise<FailedRequest[]> {
-    const isLine = after?.kind === 'batch';
-    const found = isLine ? [] : await failed.list(filter, { after, limit }, now);
-    if (found.length === limit) return found;
-    const more = await lines.list(filter, { after: isLine ? after : undefined, limit: limit - found.length });
-    return [...found, ...more];
-  }
-
-  async function replayAll(found: readonly FailedRequest[]): Promise<ReplayedOne[]> {
-    const outcomes = new Map<string, ReplayOutcome>();
-    const tenants = [...Map.groupBy(found, ({ tenantId }) => tenantId).values()];
-    async function work(): Promise<void> {
-      for (let own = tenants.shift(); own !== undefined; own = tenants.shift()) {
-        for (const one of own) {
-          const outcome = await (one.kind === 'batch' ? replayLine(one) : replay(one));
-          countReplay(outcome.kind === 'skipped' ? outcome.reason : outcome.kind);
-          outcomes.set(one.requestId, outcome);
-        }
-      }
-    }
-    await Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work));
-    return found.map((one) => ({
-      requestId: one.requestId,
-      failed: one,
-      outcome: outcomes.get(one.requestId) ?? skip('not_replayable'),
-    }));
   }
 
   function unknownOf({ requestIds = [] }: FailedFilter, found: readonly FailedRequest[]): ReplayedOne[] {
@@ -109,12 +113,12 @@ export function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
     const [requests, linesFound, more] = await Promise.all([
       failed.count(filter, now),
       lines.count(filter),
-      list(filter, after, limit + 1, now),
+      listFailed(deps, filter, after, limit + 1, now),
     ]);
     const page = more.slice(0, limit);
     const done = isDryRun
       ? page.map((one) => ({ requestId: one.requestId, failed: one, outcome: { kind: 'matched' } as const }))
-      : await replayAll(page);
+      : await replayAll(deps, page);
     const isLast = more.length <= limit;
     return {
       matched: requests + linesFound,

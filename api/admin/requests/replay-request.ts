@@ -87,36 +87,41 @@ function toAdmissionAgain(envelope: RequestEnvelope, principal: Principal) {
   } as const;
 }
 
+async function putIntoLine(
+  { replays, answers, checks, records }: ReplayRequestDeps,
+  { shard, failedAt }: FailedIntent,
+  envelope: RequestEnvelope,
+  principal: Principal,
+  fence: number,
+): Promise<ReplayOutcome> {
+  const { requestId, tenantId, mode } = envelope;
+  await replays.requeue(shard, envelope, fence);
+  // Removes only the answer of the failure; the next answer may already be there.
+  await answers.remove({ tenantId, mode }, requestId, failedAt);
+  // A deletion that began meanwhile may have looked for open requests before this one was open again.
+  if (!(await checks.isErased(envelope))) return REPLAYED;
+  await records.cancel({ ...principal, shard }, requestId);
+  return skip('entity_deleted');
+}
+
+/** Undoes the replay. MongoDB still has the answer, unless only Redis had it. */
+async function putBack(
+  { clock, cache, failed: intents }: ReplayRequestDeps,
+  failed: FailedIntent,
+  ended: EndedAnswer | undefined,
+): Promise<void> {
+  const ttlMs = Math.max(1, failed.expiresAt - clock.now());
+  if (ended !== undefined) await cache.restore(failed.shard, ended, { ttlMs, namedMs: ttlMs });
+  await intents.restore(failed);
+}
+
 /**
  * Runs a failed request again under its own id. Of several simultaneous calls, only the one that takes the intent runs
  * it. Until the request is in line, it still counts as failed, whatever dies on the way. Throws if a store does not
  * answer: the sweep then finds out whether the request is in line or has failed.
  */
 export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
-  const { failed: intents, checks, admit, replays, answers, cache, principals, records, clock, log } = deps;
-
-  /** Undoes the replay. MongoDB still has the answer, unless only Redis had it. */
-  async function putBack(failed: FailedIntent, ended: EndedAnswer | undefined): Promise<void> {
-    const ttlMs = Math.max(1, failed.expiresAt - clock.now());
-    if (ended !== undefined) await cache.restore(failed.shard, ended, { ttlMs, namedMs: ttlMs });
-    await intents.restore(failed);
-  }
-
-  async function putIntoLine(
-    { shard, failedAt }: FailedIntent,
-    envelope: RequestEnvelope,
-    principal: Principal,
-    fence: number,
-  ): Promise<ReplayOutcome> {
-    const { requestId, tenantId, mode } = envelope;
-    await replays.requeue(shard, envelope, fence);
-    // Removes only the answer of the failure; the next answer may already be there.
-    await answers.remove({ tenantId, mode }, requestId, failedAt);
-    // A deletion that began meanwhile may have looked for open requests before this one was open again.
-    if (!(await checks.isErased(envelope))) return REPLAYED;
-    await records.cancel({ ...principal, shard }, requestId);
-    return skip('entity_deleted');
-  }
+  const { failed: intents, checks, admit, replays, cache, principals, clock, log } = deps;
 
   async function run(failed: FailedIntent, envelope: RequestEnvelope, principal: Principal): Promise<ReplayOutcome> {
     const { shard, requestId } = failed;
@@ -125,9 +130,10 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
       const reopened = await replays.reopen(shard, envelope);
       if (reopened.kind === 'unchanged') break;
       const outcome = await admit(toAdmissionAgain(envelope, principal));
-      if (outcome.kind === 'admitted') return putIntoLine(failed, envelope, principal, reopened.fence ?? FENCE_UNKNOWN);
+      if (outcome.kind === 'admitted')
+        return putIntoLine(deps, failed, envelope, principal, reopened.fence ?? FENCE_UNKNOWN);
       if (outcome.kind === 'refused' && outcome.verdict === 'void') continue;
-      await putBack(failed, ended);
+      await putBack(deps, failed, ended);
       if (outcome.kind === 'joined') return skip('idempotency_key_reused');
       return skip(REASON_OF[outcome.verdict] ?? 'limit_reached', outcome.figures.retryAfterMs);
     }

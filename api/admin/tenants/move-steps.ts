@@ -29,20 +29,58 @@ const RENEW_MS = 3_000;
 /** Twice as long as the reader of an answer may stall (api/relay/forward.ts). */
 const LINGER_MS = 60_000;
 
+/** Returns a function that, every few seconds, records that this process is still moving the tenant. */
+function holdOf({ clock, moves }: MoveStepsDeps, tenantId: string, move: TenantMove): (when?: 'now') => Promise<void> {
+  let heardAt = clock.now();
+  return async (when) => {
+    const now = clock.now();
+    if (when === undefined && now - heardAt < RENEW_MS) return;
+    if (!(await moves.renew(tenantId, move, now))) throw new Overtaken();
+    heardAt = now;
+  };
+}
+
+async function finishMove(deps: MoveStepsDeps, tenantId: string, move: TenantMove): Promise<TenantRow> {
+  const { keys, moves, accessFlags, accounts, accountStore, marks, tenants, state, log } = deps;
+  const { from, to, token } = move;
+  const keyIds = await keys.ids(tenantId);
+  await moves.takeAlong(tenantId, move);
+  // A revocation looks up the tenant's shard after it has set its flag, so it finds the new shard, or its flag is
+  // copied here.
+  for (const flag of await accessFlags.blocked(from, await keys.flags(tenantId))) await accessFlags.block(to, flag);
+  const book = await accounts.read(tenantId);
+  if (book !== undefined) await accountStore.publishBalance(to, tenantId, book);
+  const keepHold = holdOf(deps, tenantId, move);
+  // If another process has ended the move, the tenant may already be back.
+  await keepHold('now');
+  const hasLeft = await marks.leave(from, tenantId, movingMark(token), to);
+  // Redis may have come back without the mark.
+  if (!hasLeft && (await marks.find(from, tenantId)) === undefined) await marks.leave(from, tenantId, '', to);
+  await marks.take(to, tenantId, movingMark(token));
+  await applyStatus(deps, await findTenant(tenants, tenantId));
+  await accessFlags.announce(tenantId);
+  await keepHold('now');
+  await state.clear(from, { tenantId, keyIds }, movedMark(to), { lingerMs: LINGER_MS, onPage: keepHold });
+  await moves.end(tenantId, move, to);
+  log.info('A tenant was moved to another shard.', { tenantId, shard: to });
+  return findTenant(tenants, tenantId);
+}
+
+async function giveUpMove(deps: MoveStepsDeps, tenantId: string, move: TenantMove): Promise<boolean> {
+  const { moves, marks, tenants, state, keys } = deps;
+  const { from, to, token } = move;
+  // Ending the move comes first, because from then on the process that began it can do nothing more.
+  if (!(await moves.end(tenantId, move, from))) return false;
+  await marks.take(from, tenantId, movingMark(token));
+  await applyStatus(deps, await findTenant(tenants, tenantId));
+  if (await marks.leave(to, tenantId, movingMark(token), from))
+    await state.clear(to, { tenantId, keyIds: await keys.ids(tenantId) }, movedMark(from), { lingerMs: 0 });
+  return true;
+}
+
 /** A move has two halves, and the tenant's row shows which is under way: `carry` ends by naming the new shard there. */
 export function createMoveSteps(deps: MoveStepsDeps) {
-  const { checks, tenants, moves, marks, state, keys, accounts, accountStore, accessFlags, clock, log } = deps;
-
-  /** Returns a function that, every few seconds, records that this process is still moving the tenant. */
-  function holdOf(tenantId: string, move: TenantMove): (when?: 'now') => Promise<void> {
-    let heardAt = clock.now();
-    return async (when) => {
-      const now = clock.now();
-      if (when === undefined && now - heardAt < RENEW_MS) return;
-      if (!(await moves.renew(tenantId, move, now))) throw new Overtaken();
-      heardAt = now;
-    };
-  }
+  const { checks, moves, marks, state, keys } = deps;
 
   return {
     /** Closes both shards for the tenant and copies its data in Redis. Rejects with `Overtaken` if the move is over. */
@@ -50,7 +88,7 @@ export function createMoveSteps(deps: MoveStepsDeps) {
       const { from, to, token } = move;
       const owner = { tenantId, keyIds: await keys.ids(tenantId) };
       const mark = movingMark(token);
-      const keepHold = holdOf(tenantId, move);
+      const keepHold = holdOf(deps, tenantId, move);
       // Clears what an earlier stay has left behind, while the tenant is still served on its old shard.
       await marks.close(to, tenantId, token);
       // Another process may have taken over before the mark was set; the mark would then be in its way.
@@ -69,42 +107,10 @@ export function createMoveSteps(deps: MoveStepsDeps) {
     /**
      * The second half, once the row names the new shard. Safe to repeat; rejects with `Overtaken` if the move is over.
      */
-    async finish(tenantId: string, move: TenantMove): Promise<TenantRow> {
-      const { from, to, token } = move;
-      const keyIds = await keys.ids(tenantId);
-      await moves.takeAlong(tenantId, move);
-      // A revocation looks up the tenant's shard after it has set its flag, so it finds the new shard, or its flag is
-      // copied here.
-      for (const flag of await accessFlags.blocked(from, await keys.flags(tenantId))) await accessFlags.block(to, flag);
-      const book = await accounts.read(tenantId);
-      if (book !== undefined) await accountStore.publishBalance(to, tenantId, book);
-      const keepHold = holdOf(tenantId, move);
-      // If another process has ended the move, the tenant may already be back.
-      await keepHold('now');
-      const hasLeft = await marks.leave(from, tenantId, movingMark(token), to);
-      // Redis may have come back without the mark.
-      if (!hasLeft && (await marks.find(from, tenantId)) === undefined) await marks.leave(from, tenantId, '', to);
-      await marks.take(to, tenantId, movingMark(token));
-      await applyStatus(deps, await findTenant(tenants, tenantId));
-      await accessFlags.announce(tenantId);
-      await keepHold('now');
-      await state.clear(from, { tenantId, keyIds }, movedMark(to), { lingerMs: LINGER_MS, onPage: keepHold });
-      await moves.end(tenantId, move, to);
-      log.info('A tenant was moved to another shard.', { tenantId, shard: to });
-      return findTenant(tenants, tenantId);
-    },
+    finish: (tenantId: string, move: TenantMove): Promise<TenantRow> => finishMove(deps, tenantId, move),
 
     /** Leaves the tenant on its old shard. False: it has already arrived, or another process is moving it. */
-    async giveUp(tenantId: string, move: TenantMove): Promise<boolean> {
-      const { from, to, token } = move;
-      // Ending the move comes first, because from then on the process that began it can do nothing more.
-      if (!(await moves.end(tenantId, move, from))) return false;
-      await marks.take(from, tenantId, movingMark(token));
-      await applyStatus(deps, await findTenant(tenants, tenantId));
-      if (await marks.leave(to, tenantId, movingMark(token), from))
-        await state.clear(to, { tenantId, keyIds: await keys.ids(tenantId) }, movedMark(from), { lingerMs: 0 });
-      return true;
-    },
+    giveUp: (tenantId: string, move: TenantMove): Promise<boolean> => giveUpMove(deps, tenantId, move),
   };
 }
 

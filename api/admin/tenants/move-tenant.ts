@@ -43,20 +43,25 @@ function overtaken(cause?: unknown): ServiceError {
   });
 }
 
+/** Completes or gives up a move that another process has begun, unless that process has renewed it lately. */
+async function settle(
+  { clock, moves, tenants, log }: MoveTenantDeps,
+  steps: ReturnType<typeof createMoveSteps>,
+  tenantId: string,
+  move: TenantMove,
+): Promise<void> {
+  const now = clock.now();
+  if (now - move.renewedAt < STALE_MS || !(await moves.renew(tenantId, move, now))) throw overtaken();
+  const { shard } = await findTenant(tenants, tenantId);
+  log.warn('A move of a tenant that a process had left is brought to its end.', { tenantId, shard });
+  if (shard === move.to) await steps.finish(tenantId, move);
+  else await steps.giveUp(tenantId, move);
+}
+
 function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
   const { tenants, moves, marks, clock, log } = deps;
   const checks = createMoveChecks(deps);
   const steps = createMoveSteps({ ...deps, checks });
-
-  /** Completes or gives up a move that another process has begun, unless that process has renewed it lately. */
-  async function settle(tenantId: string, move: TenantMove): Promise<void> {
-    const now = clock.now();
-    if (now - move.renewedAt < STALE_MS || !(await moves.renew(tenantId, move, now))) throw overtaken();
-    const { shard } = await findTenant(tenants, tenantId);
-    log.warn('A move of a tenant that a process had left is brought to its end.', { tenantId, shard });
-    if (shard === move.to) await steps.finish(tenantId, move);
-    else await steps.giveUp(tenantId, move);
-  }
 
   /**
    * Removes stale obstacles that keep a tenant out of its own shard: a mark whose process was overtaken before it set
@@ -73,7 +78,7 @@ function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
   return {
     async move(tenantId, to) {
       const before = await findTenant(tenants, tenantId);
-      if (before.move !== undefined) await settle(tenantId, before.move);
+      if (before.move !== undefined) await settle(deps, steps, tenantId, before.move);
       const { shard: from } = await findTenant(tenants, tenantId);
       if (from === to) return findTenant(tenants, tenantId);
       // Checked before anything is closed, so that a tenant that is not idle notices nothing.
@@ -96,7 +101,7 @@ function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
     async recover(tenantId) {
       const tenant = await findTenant(tenants, tenantId);
       if (tenant.move === undefined) await openShard(tenant);
-      else if (clock.now() - tenant.move.renewedAt >= STALE_MS) await settle(tenantId, tenant.move);
+      else if (clock.now() - tenant.move.renewedAt >= STALE_MS) await settle(deps, steps, tenantId, tenant.move);
     },
   };
 }

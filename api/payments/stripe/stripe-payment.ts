@@ -83,39 +83,44 @@ function toSession(checkout: CheckoutRow): Stripe.Checkout.SessionCreateParams {
   };
 }
 
+function toFault(log: Logger, error: unknown, checkoutId: string): ServiceError {
+  if (error instanceof Stripe.errors.StripeError && ORDER_FAULTS.has(error.code ?? '')) {
+    return new ServiceError('invalid_request', 'The price of these credits is outside of what can be paid by card.', {
+      cause: error,
+      param: 'credits',
+    });
+  }
+  log.error(`Stripe has not opened the checkout ${checkoutId}.`, { error });
+  return new ServiceError('model_unavailable', 'The payment provider cannot open a checkout; try again shortly.', {
+    cause: error,
+    retryAfterSeconds: 5,
+  });
+}
+
+/** The package throws a different error if the signature is right but the body is not an event. */
+function readEvent(
+  stripe: ReturnType<typeof clientOf>,
+  settings: StripeSettings,
+  body: Buffer,
+  signature: string,
+): Stripe.Event {
+  let event: Stripe.Event | null = null;
+  try {
+    event = stripe.webhooks.constructEvent(body, signature, settings.webhookSecret);
+  } catch (cause) {
+    if (!(cause instanceof Stripe.errors.StripeSignatureVerificationError)) throw notAnEvent(cause);
+    throw new ServiceError('invalid_request', 'The Stripe-Signature does not fit the body, or is too old.', {
+      cause,
+    });
+  }
+  if (isSnapshotEvent(event)) return event;
+  throw notAnEvent();
+}
+
 /** Stripe Checkout: the buyer pays on Stripe's page, and Stripe calls back. */
 export function createStripePayment(settings: StripeSettings, log: Logger): StripePayment {
   const stripe = clientOf(settings);
   const isLive = LIVE_KEY.test(settings.secretKey);
-
-  function toFault(error: unknown, checkoutId: string): ServiceError {
-    if (error instanceof Stripe.errors.StripeError && ORDER_FAULTS.has(error.code ?? '')) {
-      return new ServiceError('invalid_request', 'The price of these credits is outside of what can be paid by card.', {
-        cause: error,
-        param: 'credits',
-      });
-    }
-    log.error(`Stripe has not opened the checkout ${checkoutId}.`, { error });
-    return new ServiceError('model_unavailable', 'The payment provider cannot open a checkout; try again shortly.', {
-      cause: error,
-      retryAfterSeconds: 5,
-    });
-  }
-
-  /** The package throws a different error if the signature is right but the body is not an event. */
-  function readEvent(body: Buffer, signature: string): Stripe.Event {
-    let event: Stripe.Event | null = null;
-    try {
-      event = stripe.webhooks.constructEvent(body, signature, settings.webhookSecret);
-    } catch (cause) {
-      if (!(cause instanceof Stripe.errors.StripeSignatureVerificationError)) throw notAnEvent(cause);
-      throw new ServiceError('invalid_request', 'The Stripe-Signature does not fit the body, or is too old.', {
-        cause,
-      });
-    }
-    if (isSnapshotEvent(event)) return event;
-    throw notAnEvent();
-  }
 
   return {
     name: 'stripe',
@@ -127,12 +132,12 @@ export function createStripePayment(settings: StripeSettings, log: Logger): Stri
         if (session.url === null) throw new Error('Stripe gave the session no URL');
         return { url: session.url, sessionId: session.id, expiresAt: session.expires_at * 1000 };
       } catch (error) {
-        throw toFault(error, checkout._id);
+        throw toFault(log, error, checkout._id);
       }
     },
 
     readCallback(body, signature) {
-      return toNotice(readEvent(body, signature), isLive);
+      return toNotice(readEvent(stripe, settings, body, signature), isLive);
     },
 
     async checkoutOf(paymentId) {

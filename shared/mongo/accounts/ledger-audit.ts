@@ -129,43 +129,70 @@ async function rollUpsBetween(
 /** Reads a tenant's ledger and roll-ups as sums that MongoDB makes. */
 export type LedgerSums = ReturnType<typeof createLedgerSums>;
 
+async function sumRollUps(
+  usageRollUps: ReturnType<typeof usageRollUpModel>,
+  tenantId: string,
+  dayMs: number,
+  requests: number,
+  session: ClientSession,
+): Promise<RollUpGroup[]> {
+  const stepMs = requests > REQUESTS_AT_ONCE ? BUCKET_MS['1h'] : DAY_MS;
+  const sums = new Map<string, RollUpGroup>();
+  for (let fromMs = dayMs; fromMs < dayMs + DAY_MS; fromMs += stepMs) {
+    for (const group of await rollUpsBetween(usageRollUps, tenantId, { $gte: fromMs, $lt: fromMs + stepMs }, session)) {
+      const name = `${group.width} ${group.scope}`;
+      const sum = sums.get(name);
+      if (sum === undefined) sums.set(name, group);
+      else addUsageCounts(sum, group);
+    }
+  }
+  return [...sums.values()];
+}
+
+async function sumGroups(
+  ledger: ReturnType<typeof ledgerModel>,
+  tenantId: string,
+  { afterMs, throughMs }: { afterMs: number; throughMs?: number },
+  session?: ClientSession,
+): Promise<LedgerGroup[]> {
+  const createdAt = { $gt: afterMs, ...(throughMs === undefined ? {} : { $lte: throughMs }) };
+  const groups = await ledger
+    .aggregate<UsageCounts & { _id: LedgerGroup & { dayMs?: number | null }; amountMicro: number }>([
+      { $match: { tenantId, createdAt } },
+      {
+        $group: {
+          _id: { type: '$type', mode: '$mode', dayMs: startOfDay('$acceptedAt') },
+          amountMicro: { $sum: '$amountMicro' },
+          requests: { $sum: 1 },
+          promptTokens: { $sum: '$promptTokens' },
+          completionTokens: { $sum: '$completionTokens' },
+          ...Object.fromEntries(KIND_NAMES.map((name) => [name, { $sum: `$${name}` }])),
+          estimatedRequests: { $sum: { $cond: ['$estimated', 1, 0] } },
+          spendNano: { $sum: '$spend.nano' },
+        },
+      },
+    ])
+    .session(session ?? null);
+  return groups.map(({ _id: { type, mode, dayMs }, ...sums }) => ({
+    ...sums,
+    type,
+    mode: mode ?? undefined,
+    dayMs: dayMs ?? undefined,
+    costMicro: 0 - sums.amountMicro,
+  }));
+}
+
 export function createLedgerSums(connection: Connection) {
   const ledger = ledgerModel(connection);
   const usageRollUps = usageRollUpModel(connection);
 
   return {
     /** Entries booked after `afterMs` and up to `throughMs`, by kind and day of acceptance. */
-    async groups(
+    groups: (
       tenantId: string,
-      { afterMs, throughMs }: { afterMs: number; throughMs?: number },
+      range: { afterMs: number; throughMs?: number },
       session?: ClientSession,
-    ): Promise<LedgerGroup[]> {
-      const createdAt = { $gt: afterMs, ...(throughMs === undefined ? {} : { $lte: throughMs }) };
-      const groups = await ledger
-        .aggregate<UsageCounts & { _id: LedgerGroup & { dayMs?: number | null }; amountMicro: number }>([
-          { $match: { tenantId, createdAt } },
-          {
-            $group: {
-              _id: { type: '$type', mode: '$mode', dayMs: startOfDay('$acceptedAt') },
-              amountMicro: { $sum: '$amountMicro' },
-              requests: { $sum: 1 },
-              promptTokens: { $sum: '$promptTokens' },
-              completionTokens: { $sum: '$completionTokens' },
-              ...Object.fromEntries(KIND_NAMES.map((name) => [name, { $sum: `$${name}` }])),
-              estimatedRequests: { $sum: { $cond: ['$estimated', 1, 0] } },
-              spendNano: { $sum: '$spend.nano' },
-            },
-          },
-        ])
-        .session(session ?? null);
-      return groups.map(({ _id: { type, mode, dayMs }, ...sums }) => ({
-        ...sums,
-        type,
-        mode: mode ?? undefined,
-        dayMs: dayMs ?? undefined,
-        costMicro: 0 - sums.amountMicro,
-      }));
-    },
+    ): Promise<LedgerGroup[]> => sumGroups(ledger, tenantId, range, session),
 
     /** When the entry was booked that is `count` entries after `afterMs`; undefined: there are not so many. */
     async endOfSlice(tenantId: string, afterMs: number, count: number): Promise<number | undefined> {
@@ -179,24 +206,8 @@ export function createLedgerSums(connection: Connection) {
     },
 
     /** The roll-ups of one day; `requests`: how many to expect. */
-    async rollUps(tenantId: string, dayMs: number, requests: number, session: ClientSession): Promise<RollUpGroup[]> {
-      const stepMs = requests > REQUESTS_AT_ONCE ? BUCKET_MS['1h'] : DAY_MS;
-      const sums = new Map<string, RollUpGroup>();
-      for (let fromMs = dayMs; fromMs < dayMs + DAY_MS; fromMs += stepMs) {
-        for (const group of await rollUpsBetween(
-          usageRollUps,
-          tenantId,
-          { $gte: fromMs, $lt: fromMs + stepMs },
-          session,
-        )) {
-          const name = `${group.width} ${group.scope}`;
-          const sum = sums.get(name);
-          if (sum === undefined) sums.set(name, group);
-          else addUsageCounts(sum, group);
-        }
-      }
-      return [...sums.values()];
-    },
+    rollUps: (tenantId: string, dayMs: number, requests: number, session: ClientSession): Promise<RollUpGroup[]> =>
+      sumRollUps(usageRollUps, tenantId, dayMs, requests, session),
 
     /** The days that have roll-ups. */
     async rolledUpDays(tenantId: string): Promise<number[]> {

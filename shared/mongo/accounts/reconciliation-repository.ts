@@ -68,6 +68,24 @@ function createCatchUp(connection: Connection, sums: LedgerSums, checkpoints: Le
   };
 }
 
+/** A day's roll-ups against the ledger, in one snapshot. */
+function compareDayIn(
+  connection: Connection,
+  sums: LedgerSums,
+  tenantId: string,
+  dayMs: number,
+  { throughMs, groups }: LedgerCheckpoint,
+  now: number,
+) {
+  return connection.transaction(async (session) => {
+    const all = addGroups(groups, await sums.groups(tenantId, { afterMs: throughMs }, session));
+    const counts = usageOfDay(all, dayMs);
+    const requests = counts?.requests ?? 0;
+    const rollUps = await sums.rollUps(tenantId, dayMs, requests, session);
+    return { driftTokens: compareDay(dayMs, counts, rollUps, now), requests };
+  });
+}
+
 /** Compares accounts and roll-ups with what the ledger says. */
 function createComparison(connection: Connection, sums: LedgerSums) {
   const accounts = accountModel(connection);
@@ -91,16 +109,6 @@ function createComparison(connection: Connection, sums: LedgerSums) {
       return { comparison, book: toLedgerBalance(row ?? account) };
     });
 
-  /** A day's roll-ups against the ledger, in one snapshot. */
-  const compareDayIn = (tenantId: string, dayMs: number, { throughMs, groups }: LedgerCheckpoint, now: number) =>
-    connection.transaction(async (session) => {
-      const all = addGroups(groups, await sums.groups(tenantId, { afterMs: throughMs }, session));
-      const counts = usageOfDay(all, dayMs);
-      const requests = counts?.requests ?? 0;
-      const rollUps = await sums.rollUps(tenantId, dayMs, requests, session);
-      return { driftTokens: compareDay(dayMs, counts, rollUps, now), requests };
-    });
-
   async function look(
     tenantId: string,
     checkpoint: LedgerCheckpoint,
@@ -112,7 +120,7 @@ function createComparison(connection: Connection, sums: LedgerSums) {
     const wrongDays = new Map<number, number>();
     let usageDriftTokens = 0;
     for (const dayMs of daysMs) {
-      const { driftTokens, requests } = await compareDayIn(tenantId, dayMs, checkpoint, now);
+      const { driftTokens, requests } = await compareDayIn(connection, sums, tenantId, dayMs, checkpoint, now);
       usageDriftTokens += driftTokens;
       if (driftTokens > 0) wrongDays.set(dayMs, requests);
     }

@@ -72,6 +72,31 @@ function toLedgerRows(records: readonly SettlementRecord[], now: number, balance
   });
 }
 
+/** Books records that the ledger does not know. Returns the books that this has moved. */
+async function bookFresh(
+  accounts: ReturnType<typeof accountModel>,
+  ledger: ReturnType<typeof ledgerModel>,
+  usageRollUps: ReturnType<typeof usageRollUpModel>,
+  fresh: readonly SettlementRecord[],
+  session: ClientSession,
+  now: number,
+): Promise<Map<string, LedgerBalance>> {
+  const books = new Map<string, LedgerBalance>();
+  if (fresh.length === 0) return books;
+  const rows: LedgerRow[] = [];
+  for (const [tenantId, own] of Map.groupBy(fresh, (record) => record.tenantId)) {
+    const move = moveOf(tenantId, own, now);
+    const account = await moveAccount(accounts, move, session);
+    if (account === undefined) throw new UnbookableError(`Tenant ${tenantId} has no account`);
+    rows.push(...toLedgerRows(own, account.lastEntryAt, account.balanceMicro - move.amountMicro));
+    books.set(tenantId, toLedgerBalance(account));
+  }
+  // `lean`: the rows are ours, and hydrating a document for each costs more than the insert.
+  await ledger.insertMany(rows, { session, lean: true });
+  await addUsage(usageRollUps, fresh, session);
+  return books;
+}
+
 export function createSettlementRepository(connection: Connection) {
   const accounts = accountModel(connection);
   const ledger = ledgerModel(connection);
@@ -84,34 +109,14 @@ export function createSettlementRepository(connection: Connection) {
     return records.filter((record) => !knownIds.has(ledgerIdOf(record.requestId)));
   }
 
-  /** Books records that the ledger does not know. Returns the books that this has moved. */
-  async function bookFresh(
-    fresh: readonly SettlementRecord[],
-    session: ClientSession,
-    now: number,
-  ): Promise<Map<string, LedgerBalance>> {
-    const books = new Map<string, LedgerBalance>();
-    if (fresh.length === 0) return books;
-    const rows: LedgerRow[] = [];
-    for (const [tenantId, own] of Map.groupBy(fresh, (record) => record.tenantId)) {
-      const move = moveOf(tenantId, own, now);
-      const account = await moveAccount(accounts, move, session);
-      if (account === undefined) throw new UnbookableError(`Tenant ${tenantId} has no account`);
-      rows.push(...toLedgerRows(own, account.lastEntryAt, account.balanceMicro - move.amountMicro));
-      books.set(tenantId, toLedgerBalance(account));
-    }
-    // `lean`: the rows are ours, and hydrating a document for each costs more than the insert.
-    await ledger.insertMany(rows, { session, lean: true });
-    await addUsage(usageRollUps, fresh, session);
-    return books;
-  }
-
   /**
    * Begins with a read. What a worker without a path to MongoDB has sent and given up may arrive when the path is back: a write
    * would lock the accounts of its batch, and so the settlement of its shard, until MongoDB ends the transaction after a minute.
    */
   const bookOnce = (records: readonly SettlementRecord[], now: number): Promise<Map<string, LedgerBalance>> =>
-    connection.transaction(async (session) => bookFresh(await withoutKnown(records, session), session, now));
+    connection.transaction(async (session) =>
+      bookFresh(accounts, ledger, usageRollUps, await withoutKnown(records, session), session, now),
+    );
 
   return {
     /**

@@ -22,6 +22,21 @@ interface OpenTasks {
  */
 export type TenantMoves = ReturnType<typeof createTenantMoves>;
 
+async function countOpenTasks(
+  batches: ReturnType<typeof batchModel>,
+  intents: ReturnType<typeof requestIntentModel>,
+  jobs: ReturnType<typeof complianceJobModel>,
+  tenantId: string,
+): Promise<OpenTasks> {
+  const [open, kept, asked] = await Promise.all([
+    batches.countDocuments({ tenantId, openShard: { $exists: true } }),
+    // Those that have failed stay for a day, and are taken along.
+    intents.countDocuments({ tenantId, failedAt: null }),
+    jobs.countDocuments({ tenantId, status: { $in: ['queued', 'in_progress'] } }),
+  ]);
+  return { batches: open, intents: kept, jobs: asked };
+}
+
 export function createTenantMoves(connection: Connection) {
   const tenants = tenantModel(connection);
   const batches = batchModel(connection);
@@ -30,15 +45,7 @@ export function createTenantMoves(connection: Connection) {
   const own = (tenantId: string, { token }: TenantMove) => ({ _id: tenantId, 'move.token': token });
 
   return {
-    async openTasks(tenantId: string): Promise<OpenTasks> {
-      const [open, kept, asked] = await Promise.all([
-        batches.countDocuments({ tenantId, openShard: { $exists: true } }),
-        // Those that have failed stay for a day, and are taken along.
-        intents.countDocuments({ tenantId, failedAt: null }),
-        jobs.countDocuments({ tenantId, status: { $in: ['queued', 'in_progress'] } }),
-      ]);
-      return { batches: open, intents: kept, jobs: asked };
-    },
+    openTasks: (tenantId: string): Promise<OpenTasks> => countOpenTasks(batches, intents, jobs, tenantId),
 
     /** False: the tenant is not on `from`, or is moved already. */
     async begin(tenantId: string, move: TenantMove): Promise<boolean> {

@@ -171,6 +171,20 @@ function createBatchUploads(connection: Connection, bulk: Connection) {
   };
 }
 
+async function sumStored(bulk: Connection, tenantId: string): Promise<{ lines: number; bytes: number }> {
+  const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
+    { $match: { tenantId } },
+    {
+      $group: {
+        _id: null,
+        lines: { $sum: orMost('$total', linesMax) },
+        bytes: { $sum: orMost('$bytes', bytesMax) },
+      },
+    },
+  ]);
+  return sum ?? { lines: 0, bytes: 0 };
+}
+
 /** `bulk`: a connection with a longer call timeout, for calls that move megabytes. */
 export function createBatchRepository(connection: Connection, bulk: Connection = connection) {
   const batches = batchModel(connection);
@@ -190,19 +204,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
       batches.countDocuments({ openShard: shard, ...inSpace(space) }),
 
     /** Sums what all batches of a tenant hold, ended ones included; one that is arriving counts as the largest. */
-    async stored(tenantId: string): Promise<{ lines: number; bytes: number }> {
-      const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
-        { $match: { tenantId } },
-        {
-          $group: {
-            _id: null,
-            lines: { $sum: orMost('$total', linesMax) },
-            bytes: { $sum: orMost('$bytes', bytesMax) },
-          },
-        },
-      ]);
-      return sum ?? { lines: 0, bytes: 0 };
-    },
+    stored: (tenantId: string): Promise<{ lines: number; bytes: number }> => sumStored(bulk, tenantId),
 
     /**
      * One row more than the limit, so that the caller knows whether there is a next page; without batches whose

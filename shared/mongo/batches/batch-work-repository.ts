@@ -18,6 +18,9 @@ export type LineEnd = WaitingLine & { status: 'completed' | 'failed' } & (
 /** A waiting line without its request, which may have megabytes while many lines wait in memory. */
 export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId' | 'retry'>;
 
+/** A line's next request, and what its retries have shown. */
+type NextTry = Pick<WaitingLine, 'requestId' | 'retry'>;
+
 export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson'>;
 
 export interface BatchCounts {
@@ -45,6 +48,32 @@ function toUpdate(tenantId: string, batchId: string, { index, requestId, status,
       update: { $set: { state: status, ...result, ...failure }, $unset: { ...unneeded, retry: 1 as const } },
     },
   };
+}
+
+async function endWaitingLines(
+  batchLines: Model<BatchLineRow>,
+  tenantId: string,
+  batchId: string,
+  except: readonly number[],
+  error: ErrorDetail,
+): Promise<number> {
+  const { modifiedCount } = await batchLines.updateMany(
+    { tenantId, batchId, state: 'waiting', index: { $nin: [...except] } },
+    { $set: { state: 'failed', error }, $unset: { requestJson: 1, retry: 1 } },
+  );
+  return modifiedCount;
+}
+
+async function renumberLine(
+  batchLines: Model<BatchLineRow>,
+  tenantId: string,
+  batchId: string,
+  { index, requestId }: WaitingLine,
+  next: NextTry,
+): Promise<boolean> {
+  const _id = batchLineId(batchId, index);
+  const { modifiedCount } = await batchLines.updateOne({ _id, tenantId, requestId, state: 'waiting' }, { $set: next });
+  return modifiedCount === 1;
 }
 
 /** The lines of running batches, and their results. */
@@ -85,33 +114,12 @@ function createLineWork(batchLines: Model<BatchLineRow>) {
     },
 
     /** Ends every waiting line, except those with the given numbers. Returns their number. */
-    async endWaiting(
-      tenantId: string,
-      batchId: string,
-      except: readonly number[],
-      error: ErrorDetail,
-    ): Promise<number> {
-      const { modifiedCount } = await batchLines.updateMany(
-        { tenantId, batchId, state: 'waiting', index: { $nin: [...except] } },
-        { $set: { state: 'failed', error }, $unset: { requestJson: 1, retry: 1 } },
-      );
-      return modifiedCount;
-    },
+    endWaiting: (tenantId: string, batchId: string, except: readonly number[], error: ErrorDetail): Promise<number> =>
+      endWaitingLines(batchLines, tenantId, batchId, except, error),
 
     /** Gives a waiting line another request id for its next try. False: it has another id than `last` has, or has ended. */
-    async renumber(
-      tenantId: string,
-      batchId: string,
-      { index, requestId }: WaitingLine,
-      next: Pick<WaitingLine, 'requestId' | 'retry'>,
-    ): Promise<boolean> {
-      const _id = batchLineId(batchId, index);
-      const { modifiedCount } = await batchLines.updateOne(
-        { _id, tenantId, requestId, state: 'waiting' },
-        { $set: next },
-      );
-      return modifiedCount === 1;
-    },
+    renumber: (tenantId: string, batchId: string, line: WaitingLine, next: NextTry): Promise<boolean> =>
+      renumberLine(batchLines, tenantId, batchId, line, next),
 
     async count(tenantId: string, batchId: string): Promise<BatchCounts> {
       const [completed, failed] = await Promise.all([
@@ -121,6 +129,34 @@ function createLineWork(batchLines: Model<BatchLineRow>) {
       return { completed, failed };
     },
   };
+}
+
+async function finishBatch(
+  batches: ReturnType<typeof batchModel>,
+  tenantId: string,
+  batchId: string,
+  from: { status: BatchStatus; reopened: number | null },
+  end: BatchCounts & BatchEnd,
+): Promise<boolean> {
+  const { matchedCount } = await batches.updateOne(
+    { _id: batchId, tenantId, ...from },
+    { $set: { ...end, waitingFor: null } },
+  );
+  return matchedCount === 1;
+}
+
+async function closeBatch(
+  batchLines: ReturnType<typeof batchLineModel>,
+  batches: ReturnType<typeof batchModel>,
+  tenantId: string,
+  batchId: string,
+): Promise<void> {
+  // Lines that failed in an outage are kept for an administrator to have them tried again, until here.
+  await batchLines.updateMany(
+    { tenantId, batchId, failedAt: { $exists: true } },
+    { $unset: { requestJson: 1, failedAt: 1, failedCode: 1 } },
+  );
+  await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
 }
 
 export function createBatchWorkRepository(connection: Connection) {
@@ -139,10 +175,8 @@ export function createBatchWorkRepository(connection: Connection) {
       batchId: string,
       state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
     ): Promise<void> {
-      await batches.updateOne(
-        { _id: batchId, tenantId, status: { $in: ['in_progress', 'cancelling'] } },
-        { $set: state },
-      );
+      const open = { _id: batchId, tenantId, status: { $in: ['in_progress', 'cancelling'] } } as const;
+      await batches.updateOne(open, { $set: state });
     },
 
     /** The row's `reopened`, for `finish`. To be read before the counts by which the end is decided. */
@@ -151,28 +185,15 @@ export function createBatchWorkRepository(connection: Connection) {
     },
 
     /** Ends the batch; it stays open until `close`. False: a line was set waiting again, or its status has changed since. */
-    async finish(
+    finish: (
       tenantId: string,
       batchId: string,
       from: { status: BatchStatus; reopened: number | null },
       end: BatchCounts & BatchEnd,
-    ): Promise<boolean> {
-      const { matchedCount } = await batches.updateOne(
-        { _id: batchId, tenantId, ...from },
-        { $set: { ...end, waitingFor: null } },
-      );
-      return matchedCount === 1;
-    },
+    ): Promise<boolean> => finishBatch(batches, tenantId, batchId, from, end),
 
     /** Closes an ended batch once the event of its end is published: its leader has no more work with it. Safe to repeat. */
-    async close(tenantId: string, batchId: string): Promise<void> {
-      // Lines that failed in an outage are kept for an administrator to have them tried again, until here.
-      await batchLines.updateMany(
-        { tenantId, batchId, failedAt: { $exists: true } },
-        { $unset: { requestJson: 1, failedAt: 1, failedCode: 1 } },
-      );
-      await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
-    },
+    close: (tenantId: string, batchId: string): Promise<void> => closeBatch(batchLines, batches, tenantId, batchId),
 
     /**
      * Deletes a batch of which nobody was given the id, and its lines. It stays if it is not in `status` any more, or if a line

@@ -48,6 +48,34 @@ function toFailed({ requestId, tenantId, mode = 'live', batchId, fields, failedA
   return { kind: 'batch', requestId, tenantId, mode, batchId, acceptedAt, failedAt, code } as const;
 }
 
+async function reopenLine(
+  lines: ReturnType<typeof batchLineModel>,
+  batches: ReturnType<typeof batchModel>,
+  line: FailedLine,
+): Promise<boolean> {
+  const { tenantId, requestId, batchId, failedAt } = line;
+  const failed = {
+    tenantId,
+    batchId,
+    requestId,
+    failedAt,
+    state: 'failed',
+    requestJson: { $exists: true },
+  } as const;
+  // The result of the last try stays with the line, which no result shows while it waits.
+  const again = newId('req');
+  const waiting = { state: 'waiting', requestId: again } as const;
+  const { modifiedCount } = await lines.updateOne(failed, { $set: waiting, $unset: { failedAt: 1 } });
+  if (modifiedCount === 0) return false;
+  // Whoever ends the batch has either seen that the line waits, or finds that it is not to end yet.
+  const running = { _id: batchId, tenantId, status: 'in_progress' } as const;
+  if ((await batches.updateOne(running, { $inc: { reopened: 1 } })).matchedCount === 1) return true;
+  // The batch has ended meanwhile, with this line as it was.
+  const asItWas = { $set: { state: 'failed', requestId }, $unset: { requestJson: 1, failedCode: 1 } } as const;
+  await lines.updateOne({ tenantId, batchId, ...waiting }, asItWas);
+  return false;
+}
+
 /** Lines that may be tried once more (docs/spec.md#replay). */
 export function createFailedLines(connection: Connection) {
   const batches = batchModel(connection);
@@ -77,28 +105,6 @@ export function createFailedLines(connection: Connection) {
     count: (filter: FailedFilter): Promise<number> => lines.countDocuments(toQuery(filter)),
 
     /** Has the line wait again, for one more try. False: somebody else has, or its batch has ended. */
-    async reopen(line: FailedLine): Promise<boolean> {
-      const { tenantId, requestId, batchId, failedAt } = line;
-      const failed = {
-        tenantId,
-        batchId,
-        requestId,
-        failedAt,
-        state: 'failed',
-        requestJson: { $exists: true },
-      } as const;
-      // The result of the last try stays with the line, which no result shows while it waits.
-      const again = newId('req');
-      const waiting = { state: 'waiting', requestId: again } as const;
-      const { modifiedCount } = await lines.updateOne(failed, { $set: waiting, $unset: { failedAt: 1 } });
-      if (modifiedCount === 0) return false;
-      // Whoever ends the batch has either seen that the line waits, or finds that it is not to end yet.
-      const running = { _id: batchId, tenantId, status: 'in_progress' } as const;
-      if ((await batches.updateOne(running, { $inc: { reopened: 1 } })).matchedCount === 1) return true;
-      // The batch has ended meanwhile, with this line as it was.
-      const asItWas = { $set: { state: 'failed', requestId }, $unset: { requestJson: 1, failedCode: 1 } } as const;
-      await lines.updateOne({ tenantId, batchId, ...waiting }, asItWas);
-      return false;
-    },
+    reopen: (line: FailedLine): Promise<boolean> => reopenLine(lines, batches, line),
   };
 }

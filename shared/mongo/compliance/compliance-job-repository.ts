@@ -127,21 +127,25 @@ function sharingPlaces({ tenantId, mode = 'live', kind, scope }: ComplianceJobRo
 /** Concurrent inserts may take a place first, once each; this allows for more of them than there can be at once. */
 const TRIES_MAX = 200;
 
+/** False: another job took the place first. */
+async function insertInto(
+  jobs: ReturnType<typeof complianceJobModel>,
+  place: string,
+  row: ComplianceJobRow,
+): Promise<boolean> {
+  try {
+    await jobs.create({ ...row, sole: place });
+    return true;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    // The driver repeats an insert whose answer was lost, so the duplicate may be this very job.
+    return (await jobs.exists({ _id: row._id, tenantId: row.tenantId })) !== null;
+  }
+}
+
 /** Exports and deletions as their tenant sees them; compliance-work-repository.ts is the side of the workers. */
 export function createComplianceJobRepository(connection: Connection) {
   const jobs = complianceJobModel(connection);
-
-  /** False: another job took the place first. */
-  async function insertInto(place: string, row: ComplianceJobRow): Promise<boolean> {
-    try {
-      await jobs.create({ ...row, sole: place });
-      return true;
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-      // The driver repeats an insert whose answer was lost, so the duplicate may be this very job.
-      return (await jobs.exists({ _id: row._id, tenantId: row.tenantId })) !== null;
-    }
-  }
 
   /** A free place, drawn at random: concurrent callers would all take the first one. Undefined: none is free. */
   function freePlace(row: ComplianceJobRow, open: readonly Pick<ComplianceJobRow, 'sole'>[]): string | undefined {
@@ -163,7 +167,7 @@ export function createComplianceJobRepository(connection: Connection) {
         if (open.some(({ _id }) => _id === row._id)) return true;
         const place = freePlace(row, open);
         if (place === undefined) return false;
-        if (await insertInto(place, row)) return true;
+        if (await insertInto(jobs, place, row)) return true;
       }
       return false;
     },

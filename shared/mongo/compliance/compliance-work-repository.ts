@@ -22,6 +22,41 @@ function turnOf(tenantId: string, jobId: string): string {
   return `${tenantId} ${jobId.slice(0, 3)}`;
 }
 
+async function claimBeside(
+  claims: ReturnType<typeof createClaims<ComplianceJobRow>>,
+  { tenantId, kind, scope }: ComplianceJobRow,
+  now: number,
+  until: number,
+): Promise<ComplianceJobRow[]> {
+  const beside: ComplianceJobRow[] = [];
+  if (kind !== 'deletion' || scope !== 'entity') return beside;
+  const waiting = { tenantId, kind, scope, status: OPEN, claimedUntil: { $lte: now } };
+  for (;;) {
+    const held = { status: 'in_progress', claimedUntil: until };
+    const taken = await claims.claim(waiting, held, { createdAt: 1, _id: 1 });
+    if (taken === undefined) return beside;
+    beside.push(taken);
+  }
+}
+
+async function dueJobs(jobs: Model<ComplianceJobRow>, now: number, limit: number): Promise<ComplianceJob[]> {
+  const names = { tenantId: 1 } as const;
+  const [open, unpublished] = await Promise.all([
+    jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([
+      { $match: { status: OPEN, claimedUntil: { $lte: now } } },
+      // A job whose worker died still has its tenant's turn, so no other job of the tenant can run before it.
+      { $sort: { turn: -1, createdAt: 1, _id: 1 } },
+      { $group: { _id: { tenantId: '$tenantId', kind: '$kind' }, jobId: { $first: '$_id' } } },
+      { $limit: limit },
+    ]),
+    jobs.find({ unpublished: true }, names).limit(limit).lean(),
+  ]);
+  return [
+    ...open.map(({ _id: { tenantId }, jobId }) => ({ tenantId, jobId })),
+    ...unpublished.map(({ _id, tenantId }) => ({ tenantId, jobId: _id })),
+  ];
+}
+
 /** Finds jobs that may be claimed, and claims them. */
 function createJobClaims(jobs: Model<ComplianceJobRow>, claims: ReturnType<typeof createClaims<ComplianceJobRow>>) {
   return {
@@ -46,21 +81,8 @@ function createJobClaims(jobs: Model<ComplianceJobRow>, claims: ReturnType<typeo
      * The other deletions of entities of the tenant that wait, or whose worker has died, claimed as well: they go with the one
      * that has the turn, and all of them pause at the same time. Empty for any other job.
      */
-    async claimBeside(
-      { tenantId, kind, scope }: ComplianceJobRow,
-      now: number,
-      until: number,
-    ): Promise<ComplianceJobRow[]> {
-      const beside: ComplianceJobRow[] = [];
-      if (kind !== 'deletion' || scope !== 'entity') return beside;
-      const waiting = { tenantId, kind, scope, status: OPEN, claimedUntil: { $lte: now } };
-      for (;;) {
-        const held = { status: 'in_progress', claimedUntil: until };
-        const taken = await claims.claim(waiting, held, { createdAt: 1, _id: 1 });
-        if (taken === undefined) return beside;
-        beside.push(taken);
-      }
-    },
+    claimBeside: (job: ComplianceJobRow, now: number, until: number): Promise<ComplianceJobRow[]> =>
+      claimBeside(claims, job, now, until),
 
     /** The oldest job of this tenant and kind that may be claimed. */
     async next(
@@ -76,23 +98,7 @@ function createJobClaims(jobs: Model<ComplianceJobRow>, claims: ReturnType<typeo
      * What to queue: one job of each tenant and kind that may be claimed, and the jobs whose webhook event has not been
      * published. At most `limit` of either.
      */
-    async due(now: number, limit: number): Promise<ComplianceJob[]> {
-      const names = { tenantId: 1 } as const;
-      const [open, unpublished] = await Promise.all([
-        jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([
-          { $match: { status: OPEN, claimedUntil: { $lte: now } } },
-          // A job whose worker died still has its tenant's turn, so no other job of the tenant can run before it.
-          { $sort: { turn: -1, createdAt: 1, _id: 1 } },
-          { $group: { _id: { tenantId: '$tenantId', kind: '$kind' }, jobId: { $first: '$_id' } } },
-          { $limit: limit },
-        ]),
-        jobs.find({ unpublished: true }, names).limit(limit).lean(),
-      ]);
-      return [
-        ...open.map(({ _id: { tenantId }, jobId }) => ({ tenantId, jobId })),
-        ...unpublished.map(({ _id, tenantId }) => ({ tenantId, jobId: _id })),
-      ];
-    },
+    due: (now: number, limit: number): Promise<ComplianceJob[]> => dueJobs(jobs, now, limit),
   };
 }
 

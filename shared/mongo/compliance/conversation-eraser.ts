@@ -75,25 +75,29 @@ async function eraseAccount(connection: Connection, tenantId: string): Promise<v
   ]);
 }
 
+/** Erases until no line matches the filter. */
+async function eraseLines(
+  batchLines: ReturnType<typeof batchLineModel>,
+  filter: LineFilter,
+  names: Pseudonyms,
+): Promise<number> {
+  for (let found = 0; ;) {
+    const page = await batchLines.find(filter, LINE_FIELDS).limit(ERASE_AT_ONCE).lean();
+    if (page.length === 0) return found;
+    const writes = page.map((row) => ({
+      updateOne: { filter: { _id: row._id }, update: withoutContent(row, names) },
+    }));
+    await batchLines.bulkWrite(writes, { ordered: false });
+    found += page.length;
+  }
+}
+
 export function createConversationEraser(connection: Connection) {
   const entities = entityModel(connection);
   const room = createEntityRoom(connection);
   const answers = answerModel(connection);
   const intents = requestIntentModel(connection);
   const batchLines = batchLineModel(connection);
-
-  /** Erases until no line matches the filter. */
-  async function eraseLines(filter: LineFilter, names: Pseudonyms): Promise<number> {
-    for (let found = 0; ;) {
-      const page = await batchLines.find(filter, LINE_FIELDS).limit(ERASE_AT_ONCE).lean();
-      if (page.length === 0) return found;
-      const writes = page.map((row) => ({
-        updateOne: { filter: { _id: row._id }, update: withoutContent(row, names) },
-      }));
-      await batchLines.bulkWrite(writes, { ordered: false });
-      found += page.length;
-    }
-  }
 
   return {
     account: (tenantId: string): Promise<void> => eraseAccount(connection, tenantId),
@@ -144,12 +148,12 @@ export function createConversationEraser(connection: Connection) {
     async batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport> {
       const { tenantId, entityId } = subject;
       const space = inSpace(subject);
-      if (entityId !== undefined) return { batches: await eraseLines({ ...space, entityId }, names) };
+      if (entityId !== undefined) return { batches: await eraseLines(batchLines, { ...space, entityId }, names) };
       let found = 0;
       for await (const one of entitiesIn(batchLines, subject))
-        if (!names.isOne(tenantId, one)) found += await eraseLines({ ...space, entityId: one }, names);
+        if (!names.isOne(tenantId, one)) found += await eraseLines(batchLines, { ...space, entityId: one }, names);
       const full = [{ state: 'waiting' as const }, { fields: { $exists: true } }, { requestJson: { $exists: true } }];
-      return { batches: found + (await eraseLines({ ...space, $or: full }, names)) };
+      return { batches: found + (await eraseLines(batchLines, { ...space, $or: full }, names)) };
     },
   };
 }

@@ -34,6 +34,37 @@ function ownAnswer({ bodyJson = 'null' }: IdempotencyRow, hide: (text: string) =
   return JSON.stringify({ ...body, entity_id: null, ...reason });
 }
 
+/** One that has ended loses its archive; of one that has not, what was written before it was taken away. */
+async function removeArchive(
+  jobs: ReturnType<typeof complianceJobModel>,
+  exportChunks: ReturnType<typeof exportChunkModel>,
+  { _id, tenantId, status, archive, archiveGone, claim }: ComplianceJobRow,
+): Promise<boolean> {
+  const hasArchive = archive !== undefined && archiveGone !== true;
+  if (hasArchive) await jobs.updateOne({ _id, tenantId }, { $set: { archiveGone: true } });
+  const hasEnded = status === 'completed' || status === 'failed';
+  const chunks = { tenantId, exportId: _id, ...(hasEnded ? {} : { claim: { $lt: claim } }) };
+  const { deletedCount } = await exportChunks.deleteMany(chunks);
+  return hasArchive || deletedCount > 0;
+}
+
+/** The rows are not found by the entity's id any more afterwards. */
+async function hideNames(
+  jobs: ReturnType<typeof complianceJobModel>,
+  filter: QueryFilter<ComplianceJobRow>,
+  names: Pseudonyms,
+): Promise<void> {
+  for (;;) {
+    const page = await jobs.find(filter, { tenantId: 1, entityId: 1, reason: 1 }).limit(ERASE_AT_ONCE).lean();
+    if (page.length === 0) return;
+    for (const { _id, tenantId, entityId = '', reason } of page) {
+      const entityHash = names.of(tenantId, entityId);
+      const hidden = reason === undefined ? {} : { reason: hideName(reason, entityId, entityHash) };
+      await jobs.updateOne({ _id }, { $set: { entityHash, ...hidden }, $unset: { entityId: 1 } });
+    }
+  }
+}
+
 /**
  * Archives in which the subject may be. An export of the entity fails if it has not ended; one of the tenant that is
  * being made is made again.
@@ -42,40 +73,11 @@ function createExportEraser(connection: Connection) {
   const jobs = complianceJobModel(connection);
   const exportChunks = exportChunkModel(connection);
 
-  /** One that has ended loses its archive; of one that has not, what was written before it was taken away. */
-  async function removeArchive({
-    _id,
-    tenantId,
-    status,
-    archive,
-    archiveGone,
-    claim,
-  }: ComplianceJobRow): Promise<boolean> {
-    const hasArchive = archive !== undefined && archiveGone !== true;
-    if (hasArchive) await jobs.updateOne({ _id, tenantId }, { $set: { archiveGone: true } });
-    const hasEnded = status === 'completed' || status === 'failed';
-    const chunks = { tenantId, exportId: _id, ...(hasEnded ? {} : { claim: { $lt: claim } }) };
-    const { deletedCount } = await exportChunks.deleteMany(chunks);
-    return hasArchive || deletedCount > 0;
-  }
-
   async function removeArchives(filter: ExportFilter): Promise<number> {
     let removed = 0;
-    for await (const page of pagesOf(jobs, filter)) for (const row of page) if (await removeArchive(row)) removed += 1;
+    for await (const page of pagesOf(jobs, filter))
+      for (const row of page) if (await removeArchive(jobs, exportChunks, row)) removed += 1;
     return removed;
-  }
-
-  /** The rows are not found by the entity's id any more afterwards. */
-  async function hideNames(filter: QueryFilter<ComplianceJobRow>, names: Pseudonyms): Promise<void> {
-    for (;;) {
-      const page = await jobs.find(filter, { tenantId: 1, entityId: 1, reason: 1 }).limit(ERASE_AT_ONCE).lean();
-      if (page.length === 0) return;
-      for (const { _id, tenantId, entityId = '', reason } of page) {
-        const entityHash = names.of(tenantId, entityId);
-        const hidden = reason === undefined ? {} : { reason: hideName(reason, entityId, entityHash) };
-        await jobs.updateOne({ _id }, { $set: { entityHash, ...hidden }, $unset: { entityId: 1 } });
-      }
-    }
   }
 
   return async (subject: ComplianceSubject, names: Pseudonyms, now: number): Promise<DeletionReport> => {
@@ -97,9 +99,9 @@ function createExportEraser(connection: Connection) {
       },
     );
     const named = { entityId: entityId ?? { $exists: true } };
-    await hideNames({ ...ofEntity, ...named }, names);
+    await hideNames(jobs, { ...ofEntity, ...named }, names);
     // A deletion that failed before needs its entity's id no more.
-    await hideNames({ ...space, kind: 'deletion', status: 'failed', ...named }, names);
+    await hideNames(jobs, { ...space, kind: 'deletion', status: 'failed', ...named }, names);
     const erased = entityId === undefined ? ofEntities : { ...ofEntities, entityHash: names.of(tenantId, entityId) };
     return { exports: (await removeArchives(ofTenant)) + (await removeArchives(erased)) };
   };

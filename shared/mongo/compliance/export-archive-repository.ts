@@ -53,6 +53,26 @@ export function archiveNameOf({ _id, tenantId }: ClaimedRow, { claim }: ExportAr
   return { _id, tenantId, claim };
 }
 
+async function endOlder(
+  jobs: ReturnType<typeof complianceJobModel>,
+  chunks: ReturnType<typeof exportChunkModel>,
+  { tenantId, mode = 'live', scope }: ComplianceJobRow,
+  now: number,
+): Promise<void> {
+  const kept = {
+    ...inSpace({ tenantId, mode }),
+    kind: 'export' as const,
+    scope,
+    'archive.expiresAt': { $gt: now },
+  };
+  const latestFirst = jobs.find(kept, { _id: 1 }).sort({ completedAt: -1, _id: -1 });
+  const older = (await latestFirst.skip(ARCHIVES_KEPT[scope]).lean()).map(({ _id }) => _id);
+  if (older.length === 0) return;
+  // First the pieces: while the job's time is not over, the next export finds it again.
+  await chunks.deleteMany({ tenantId, exportId: { $in: older } });
+  await jobs.updateMany({ _id: { $in: older }, tenantId }, { $set: { 'archive.expiresAt': now } });
+}
+
 export function createExportArchiveRepository(connection: Connection) {
   const chunks = exportChunkModel(connection);
   const jobs = complianceJobModel(connection);
@@ -89,19 +109,6 @@ export function createExportArchiveRepository(connection: Connection) {
     },
 
     /** Ends the time of archives of this job's space and scope, but of the latest ARCHIVES_KEPT. Safe to repeat. */
-    async keepLatest({ tenantId, mode = 'live', scope }: ComplianceJobRow, now: number): Promise<void> {
-      const kept = {
-        ...inSpace({ tenantId, mode }),
-        kind: 'export' as const,
-        scope,
-        'archive.expiresAt': { $gt: now },
-      };
-      const latestFirst = jobs.find(kept, { _id: 1 }).sort({ completedAt: -1, _id: -1 });
-      const older = (await latestFirst.skip(ARCHIVES_KEPT[scope]).lean()).map(({ _id }) => _id);
-      if (older.length === 0) return;
-      // First the pieces: while the job's time is not over, the next export finds it again.
-      await chunks.deleteMany({ tenantId, exportId: { $in: older } });
-      await jobs.updateMany({ _id: { $in: older }, tenantId }, { $set: { 'archive.expiresAt': now } });
-    },
+    keepLatest: (job: ComplianceJobRow, now: number): Promise<void> => endOlder(jobs, chunks, job, now),
   };
 }

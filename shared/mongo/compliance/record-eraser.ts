@@ -68,44 +68,55 @@ function withoutEntity(
   return { ...(target === undefined ? {} : { target }), ...(details === undefined ? {} : { details }) };
 }
 
+async function hideInLedger(
+  names: Pseudonyms,
+  ledger: ReturnType<typeof ledgerModel>,
+  subject: ComplianceSubject,
+  entityId: string,
+): Promise<number> {
+  const space = inSpace(subject);
+  const pseudonym = names.of(subject.tenantId, entityId);
+  for (let changed = 0; ;) {
+    const page = await ledger
+      .find({ ...space, entityId }, { _id: 1 })
+      .limit(ERASE_AT_ONCE)
+      .lean();
+    if (page.length === 0) return changed;
+    const _id = { $in: page.map((row) => row._id) };
+    await ledger.updateMany({ _id, ...space, entityId }, { $set: { entityId: pseudonym } });
+    changed += page.length;
+  }
+}
+
+/** The entity is part of a sum's id, so a sum moves: what settlement adds meanwhile makes the transaction run again. */
+function moveSums(
+  connection: Connection,
+  usageRollUps: ReturnType<typeof usageRollUpModel>,
+  names: Pseudonyms,
+  subject: ComplianceSubject,
+  entityId: string,
+): Promise<number> {
+  return connection.transaction(async (session) => {
+    const page = await usageRollUps
+      .find({ ...inSpace(subject), width: { $in: WIDTHS }, scope: 'entity', entityId }, null, { session })
+      .limit(ERASE_AT_ONCE)
+      .lean();
+    if (page.length === 0) return 0;
+    const moves = page.map((row) => toMove(row, names.of(row.tenantId, entityId)));
+    await usageRollUps.bulkWrite(moves, { session, ordered: false });
+    await usageRollUps.deleteMany({ _id: { $in: page.map((row) => row._id) } }, { session });
+    return page.length;
+  });
+}
+
 export function createRecordEraser(connection: Connection, names: Pseudonyms) {
   const ledger = ledgerModel(connection);
   const usageRollUps = usageRollUpModel(connection);
   const audit = auditModel(connection);
 
-  async function hideInLedger(subject: ComplianceSubject, entityId: string): Promise<number> {
-    const space = inSpace(subject);
-    const pseudonym = names.of(subject.tenantId, entityId);
-    for (let changed = 0; ;) {
-      const page = await ledger
-        .find({ ...space, entityId }, { _id: 1 })
-        .limit(ERASE_AT_ONCE)
-        .lean();
-      if (page.length === 0) return changed;
-      const _id = { $in: page.map((row) => row._id) };
-      await ledger.updateMany({ _id, ...space, entityId }, { $set: { entityId: pseudonym } });
-      changed += page.length;
-    }
-  }
-
-  /** The entity is part of a sum's id, so a sum moves: what settlement adds meanwhile makes the transaction run again. */
-  function moveSums(subject: ComplianceSubject, entityId: string): Promise<number> {
-    return connection.transaction(async (session) => {
-      const page = await usageRollUps
-        .find({ ...inSpace(subject), width: { $in: WIDTHS }, scope: 'entity', entityId }, null, { session })
-        .limit(ERASE_AT_ONCE)
-        .lean();
-      if (page.length === 0) return 0;
-      const moves = page.map((row) => toMove(row, names.of(row.tenantId, entityId)));
-      await usageRollUps.bulkWrite(moves, { session, ordered: false });
-      await usageRollUps.deleteMany({ _id: { $in: page.map((row) => row._id) } }, { session });
-      return page.length;
-    });
-  }
-
   async function hideInUsage(subject: ComplianceSubject, entityId: string): Promise<number> {
     for (let changed = 0; ;) {
-      const moved = await moveSums(subject, entityId);
+      const moved = await moveSums(connection, usageRollUps, names, subject, entityId);
       if (moved === 0) return changed;
       changed += moved;
     }
@@ -114,7 +125,8 @@ export function createRecordEraser(connection: Connection, names: Pseudonyms) {
   return {
     async ledger(subject: ComplianceSubject): Promise<DeletionReport> {
       let found = 0;
-      for await (const entityId of entitiesOf(names, ledger, subject)) found += await hideInLedger(subject, entityId);
+      for await (const entityId of entitiesOf(names, ledger, subject))
+        found += await hideInLedger(names, ledger, subject, entityId);
       return { ledger_lines: found };
     },
 

@@ -87,29 +87,36 @@ async function deleteTurn(
   );
 }
 
+/** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
+async function makeEntity(
+  entities: ReturnType<typeof entityModel>,
+  room: ReturnType<typeof createEntityRoom>,
+  space: Space,
+  entityId: string,
+  seq: number,
+  now: number,
+): Promise<void> {
+  const fresh = { messages: [], createdAt: now };
+  try {
+    const made = await entities.updateOne({ ...inSpace(space), entityId }, { $setOnInsert: fresh }, { upsert: true });
+    if (made.upsertedCount === 1) {
+      await room.note(space, { entities: 1, bytes: bytesOf({ entityId }) });
+      return;
+    }
+  } catch (error) {
+    // Two first requests of one entity at once: the other one made it.
+    if (!isDuplicateKey(error)) throw error;
+  }
+  const { modifiedCount } = await entities.updateOne(
+    { ...inSpace(space), entityId, deletedAt: { $exists: true }, forgottenSeq: { $lt: seq } },
+    { $set: fresh, $unset: { deletedAt: 1, expiresAt: 1 } },
+  );
+  if (modifiedCount === 1) await room.note(space, { entities: 1, bytes: bytesOf({ entityId }) });
+}
+
 export function createConversationRepository(connection: Connection) {
   const entities = entityModel(connection);
   const room = createEntityRoom(connection);
-
-  /** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
-  async function make(space: Space, entityId: string, seq: number, now: number): Promise<void> {
-    const fresh = { messages: [], createdAt: now };
-    try {
-      const made = await entities.updateOne({ ...inSpace(space), entityId }, { $setOnInsert: fresh }, { upsert: true });
-      if (made.upsertedCount === 1) {
-        await room.note(space, { entities: 1, bytes: bytesOf({ entityId }) });
-        return;
-      }
-    } catch (error) {
-      // Two first requests of one entity at once: the other one made it.
-      if (!isDuplicateKey(error)) throw error;
-    }
-    const { modifiedCount } = await entities.updateOne(
-      { ...inSpace(space), entityId, deletedAt: { $exists: true }, forgottenSeq: { $lt: seq } },
-      { $set: fresh, $unset: { deletedAt: 1, expiresAt: 1 } },
-    );
-    if (modifiedCount === 1) await room.note(space, { entities: 1, bytes: bytesOf({ entityId }) });
-  }
 
   return {
     /** Undefined: the entity is unknown. */
@@ -133,7 +140,7 @@ export function createConversationRepository(connection: Connection) {
      * repeat.
      */
     async saveTurn(space: Space, entityId: string, turn: Turn, { create, now, rowId }: SaveTurnOptions): Promise<void> {
-      if (create) await make(space, entityId, turn.seq, now);
+      if (create) await makeEntity(entities, room, space, entityId, turn.seq, now);
       const notBefore = { $not: { $gte: turn.seq } };
       const row = rowId === undefined ? {} : { _id: mongoose.Types.ObjectId.createFromHexString(rowId) };
       const welcome = { ...row, ...inSpace(space), entityId, ...NOT_DELETED, forgottenSeq: notBefore };

@@ -147,6 +147,32 @@ async function readHistory(
   return undefined;
 }
 
+async function removeEntity(
+  entities: Model<EntityRow>,
+  room: ReturnType<typeof createEntityRoom>,
+  space: Space,
+  entityId: string,
+  { seq, now }: Moment,
+  mayCome: () => Promise<boolean>,
+): Promise<boolean> {
+  const tombstone = {
+    $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
+    $max: { forgottenSeq: seq },
+    $unset: { createdUnder: 1 as const, ...Object.fromEntries(FIELDS.map((name) => [name, 1] as const)) },
+  };
+  const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
+  const before = await entities.findOneAndUpdate(filter, tombstone, { projection: WITHOUT_MESSAGES }).lean();
+  if (before !== null) {
+    await room.note(space, { entities: -1, bytes: -bytesOf(before) });
+    return true;
+  }
+  // It was deleted before, or never was: what is refused from now on is noted where something may come.
+  if (!(await mayCome())) return false;
+  const update = { ...tombstone, $setOnInsert: { createdAt: now } };
+  await entities.updateOne({ ...inSpace(space), entityId }, update, { upsert: true });
+  return false;
+}
+
 /** Makes, changes and deletes entities, and counts them and their texts in the room of their space. */
 function createEntityChanges(entities: Model<EntityRow>, room: ReturnType<typeof createEntityRoom>) {
   /** Makes an entity of a tombstone, which keeps what it refuses. */
@@ -199,31 +225,13 @@ function createEntityChanges(entities: Model<EntityRow>, room: ReturnType<typeof
     );
   }
 
-  async function remove(
-    space: Space,
-    entityId: string,
-    { seq, now }: Moment,
-    mayCome: () => Promise<boolean>,
-  ): Promise<boolean> {
-    const tombstone = {
-      $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
-      $max: { forgottenSeq: seq },
-      $unset: { createdUnder: 1 as const, ...Object.fromEntries(FIELDS.map((name) => [name, 1] as const)) },
-    };
-    const filter = { ...inSpace(space), entityId, ...NOT_DELETED };
-    const before = await entities.findOneAndUpdate(filter, tombstone, { projection: WITHOUT_MESSAGES }).lean();
-    if (before !== null) {
-      await room.note(space, { entities: -1, bytes: -bytesOf(before) });
-      return true;
-    }
-    // It was deleted before, or never was: what is refused from now on is noted where something may come.
-    if (!(await mayCome())) return false;
-    const update = { ...tombstone, $setOnInsert: { createdAt: now } };
-    await entities.updateOne({ ...inSpace(space), entityId }, update, { upsert: true });
-    return false;
-  }
-
-  return { insert, find, change, remove };
+  return {
+    insert,
+    find,
+    change,
+    remove: (space: Space, entityId: string, moment: Moment, mayCome: () => Promise<boolean>): Promise<boolean> =>
+      removeEntity(entities, room, space, entityId, moment, mayCome),
+  };
 }
 
 export function createEntityRepository(connection: Connection, most = ENTITIES_MAX) {

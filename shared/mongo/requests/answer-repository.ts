@@ -67,44 +67,38 @@ function toAnswer(row: AnswerRow): StoredAnswer {
   };
 }
 
+async function storeAnswer(
+  answers: ReturnType<typeof answerModel>,
+  { requestId, tenantId, mode, entityId, idempotency, fields, entries, expiresAt }: StoredAnswer,
+): Promise<void> {
+  const row = {
+    ...spaceFields({ tenantId, mode }),
+    fields,
+    entries,
+    expiresAt: new Date(expiresAt),
+    ...(entityId === undefined ? {} : { entityId }),
+    ...(idempotency === undefined ? {} : { idempotencyName: idempotency.name, fingerprint: idempotency.fingerprint }),
+  };
+  const finishedAt = fields['finishedAt'] ?? '';
+  // Milliseconds as text, here and in findNamed: all have 13 digits.
+  const isOlder = finishedAt === '' ? {} : { 'fields.finishedAt': { $not: { $gt: finishedAt } } };
+  const filter = { _id: requestId, ...isOlder };
+  try {
+    await answers.updateOne(filter, { $set: row }, { upsert: true });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    // A later end is there, or another process has stored one at this moment.
+    await answers.updateOne(filter, { $set: row });
+  }
+}
+
 export function createAnswerRepository(connection: Connection) {
   const answers = answerModel(connection);
   /** MongoDB deletes what has expired up to a minute late. */
   const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
   return {
     /** Stores an answer, unless a later end of the same request is stored: it was run again meanwhile. Safe to repeat. */
-    async store({
-      requestId,
-      tenantId,
-      mode,
-      entityId,
-      idempotency,
-      fields,
-      entries,
-      expiresAt,
-    }: StoredAnswer): Promise<void> {
-      const row = {
-        ...spaceFields({ tenantId, mode }),
-        fields,
-        entries,
-        expiresAt: new Date(expiresAt),
-        ...(entityId === undefined ? {} : { entityId }),
-        ...(idempotency === undefined
-          ? {}
-          : { idempotencyName: idempotency.name, fingerprint: idempotency.fingerprint }),
-      };
-      const finishedAt = fields['finishedAt'] ?? '';
-      // Milliseconds as text, here and in findNamed: all have 13 digits.
-      const isOlder = finishedAt === '' ? {} : { 'fields.finishedAt': { $not: { $gt: finishedAt } } };
-      const filter = { _id: requestId, ...isOlder };
-      try {
-        await answers.updateOne(filter, { $set: row }, { upsert: true });
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-        // A later end is there, or another process has stored one at this moment.
-        await answers.updateOne(filter, { $set: row });
-      }
-    },
+    store: (answer: StoredAnswer): Promise<void> => storeAnswer(answers, answer),
 
     /** Undefined: unknown, or its time is over. `now`: milliseconds since the epoch. */
     async find(space: SearchedSpace, requestId: string, now: number): Promise<StoredAnswer | undefined> {

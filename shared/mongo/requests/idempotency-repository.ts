@@ -92,31 +92,50 @@ function verdictOf(row: IdempotencyRow, { fingerprint }: IdempotencyClaim): Clai
   return { kind: 'answered', answer: { status: row.status, bodyJson: row.bodyJson ?? '', location: row.location } };
 }
 
+async function insertRow(idempotency: ReturnType<typeof idempotencyModel>, row: IdempotencyRow): Promise<boolean> {
+  try {
+    await idempotency.create(row);
+    return true;
+  } catch (error) {
+    if (isDuplicateKey(error)) return false;
+    throw error;
+  }
+}
+
+/** Takes a key over whose claim or answer is past its time. False: another request was faster. */
+async function replaceRow(
+  idempotency: ReturnType<typeof idempotencyModel>,
+  old: IdempotencyRow,
+  row: IdempotencyRow,
+): Promise<boolean> {
+  const { _id, tenantId, owner, firstOwner, fingerprint, claimedAt, expiresAt } = row;
+  const { modifiedCount } = await idempotency.updateOne(
+    { _id, tenantId, owner: old.owner, status: old.status ?? { $exists: false } },
+    {
+      $set: { owner, firstOwner, fingerprint, claimedAt, expiresAt },
+      $unset: { status: 1, bodyJson: 1, location: 1, entityId: 1 },
+    },
+  );
+  return modifiedCount === 1;
+}
+
+async function storeAnswer(
+  idempotency: ReturnType<typeof idempotencyModel>,
+  tenantId: string,
+  { name, owner }: IdempotencyClaim,
+  { status, bodyJson, location, entityId }: IdempotentAnswer,
+): Promise<void> {
+  const answer = {
+    status,
+    bodyJson,
+    ...(location === undefined ? {} : { location }),
+    ...(entityId === undefined ? {} : { entityId }),
+  };
+  await idempotency.updateOne({ _id: name, tenantId, owner }, { $set: answer });
+}
+
 export function createIdempotencyRepository(connection: Connection) {
   const idempotency = idempotencyModel(connection);
-
-  async function insert(row: IdempotencyRow): Promise<boolean> {
-    try {
-      await idempotency.create(row);
-      return true;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
-    }
-  }
-
-  /** Takes a key over whose claim or answer is past its time. False: another request was faster. */
-  async function replace(old: IdempotencyRow, row: IdempotencyRow): Promise<boolean> {
-    const { _id, tenantId, owner, firstOwner, fingerprint, claimedAt, expiresAt } = row;
-    const { modifiedCount } = await idempotency.updateOne(
-      { _id, tenantId, owner: old.owner, status: old.status ?? { $exists: false } },
-      {
-        $set: { owner, firstOwner, fingerprint, claimedAt, expiresAt },
-        $unset: { status: 1, bodyJson: 1, location: 1, entityId: 1 },
-      },
-    );
-    return modifiedCount === 1;
-  }
 
   return {
     /**
@@ -130,7 +149,7 @@ export function createIdempotencyRepository(connection: Connection) {
       const expiresAt = new Date(now + KEPT_MS);
       const row = { _id, ...spaceFields(space), owner, firstOwner: owner, fingerprint, claimedAt: now, expiresAt };
       for (;;) {
-        if (await insert(row)) return { kind: 'mine', firstOwner: owner };
+        if (await insertRow(idempotency, row)) return { kind: 'mine', firstOwner: owner };
         const existing = await idempotency.findOne({ _id, tenantId }).lean();
         if (existing === null) continue;
         const firstOwner = existing.firstOwner ?? existing.owner;
@@ -140,7 +159,7 @@ export function createIdempotencyRepository(connection: Connection) {
         if (existing.expiresAt.getTime() > now && existing.fingerprint !== fingerprint) return { kind: 'mismatch' };
         const isRepeat = existing.expiresAt.getTime() > now;
         const taken = isRepeat ? { ...row, firstOwner, expiresAt: existing.expiresAt } : row;
-        if (await replace(existing, taken)) return { kind: 'mine', firstOwner: taken.firstOwner };
+        if (await replaceRow(idempotency, existing, taken)) return { kind: 'mine', firstOwner: taken.firstOwner };
       }
     },
 
@@ -151,19 +170,8 @@ export function createIdempotencyRepository(connection: Connection) {
     },
 
     /** Stores the answer of the request that has claimed the key. Does nothing if another one has claimed it since. */
-    async storeAnswer(
-      tenantId: string,
-      { name, owner }: IdempotencyClaim,
-      { status, bodyJson, location, entityId }: IdempotentAnswer,
-    ): Promise<void> {
-      const answer = {
-        status,
-        bodyJson,
-        ...(location === undefined ? {} : { location }),
-        ...(entityId === undefined ? {} : { entityId }),
-      };
-      await idempotency.updateOne({ _id: name, tenantId, owner }, { $set: answer });
-    },
+    storeAnswer: (tenantId: string, claim: IdempotencyClaim, answer: IdempotentAnswer): Promise<void> =>
+      storeAnswer(idempotency, tenantId, claim, answer),
 
     /** Gives the key back, because the request has changed nothing. If one before it may have, its `firstOwner` stays. */
     async release(tenantId: string, { name, owner }: IdempotencyClaim): Promise<void> {

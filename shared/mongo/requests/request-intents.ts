@@ -108,6 +108,49 @@ export function rowOfRun({ requestId, replays }: RequestIntent) {
   return { _id: requestId, ...OPEN, replays: replays === 0 ? { $in: [null, 0] } : replays };
 }
 
+async function keepIntent(
+  intents: ReturnType<typeof requestIntentModel>,
+  shard: number,
+  envelope: RequestEnvelope,
+  now: number,
+): Promise<void> {
+  const { requestId, acceptedAt, kept, request } = envelope;
+  const envelopeJson = JSON.stringify(envelope);
+  const name = kept?.idempotency?.name;
+  const row = {
+    _id: requestId,
+    ...spaceFields(envelope),
+    shard,
+    envelopeJson,
+    acceptedAt,
+    lookAt: now + FIRST_LOOK_MS,
+    expiresAt: new Date(acceptedAt + STORED_ANSWER_MS),
+    ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
+    ...(name === undefined ? {} : { idempotencyName: name }),
+    ...(kept?.redisOnly === true ? { isRedisOnly: true } : {}),
+  };
+  await insertOnce(intents.insertMany([row], { lean: true }));
+}
+
+async function keepTakenBack(
+  intents: ReturnType<typeof requestIntentModel>,
+  requestId: string,
+  { shard, keyId, ...space }: Principal,
+  now: number,
+): Promise<void> {
+  const row = {
+    _id: VOIDED + requestId,
+    ...spaceFields(space),
+    shard,
+    envelopeJson: '{}',
+    acceptedAt: now,
+    lookAt: now,
+    expiresAt: new Date(now + STORED_ANSWER_MS),
+    takenBackKeyId: keyId,
+  };
+  await insertOnce(intents.insertMany([row], { lean: true }));
+}
+
 export function createRequestIntents(connection: Connection) {
   const intents = requestIntentModel(connection);
   return {
@@ -115,39 +158,13 @@ export function createRequestIntents(connection: Connection) {
      * Stores the intent of a request. Safe to repeat. The largest body that a chat route takes has 10 MB, and a document may
      * have 16.
      */
-    async keep(shard: number, envelope: RequestEnvelope, now: number): Promise<void> {
-      const { requestId, acceptedAt, kept, request } = envelope;
-      const envelopeJson = JSON.stringify(envelope);
-      const name = kept?.idempotency?.name;
-      const row = {
-        _id: requestId,
-        ...spaceFields(envelope),
-        shard,
-        envelopeJson,
-        acceptedAt,
-        lookAt: now + FIRST_LOOK_MS,
-        expiresAt: new Date(acceptedAt + STORED_ANSWER_MS),
-        ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
-        ...(name === undefined ? {} : { idempotencyName: name }),
-        ...(kept?.redisOnly === true ? { isRedisOnly: true } : {}),
-      };
-      await insertOnce(intents.insertMany([row], { lean: true }));
-    },
+    keep: (shard: number, envelope: RequestEnvelope, now: number): Promise<void> =>
+      keepIntent(intents, shard, envelope, now),
 
     /** Stores that a request is to be taken back. Safe to repeat. */
-    async keepTakenBack(requestId: string, { shard, keyId, ...space }: Principal, now: number): Promise<void> {
-      const row = {
-        _id: VOIDED + requestId,
-        ...spaceFields(space),
-        shard,
-        envelopeJson: '{}',
-        acceptedAt: now,
-        lookAt: now,
-        expiresAt: new Date(now + STORED_ANSWER_MS),
-        takenBackKeyId: keyId,
-      };
-      await insertOnce(intents.insertMany([row], { lean: true }));
-    },
+    keepTakenBack: (requestId: string, principal: Principal, now: number): Promise<void> =>
+      keepTakenBack(intents, requestId, principal, now),
+
     forgetTakenBack: async (requestId: string): Promise<void> => {
       await intents.deleteOne({ _id: VOIDED + requestId });
     },

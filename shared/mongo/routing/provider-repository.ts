@@ -76,40 +76,42 @@ function assertKeyStays(before: ProviderRow, { kind, baseUrl, apiKey }: Provider
   );
 }
 
+/**
+ * Writes only over the row that `before` was read from: between the two, another call may have given the provider
+ * another address, or another key. Undefined: it has.
+ */
+async function writeProvider(
+  cipher: CredentialCipher,
+  providers: ReturnType<typeof providerModel>,
+  name: string,
+  { apiKey, ...settings }: ProviderSettings,
+  before: ProviderRow | undefined,
+  now: number,
+): Promise<{ created: boolean } | undefined> {
+  const $set = {
+    ...settings,
+    updatedAt: now,
+    ...(typeof apiKey === 'string' ? { encryptedApiKey: cipher.encrypt(apiKey, `providers/${name}`) } : {}),
+  };
+  if (before === undefined) {
+    try {
+      await providers.create({ _id: name, ...$set, createdAt: now });
+      return { created: true };
+    } catch (error) {
+      if (isDuplicateKey(error)) return undefined;
+      throw error;
+    }
+  }
+  const { kind, baseUrl, encryptedApiKey = { $exists: false } } = before;
+  const { matchedCount } = await providers.updateOne(
+    { _id: name, kind, baseUrl, encryptedApiKey },
+    { $set, ...(apiKey === null ? { $unset: { encryptedApiKey: 1 as const } } : {}) },
+  );
+  return matchedCount === 1 ? { created: false } : undefined;
+}
+
 export function createProviderRepository(connection: Connection, cipher: CredentialCipher) {
   const providers = providerModel(connection);
-
-  /**
-   * Writes only over the row that `before` was read from: between the two, another call may have given the provider
-   * another address, or another key. Undefined: it has.
-   */
-  async function write(
-    name: string,
-    { apiKey, ...settings }: ProviderSettings,
-    before: ProviderRow | undefined,
-    now: number,
-  ): Promise<{ created: boolean } | undefined> {
-    const $set = {
-      ...settings,
-      updatedAt: now,
-      ...(typeof apiKey === 'string' ? { encryptedApiKey: cipher.encrypt(apiKey, `providers/${name}`) } : {}),
-    };
-    if (before === undefined) {
-      try {
-        await providers.create({ _id: name, ...$set, createdAt: now });
-        return { created: true };
-      } catch (error) {
-        if (isDuplicateKey(error)) return undefined;
-        throw error;
-      }
-    }
-    const { kind, baseUrl, encryptedApiKey = { $exists: false } } = before;
-    const { matchedCount } = await providers.updateOne(
-      { _id: name, kind, baseUrl, encryptedApiKey },
-      { $set, ...(apiKey === null ? { $unset: { encryptedApiKey: 1 as const } } : {}) },
-    );
-    return matchedCount === 1 ? { created: false } : undefined;
-  }
 
   return {
     async find(name: string): Promise<ProviderRow | undefined> {
@@ -131,7 +133,7 @@ export function createProviderRepository(connection: Connection, cipher: Credent
       for (;;) {
         const before = (await providers.findById(name).lean()) ?? undefined;
         if (before !== undefined) assertKeyStays(before, settings);
-        const written = await write(name, settings, before, now);
+        const written = await writeProvider(cipher, providers, name, settings, before, now);
         if (written === undefined) continue;
         const provider = await providers.findById(name).lean();
         if (provider === null) throw new Error(`Provider ${name} was deleted while it was written`);

@@ -139,34 +139,54 @@ const ATTEMPTS_MAX = 20;
 
 export type TierRepository = ReturnType<typeof createTierRepository>;
 
+async function putNext(
+  connection: Connection,
+  providers: ReturnType<typeof providerModel>,
+  tiers: ReturnType<typeof tierModel>,
+  tierVersions: ReturnType<typeof tierVersionModel>,
+  tier: Tier,
+  content: TierContent,
+  now: number,
+): Promise<TierRow | 'overtaken' | 'without provider'> {
+  const names = [...new Set(content.targets.map(({ provider }) => provider))];
+  return connection.transaction(async (session) => {
+    const named = await providers.updateMany({ _id: { $in: names } }, { $inc: { timesNamed: 1 } }, { session });
+    if (named.matchedCount < names.length) return 'without provider';
+    const before = await tiers.findById(tier, null, { session }).lean();
+    const version = (before?.version ?? 0) + 1;
+    const fields = { ...content, version, updatedAt: now };
+    if (before === null) {
+      await tiers.create([{ _id: tier, ...fields }], { session });
+    } else {
+      const filter = { _id: tier, version: before.version };
+      const result = await tiers.updateOne(filter, { $set: fields }, { session });
+      if (result.matchedCount === 0) return 'overtaken';
+    }
+    await tierVersions.create([{ _id: `${tier}:${version}`, tier, ...fields }], { session });
+    return { _id: tier, ...fields };
+  });
+}
+
+async function listVersions(
+  tierVersions: ReturnType<typeof tierVersionModel>,
+  tier: Tier,
+  { limit, after, order }: ListQuery,
+): Promise<TierVersionRow[]> {
+  const direction = order === 'asc' ? 1 : -1;
+  const cursor = after === undefined ? undefined : await tierVersions.findOne({ _id: after, tier }).lean();
+  if (cursor === null) throw unknownCursor();
+  const beyond = order === 'asc' ? '$gt' : '$lt';
+  return tierVersions
+    .find({ tier, ...(cursor === undefined ? {} : { version: { [beyond]: cursor.version } }) })
+    .sort({ version: direction })
+    .limit(limit + 1)
+    .lean();
+}
+
 export function createTierRepository(connection: Connection) {
   const tiers = tierModel(connection);
   const tierVersions = tierVersionModel(connection);
   const providers = providerModel(connection);
-
-  async function putNext(
-    tier: Tier,
-    content: TierContent,
-    now: number,
-  ): Promise<TierRow | 'overtaken' | 'without provider'> {
-    const names = [...new Set(content.targets.map(({ provider }) => provider))];
-    return connection.transaction(async (session) => {
-      const named = await providers.updateMany({ _id: { $in: names } }, { $inc: { timesNamed: 1 } }, { session });
-      if (named.matchedCount < names.length) return 'without provider';
-      const before = await tiers.findById(tier, null, { session }).lean();
-      const version = (before?.version ?? 0) + 1;
-      const fields = { ...content, version, updatedAt: now };
-      if (before === null) {
-        await tiers.create([{ _id: tier, ...fields }], { session });
-      } else {
-        const filter = { _id: tier, version: before.version };
-        const result = await tiers.updateOne(filter, { $set: fields }, { session });
-        if (result.matchedCount === 0) return 'overtaken';
-      }
-      await tierVersions.create([{ _id: `${tier}:${version}`, tier, ...fields }], { session });
-      return { _id: tier, ...fields };
-    });
-  }
 
   return {
     /** Undefined: never set. */
@@ -180,10 +200,12 @@ export function createTierRepository(connection: Connection) {
      */
     async put(tier: Tier, content: TierContent, now: number): Promise<TierRow | undefined> {
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-        const put = await putNext(tier, content, now).catch((error: unknown) => {
-          if (!isDuplicateKey(error)) throw error;
-          return 'overtaken' as const;
-        });
+        const put = await putNext(connection, providers, tiers, tierVersions, tier, content, now).catch(
+          (error: unknown) => {
+            if (!isDuplicateKey(error)) throw error;
+            return 'overtaken' as const;
+          },
+        );
         if (put === 'without provider') return undefined;
         if (put !== 'overtaken') return put;
       }
@@ -191,17 +213,7 @@ export function createTierRepository(connection: Connection) {
     },
 
     /** One row more than the limit, by version. */
-    async versions(tier: Tier, { limit, after, order }: ListQuery): Promise<TierVersionRow[]> {
-      const direction = order === 'asc' ? 1 : -1;
-      const cursor = after === undefined ? undefined : await tierVersions.findOne({ _id: after, tier }).lean();
-      if (cursor === null) throw unknownCursor();
-      const beyond = order === 'asc' ? '$gt' : '$lt';
-      return tierVersions
-        .find({ tier, ...(cursor === undefined ? {} : { version: { [beyond]: cursor.version } }) })
-        .sort({ version: direction })
-        .limit(limit + 1)
-        .lean();
-    },
+    versions: (tier: Tier, query: ListQuery): Promise<TierVersionRow[]> => listVersions(tierVersions, tier, query),
 
     async version(tier: Tier, version: number): Promise<TierVersionRow | undefined> {
       return (await tierVersions.findOne({ tier, version }).lean()) ?? undefined;

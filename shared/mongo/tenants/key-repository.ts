@@ -119,21 +119,46 @@ async function assertRoom(keys: Model<KeyRow>, tenantId: string, session: Client
   );
 }
 
+/** Writing the tenant makes concurrent changes take turns, so that none reads before another has written. */
+async function takeTurn(
+  tenants: ReturnType<typeof tenantModel>,
+  tenantId: string,
+  session: ClientSession,
+): Promise<void> {
+  const turn = await tenants.updateOne({ _id: tenantId }, { $inc: { keysIssued: 1 } }, { session });
+  if (turn.matchedCount === 0) throw new ServiceError('not_found', 'There is no such tenant.');
+}
+
+async function changeKey(
+  connection: Connection,
+  keys: ReturnType<typeof keyModel>,
+  tenants: ReturnType<typeof tenantModel>,
+  tenantId: string,
+  keyId: string,
+  now: number,
+  decide: (key: KeyRow) => KeyChanges,
+): Promise<KeyRow | undefined> {
+  return connection.transaction(async (session) => {
+    await takeTurn(tenants, tenantId, session);
+    const key = await keys.findOne({ _id: keyId, tenantId }, undefined, { session }).lean();
+    if (key === null) return undefined;
+    const changes = decide(key);
+    const changed = applyKeyChanges(key, changes);
+    if (isActiveKey(changed, now) && !isActiveKey(key, now)) await assertRoom(keys, tenantId, session, now);
+    await keys.updateOne({ _id: keyId, tenantId }, toFieldUpdate(changes), { session });
+    return changed;
+  });
+}
+
 export function createKeyRepository(connection: Connection) {
   const keys = keyModel(connection);
   const tenants = tenantModel(connection);
-
-  /** Writing the tenant makes concurrent changes take turns, so that none reads before another has written. */
-  async function takeTurn(tenantId: string, session: ClientSession): Promise<void> {
-    const turn = await tenants.updateOne({ _id: tenantId }, { $inc: { keysIssued: 1 } }, { session });
-    if (turn.matchedCount === 0) throw new ServiceError('not_found', 'There is no such tenant.');
-  }
 
   return {
     /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
     async insert(row: KeyRow, now: number): Promise<void> {
       await connection.transaction(async (session) => {
-        await takeTurn(row.tenantId, session);
+        await takeTurn(tenants, row.tenantId, session);
         await assertRoom(keys, row.tenantId, session, now);
         await keys.create([row], { session });
       });
@@ -144,23 +169,12 @@ export function createKeyRepository(connection: Connection) {
      * to change, or throws; it may be called more than once. Undefined: the tenant has no such key.
      * Throws `conflict` when it would be the 101st active key.
      */
-    async change(
+    change: (
       tenantId: string,
       keyId: string,
       now: number,
       decide: (key: KeyRow) => KeyChanges,
-    ): Promise<KeyRow | undefined> {
-      return connection.transaction(async (session) => {
-        await takeTurn(tenantId, session);
-        const key = await keys.findOne({ _id: keyId, tenantId }, undefined, { session }).lean();
-        if (key === null) return undefined;
-        const changes = decide(key);
-        const changed = applyKeyChanges(key, changes);
-        if (isActiveKey(changed, now) && !isActiveKey(key, now)) await assertRoom(keys, tenantId, session, now);
-        await keys.updateOne({ _id: keyId, tenantId }, toFieldUpdate(changes), { session });
-        return changed;
-      });
-    },
+    ): Promise<KeyRow | undefined> => changeKey(connection, keys, tenants, tenantId, keyId, now, decide),
 
     async find(space: SearchedSpace, keyId: string): Promise<KeyRow | undefined> {
       return (await keys.findOne({ _id: keyId, ...inSpace(space) }).lean()) ?? undefined;

@@ -85,6 +85,27 @@ export interface Subscriber {
 
 export type WebhookRepository = ReturnType<typeof createWebhookRepository>;
 
+async function insertWebhook(
+  connection: Connection,
+  tenants: ReturnType<typeof tenantModel>,
+  webhooks: ReturnType<typeof webhookModel>,
+  row: WebhookRow,
+): Promise<void> {
+  const { tenantId, mode = 'live' } = row;
+  await connection.transaction(async (session) => {
+    // Writing the tenant makes concurrent calls take turns.
+    await tenants.updateOne({ _id: tenantId }, { $inc: { webhooksMade: 1 } }, { session });
+    const count = await webhooks.countDocuments(inSpace({ tenantId, mode }), { session });
+    if (count >= WEBHOOKS_MAX) {
+      throw new ServiceError(
+        'conflict',
+        `The tenant has ${WEBHOOKS_MAX} ${mode} webhooks, which is the most it may have; delete one first.`,
+      );
+    }
+    await webhooks.create([row], { session });
+  });
+}
+
 export function createWebhookRepository(connection: Connection) {
   const tenants = tenantModel(connection);
   const webhooks = webhookModel(connection);
@@ -98,21 +119,7 @@ export function createWebhookRepository(connection: Connection) {
     find,
 
     /** Throws `conflict` when the tenant has 20 of this mode; exact under concurrent calls. */
-    async insert(row: WebhookRow): Promise<void> {
-      const { tenantId, mode = 'live' } = row;
-      await connection.transaction(async (session) => {
-        // Writing the tenant makes concurrent calls take turns.
-        await tenants.updateOne({ _id: tenantId }, { $inc: { webhooksMade: 1 } }, { session });
-        const count = await webhooks.countDocuments(inSpace({ tenantId, mode }), { session });
-        if (count >= WEBHOOKS_MAX) {
-          throw new ServiceError(
-            'conflict',
-            `The tenant has ${WEBHOOKS_MAX} ${mode} webhooks, which is the most it may have; delete one first.`,
-          );
-        }
-        await webhooks.create([row], { session });
-      });
-    },
+    insert: (row: WebhookRow): Promise<void> => insertWebhook(connection, tenants, webhooks, row),
 
     /** One row more than the limit. */
     list: (space: Space, query: ListQuery): Promise<WebhookRow[]> => listRows(webhooks, inSpace(space), query),
