@@ -12,7 +12,6 @@ import { prepareLocalModel } from './embedded/local-model.ts';
 import { freePort } from './embedded/ports.ts';
 import { prepareVenv } from './embedded/python-venv.ts';
 import { startServer } from './embedded/server-process.ts';
-import { LITELLM, MODELS, liteLlmConfig } from './litellm-config.ts';
 import { ROOT } from './harness/program.ts';
 import { runSupervised } from './harness/run-supervised.ts';
 import type { SupervisedTask } from './harness/run-supervised.ts';
@@ -24,6 +23,23 @@ const CACHE_DIR = join(resolve(ROOT, process.env['DATA_DIR'] ?? '.data'), 'cache
 const READY_TIMEOUT_MS = 5 * 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 const MASTER_KEY = 'sk-parley-provider-tests';
+
+const LITELLM = {
+  requirement: 'litellm[proxy]==1.106.2',
+  name: 'LiteLLM',
+  program: 'litellm',
+  subject: 'LiteLLM',
+  folder: 'litellm-venv',
+  takes: '2 minutes',
+};
+
+/** What each model of the tests answers, by the names that the tests use. */
+const MODELS = {
+  /** LiteLLM's own answer. */
+  mock: { mock_response: 'Rivers run to the sea.' },
+  limited: { mock_response: 'litellm.RateLimitError' },
+  broken: { mock_response: 'litellm.InternalServerError' },
+} as const;
 
 const print = (line: string) => {
   console.log(line);
@@ -90,4 +106,19 @@ function runJest(settings: Record<string, string>, { supervisor }: SupervisedTas
       done(code ?? 128 + constants.signals[signal ?? 'SIGTERM']);
     });
   });
+}
+
+/**
+ * LiteLLM's configuration. Each model `x` has a `via-x`, for which LiteLLM calls itself over HTTP: a mock of its
+ * Messages API does not stream, but a server behind it is translated event by event.
+ */
+function liteLlmConfig(url: string, masterKey: string): object {
+  const models = Object.entries(MODELS).flatMap(([name, params]) => [
+    { model_name: name, litellm_params: { model: 'openai/gpt-4o-mini', api_key: 'none', ...params } },
+    {
+      model_name: `via-${name}`,
+      litellm_params: { model: `hosted_vllm/${name}`, api_base: `${url}/v1`, api_key: masterKey },
+    },
+  ]);
+  return { model_list: models, litellm_settings: { num_retries: 0 }, general_settings: { master_key: masterKey } };
 }

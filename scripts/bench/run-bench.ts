@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { callJson } from '../harness/http.ts';
 import { openLedger } from '../harness/ledger.ts';
 import type { SupervisedTask } from '../harness/run-supervised.ts';
-import { superviseProvider } from '../harness/supervise-provider.ts';
+import { superviseProvider } from '../harness/start-processes.ts';
 import type { BenchCase } from './bench-cases.ts';
 import { startLoadGenerator } from './load.ts';
 import type { LoadGenerator, LoadResult } from './load.ts';

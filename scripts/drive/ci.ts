@@ -15,8 +15,7 @@ import { ROOT } from '../harness/program.ts';
 import { openTenant } from '../harness/open-tenant.ts';
 import { runSupervised } from '../harness/run-supervised.ts';
 import type { SupervisedTask } from '../harness/run-supervised.ts';
-import { superviseProvider } from '../harness/supervise-provider.ts';
-import { startProcesses } from '../harness/start-processes.ts';
+import { startProcesses, superviseProvider } from '../harness/start-processes.ts';
 import { superviseMongo, superviseRedis } from '../harness/stores.ts';
 
 const CONVERSATIONS = join(import.meta.dirname, 'conversations.jsonl');

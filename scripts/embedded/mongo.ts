@@ -10,7 +10,7 @@ import type { MongoChoice, MongoKind } from './choose-mongo.ts';
 import { downloadMongod } from './mongod-binary.ts';
 import { onFreePort } from './ports.ts';
 import type { Log } from './run-step.ts';
-import { prepareSecantus } from './secantus-venv.ts';
+import { prepareVenv } from './python-venv.ts';
 import { startServer } from './server-process.ts';
 import type { ServerProcess } from './server-process.ts';
 
@@ -18,6 +18,18 @@ const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 20_000;
 const REPLICA_SET = 'parley';
 const DATABASE = 'parley';
+
+/** docs/spec.md#stores. */
+const SECANTUS = {
+  requirement: 'SecantusDB==0.7.0b3',
+  hashes: join(import.meta.dirname, 'secantus-requirements.txt'),
+  name: 'SecantusDB',
+  program: 'secantusd-py',
+  subject: 'MongoDB',
+  folder: 'secantus-venv',
+  takes: '20 seconds',
+};
+const SECANTUS_SERVER = join(import.meta.dirname, 'secantus-server.py');
 
 export interface MongoOptions {
   /** Holds the database; the same folder finds the same data. */
@@ -70,7 +82,11 @@ export async function startMongo(options: MongoOptions): Promise<EmbeddedMongo> 
         const found = await downloadMongod(step);
         return 'path' in found ? { command: found.path, args: [] } : found;
       },
-      'secantus-py': () => prepareSecantus(step).catch((error: unknown) => reasonFrom(error, signal)),
+      'secantus-py': () =>
+        prepareVenv(SECANTUS, step).then(
+          ({ command }) => ({ command, args: [SECANTUS_SERVER] }),
+          (error: unknown) => reasonFrom(error, signal),
+        ),
     },
   });
   const dataDir = join(base, DATA_FOLDERS[choice.kind]);

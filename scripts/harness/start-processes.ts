@@ -5,10 +5,9 @@ import type { Environment } from '../embedded/find-program.ts';
 import { freePort } from '../embedded/ports.ts';
 import { createAdminApi } from './admin-api.ts';
 import type { AdminApi } from './admin-api.ts';
-import { assertReady } from './http.ts';
+import { assertReady, callJson } from './http.ts';
 import type { Supervisor } from './supervisor.ts';
 import { SERVICE_ENV, SERVICE_OPTIONS, superviseProgram } from './program.ts';
-import { routeToSimulated } from './route-to-simulated.ts';
 
 export interface ProcessesOptions {
   supervisor: Supervisor;
@@ -95,4 +94,39 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
     admin,
     pids: { ingress, workers },
   };
+}
+
+const PROVIDER = 'simulated';
+const TIERS = ['mobius', 'oloid', 'embedding'] as const;
+/** The default rates of docs/spec.md#price. */
+const RATES = {
+  mobius: { prompt: 1, completion: 1 },
+  oloid: { prompt: 4, completion: 4 },
+  embedding: { prompt: 0.1, completion: 0 },
+} as const;
+/** Routes all tiers to the simulated provider; `model` may contain its settings, as in `sim?chunks=40`. */
+async function routeToSimulated(admin: AdminApi, providerUrl: string, model: string): Promise<void> {
+  await admin.send('PUT', `/admin/v1/providers/${PROVIDER}`, { kind: 'simulated', base_url: `${providerUrl}/v1` });
+  for (const tier of TIERS) {
+    const targets = [{ provider: PROVIDER, model, weight: 1, priority: 1 }];
+    await admin.send('PUT', `/admin/v1/tiers/${tier}`, { rates: RATES[tier], targets });
+  }
+}
+
+/** Starts the simulated provider, on a free port unless one is given; `url` has no version segment. */
+export async function superviseProvider(
+  supervisor: Supervisor,
+  dataDir: string,
+  wantedPort?: number,
+): Promise<{ url: string; pid: number }> {
+  const port = wantedPort ?? (await freePort());
+  const url = `http://127.0.0.1:${port}`;
+  const pid = await superviseProgram(supervisor, {
+    name: 'The simulated provider',
+    file: 'scripts/simulated-provider/main.ts',
+    env: { PROVIDER_PORT: String(port), NODE_ENV: 'production' },
+    log: { file: join(dataDir, 'provider.log') },
+    ready: () => callJson('GET', `${url}/health/live`),
+  });
+  return { url, pid };
 }

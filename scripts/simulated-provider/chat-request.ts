@@ -1,4 +1,4 @@
-import { RequestError } from './request-error.ts';
+import { RequestError } from './http-io.ts';
 
 /** A call of a tool. A custom tool takes any text instead of an object. */
 export interface ToolCall {

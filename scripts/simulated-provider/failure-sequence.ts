@@ -1,6 +1,6 @@
-import { createBoundedMap } from './bounded-map.ts';
+import { setBounded } from './bounded-map.ts';
 import type { FailureMode, Settings } from './settings.ts';
-import { scramble } from './scramble.ts';
+import { scramble } from './write-text.ts';
 
 const KEYS_MAX = 50_000;
 const CHANCES = 2 ** 32;
@@ -22,8 +22,8 @@ export interface FailureSequence {
  * key has failed before.
  */
 export function createFailureSequence(): FailureSequence {
-  const failures = createBoundedMap<number>(KEYS_MAX);
-  const jsonCalls = createBoundedMap<number>(KEYS_MAX);
+  const failures = new Map<string, number>();
+  const jsonCalls = new Map<string, number>();
   let calls = 0;
   return {
     next({ fail, failRate, failTimes }, key) {
@@ -33,13 +33,13 @@ export function createFailureSequence(): FailureSequence {
       if (failTimes === null) return fail;
       const before = failures.get(key) ?? 0;
       if (before >= failTimes) return 'none';
-      failures.set(key, before + 1);
+      setBounded(failures, key, before + 1, KEYS_MAX);
       return fail;
     },
     jsonKind({ json }, key) {
       if (json === 'valid' || json === 'invalid' || json === 'untrue') return json;
       const before = jsonCalls.get(key) ?? 0;
-      jsonCalls.set(key, before + 1);
+      setBounded(jsonCalls, key, before + 1, KEYS_MAX);
       if (before > 0) return 'valid';
       return json === 'invalid_once' ? 'invalid' : 'untrue';
     },

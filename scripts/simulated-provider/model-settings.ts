@@ -1,4 +1,4 @@
-import { createBoundedMap } from './bounded-map.ts';
+import { setBounded } from './bounded-map.ts';
 import type { Settings, SettingsByName, SettingsInput } from './settings.ts';
 import { mergeSettings, parseSettings, parseSettingsQuery, SettingsError, toSettings } from './settings.ts';
 
@@ -18,7 +18,7 @@ export interface ModelSettings {
 /** A server's settings: the initial ones, later changes, and those in a model name. */
 export function createModelSettings(defaults: SettingsInput): ModelSettings {
   const start = parseSettings(defaults);
-  const known = createBoundedMap<{ name: string; settings: Settings }>(MODELS_MAX);
+  const known = new Map<string, { name: string; settings: Settings }>();
   let changes: SettingsInput = {};
 
   function read(model: string): { name: string; settings: Settings } {
@@ -32,7 +32,7 @@ export function createModelSettings(defaults: SettingsInput): ModelSettings {
   return {
     forModel(model) {
       const found = known.get(model) ?? read(model);
-      known.set(model, found);
+      setBounded(known, model, found, MODELS_MAX);
       return found;
     },
     change(input) {

@@ -1,5 +1,5 @@
 import { isObject } from './chat-request.ts';
-import { RequestError } from './request-error.ts';
+import { RequestError } from './http-io.ts';
 
 const CATEGORIES = [
   'harassment',

@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChatCompletions } from './chat-completions.ts';
 import { sendFailure } from './chat-completions.ts';
-import { readJson, sendError, sendJson } from './http-io.ts';
+import { RequestError, readJson, sendError, sendJson } from './http-io.ts';
 import type { ModelSettings } from './model-settings.ts';
 import { MESSAGES } from './messages-format.ts';
 import { moderate, parseModerationRequest } from './moderate.ts';
 import { COMPLETIONS } from './openai-format.ts';
-import { RequestError } from './request-error.ts';
 import { SettingsError } from './settings.ts';
 import type { Stats } from './stats.ts';
 

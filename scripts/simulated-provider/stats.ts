@@ -1,28 +1,12 @@
-import { createBoundedMap } from './bounded-map.ts';
-import { createReceivedMessages } from './received-messages.ts';
+import { setBounded } from './bounded-map.ts';
 import type { Usage } from './usage-shape.ts';
 
 const DETAILS = ['prompt_tokens_details', 'completion_tokens_details'] as const;
-type Details = Pick<Usage, (typeof DETAILS)[number]>;
-
 const REQUESTS_MAX = 50_000;
-
-type Outcome = 'completed' | 'failed' | 'aborted';
-
-interface Counts {
-  calls: number;
-  completed: number;
-  failed: number;
-  aborted: number;
-  promptTokens: number;
-  completionTokens: number;
-  /** Of the answers that were completed. */
-  details: Details;
-}
-
-interface RequestCounts extends Counts {
-  messagesLast: number;
-}
+/** Messages are kept of the latest requests, so that a test can see what reached the provider. */
+const RECEIVED_MAX = 2_000;
+/** In prompt tokens of about 4 bytes, because 2,000 of the largest bodies would not fit into memory. */
+const RECEIVED_TOKENS_MAX = 8 * 1024 * 1024;
 
 /** Books one call; after `end`, nothing changes any more. */
 export interface CallBook {
@@ -30,7 +14,7 @@ export interface CallBook {
   text(tokens: number): void;
   /** The kinds of the tokens that were booked. */
   details(usage: Usage): void;
-  end(outcome: Outcome): void;
+  end(outcome: 'completed' | 'failed' | 'aborted'): void;
 }
 
 interface Call {
@@ -40,8 +24,8 @@ interface Call {
   messages: readonly unknown[];
 }
 
-/** With the sums of the details of usage, where there were some. */
-interface CountsReport extends Details {
+/** With the sums of the details of usage of completed answers, where there were some. */
+interface Counts extends Pick<Usage, (typeof DETAILS)[number]> {
   calls: number;
   completed: number;
   failed: number;
@@ -50,19 +34,19 @@ interface CountsReport extends Details {
   completion_tokens: number;
 }
 
-interface RequestReport extends CountsReport {
+interface RequestReport extends Counts {
   /** The number of messages of the latest call. */
   messages_last: number;
 }
 
 export interface RequestDetail extends RequestReport {
   request_id: string;
-  /** The messages of the latest call; null if forgotten: only the latest 2,000 requests are kept. */
+  /** The messages of the latest call; null if forgotten. */
   messages: readonly unknown[] | null;
 }
 
 /** `calls` = `completed` + `failed` + `aborted` + calls in flight; `rejected` counts malformed requests, not calls. */
-export interface StatsReport extends CountsReport {
+export interface StatsReport extends Counts {
   in_flight: number;
   rejected: number;
   moderations: number;
@@ -70,38 +54,50 @@ export interface StatsReport extends CountsReport {
   by_request?: Record<string, RequestReport>;
 }
 
-export interface Stats {
-  begin(call: Call): CallBook;
-  rejected(): void;
-  moderation(): void;
-  report(options: { detail: boolean }): StatsReport;
-  request(requestId: string): RequestDetail | undefined;
-  /** Calls in flight stay in `in_flight`, but are counted nowhere else. */
-  reset(): void;
-}
+const noCounts = (): Counts => ({
+  calls: 0,
+  completed: 0,
+  failed: 0,
+  aborted: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+});
+const noTotals = () => ({ ...noCounts(), rejected: 0, moderations: 0 });
 
 /** The provider's own books, with which the ledger is compared. */
-export function createStats(): Stats {
-  const requests = createBoundedMap<RequestCounts>(REQUESTS_MAX);
-  const received = createReceivedMessages();
-  let totals = { ...noCounts(), rejected: 0, moderations: 0 };
+export function createStats() {
+  const requests = new Map<string, RequestReport>();
+  const received = new Map<string, Call>();
+  let tokensReceived = 0;
+  let totals = noTotals();
   let inFlight = 0;
 
-  function requestCounts(requestId: string): RequestCounts {
-    const counts = requests.get(requestId) ?? { ...noCounts(), messagesLast: 0 };
-    requests.set(requestId, counts);
-    return counts;
+  function forget(requestId: string): void {
+    tokensReceived -= received.get(requestId)?.promptTokens ?? 0;
+    received.delete(requestId);
+  }
+
+  function keep(requestId: string, call: Call): void {
+    forget(requestId);
+    received.set(requestId, call);
+    tokensReceived += call.promptTokens;
+    for (const oldest of received.keys()) {
+      if (received.size <= RECEIVED_MAX && tokensReceived <= RECEIVED_TOKENS_MAX) return;
+      forget(oldest);
+    }
   }
 
   return {
-    begin({ requestId, promptTokens, messages }) {
+    begin(call: Call): CallBook {
+      const { requestId, promptTokens, messages } = call;
       inFlight += 1;
       const booked: Counts[] = [totals];
       if (requestId !== null) {
-        const counts = requestCounts(requestId);
-        counts.messagesLast = messages.length;
+        const counts = requests.get(requestId) ?? { ...noCounts(), messages_last: 0 };
+        counts.messages_last = messages.length;
+        setBounded(requests, requestId, counts, REQUESTS_MAX);
         booked.push(counts);
-        received.keep(requestId, messages, promptTokens);
+        keep(requestId, call);
       }
       for (const counts of booked) counts.calls += 1;
       return openBook(booked, promptTokens, () => {
@@ -114,25 +110,26 @@ export function createStats(): Stats {
     moderation() {
       totals.moderations += 1;
     },
-    report({ detail }) {
-      const { rejected, moderations } = totals;
-      const report = { ...reportCounts(totals), in_flight: inFlight, rejected, moderations };
-      if (!detail) return report;
-      const byRequest = Array.from(requests.entries(), ([id, counts]) => [id, reportRequest(counts)] as const);
-      return { ...report, by_request: Object.fromEntries(byRequest) };
+    report({ detail }: { detail: boolean }): StatsReport {
+      const report = { ...structuredClone(totals), in_flight: inFlight };
+      return detail ? { ...report, by_request: structuredClone(Object.fromEntries(requests)) } : report;
     },
-    request(requestId) {
+    request(requestId: string): RequestDetail | undefined {
       const counts = requests.get(requestId);
       if (counts === undefined) return undefined;
-      return { request_id: requestId, ...reportRequest(counts), messages: received.of(requestId) };
+      const messages = received.get(requestId)?.messages ?? null;
+      return { request_id: requestId, ...structuredClone(counts), messages };
     },
+    /** Calls in flight stay in `in_flight`, but are counted nowhere else. */
     reset() {
-      totals = { ...noCounts(), rejected: 0, moderations: 0 };
+      totals = noTotals();
       requests.clear();
       received.clear();
+      tokensReceived = 0;
     },
   };
 }
+export type Stats = ReturnType<typeof createStats>;
 
 function openBook(booked: readonly Counts[], promptTokens: number, onEnd: () => void): CallBook {
   let ended = false;
@@ -142,8 +139,8 @@ function openBook(booked: readonly Counts[], promptTokens: number, onEnd: () => 
     const prompt = promptBooked ? 0 : promptTokens;
     promptBooked = true;
     for (const counts of booked) {
-      counts.promptTokens += prompt;
-      counts.completionTokens += tokens;
+      counts.prompt_tokens += prompt;
+      counts.completion_tokens += tokens;
     }
   }
 
@@ -153,7 +150,14 @@ function openBook(booked: readonly Counts[], promptTokens: number, onEnd: () => 
     },
     details(usage) {
       if (ended) return;
-      for (const { details } of booked) addDetails(details, usage);
+      for (const counts of booked) {
+        for (const name of DETAILS) {
+          for (const [kind, tokens] of Object.entries(usage[name] ?? {})) {
+            const sums = (counts[name] ??= {});
+            sums[kind] = (sums[kind] ?? 0) + tokens;
+          }
+        }
+      }
     },
     end(outcome) {
       if (ended) return;
@@ -164,28 +168,4 @@ function openBook(booked: readonly Counts[], promptTokens: number, onEnd: () => 
       onEnd();
     },
   };
-}
-
-function addDetails(sums: Details, usage: Usage): void {
-  for (const name of DETAILS) {
-    for (const [kind, tokens] of Object.entries(usage[name] ?? {})) {
-      const sum = (sums[name] ??= {});
-      sum[kind] = (sum[kind] ?? 0) + tokens;
-    }
-  }
-}
-
-function noCounts(): Counts {
-  return { calls: 0, completed: 0, failed: 0, aborted: 0, promptTokens: 0, completionTokens: 0, details: {} };
-}
-
-function reportCounts(counts: Counts): CountsReport {
-  const { calls, completed, failed, aborted, promptTokens, completionTokens, details } = counts;
-  const copied = Object.fromEntries(Object.entries(details).map(([name, sums]) => [name, { ...sums }]));
-  const tokens = { prompt_tokens: promptTokens, completion_tokens: completionTokens };
-  return { calls, completed, failed, aborted, ...tokens, ...copied };
-}
-
-function reportRequest(counts: RequestCounts): RequestReport {
-  return { ...reportCounts(counts), messages_last: counts.messagesLast };
 }

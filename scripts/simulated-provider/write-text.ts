@@ -1,5 +1,3 @@
-import { scramble } from './scramble.ts';
-
 /**
  * Plain words of at most 7 letters, so that each is one token even with a capital or a full stop (tokens.ts). They are
  * chosen so that no word, and no two adjacent words, look like something that moderation flags; a test checks this.
@@ -65,4 +63,11 @@ function createPicker(seed: number): <T>(list: readonly T[]) => T {
     // The index is below the length, and no list here is empty.
     return list[scramble(state) % list.length] as (typeof list)[number];
   };
+}
+
+/** Spreads the bits of `state` over 32 bits: adjacent numbers give unrelated results. */
+export function scramble(state: number): number {
+  let bits = Math.imul(state ^ (state >>> 15), state | 1);
+  bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+  return (bits ^ (bits >>> 14)) >>> 0;
 }

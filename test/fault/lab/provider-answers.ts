@@ -5,7 +5,7 @@ import { loadTokenizer } from '../../../workers/pipeline/count-tokens.ts';
 import { CANARY_TRACE } from '../checker/canaries.ts';
 import type { ProviderAnswer, ProviderCount } from '../checker/evidence.ts';
 
-/** The provider remembers the messages of as many (scripts/simulated-provider/received-messages.ts). */
+/** The provider remembers the messages of as many (scripts/simulated-provider/stats.ts). */
 const REQUESTS_MAX = 2_000;
 const AT_ONCE = 32;
 

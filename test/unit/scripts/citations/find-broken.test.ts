@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { anchorsOf, findBroken } from '../../../../scripts/citations/find-broken.ts';
+import { anchorsOf, findBroken } from '../../../../scripts/check-citations.ts';
 
 const SPEC = '# Spec\n\n<a id="objects"></a>\n\n## 2. Objects\n\n### 2.1 Chat request\n\n## How to `run` it\n';
 

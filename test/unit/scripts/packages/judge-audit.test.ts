@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { judgeAudit } from '../../../../scripts/packages/judge-audit.ts';
+import { judgeAudit } from '../../../../scripts/packages/main.ts';
 
 const report = (vulnerabilities: object) => JSON.stringify({ auditReportVersion: 2, vulnerabilities });
 

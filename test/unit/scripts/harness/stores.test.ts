@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { withDatabase } from '../../../../scripts/harness/mongo-database.ts';
+import { withDatabase } from '../../../../scripts/harness/stores.ts';
 
 describe('withDatabase', () => {
   it.each([
