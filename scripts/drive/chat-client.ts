@@ -14,7 +14,7 @@ interface ChatCall {
   model: string | undefined;
 }
 
-export interface ChatOutcome {
+interface ChatOutcome {
   requestId: string;
   /** The tier that answered; '' if none did. */
   model: string;
@@ -29,6 +29,17 @@ export interface ChatOutcome {
   firstTokenMs: number | undefined;
   /** How often the call was refused with 429. */
   waits: number;
+}
+
+/** One request of a drive and its outcome. */
+export interface TurnRecord extends ChatOutcome {
+  conversation: string;
+  entityId: string;
+  /** From 1 to `turns`. */
+  turn: number;
+  turns: number;
+  stream: boolean;
+  submitted: readonly Message[];
 }
 
 /** Longer than any window of the service's limits, except that of a day. */

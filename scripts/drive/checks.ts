@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { RequestDetail } from '../simulated-provider/stats.ts';
 import type { Message } from './conversations.ts';
-import type { TurnRecord } from './drive.ts';
+import type { TurnRecord } from './chat-client.ts';
 import { creditsOf } from './summary.ts';
 import type { RatesByTier } from './summary.ts';
 

@@ -4,10 +4,10 @@ import { DEFAULT_RATES } from '../../shared/domain/routing.ts';
 import { toCredits } from '../../shared/domain/pricing.ts';
 import type { AdminApi } from '../harness/admin-api.ts';
 import { createChatClient } from './chat-client.ts';
-import type { ChatClient, ChatOutcome } from './chat-client.ts';
+import type { ChatClient, TurnRecord } from './chat-client.ts';
 import { checkDrive } from './checks.ts';
 import type { Check } from './checks.ts';
-import type { Conversation, Message } from './conversations.ts';
+import type { Conversation } from './conversations.ts';
 import { renderSummary, summarise } from './summary.ts';
 import type { RatesByTier, Summary } from './summary.ts';
 
@@ -33,17 +33,6 @@ export interface DriveReport {
   checks: Check[];
   /** Whether every request was sent and answered, and every check passed. */
   passed: boolean;
-}
-
-/** One request of a drive and its outcome. */
-export interface TurnRecord extends ChatOutcome {
-  conversation: string;
-  entityId: string;
-  /** From 1 to `turns`. */
-  turn: number;
-  turns: number;
-  stream: boolean;
-  submitted: readonly Message[];
 }
 
 /** How often a line says how far the drive is. */

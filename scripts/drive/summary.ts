@@ -1,4 +1,4 @@
-import type { TurnRecord } from './drive.ts';
+import type { TurnRecord } from './chat-client.ts';
 
 /** Credits per token. */
 export type RatesByTier = Readonly<Record<string, { prompt: number; completion: number }>>;

@@ -1,5 +1,3 @@
-import { RequestError } from './http-io.ts';
-
 /** A call of a tool. A custom tool takes any text instead of an object. */
 export interface ToolCall {
   id: string;
@@ -243,4 +241,18 @@ export function isObject(value: unknown): value is Fields {
 
 export function refuse(param: string, rule: string): never {
   throw new RequestError(400, `${param} ${rule}.`, param);
+}
+
+/** A request that the provider refuses; the caller gets `message` in an error object of OpenAI's shape. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+  readonly status: number;
+  /** The wrong field (`messages[2].content`), if there is one. */
+  readonly param: string | null;
+
+  constructor(status: number, message: string, param: string | null = null) {
+    super(message);
+    this.status = status;
+    this.param = param;
+  }
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { RequestError } from './chat-request.ts';
 
 /** Parley's largest body, with its history and instruction, still fits. */
 const BODY_BYTES_MAX = 25 * 1024 * 1024;
@@ -74,17 +75,3 @@ const ERROR_CODES: Readonly<Record<number, string>> = {
   402: 'insufficient_quota',
   429: 'rate_limit_exceeded',
 };
-
-/** A request that the provider refuses; the caller gets `message` in an error object of OpenAI's shape. */
-export class RequestError extends Error {
-  override readonly name = 'RequestError';
-  readonly status: number;
-  /** The wrong field (`messages[2].content`), if there is one. */
-  readonly param: string | null;
-
-  constructor(status: number, message: string, param: string | null = null) {
-    super(message);
-    this.status = status;
-    this.param = param;
-  }
-}

@@ -1,5 +1,4 @@
-import { isObject } from './chat-request.ts';
-import { RequestError } from './http-io.ts';
+import { RequestError, isObject } from './chat-request.ts';
 
 const CATEGORIES = [
   'harassment',

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChatCompletions } from './chat-completions.ts';
 import { sendFailure } from './chat-completions.ts';
-import { RequestError, readJson, sendError, sendJson } from './http-io.ts';
+import { RequestError } from './chat-request.ts';
+import { readJson, sendError, sendJson } from './http-io.ts';
 import type { ModelSettings } from './model-settings.ts';
 import { MESSAGES } from './messages-format.ts';
 import { moderate, parseModerationRequest } from './moderate.ts';

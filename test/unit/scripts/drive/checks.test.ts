@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { compareDrive } from '../../../../scripts/drive/checks.ts';
 import type { Driven } from '../../../../scripts/drive/checks.ts';
-import type { TurnRecord } from '../../../../scripts/drive/drive.ts';
+import type { TurnRecord } from '../../../../scripts/drive/chat-client.ts';
 import type { RequestDetail } from '../../../../scripts/simulated-provider/stats.ts';
 
 function recordOf(turn: number, changes: Partial<TurnRecord> = {}): TurnRecord {
