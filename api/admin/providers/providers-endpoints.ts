@@ -145,7 +145,7 @@ const updateProvider = defineAdminEndpoint({
     const before = await findProvider(providers, name);
     const changes = toProviderChanges(before, body, { ...providerRules, keyPrefix });
     const { provider } = await providers.put(name, changes, clock.now());
-    // As when it is replaced, if what has been found may be of another server.
+    // The known ceiling may be of another server, or of another setting.
     if ('base_url' in body || 'kind' in body || 'max_in_flight' in body)
       await capacities.forget(name).catch(() => undefined);
     return ok(toProviderResource(provider, await statesOf(deps)));
