@@ -33,9 +33,12 @@ module.exports = {
     ),
     only(
       'core-is-pure',
-      'contracts, domain and errors import no package but joi.',
+      'contracts, domain and errors import no package but joi and image-dimensions.',
       { path: '^shared/(contracts|domain|errors)/' },
-      { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer'], pathNot: '^node_modules/joi/' },
+      {
+        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer'],
+        pathNot: '^node_modules/(joi|image-dimensions)/',
+      },
     ),
     only(
       'core-does-no-io',

@@ -1,9 +1,8 @@
 import { objectAt } from './call-tools.ts';
 import { isObject, parseChatRequest, refuse } from './chat-request.ts';
 import type { ChatRequest } from './chat-request.ts';
-import type { StreamEvents } from './openai-format.ts';
 import type { Answer, Delta } from './plan-answer.ts';
-import type { Dialect } from './reply.ts';
+import type { Dialect, StreamEvents } from './reply.ts';
 import { toldUsage, usageOf } from './usage-shape.ts';
 import type { Usage } from './usage-shape.ts';
 

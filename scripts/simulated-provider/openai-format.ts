@@ -1,22 +1,7 @@
 import { INPUT_FIELDS, parseChatRequest } from './chat-request.ts';
-import type { Answer, Delta } from './plan-answer.ts';
-import type { Dialect, Reply } from './reply.ts';
+import type { Answer } from './plan-answer.ts';
+import type { Dialect, Reply, StreamEvents } from './reply.ts';
 import { splitTokens } from './tokens.ts';
-
-/** What every part of one reply repeats. */
-export interface ReplyHead {
-  id: string;
-  createdSeconds: number;
-  model: string;
-}
-
-/** The events of one stream, each a complete SSE event. */
-export interface StreamEvents {
-  begin(answers: readonly Answer[]): string;
-  delta(delta: Delta, index: number): string;
-  /** With the usage as it is told; undefined: not at all. */
-  end(answers: readonly Answer[], usage: object | undefined): string;
-}
 
 const DONE_EVENT = 'data: [DONE]\n\n';
 

@@ -1,12 +1,26 @@
 import type { ServerResponse } from 'node:http';
 import { resetConnection } from './http-io.ts';
 import type { ChatRequest } from './chat-request.ts';
-import type { ReplyHead, StreamEvents } from './openai-format.ts';
-import type { Answer } from './plan-answer.ts';
+import type { Answer, Delta } from './plan-answer.ts';
 import type { FailureMode, Settings } from './settings.ts';
 import type { CallBook } from './stats.ts';
 import type { Usage, UsageShape } from './usage-shape.ts';
 import { HIDDEN_TOKENS, toldUsage, usageOf } from './usage-shape.ts';
+
+/** What every part of one reply repeats. */
+export interface ReplyHead {
+  id: string;
+  createdSeconds: number;
+  model: string;
+}
+
+/** The events of one stream, each a complete SSE event. */
+export interface StreamEvents {
+  begin(answers: readonly Answer[]): string;
+  delta(delta: Delta, index: number): string;
+  /** With the usage as it is told; undefined: not at all. */
+  end(answers: readonly Answer[], usage: object | undefined): string;
+}
 
 /** The form in which a protocol asks and answers. */
 export interface Dialect {

@@ -1,6 +1,5 @@
 import { resetConnection } from './http-io.ts';
-import type { StreamEvents } from './openai-format.ts';
-import type { Reply } from './reply.ts';
+import type { Reply, StreamEvents } from './reply.ts';
 import { bookUsage, breaksOff, failBeforeHead, RESET_PAUSE_MS } from './reply.ts';
 import type { Schedule } from './schedule.ts';
 import { createSchedule } from './schedule.ts';

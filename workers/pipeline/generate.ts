@@ -110,6 +110,12 @@ function partsFor({ prompt: plain, envelope }: Routed, { target, provider }: Rou
   return { ...prompt, instruction: { role: 'system', content: contents.join('\n\n') } };
 }
 
+function fitTo(run: Routed, route: Route): Promise<TargetPrompt> {
+  const request = fitAnswer(run.envelope.request, [route.target]);
+  const fit = request.task === undefined ? promptFor : inputsFor;
+  return fit(partsFor(run, route), route.target.contextWindow, request);
+}
+
 /** The repair of an answer that does not fit its schema. Undefined: the window has no room for it. */
 function repairFor(error: NotJsonError, prompt: TargetPrompt, { target }: Route): Repair | undefined {
   const repair = { messages: repairOf(error), promptTokens: error.usage.promptTokens };
@@ -171,9 +177,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
 
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
-    const fit = envelope.request.task === undefined ? promptFor : inputsFor;
-    const request = fitAnswer(envelope.request, [route.target]);
-    const fitted = await fit(partsFor(run, route), route.target.contextWindow, request);
+    const fitted = await fitTo(run, route);
     // Admission did not know the history, so hold and token weight are raised before the provider is called.
     const isCovered = await lease.cover(estimatePrompt(countedOf(fitted)), run.history.length > 0);
     const prompt = { ...fitted, isCovered };
