@@ -8,7 +8,7 @@ import type { Usage, UsageShape } from './usage-shape.ts';
 import { HIDDEN_TOKENS, toldUsage, usageOf } from './usage-shape.ts';
 
 /** What every part of one reply repeats. */
-export interface ReplyHead {
+interface ReplyHead {
   id: string;
   createdSeconds: number;
   model: string;

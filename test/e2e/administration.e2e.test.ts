@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { beforeAll, expect, it } from '@jest/globals';
 
-import { createChance } from '../../scripts/harness/chance.ts';
+import { createChance } from '../support/chance.ts';
 import { openFleet } from '../support/fleet.ts';
 import type { ApiProcess } from '../support/fleet.ts';
 import { useStarted } from '../support/use-service.ts';

@@ -1,4 +1,4 @@
-import type { Chance } from '../../scripts/harness/chance.ts';
+import type { Chance } from '../support/chance.ts';
 import { follow } from './read-document.ts';
 import type { Schema, ServedDocument } from './read-document.ts';
 import { poisoned, strangeValue, STRANGE_TEXTS } from './strange-values.ts';

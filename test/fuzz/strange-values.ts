@@ -1,4 +1,4 @@
-import type { Chance } from '../../scripts/harness/chance.ts';
+import type { Chance } from '../support/chance.ts';
 
 /** Texts that break programs: other planes, halves of a character, control characters, other languages' syntax. */
 export const STRANGE_TEXTS: readonly string[] = [

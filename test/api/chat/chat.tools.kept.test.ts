@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { createChance } from '../../../scripts/harness/chance.ts';
+import { createChance } from '../../support/chance.ts';
 import { postLines, resultsOf } from '../../support/batch-client.ts';
 import { waitFor } from '../../support/chat.ts';
 import { jobOf } from '../../support/compliance.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { SentRequest } from '../client/caller.ts';
-import { withClient } from '../../../scripts/harness/redis-nodes.ts';
+import { withClient } from '../../support/redis/redis-nodes.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';
 import { hasText, isWhole, nameOf, none, range, SLACK_MS } from './findings.ts';

@@ -1,4 +1,4 @@
-import { createChance } from '../../../scripts/harness/chance.ts';
+import { createChance } from '../../support/chance.ts';
 import type { SentRequest } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';

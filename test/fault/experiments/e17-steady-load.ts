@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { createBatchClient } from '../../../scripts/harness/batch-client.ts';
-import { createChance } from '../../../scripts/harness/chance.ts';
-import type { Chance } from '../../../scripts/harness/chance.ts';
+import { createChance } from '../../support/chance.ts';
+import type { Chance } from '../../support/chance.ts';
 import type { Call, Tenant } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';

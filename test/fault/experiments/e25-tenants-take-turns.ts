@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { createChance } from '../../../scripts/harness/chance.ts';
+import { createChance } from '../../support/chance.ts';
 import type { SentRequest, Tenant } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';

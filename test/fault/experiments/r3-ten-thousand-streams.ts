@@ -1,4 +1,4 @@
-import { createChance } from '../../../scripts/harness/chance.ts';
+import { createChance } from '../../support/chance.ts';
 import type { Experiment } from '../experiment.ts';
 import { growthFigures, growthVerdicts, sampleMemory, untilForgotten } from '../lab/memory-sample.ts';
 import type { MemorySample } from '../lab/memory-sample.ts';

@@ -1,7 +1,7 @@
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
-import { startRedisCluster } from '../../../scripts/harness/redis-cluster.ts';
-import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
-import { startSentinels } from '../../../scripts/harness/redis-sentinel.ts';
+import { startRedisCluster } from '../../support/redis/redis-cluster.ts';
+import type { RedisNode } from '../../support/redis/redis-nodes.ts';
+import { startSentinels } from '../../support/redis/redis-sentinel.ts';
 import { toVictim } from './victim.ts';
 import type { Victim } from './victim.ts';
 import type { VictimStoreOptions } from './victim-stores.ts';

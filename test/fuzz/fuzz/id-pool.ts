@@ -1,4 +1,4 @@
-import type { Chance } from '../../../scripts/harness/chance.ts';
+import type { Chance } from '../../support/chance.ts';
 
 /** Of each kind so many ids are kept. */
 const KEPT_MAX = 40;

@@ -1,4 +1,4 @@
-import type { Chance } from '../../../scripts/harness/chance.ts';
+import type { Chance } from '../../support/chance.ts';
 import { examplesOf, writeQuery } from '../examples.ts';
 import { createValueMaker } from '../make-value.ts';
 import type { ValueMaker } from '../make-value.ts';

@@ -2,8 +2,8 @@ import { Agent } from 'node:http';
 
 import { createAnswerChecker } from '../check-answer.ts';
 import type { AnswerChecker, WireAnswer } from '../check-answer.ts';
-import { createChance } from '../../../scripts/harness/chance.ts';
-import type { Chance } from '../../../scripts/harness/chance.ts';
+import { createChance } from '../../support/chance.ts';
+import type { Chance } from '../../support/chance.ts';
 import { endpointsOf } from '../read-document.ts';
 import type { ServedDocument } from '../read-document.ts';
 import { createIdPool, namedBy } from './id-pool.ts';

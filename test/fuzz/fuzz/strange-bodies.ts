@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 
-import type { Chance } from '../../../scripts/harness/chance.ts';
+import type { Chance } from '../../support/chance.ts';
 
 /** A body as it goes over the wire. */
 export interface WireBody {

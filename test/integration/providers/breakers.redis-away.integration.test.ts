@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
-import { startNode, withClient } from '../../../scripts/harness/redis-nodes.ts';
+import { startNode, withClient } from '../../support/redis/redis-nodes.ts';
 import { call, failure, openBreakerLab, providerOf, refusal } from '../../support/breaker-lab.ts';
 import type { BreakerLab, LabWorker } from '../../support/breaker-lab.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { startRedisCluster } from '../../../scripts/harness/redis-cluster.ts';
-import type { RedisCluster } from '../../../scripts/harness/redis-cluster.ts';
+import { startRedisCluster } from '../../support/redis/redis-cluster.ts';
+import type { RedisCluster } from '../../support/redis/redis-cluster.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
 import { itemsOf, postLines, resultsOf } from '../../support/batch-client.ts';
 import { chatOf, parseSse, postChat, waitFor } from '../../support/chat.ts';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { startRedisCluster } from '../../../scripts/harness/redis-cluster.ts';
-import type { RedisCluster } from '../../../scripts/harness/redis-cluster.ts';
-import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
+import { startRedisCluster } from '../../support/redis/redis-cluster.ts';
+import type { RedisCluster } from '../../support/redis/redis-cluster.ts';
+import type { RedisNode } from '../../support/redis/redis-nodes.ts';
 import { slotOf } from '../../../shared/redis/cluster-slots.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 import { watchReturn } from '../../../shared/redis/redis-return.ts';

@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { startNode, withClient } from '../../../scripts/harness/redis-nodes.ts';
-import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
+import { startNode, withClient } from '../../support/redis/redis-nodes.ts';
+import type { RedisNode } from '../../support/redis/redis-nodes.ts';
 import { chatOf, errorOf, postChat, waitFor } from '../../support/chat.ts';
 import { openStream } from '../../support/stream-client.ts';
 import { startService } from '../../support/service.ts';

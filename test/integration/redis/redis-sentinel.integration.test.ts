@@ -5,9 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { startNode, withClient } from '../../../scripts/harness/redis-nodes.ts';
-import { startSentinels } from '../../../scripts/harness/redis-sentinel.ts';
-import type { SentinelGroup } from '../../../scripts/harness/redis-sentinel.ts';
+import { startNode, withClient } from '../../support/redis/redis-nodes.ts';
+import { startSentinels } from '../../support/redis/redis-sentinel.ts';
+import type { SentinelGroup } from '../../support/redis/redis-sentinel.ts';
 import { itemsOf, postLines } from '../../support/batch-client.ts';
 import { LOCALHOST, trustLocalhost } from '../../support/certificates.ts';
 import { chatOf, waitFor } from '../../support/chat.ts';

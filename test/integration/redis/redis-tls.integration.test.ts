@@ -4,10 +4,10 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { startRedisCluster } from '../../../scripts/harness/redis-cluster.ts';
-import { startNode } from '../../../scripts/harness/redis-nodes.ts';
-import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
-import { startSentinels } from '../../../scripts/harness/redis-sentinel.ts';
+import { startRedisCluster } from '../../support/redis/redis-cluster.ts';
+import { startNode } from '../../support/redis/redis-nodes.ts';
+import type { RedisNode } from '../../support/redis/redis-nodes.ts';
+import { startSentinels } from '../../support/redis/redis-sentinel.ts';
 import { loadConfig } from '../../../shared/config/load-config.ts';
 import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
 import { LOCALHOST } from '../../support/certificates.ts';

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { startRedisCluster } from '../../../scripts/harness/redis-cluster.ts';
-import { startNode, withClient } from '../../../scripts/harness/redis-nodes.ts';
-import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
+import { startRedisCluster } from '../../support/redis/redis-cluster.ts';
+import { startNode, withClient } from '../../support/redis/redis-nodes.ts';
+import type { RedisNode } from '../../support/redis/redis-nodes.ts';
 import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';
 import { assertSuitable } from '../../../shared/redis/server-check.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../../scripts/embedded/ports.ts';
-import { startNode } from '../../../scripts/harness/redis-nodes.ts';
-import type { RedisNode } from '../../../scripts/harness/redis-nodes.ts';
+import { startNode } from '../../support/redis/redis-nodes.ts';
+import type { RedisNode } from '../../support/redis/redis-nodes.ts';
 import { connectMongo } from '../../../shared/mongo/connection.ts';
 import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';

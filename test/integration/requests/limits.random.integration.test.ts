@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { createChance } from '../../../scripts/harness/chance.ts';
+import { createChance } from '../../support/chance.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { createKeyspace } from '../../../shared/redis/keyspace.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { expect, it } from '@jest/globals';
 
-import { createChance } from '../../../scripts/harness/chance.ts';
+import { createChance } from '../../support/chance.ts';
 import { openTestRedis, uniqueName } from '../../support/stores.ts';
 import { useStarted } from '../../support/use-service.ts';
 

@@ -6,7 +6,7 @@ import { createDocument } from '../../../../api/openapi/public-api.ts';
 import type { Endpoint } from '../../../../api/contract/endpoint.ts';
 import { ENDPOINTS } from '../../../../api/endpoints.ts';
 import { createAnswerChecker } from '../../../fuzz/check-answer.ts';
-import { createChance } from '../../../../scripts/harness/chance.ts';
+import { createChance } from '../../../support/chance.ts';
 import { createValueMaker } from '../../../fuzz/make-value.ts';
 import { pointerOf } from '../../../fuzz/read-document.ts';
 import type { ServedDocument } from '../../../fuzz/read-document.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { createChance } from '../../../../scripts/harness/chance.ts';
+import { createChance } from '../../../support/chance.ts';
 import { createLineTokens } from '../../../../workers/batches/line-state.ts';
 
 const MOST = 4_196;

@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { freePort } from '../embedded/ports.ts';
-import { findRedisServer, ping } from '../embedded/redis.ts';
-import { startServer } from '../embedded/server-process.ts';
-import type { ServerProcess } from '../embedded/server-process.ts';
+import { freePort } from '../../../scripts/embedded/ports.ts';
+import { findRedisServer, ping } from '../../../scripts/embedded/redis.ts';
+import { startServer } from '../../../scripts/embedded/server-process.ts';
+import type { ServerProcess } from '../../../scripts/embedded/server-process.ts';
 import { startNode, until, untilReplicated, urlOf, withClient } from './redis-nodes.ts';
 import type { GroupOptions, RedisNode } from './redis-nodes.ts';
 

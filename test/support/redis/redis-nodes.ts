@@ -2,12 +2,12 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { connectRedis, createRedis } from '../../shared/redis/connection.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import { freePort } from '../embedded/ports.ts';
-import { findRedisServer, ping, serverArguments } from '../embedded/redis.ts';
-import { startServer } from '../embedded/server-process.ts';
-import type { ServerProcess } from '../embedded/server-process.ts';
+import { connectRedis, createRedis } from '../../../shared/redis/connection.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import { freePort } from '../../../scripts/embedded/ports.ts';
+import { findRedisServer, ping, serverArguments } from '../../../scripts/embedded/redis.ts';
+import { startServer } from '../../../scripts/embedded/server-process.ts';
+import type { ServerProcess } from '../../../scripts/embedded/server-process.ts';
 
 /** How to reach the servers of a group. */
 export interface NodeAccess {

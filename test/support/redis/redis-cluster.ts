@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { freePort } from '../embedded/ports.ts';
+import { freePort } from '../../../scripts/embedded/ports.ts';
 import { startNode, until, untilReplicated, urlOf, withClient } from './redis-nodes.ts';
 import type { GroupOptions, RedisNode } from './redis-nodes.ts';
 
