@@ -25,6 +25,8 @@ export interface EnqueuerDeps {
   replayLog?: Pick<ReplayLog, 'note'>;
   /** Makes a request that is to be taken back known beside Redis, as this process may end first. */
   handOver?: (requestId: string, principal: Principal) => Promise<void>;
+  /** Bytes that the bodies of a tenant's open requests may have together. Absent: 256 MiB. */
+  bodiesBytesMax?: number;
   /** For a request that was charged although its caller was told 503. */
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
@@ -68,15 +70,28 @@ async function tryUntil(clock: Clock, until: number, write: () => Promise<string
   return undefined;
 }
 
+/** Of the bodies of one tenant's open requests (docs/spec.md#bodies). The lines of batches have a limit of their own. */
+const BODIES_BYTES_MAX = 256 * 1024 * 1024;
+
+/** Long enough for a request to end. */
+const FULL_RETRY_SECONDS = 2;
+
 async function putInQueue(
   queueOrder: EnqueuerDeps['queueOrder'],
   envelope: RequestEnvelope,
   { shard }: Principal,
+  bytesMax?: number,
 ): Promise<void> {
   const { requestId, tenantId, endpoint } = envelope;
   const body = JSON.stringify(envelope);
-  const state = await inTime(queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }));
+  const state = await inTime(queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }, bytesMax));
   if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
+  if (state === 'full')
+    throw new ServiceError(
+      'model_unavailable',
+      "The bodies of this account's open requests hold 256 MiB, which is all that one account may have; send the next one when one has ended.",
+      { retryAfterSeconds: FULL_RETRY_SECONDS },
+    );
 }
 
 /** For a call that has joined. False: recovery queues the request if it has an intent, and else the sweep ends it. */
@@ -96,6 +111,7 @@ async function putInQueueForOthers(
 
 export function createEnqueuer(deps: EnqueuerDeps) {
   const { queueOrder, store, clock, log, giveUpAfterMs, tellWithinMs, handOver, refund } = deps;
+  const { bodiesBytesMax = BODIES_BYTES_MAX } = deps;
 
   const takingBack = new Set<Promise<void>>();
 
@@ -142,13 +158,14 @@ export function createEnqueuer(deps: EnqueuerDeps) {
   return {
     /**
      * Queues a request that was admitted without its body. Throws `model_unavailable` once the admission has been taken
-     * back, or where a caller waits and Redis does not say so in time: then it is taken back as by `voidLater`.
+     * back, as for a body beyond `bodiesBytesMax`, or where a caller waits and Redis does not say so in time: then it is
+     * taken back as by `voidLater`.
      */
     async enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void> {
-      const { requestId } = envelope;
+      const { requestId, endpoint } = envelope;
       const tellAt = clock.now() + (tellWithinMs ?? 0);
       try {
-        await putInQueue(queueOrder, envelope, principal);
+        await putInQueue(queueOrder, envelope, principal, queueOf(endpoint) === 'batch' ? undefined : bodiesBytesMax);
       } catch (cause) {
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
         const state = await beforeTelling(tellAt, envelope, principal);
@@ -156,6 +173,7 @@ export function createEnqueuer(deps: EnqueuerDeps) {
         // Redis answers again.
         if (state === 'joined' && (await putInQueueForOthers(deps, envelope, principal))) return;
         reportTaken(deps, state, requestId, principal);
+        if (cause instanceof ServiceError) throw cause;
         log.warn('A request could not be enqueued and was, or is being, taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
           cause,

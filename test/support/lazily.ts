@@ -12,7 +12,9 @@ export function lazily<T extends object>(started: Started<T>, name: string): T {
   // Connections look at what they are called on.
   const get = (_empty: unknown, property: string | symbol): unknown => {
     const found = Reflect.get(read(), property) as unknown;
-    return typeof found === 'function' ? (found.bind(read()) as unknown) : found;
+    // An Express app is a function with fields of its own, which a bound one would not have.
+    const isMethod = typeof found === 'function' && Object.keys(found).length === 0;
+    return isMethod ? (found.bind(read()) as unknown) : found;
   };
   return new Proxy<Partial<T>>({}, { get }) as T;
 }
