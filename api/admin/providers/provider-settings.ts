@@ -234,7 +234,7 @@ export function toProviderChanges(
   before: ProviderRow,
   body: Partial<ProviderBody>,
   rules: ProviderRules,
-): ProviderSettings {
+): Partial<ProviderSettings> {
   const { windowMs, minAttempts, failureRatio, openMs, maxOpenMs } = before.breaker ?? DEFAULT_BREAKER;
   const stored = {
     window_ms: windowMs,
@@ -246,10 +246,7 @@ export function toProviderChanges(
   const whole = { kind: before.kind, base_url: before.baseUrl, ...body, breaker: { ...stored, ...body.breaker } };
   const settings = toProviderSettings(whole, rules);
   const names = Object.keys(body) as (keyof ProviderBody)[];
-  const { kind, baseUrl } = settings;
-  const named = Object.fromEntries(names.map((name) => [SETTING_OF[name], settings[SETTING_OF[name]]]));
-  // The repository sets the fields that it is given, and judges by these two whether the stored key may stay.
-  return { kind, baseUrl, ...named } as ProviderSettings;
+  return Object.fromEntries(names.map((name) => [SETTING_OF[name], settings[SETTING_OF[name]]]));
 }
 
 /** Throws `invalid_request` for a name that no provider can have. */

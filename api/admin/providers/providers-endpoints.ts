@@ -1,6 +1,6 @@
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { ProviderRepository } from '../../../shared/mongo/routing/provider-repository.ts';
+import type { ProviderRepository, ProviderRow } from '../../../shared/mongo/routing/provider-repository.ts';
 import type { TierRepository } from '../../../shared/mongo/routing/tier-repository.ts';
 import type { BreakerStore } from '../../../shared/redis/stores/breaker-store.ts';
 import type { CapacityStore } from '../../../shared/redis/stores/capacity-store.ts';
@@ -122,7 +122,7 @@ const putProvider = defineAdminEndpoint({
     assertProviderName(name);
     const { providers, providerRules, keyPrefix, clock } = deps;
     const settings = toProviderSettings(body, { ...providerRules, keyPrefix });
-    const put = await providers.put(name, settings, clock.now());
+    const put = await providers.put(name, () => settings, clock.now());
     // The known ceiling may be of another server; if this fails, it is found anew while calls are made.
     await deps.capacities.forget(name).catch(() => undefined);
     const resource = toProviderResource(put.provider, await statesOf(deps));
@@ -142,9 +142,10 @@ const updateProvider = defineAdminEndpoint({
   examples: { places: { body: { max_in_flight: 8 }, status: 200, answer: { ...PROVIDER_EXAMPLE, max_in_flight: 8 } } },
   async handle({ params: { provider: name }, body }, deps: ProvidersDeps) {
     const { providers, providerRules, keyPrefix, clock, capacities } = deps;
-    const before = await findProvider(providers, name);
-    const changes = toProviderChanges(before, body, { ...providerRules, keyPrefix });
-    const { provider } = await providers.put(name, changes, clock.now());
+    await findProvider(providers, name);
+    const rules = { ...providerRules, keyPrefix };
+    const decide = (before?: ProviderRow) => toProviderChanges(found(before, 'provider'), body, rules);
+    const { provider } = await providers.put(name, decide, clock.now());
     // The known ceiling may be of another server, or of another setting.
     if ('base_url' in body || 'kind' in body || 'max_in_flight' in body)
       await capacities.forget(name).catch(() => undefined);

@@ -66,7 +66,8 @@ export type ProviderRepository = ReturnType<typeof createProviderRepository>;
 const originOf = (url: string) => URL.parse(url)?.origin ?? url;
 
 /** A stored key goes where it was given for, and nowhere else: whoever may not read it must not have it sent either. */
-function assertKeyStays(before: ProviderRow, { kind, baseUrl, apiKey }: ProviderSettings): void {
+function assertKeyStays(before: ProviderRow, changes: Partial<ProviderSettings>): void {
+  const { kind, baseUrl, apiKey } = { ...before, ...changes };
   if (apiKey !== undefined || before.encryptedApiKey === undefined) return;
   if (kind === before.kind && originOf(baseUrl) === originOf(before.baseUrl)) return;
   throw new ServiceError(
@@ -84,7 +85,7 @@ async function writeProvider(
   cipher: CredentialCipher,
   providers: ReturnType<typeof providerModel>,
   name: string,
-  { apiKey, ...settings }: ProviderSettings,
+  { apiKey, ...settings }: Partial<ProviderSettings>,
   before: ProviderRow | undefined,
   now: number,
 ): Promise<{ created: boolean } | undefined> {
@@ -122,16 +123,17 @@ export function createProviderRepository(connection: Connection, cipher: Credent
     all: (): Promise<ProviderRow[]> => providers.find().sort({ _id: 1 }).lean(),
 
     /**
-     * Creates the provider or replaces all of it but the credential that is not given anew. Throws `invalid_request` where
-     * that credential would go to another server than it was given for.
+     * Creates the provider, or sets what `decide` says, which may be called again. A credential that is not given anew stays:
+     * throws `invalid_request` where it would go to another server than it was given for.
      */
     async put(
       name: string,
-      settings: ProviderSettings,
+      decide: (before: ProviderRow | undefined) => Partial<ProviderSettings>,
       now: number,
     ): Promise<{ created: boolean; provider: ProviderRow }> {
       for (;;) {
         const before = (await providers.findById(name).lean()) ?? undefined;
+        const settings = decide(before);
         if (before !== undefined) assertKeyStays(before, settings);
         const written = await writeProvider(cipher, providers, name, settings, before, now);
         if (written === undefined) continue;

@@ -52,7 +52,7 @@ describe('the routes that a process knows', () => {
 
   async function change(): Promise<string> {
     const baseUrl = `http://127.0.0.1:${(address += 1)}/v1`;
-    await createProviderRepository(mongo, cipher).put('sim', { ...PROVIDER, baseUrl }, Date.now());
+    await createProviderRepository(mongo, cipher).put('sim', () => ({ ...PROVIDER, baseUrl }), Date.now());
     return baseUrl;
   }
 
