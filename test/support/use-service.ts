@@ -13,19 +13,21 @@ import type { ServiceOptions, TenantOptions, TestService, TestTenant } from './s
 import { apiOf } from './tenant-api.ts';
 import type { CallApi } from './tenant-api.ts';
 
-/** Runs from before the first test to after the last one. */
+/** Ends of what is open in this file. Jest runs hooks in one order only, and what was opened last needs the others. */
+const ends: (() => Promise<unknown>)[] = [];
+
+/** Runs from before the first test to after the last one; what was opened last is closed first. */
 export function useStarted<T extends { close(): Promise<unknown> } | { quit(): Promise<unknown> }>(
   name: string,
   start: () => Promise<T>,
 ): T {
   const started: Started<T> = { value: undefined };
   beforeAll(async () => {
-    started.value = await start();
+    const value = await start();
+    started.value = value;
+    ends.push(() => ('close' in value ? value.close() : value.quit()));
   });
-  afterAll(async () => {
-    const { value } = started;
-    if (value !== undefined) await ('close' in value ? value.close() : value.quit());
-  });
+  afterAll(() => ends.pop()?.());
   return lazily(started, name);
 }
 
