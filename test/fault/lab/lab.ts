@@ -1,5 +1,6 @@
 import type { Evidence, ProviderCount } from '../checker/evidence.ts';
 import type { Caller, Tenant } from '../client/caller.ts';
+import type { RoutedTier } from '../../../shared/contracts/chat-request.ts';
 import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
 import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import type { RedisInspector } from './inspect-redis.ts';
@@ -13,7 +14,7 @@ export interface LabOptions {
   /** Defaults of the simulated provider (scripts/simulated-provider/settings.ts). */
   provider?: string;
   /** The model behind each tier, with settings that win over `provider`. Default: `sim`. */
-  models?: { mobius?: string; oloid?: string };
+  models?: Partial<Record<RoutedTier, string>>;
   /** Calls at once at each model; else found, from a few at once. */
   maxInFlight?: number;
   /** Default: one server. */

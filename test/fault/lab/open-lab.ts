@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createAdminApi } from '../../../scripts/harness/admin-api.ts';
 import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
 import { UNLIMITED } from '../../../scripts/harness/open-tenant.ts';
+import { ROUTED_TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { ProcessExit } from '../checker/evidence.ts';
 import { createCaller } from '../client/caller.ts';
 import { createGatherEvidence, readProviderCounts } from './gather-evidence.ts';
@@ -21,7 +22,11 @@ import { until } from './until.ts';
 const WAIT_MS = 30_000;
 const REST_MS = 60_000;
 /** Of the tiers, in credits a token. */
-const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
+const RATES = {
+  mobius: { prompt: 1, completion: 1 },
+  oloid: { prompt: 4, completion: 4 },
+  embedding: { prompt: 1, completion: 0 },
+} as const;
 const MICRO = 1_000_000;
 const RATES_MICRO = Object.fromEntries(
   Object.entries(RATES).map(([tier, { prompt, completion }]) => [
@@ -51,10 +56,19 @@ async function openStores({ dataDir, signal, mongodbUri }: LabPlace, options: La
 async function setRoutes(admin: AdminApi, providerUrl: string, apiKey: string, { models, maxInFlight }: LabOptions) {
   const provider = { kind: 'simulated', base_url: `${providerUrl}/v1`, api_key: apiKey };
   await admin.send('PUT', '/admin/v1/providers/simulated', provider);
-  for (const tier of ['mobius', 'oloid'] as const) {
+  for (const tier of ROUTED_TIERS) {
     const model = models?.[tier] ?? 'sim';
     const ceiling = maxInFlight === undefined ? {} : { max_in_flight: maxInFlight };
-    const targets = [{ provider: 'simulated', model, weight: 1, priority: 1, context_window: 128_000, ...ceiling }];
+    const targets = [
+      {
+        provider: 'simulated',
+        model,
+        weight: 1,
+        priority: 1,
+        ...(tier === 'embedding' ? {} : { context_window: 128_000 }),
+        ...ceiling,
+      },
+    ];
     await admin.send('PUT', `/admin/v1/tiers/${tier}`, { rates: RATES[tier], targets });
   }
 }
