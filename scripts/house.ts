@@ -22,7 +22,7 @@ const LIMITS = {
   'product files': { limit: 470, goal: 440 },
   'product folders': { limit: 66, goal: 68 },
   'folders of one file': { limit: 2, goal: 2 },
-  'product lines': { limit: 63_360, goal: 48_000 },
+  'product lines': { limit: 63_370, goal: 48_000 },
   'code lines (no blanks, comments, imports)': { limit: 45_290, goal: 34_500 },
   'functions over 80 lines': { limit: 3, goal: 10 },
   'functions over 50 lines': { limit: 108, goal: 70 },
@@ -35,7 +35,7 @@ const LIMITS = {
   'words of Markdown': { limit: 45_000, goal: 45_000 },
   'words of the README': { limit: 890, goal: 900 },
   'lines of scripts': { limit: 10_150, goal: 8_000 },
-  'lines of tests': { limit: 76_600, goal: 60_000 },
+  'lines of tests': { limit: 76_620, goal: 60_000 },
   'npm packages (without those of one platform)': { limit: 732, goal: 600 },
 };
 type Figure = keyof typeof LIMITS;

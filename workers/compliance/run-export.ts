@@ -44,10 +44,11 @@ export function writeArchive(
 ): Archive {
   const files: ExportedFile[] = [];
   const open = new Set<Readable>();
-  function openLines(source: ExportFile): Readable {
+  function openLines(source: ExportFile, onFault: (error: Error) => void): Readable {
     const lines = Readable.from(linesOf(source, files), { objectMode: false });
     open.add(lines);
-    return lines.once('close', () => open.delete(lines));
+    // yazl does not listen to what it reads: a fault that nobody hears of would end the process.
+    return lines.on('error', onFault).once('close', () => open.delete(lines));
   }
 
   async function* read(): AsyncGenerator<Buffer> {
@@ -56,11 +57,12 @@ export function writeArchive(
     const zip = new ZipFile();
     // The type promises less than the pass-through stream that it is.
     const parts = zip.outputStream as PassThrough;
-    zip.once('error', (error: Error) => parts.destroy(error));
+    const fail = (error: Error) => void parts.destroy(error);
+    zip.on('error', fail);
     // Each file is opened once those before it have been written, the manifest after all others.
     for (const source of sources)
       zip.addReadStreamLazy(`${source.name}.jsonl`, (opened) => {
-        opened(undefined, openLines(source));
+        opened(undefined, openLines(source, fail));
       });
     zip.addReadStreamLazy('manifest.json', (opened) => {
       opened(undefined, Readable.from([Buffer.from(`${JSON.stringify(manifest(files), null, 2)}\n`)]));
