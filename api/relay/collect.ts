@@ -22,11 +22,15 @@ export interface CollectOptions {
   stopping: AbortSignal;
 }
 
+interface Box {
+  act: (() => void) | undefined;
+}
+
 /**
  * In boxes that are emptied when their answers end: a table that a set has outgrown keeps its entries alive until V8's
  * next full collection, and with them nearly every answer (docs/benchmarks/performance-log.md).
  */
-const waiting = new WeakMap<AbortSignal, Set<{ act: (() => void) | undefined }>>();
+const waiting = new WeakMap<AbortSignal, Set<Box>>();
 
 /**
  * Calls `act` when `signal` aborts; returns a function that cancels this. All waiting callers share one listener,
@@ -35,14 +39,14 @@ const waiting = new WeakMap<AbortSignal, Set<{ act: (() => void) | undefined }>>
 export function onAbort(signal: AbortSignal, act: () => void): () => void {
   let all = waiting.get(signal);
   if (all === undefined) {
-    const acts = new Set<{ act: (() => void) | undefined }>();
+    const acts = new Set<Box>();
     signal.addEventListener('abort', () => {
       for (const each of acts) each.act?.();
     });
     waiting.set(signal, acts);
     all = acts;
   }
-  const box: { act: (() => void) | undefined } = { act };
+  const box: Box = { act };
   const acts = all.add(box);
   return () => {
     box.act = undefined;

@@ -40,7 +40,7 @@ import type { Admission, AdmissionStore } from './admission-store.ts';
 import type { AdmissionRequest, AdmissionTerms } from './admit-arguments.ts';
 import { isOutOfMemory } from '../redis/memory-watch.ts';
 import type { Clock } from '../lifecycle/clock.ts';
-import { admissionUnanswered } from './refusals.ts';
+import { admissionUnanswered, noRoom } from './refusals.ts';
 import type { Refusal } from './refusals.ts';
 
 export interface AdmissionDeps {
@@ -148,17 +148,6 @@ function toEnvelope(
     request,
     ...(traceparent === undefined ? {} : { traceparent }),
   };
-}
-
-/** Long enough for some requests to end. A refusal costs Redis nothing, so callers may ask again soon. */
-const FULL_RETRY_SECONDS = 2;
-
-/** Redis has no room: the caller may come again when some requests have ended (docs/spec.md#stores-away). */
-function noRoom(cause?: unknown): ServiceError {
-  return new ServiceError('model_unavailable', 'The service has no room for new requests; try again shortly.', {
-    retryAfterSeconds: FULL_RETRY_SECONDS,
-    ...(cause === undefined ? {} : { cause }),
-  });
 }
 
 /**

@@ -10,6 +10,7 @@ import type { AdmissionStore } from './admission-store.ts';
 import type { ReplayLog } from '../redis/redis-return.ts';
 import type { QueueOrderStore } from './body-store.ts';
 import { inTime } from '../redis/time-limits.ts';
+import { bodiesFull } from './refusals.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueuerDeps {
@@ -73,9 +74,6 @@ async function tryUntil(clock: Clock, until: number, write: () => Promise<string
 /** Of the bodies of one tenant's open requests (docs/spec.md#bodies). The lines of batches have a limit of their own. */
 const BODIES_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Long enough for a request to end. */
-const FULL_RETRY_SECONDS = 2;
-
 async function putInQueue(
   queueOrder: EnqueuerDeps['queueOrder'],
   envelope: RequestEnvelope,
@@ -86,12 +84,7 @@ async function putInQueue(
   const body = JSON.stringify(envelope);
   const state = await inTime(queueOrder.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body }, bytesMax));
   if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
-  if (state === 'full')
-    throw new ServiceError(
-      'model_unavailable',
-      "The bodies of this account's open requests hold 256 MiB, which is all that one account may have; send the next one when one has ended.",
-      { retryAfterSeconds: FULL_RETRY_SECONDS },
-    );
+  if (state === 'full') throw bodiesFull();
 }
 
 /** For a call that has joined. False: recovery queues the request if it has an intent, and else the sweep ends it. */

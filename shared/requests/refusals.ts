@@ -157,6 +157,26 @@ export function admissionUnanswered(cause: unknown): ServiceError {
   });
 }
 
+/** Long enough for some requests to end. A refusal costs Redis nothing, so callers may ask again soon. */
+const FULL_RETRY_SECONDS = 2;
+
+/** Redis has no room: the caller may come again when some requests have ended (docs/spec.md#stores-away). */
+export function noRoom(cause?: unknown): ServiceError {
+  return new ServiceError('model_unavailable', 'The service has no room for new requests; try again shortly.', {
+    retryAfterSeconds: FULL_RETRY_SECONDS,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** The bodies of the account's open requests hold all the bytes that they may (docs/spec.md#bodies). */
+export function bodiesFull(): ServiceError {
+  return new ServiceError(
+    'model_unavailable',
+    "The bodies of this account's open requests hold 256 MiB, which is all that one account may have; send the next one when one has ended.",
+    { retryAfterSeconds: FULL_RETRY_SECONDS },
+  );
+}
+
 /** The error for a refused admission, in words for the caller. */
 export function toRefusal(
   admission: Pick<Admission, 'retryAfterMs'> & { verdict: Refusal },

@@ -170,6 +170,17 @@ function toBreakerSettings(body: BreakerBody = {}): BreakerSettings {
   };
 }
 
+/** The settings in the fields of a body, and of the resource. */
+export function toBreakerBody({ windowMs, minAttempts, failureRatio, openMs, maxOpenMs }: BreakerSettings) {
+  return {
+    window_ms: windowMs,
+    min_attempts: minAttempts,
+    failure_ratio: failureRatio,
+    open_ms: openMs,
+    max_open_ms: maxOpenMs,
+  };
+}
+
 /** Over plain HTTP, the key and every conversation would cross the Internet in clear text. */
 function assertSafeTransport(baseUrl: string): void {
   const { protocol, hostname } = new URL(baseUrl);
@@ -235,14 +246,7 @@ export function toProviderChanges(
   body: Partial<ProviderBody>,
   rules: ProviderRules,
 ): Partial<ProviderSettings> {
-  const { windowMs, minAttempts, failureRatio, openMs, maxOpenMs } = before.breaker ?? DEFAULT_BREAKER;
-  const stored = {
-    window_ms: windowMs,
-    min_attempts: minAttempts,
-    failure_ratio: failureRatio,
-    open_ms: openMs,
-    max_open_ms: maxOpenMs,
-  };
+  const stored = toBreakerBody(before.breaker ?? DEFAULT_BREAKER);
   const whole = { kind: before.kind, base_url: before.baseUrl, ...body, breaker: { ...stored, ...body.breaker } };
   const settings = toProviderSettings(whole, rules);
   const names = Object.keys(body) as (keyof ProviderBody)[];

@@ -21,6 +21,7 @@ import {
   toSeconds,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
+import { toBreakerBody } from './provider-settings.ts';
 
 const fields = {
   id: text('The same as `name`.'),
@@ -94,7 +95,6 @@ function toCapacityResource(row: ProviderRow, { capacities: { now, capacities },
 }
 
 export function toProviderResource(row: ProviderRow, states: ProviderStates | undefined) {
-  const settings = row.breaker ?? DEFAULT_BREAKER;
   return {
     id: row._id,
     object: 'provider',
@@ -106,13 +106,7 @@ export function toProviderResource(row: ProviderRow, states: ProviderStates | un
     timeout_ms: row.timeoutMs,
     first_token_timeout_ms: row.firstTokenTimeoutMs,
     max_retries: row.maxRetries,
-    breaker: {
-      window_ms: settings.windowMs,
-      min_attempts: settings.minAttempts,
-      failure_ratio: settings.failureRatio,
-      open_ms: settings.openMs,
-      max_open_ms: settings.maxOpenMs,
-    },
+    breaker: toBreakerBody(row.breaker ?? DEFAULT_BREAKER),
     breaker_state: states === undefined ? null : (states.breakers.breakers.get(row._id)?.state ?? 'closed'),
     max_in_flight: row.maxInFlight ?? null,
     capacity: states === undefined ? null : toCapacityResource(row, states),
@@ -131,13 +125,7 @@ export const PROVIDER_EXAMPLE: ReturnType<typeof toProviderResource> = {
   timeout_ms: 600_000,
   first_token_timeout_ms: 60_000,
   max_retries: 2,
-  breaker: {
-    window_ms: DEFAULT_BREAKER.windowMs,
-    min_attempts: DEFAULT_BREAKER.minAttempts,
-    failure_ratio: DEFAULT_BREAKER.failureRatio,
-    open_ms: DEFAULT_BREAKER.openMs,
-    max_open_ms: DEFAULT_BREAKER.maxOpenMs,
-  },
+  breaker: toBreakerBody(DEFAULT_BREAKER),
   breaker_state: 'closed',
   max_in_flight: null,
   capacity: [
