@@ -23,7 +23,7 @@ export interface Broken {
   problem: string;
 }
 
-/** What the check may use: texts by path from the root, and whether any other path exists. */
+/** The check reads nothing else: texts by path from the root, and whether any other path exists. */
 export interface Tree {
   texts: ReadonlyMap<string, string>;
   exists: (path: string) => boolean;

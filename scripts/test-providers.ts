@@ -33,7 +33,7 @@ const LITELLM = {
   takes: '2 minutes',
 };
 
-/** What each model of the tests answers, by the names that the tests use. */
+/** The answers of the models, by the names that the tests use. */
 const MODELS = {
   /** LiteLLM's own answer. */
   mock: { mock_response: 'Rivers run to the sea.' },

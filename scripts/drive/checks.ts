@@ -20,7 +20,7 @@ export interface Driven {
   charged: number;
 }
 
-/** What the simulated provider knows about each request, by id; undefined if it was never called for it. */
+/** The simulated provider's counts of each request, by id; undefined if it was never called for it. */
 type ProviderBook = ReadonlyMap<string, RequestDetail | undefined>;
 
 /** Longer lists would bury what they show. */

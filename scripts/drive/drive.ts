@@ -31,11 +31,11 @@ export interface DriveReport {
   summary: Summary;
   records: TurnRecord[];
   checks: Check[];
-  /** Whether every request was sent and answered, and every check passed. */
+  /** Every request was sent and answered, and every check passed. */
   passed: boolean;
 }
 
-/** How often a line says how far the drive is. */
+/** The interval of the lines that say how far the drive is. */
 const PROGRESS_MS = 5_000;
 
 const DEFAULT: RatesByTier = Object.fromEntries(
@@ -77,7 +77,7 @@ export async function drive(options: Drive): Promise<DriveReport> {
   return { summary, records, checks, passed };
 }
 
-/** What the administration says about the tenant that pays. If no tenant is named, takes the only one. */
+/** Asks the administration about the tenant that pays. If no tenant is named, takes the only one. */
 async function openAccount({ admin, tenantId }: NonNullable<Drive['account']>) {
   const list = async (path: string) =>
     // Every list of the administration has this form (docs/spec.md#conventions).

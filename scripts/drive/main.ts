@@ -76,7 +76,7 @@ async function main(): Promise<number> {
   const read = readArguments(USAGE, process.argv.slice(2), readDrive);
   if ('exitCode' in read) return read.exitCode;
   const { file, limit, stream, json, adminUrl, key: given, ...options } = read.options;
-  // What `npm start` has stored for its user: the demo tenant's live key, and the administrator's token.
+  // `npm start` has stored both for its user: the demo tenant's live key, and the administrator's token.
   const state = await loadState(join(process.env['DATA_DIR'] ?? '.data', 'start.json'));
   const key = given ?? state.liveKey?.value;
   if (key === undefined) throw new Error('There is no key: name one with --key, or run npm start, which makes one.');

@@ -7,7 +7,7 @@ import type { CallBook } from './stats.ts';
 import type { Usage, UsageShape } from './usage-shape.ts';
 import { HIDDEN_TOKENS, toldUsage, usageOf } from './usage-shape.ts';
 
-/** What every part of one reply repeats. */
+/** Every part of one reply repeats these. */
 interface ReplyHead {
   id: string;
   createdSeconds: number;

@@ -72,7 +72,7 @@ interface Caller {
 /** From 0 to 1; looks like chance, and is the same every time. */
 const chance = (at: number, seed: number) => Math.abs(Math.sin(at * 12.9898 + seed * 78.233) * 43_758.5453) % 1;
 
-/** How a request of the past ended: what its log says, and what it is charged. */
+/** Makes up the end of a request of the past: its row of the log, and its charge. */
 function pastRequest({ tenantId, keyId, tier, endpoint }: Caller, acceptedAt: number, at: number, isOutage: boolean) {
   const requestId = newId('req');
   const lot = chance(at, 2);
@@ -154,7 +154,7 @@ async function openTenant(admin: AdminApi, name: string): Promise<Omit<Caller, '
   return { tenantId: String(id), keyId: String(keyId) };
 }
 
-/** What the tenant does now, so that there are answers, a conversation, a batch, deliveries and a purchase to look at. */
+/** Calls the service as the tenant, so that there are answers, a conversation, a batch, deliveries and a purchase to look at. */
 async function playPresent({ baseUrl, tenant }: DemoWeek): Promise<void> {
   const url = `${baseUrl}/platform/v1`;
   const send = (path: string, body: unknown) =>

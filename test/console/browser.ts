@@ -106,7 +106,7 @@ export async function faultsOf(page: Page): Promise<string[]> {
     .flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
 }
 
-/** What reaches beyond the width of the window, but for what scrolls by itself. */
+/** Finds the elements that reach beyond the width of the window, but for those that scroll by themselves. */
 export const wideIn = (page: Page): Promise<string[]> =>
   page.evaluate<string[]>(`[...document.querySelectorAll('main *')]
     .filter((each) => each.closest('.table-wrap') === null && each.getBoundingClientRect().right > innerWidth + 1)

@@ -25,7 +25,7 @@ export function playDemo({ admin, url, mongo, redis, keyspace }: TestService, te
   });
 }
 
-/** What `npm run reconcile -- --check` finds. */
+/** Reconciles every tenant, as `npm run reconcile -- --check` does. */
 export function reconcileAll({ mongo, redis, keyspace }: TestService) {
   const reconciler = createReconciler({
     books: createReconciliationRepository(mongo),

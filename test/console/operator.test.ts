@@ -13,7 +13,7 @@ import { playDemo } from './demo-data.ts';
 
 const WRITES = 'an-administrator-token-of-tests-0123456789';
 const READS = 'a-reading-token-of-tests-0123456789abcdef';
-/** What changes something says so in these words. */
+/** A button that changes something says so in these words. */
 const WRITING = /pause|resume|reset|try|suspend|close|credits|limits|new tenant|replay/i;
 
 const service = useService({ env: { ADMIN_TOKENS: `reader:read:${READS}` } });

@@ -161,7 +161,7 @@ function recordFailure(
   return addFailure(failures, error, route);
 }
 
-/** Whether a call of the same target may succeed, as soon as the provider allows it. */
+/** Tells whether a call of the same target may succeed, as soon as the provider allows it. */
 function mayPass({ fault, retryAfterMs }: ProviderError, hasOther: boolean, maxWaitMs: number): boolean {
   return (fault === 'transient' || (fault === 'silent' && !hasOther)) && retryAfterMs <= maxWaitMs;
 }

@@ -11,7 +11,7 @@ export interface ToolCall {
   arguments: string;
 }
 
-/** What the fields of the playground hold. */
+/** The contents of the playground's fields. */
 export interface Draft {
   model: 'mobius' | 'oloid';
   prompt: string;
@@ -24,7 +24,7 @@ export interface Draft {
   schema: string;
   tools: string;
   toolChoice: 'auto' | 'required' | 'none';
-  /** What follows the prompt: calls of tools, and their results. */
+  /** Calls of tools, and their results, follow the prompt. */
   history: readonly Message[];
 }
 
@@ -66,7 +66,7 @@ function parse(text: string): unknown {
 
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What has to be mended before the call can be sent, in words for people. */
+/** Says in words for people why the call cannot be sent yet. */
 export function faultsIn({ tools, format, schema }: Draft): { tools?: string; schema?: string } {
   const areTools = tools.trim() === '' || Array.isArray(parse(tools));
   return {
@@ -103,7 +103,7 @@ export function toCall(draft: Draft): Call {
       stream: true,
       // The service says what is wrong with a tool.
       ...(Array.isArray(tools) ? { tools: tools as NonNullable<BodyOf<'/chat/completions'>['tools']> } : {}),
-      // Who must call a tool again and again never answers.
+      // A model that must call a tool again and again never answers.
       ...(Array.isArray(tools) && toolChoice !== 'auto' && history.length === 0 ? { tool_choice: toolChoice } : {}),
       ...(format === 'json_object' ? { response_format: { type: format } } : {}),
       ...(format === 'json_schema' && isJson(schema)

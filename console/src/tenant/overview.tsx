@@ -65,7 +65,7 @@ function Money() {
   );
 }
 
-/** How many ended so since then; at most a page is read, so there may be more. */
+/** Counts those that ended so since then; at most a page is read, so there may be more. */
 function useEnded(status: 'failed' | 'refused', from: number) {
   const { data } = useQuery({
     queryKey: ['requests', 'today', status, from],

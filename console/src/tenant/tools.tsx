@@ -3,7 +3,7 @@ import { Button, Card } from '../ui/parts.tsx';
 import { SCHEMA_EXAMPLE, TOOLS_EXAMPLE } from './call.ts';
 import type { Draft, ToolCall } from './call.ts';
 
-/** What the answer may be made of: a text, JSON by a schema, calls of tools. */
+/** The answer may be made of these: a text, JSON by a schema, calls of tools. */
 export function AnswerSettings({
   draft,
   faults,

@@ -115,7 +115,7 @@ function countsOf(promptTokens: number, completionTokens: number, kinds: TokenKi
   return [promptTokens, completionTokens, ...KIND_NAMES.map((name) => kinds[name] ?? 0)];
 }
 
-/** Whether the provider says what an answer took; else the service counts what it has sent. */
+/** True where the provider says what an answer took; else the service counts the text that it has sent. */
 const isInvoiced = ({ shape, way }: Asked) => way !== 'cut' && shape !== 'zero' && shape !== 'absent';
 
 interface Cell {
