@@ -1,14 +1,170 @@
-import { isIdempotent } from '../contract/endpoint.ts';
-import type { Endpoint } from '../contract/endpoint.ts';
-import { RESPONSE_HEADERS, TOKEN_HEADERS, UNIFORM_HEADERS } from '../contract/headers.ts';
+import { isIdempotent, type Endpoint } from '../contract/endpoint.ts';
+import {
+  RESPONSE_HEADERS,
+  TOKEN_HEADERS,
+  UNIFORM_HEADERS,
+  headersOf,
+  type ResponseHeaderName,
+} from '../contract/headers.ts';
+import { constant, id, object, type JsonSchema, text } from '../contract/json-schema.ts';
 import { ENDPOINTS } from '../endpoints.ts';
 import { SCOPES } from '../../shared/domain/api-key.ts';
 import type { Api } from './describe-operation.ts';
-import type { OpenApiDocument } from './document.ts';
-import { describeApi } from './document.ts';
-import { describeWebhookEvents } from './describe-webhook-events.ts';
+import { type OpenApiDocument, describeApi } from './document.ts';
 import { errorsOfEndpoint } from './error-responses.ts';
-import { describeKeylessPaths } from './keyless-paths.ts';
+import { WEBHOOK_EVENTS } from './webhook-event-examples.ts';
+import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from '../../shared/contracts/webhook-events.ts';
+
+/** Served at the root of the host, not below the API's path. */
+const AT_ROOT = [{ url: '/', description: 'The root of the host.' }];
+
+interface KeylessAnswer {
+  description: string;
+  schema: JsonSchema;
+  example: unknown;
+  headers?: readonly ResponseHeaderName[];
+}
+
+interface KeylessOperation {
+  operationId: string;
+  summary: string;
+  answers: Readonly<Record<number, KeylessAnswer>>;
+}
+
+const checks: JsonSchema = {
+  type: 'object',
+  description: 'What keeps the ingress from serving, by name; empty where nothing does.',
+  additionalProperties: text(),
+};
+
+/** Paths that need no key and are not endpoints; test/api/http/openapi.test.ts compares them with the app. */
+const KEYLESS: Readonly<Record<string, KeylessOperation>> = {
+  '/health/live': {
+    operationId: 'getLiveness',
+    summary: 'Check liveness',
+    answers: {
+      200: {
+        description: 'The process is running.',
+        schema: object({ status: constant('ok'), version: text(), commit: text() }),
+        example: { status: 'ok', version: '0.1.0', commit: '801118b4' },
+      },
+    },
+  },
+  '/health/ready': {
+    operationId: 'getReadiness',
+    summary: 'Check readiness',
+    answers: {
+      200: {
+        description: 'The ingress takes requests. A store may be away.',
+        schema: object({ status: constant('ok'), checks }),
+        example: { status: 'ok', checks: {} },
+      },
+      503: {
+        description: 'The ingress is starting or stopping.',
+        schema: object({ status: constant('unavailable'), checks }),
+        example: { status: 'unavailable', checks: { process: 'it is starting' } },
+      },
+    },
+  },
+  '/openapi.json': {
+    operationId: 'getDocument',
+    summary: 'Retrieve this document',
+    answers: {
+      200: {
+        description: 'The same as at `/platform/v1/openapi.json`.',
+        schema: { ...object({ openapi: text() }), additionalProperties: true },
+        example: { openapi: '3.1.0', info: {}, paths: {} },
+        headers: ['ETag'],
+      },
+    },
+  },
+};
+
+function describeAnswer({ description, schema, example, headers = [] }: KeylessAnswer) {
+  return {
+    description,
+    headers: headersOf([...Object.keys(UNIFORM_HEADERS), ...headers]),
+    content: { 'application/json': { schema, examples: { state: { value: example } } } },
+  };
+}
+
+/** Describes what is served without a key. */
+function describeKeylessPaths() {
+  return Object.fromEntries(
+    Object.entries(KEYLESS).map(([path, { operationId, summary, answers }]) => [
+      path,
+      {
+        servers: AT_ROOT,
+        get: {
+          operationId,
+          summary,
+          tags: ['Service'],
+          security: [],
+          responses: Object.fromEntries(
+            Object.entries(answers).map(([status, answer]) => [status, describeAnswer(answer)]),
+          ),
+        },
+      },
+    ]),
+  );
+}
+
+const SIGNED_HEADERS: Readonly<Record<string, string>> = {
+  'webhook-id': "The event's id; the same id means that the event is sent again.",
+  'webhook-timestamp': 'Time of the signature, in Unix seconds.',
+  'webhook-signature': 'One or more of `v1,<base64>`, separated by spaces: HMAC-SHA256 over id, timestamp and body.',
+};
+
+function bodySchema(type: WebhookEventType): JsonSchema {
+  return object({
+    id: id('evt'),
+    type: constant(type),
+    timestamp: { type: 'string', format: 'date-time', description: 'Time of the event.' },
+    data: WEBHOOK_EVENTS[type].data,
+  });
+}
+
+function exampleOf(type: WebhookEventType) {
+  return {
+    id: 'evt_8kL2mN4bV6cX1zQ3wE5rT7yU',
+    type,
+    timestamp: '2026-11-21T10:00:00.000Z',
+    data: WEBHOOK_EVENTS[type].example,
+  };
+}
+
+/** The document's `webhooks`: what a tenant's receiver gets (Standard Webhooks 1.0). */
+function describeWebhookEvents() {
+  return Object.fromEntries(
+    WEBHOOK_EVENT_TYPES.map((type) => [
+      type,
+      {
+        post: {
+          operationId: `on:${type}`,
+          tags: ['Webhooks'],
+          summary: WEBHOOK_EVENTS[type].when,
+          parameters: Object.entries(SIGNED_HEADERS).map(([name, description]) => ({
+            name,
+            in: 'header',
+            required: true,
+            description,
+            schema: { type: 'string' },
+          })),
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': { schema: bodySchema(type), examples: { event: { value: exampleOf(type) } } },
+            },
+          },
+          responses: {
+            '2XX': { description: 'Received, within 15 seconds. Any other answer is attempted again.' },
+            '410': { description: 'The webhook is disabled.' },
+          },
+        },
+      },
+    ]),
+  );
+}
 
 const DESCRIPTION = `Answers conversations with one of two model tiers, complete or as a stream, and remembers them by entity.
 

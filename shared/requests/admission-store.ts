@@ -1,5 +1,4 @@
-import { encodeEntry } from '../contracts/events.ts';
-import type { Terminal } from '../contracts/events.ts';
+import { encodeEntry, type Terminal } from '../contracts/events.ts';
 import type { OnEarlyEnd } from '../contracts/settlement.ts';
 import {
   ADDRESS_FAILURES_PER_MINUTE,
@@ -7,18 +6,20 @@ import {
   TENANT_LOOKUPS_PER_MINUTE,
   tenantCallsPerMinute,
 } from '../contracts/tenant-fields.ts';
-import { flagOf } from '../domain/principal.ts';
-import type { Principal } from '../domain/principal.ts';
+import { flagOf, type Principal } from '../domain/principal.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { createShardClocks, withDeadline } from '../redis/deadline-script.ts';
-import type { ShardClocks, TimedReply } from '../redis/deadline-script.ts';
-import { acceptedKeys } from '../redis/keyspace.ts';
-import type { Keyspace } from '../redis/keyspace.ts';
-import { defineScript, defineTimedScript } from '../redis/scripts.ts';
-import type { ScriptReply } from '../redis/scripts.ts';
+import {
+  createShardClocks,
+  withDeadline,
+  type ShardClocks,
+  type TimedReply,
+  defineScript,
+  defineTimedScript,
+  type ScriptReply,
+} from '../redis/scripts.ts';
+import { acceptedKeys, type Keyspace } from '../redis/keyspace.ts';
 import { readMark } from './tenant-move.ts';
-import { toAdmitCall } from './admit-arguments.ts';
-import type { AdmissionRequest } from './admit-arguments.ts';
+import { toAdmitCall, type AdmissionRequest } from './admit-arguments.ts';
 import { TOMBSTONE_MS, endedEarly } from './record-store.ts';
 
 /**

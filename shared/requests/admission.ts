@@ -8,8 +8,8 @@
  *   error there means "unknown": the admission is voided, before the caller gets 503 or in the background.
  * - **take, claim** (delivery-store.ts, workers/queue/job-source.ts): the delivery with the higher fence owns the
  *   request.
- * - **append, renew, finish** (append-batch.ts, delivery-store.ts, finish-request.ts): written only for that fence and
- *   that claim. Finish writes the last event, the pending charge and the settlement record, and ends the job.
+ * - **append, renew, finish** (delivery-store.ts, finish-request.ts): written only for that fence and that claim. Finish
+ *   writes the last event, the pending charge and the settlement record, and ends the job.
  * - **settle** (outbox.ts), **sweep** (overdue.ts, recovery.ts): booking, and the end of whatever nobody else ends.
  *
  * The data: a record, a body, a stream and the queue's job, all under the shard's hash tag
@@ -38,10 +38,10 @@ import type { RoutingCache } from '../mongo/routing/routing-cache.ts';
 import type { AccountStore } from '../redis/stores/account-store.ts';
 import type { Admission, AdmissionStore } from './admission-store.ts';
 import type { AdmissionRequest, AdmissionTerms } from './admit-arguments.ts';
-import { isOutOfMemory } from '../redis/memory-watch.ts';
-import type { Clock } from '../lifecycle/clock.ts';
 import { admissionUnanswered, noRoom } from './refusals.ts';
 import type { Refusal } from './refusals.ts';
+import { isOutOfMemory } from '../redis/memory-watch.ts';
+import type { Clock } from '../lifecycle/clock.ts';
 
 export interface AdmissionDeps {
   store: AdmissionStore;

@@ -1,11 +1,9 @@
-import { QUEUE_NAMES } from '../contracts/jobs.ts';
-import type { QueueName } from '../contracts/jobs.ts';
+import { QUEUE_NAMES, type QueueName } from '../contracts/jobs.ts';
 import { CLOCKS_APART_MS } from '../domain/request-times.ts';
 import type { ChatQueues } from '../queue/queues.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
-import { defineScript } from '../redis/scripts.ts';
-import { createShardClocks } from '../redis/deadline-script.ts';
+import { defineScript, createShardClocks } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
 import { factsOfRecord, queueOfRecord } from './delivery.ts';
 

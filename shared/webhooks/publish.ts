@@ -13,30 +13,82 @@
 import type { SearchedSpace } from '../contracts/space.ts';
 import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-events.ts';
 import { ACCOUNT_EVENT_TYPES, accountEvents } from '../domain/account-events.ts';
+import { putNewest } from '../domain/bounded-map.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 import type { Closer } from '../lifecycle/closer.ts';
 import { derivedId } from '../lifecycle/ids.ts';
 import type { Logger } from '../logging/logger.ts';
-import { createAccountStates } from '../mongo/accounts/account-repository.ts';
-import type { AccountStates } from '../mongo/accounts/account-repository.ts';
+import { createAccountStates, type AccountStates } from '../mongo/accounts/account-repository.ts';
 import { spaceFields } from '../mongo/collection.ts';
 import type { MongoConnection } from '../mongo/connection.ts';
-import { createWebhookDeliveryRepository } from '../mongo/webhooks/webhook-delivery-repository.ts';
-import type {
-  WebhookDeliveryRepository,
-  WebhookDeliveryRow,
-  WebhookEventRow,
+import {
+  createWebhookDeliveryRepository,
+  type WebhookDeliveryRepository,
+  type WebhookDeliveryRow,
+  type WebhookEventRow,
 } from '../mongo/webhooks/webhook-delivery-repository.ts';
-import { createWebhookRepository } from '../mongo/webhooks/webhook-repository.ts';
-import type { Subscriber, WebhookRow } from '../mongo/webhooks/webhook-repository.ts';
-import { createWebhookQueue } from '../queue/queues.ts';
-import type { WebhookQueue } from '../queue/queues.ts';
+import {
+  createWebhookRepository,
+  type Subscriber,
+  type WebhookRow,
+  type WebhookRepository,
+} from '../mongo/webhooks/webhook-repository.ts';
+import { createWebhookQueue, type WebhookQueue } from '../queue/queues.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
-import { listenForAccessChanges } from '../redis/stores/access-flags.ts';
 import { createBriefCalls } from '../redis/time-limits.ts';
-import { createSubscriptions } from './subscriptions.ts';
-import type { Subscriptions } from './subscriptions.ts';
+import { listenForAccessChanges } from '../redis/stores/access-flags.ts';
+
+/** Knows what each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
+
+type Loaded = ReadonlyMap<WebhookEventType, readonly Subscriber[]>;
+
+/** Changes are announced; this is for an announcement that was lost. */
+const CACHED_MS = 30_000;
+const TENANTS_MAX = 20_000;
+const NONE: readonly Subscriber[] = [];
+
+export function createSubscriptions({
+  webhooks,
+  clock,
+}: {
+  webhooks: Pick<WebhookRepository, 'subscriptions'>;
+  clock: Clock;
+}) {
+  const known = new Map<string, { loaded: Promise<Loaded>; until: number }>();
+
+  /** Where MongoDB is away, what was known before is still the best guess. */
+  function load(tenantId: string, before: Promise<Loaded> | undefined): Promise<Loaded> {
+    const fresh: Promise<Loaded> = webhooks.subscriptions(tenantId);
+    const loaded = before === undefined ? fresh : fresh.catch(() => before);
+    const entry = { loaded, until: clock.now() + CACHED_MS };
+    putNewest(known, tenantId, entry, TENANTS_MAX);
+    entry.loaded.catch(() => {
+      if (known.get(tenantId) === entry) known.delete(tenantId);
+    });
+    return entry.loaded;
+  }
+
+  return {
+    /** The webhooks of a space that want a type of event. */
+    async of({ tenantId, mode }: SearchedSpace, type: WebhookEventType): Promise<readonly Subscriber[]> {
+      const entry = known.get(tenantId);
+      const loaded = await (entry !== undefined && entry.until > clock.now()
+        ? entry.loaded
+        : load(tenantId, entry?.loaded));
+      const found = loaded.get(type) ?? NONE;
+      return mode === 'any' ? found : found.filter((subscriber) => subscriber.mode === mode);
+    },
+    /** Called with the id of whatever has changed. */
+    forget(tenantId: string): void {
+      known.delete(tenantId);
+    },
+    forgetAll(): void {
+      known.clear();
+    },
+  };
+}
 
 /** Something that happened in a tenant's account; webhooks of its mode, or of both, hear of it. */
 export type WebhookEvent = {

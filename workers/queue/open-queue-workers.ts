@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks';
+
 import type { Config } from '../../shared/config/settings.ts';
 import type { QueueName } from '../../shared/contracts/jobs.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
@@ -8,10 +10,102 @@ import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import type { MongoPath } from '../mongo-path.ts';
 import type { Capacities } from '../pipeline/capacities.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
-import { createBatchConcurrency } from './batch-concurrency.ts';
-import { createInferenceWorker } from './inference.ts';
-import type { InferenceWorker } from './inference.ts';
+import { createInferenceWorker, type InferenceWorker } from './inference.ts';
 import type { ClaimSettings } from './job-source.ts';
+
+/** A shard's batch queue, and the queue that it yields to. */
+interface YieldingQueues {
+  batch: InferenceWorker;
+  interactive: InferenceWorker;
+}
+
+interface BatchConcurrencyOptions {
+  /** Total places of the batch queues of all shards. */
+  max: number;
+  /** How busy the process was since the last call, from 0 to 1. */
+  busy?: () => number;
+}
+
+const LOOK_MS = 100;
+/** Limits while only batches run: they may use up the process, except for what the renewal of leases needs. */
+const ALONE = { busyMin: 0.8, busyMax: 0.9, more: 4, less: 0.7 } as const;
+/** Limits while a caller waits for other requests: quick to yield, slow to come back. */
+const SHARED = { busyMin: 0.45, busyMax: 0.6, more: 1, less: 0.5 } as const;
+/** A queue counts as idle once it has had no request for this long. */
+const GONE_MS = 2_000;
+/** The rate that batches always get, however busy the machine is: some 10 % of a core. */
+const LINES_PER_SECOND_MIN = 20;
+
+interface ProcessLoad {
+  /** How busy the process is, from 0 to 1. */
+  busy: number;
+  /** Requests that somebody waits for are running as well. */
+  isShared: boolean;
+  /** How long a line takes; milliseconds. */
+  meanMs: number;
+}
+
+/**
+ * How many batch lines a worker runs at once: up to `max` while its event loop has time to spare, fewer while other
+ * requests need it, and never so few that fewer than 20 lines per second would end.
+ */
+export function nextPlaces(places: number, { busy, isShared, meanMs }: ProcessLoad, max: number): number {
+  const { busyMin, busyMax, more, less } = isShared ? SHARED : ALONE;
+  // Little's law: the number running is the number per second times the duration of each.
+  const least = Math.min(max, Math.max(1, Math.ceil((LINES_PER_SECOND_MIN * meanMs) / 1_000)));
+  if (busy > busyMax) return Math.max(least, Math.floor(places * less));
+  return Math.max(least, busy < busyMin ? Math.min(max, places + more) : places);
+}
+
+/**
+ * The places of each shard. Shards with running lines share them; an idle shard keeps one place, so that its first line
+ * starts at once.
+ */
+export function placesOf(places: number, areIdle: readonly boolean[]): number[] {
+  const idle = areIdle.filter((isIdle) => isIdle).length;
+  const busy = areIdle.length - idle;
+  const each = busy === 0 ? places / idle : (places - idle) / busy;
+  return areIdle.map((isIdle) => Math.max(1, isIdle && busy > 0 ? 1 : Math.floor(each)));
+}
+
+function createMeter(): () => number {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, last);
+    last = now;
+    return utilization;
+  };
+}
+
+/** Sets the places of all batch queues according to how busy this process is and whether other requests need it. */
+function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyOptions) {
+  const shards: YieldingQueues[] = [];
+  // Starts at the maximum, so that the first lines do not wait.
+  let places = max;
+
+  function look(): void {
+    const isShared = shards.some(({ interactive }) => interactive.idleMs() < GONE_MS);
+    const meanMs = Math.max(0, ...shards.map(({ batch }) => batch.meanMs()));
+    places = nextPlaces(places, { busy: busy(), isShared, meanMs }, max);
+    const shares = placesOf(
+      places,
+      shards.map(({ batch }) => batch.idleMs() > GONE_MS),
+    );
+    for (const [index, { batch }] of shards.entries()) batch.concurrency = shares[index] ?? 1;
+  }
+  const timer = setInterval(look, LOOK_MS);
+  timer.unref();
+
+  return {
+    add: (queues: YieldingQueues): void => {
+      shards.push(queues);
+    },
+    stop: (): void => {
+      clearInterval(timer);
+    },
+  };
+}
 
 export interface QueueWorkersDeps {
   config: Pick<Config, 'worker' | 'queue'>;

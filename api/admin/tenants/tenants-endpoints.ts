@@ -1,23 +1,43 @@
+import { createHash } from 'node:crypto';
+
 import Joi from 'joi';
 
-import { toTenantChanges } from '../../../shared/contracts/tenant-fields.ts';
-import { listQuerySchema, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
-import type { ListQuery } from '../../../shared/contracts/list-page.ts';
+import {
+  toTenantChanges,
+  tenantSettingsOf,
+  type TenantSettingsChanges,
+} from '../../../shared/contracts/tenant-fields.ts';
+import { listQuerySchema, parseListQuery, toListPage, type ListQuery } from '../../../shared/contracts/list-page.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
+import { toMicro } from '../../../shared/domain/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { ShardDirectory, TenantChanges, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import type {
+  ShardDirectory,
+  TenantChanges,
+  TenantRow,
+  TenantRepository,
+} from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
+import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody } from '../../contract/endpoint.ts';
-import type { AdminEndpoint, Endpoint, QueryRule } from '../../contract/endpoint.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
+import {
+  created,
+  defineAdminEndpoint,
+  ok,
+  exampleList,
+  json,
+  jsonBody,
+  type AdminEndpoint,
+  type Endpoint,
+  type QueryRule,
+} from '../../contract/endpoint.ts';
 import { found, readParam } from '../../contract/path-parameters.ts';
+import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
 import { readBalance } from '../../resources/billing/billing-status.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
-import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
 import { applyStatus } from './move-steps.ts';
-import { createTenant as insertTenant } from './create-tenant.ts';
-import type { CreateTenantDeps } from './create-tenant.ts';
 import type { MoveTenant } from './move-tenant.ts';
 import {
   TENANT_EXAMPLE,
@@ -28,6 +48,57 @@ import {
   tenantSchema,
   toTenantResource,
 } from './tenants-resource.ts';
+import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
+
+/**
+ * The shard of a new tenant: one of those with the fewest tenants, so that newly added shards fill first. Among
+ * several, the tenant's id decides, because other processes may choose at the same moment.
+ */
+export function chooseShard(tenantId: string, tenantsByShard: readonly number[]): number {
+  const least = Math.min(...tenantsByShard);
+  const emptiest = tenantsByShard.flatMap((count, shard) => (count === least ? [shard] : []));
+  const place = createHash('sha256').update(tenantId).digest().readUInt32BE(0) % emptiest.length;
+  return emptiest[place] ?? 0;
+}
+
+interface CreateTenantDeps {
+  tenants: TenantRepository;
+  accounts: AccountRepository;
+  accountStore: AccountStore;
+  shardDirectory: ShardDirectory;
+}
+
+interface NewTenant {
+  settings: TenantSettingsChanges;
+  /** Granted at once. */
+  credits: number;
+}
+
+/** Writes the tenant's row last: if a step fails, there is no tenant, and the administrator can try again. */
+async function insertTenant(deps: CreateTenantDeps, tenant: NewTenant, now: number): Promise<TenantRow> {
+  const tenantId = newId('ten');
+  const shard = chooseShard(tenantId, await deps.shardDirectory.tenantsByShard());
+  await deps.accounts.open(tenantId);
+  if (tenant.credits > 0) {
+    const { book } = await deps.accounts.book({
+      tenantId,
+      type: 'grant',
+      amountMicro: toMicro(tenant.credits),
+      reason: 'Initial credits',
+      now,
+    });
+    await deps.accountStore.publishBalance(shard, tenantId, book);
+  }
+  const row: TenantRow = {
+    ...tenantSettingsOf(tenant.settings),
+    _id: tenantId,
+    status: 'active',
+    shard,
+    createdAt: now,
+  };
+  await deps.tenants.insert(row);
+  return row;
+}
 
 export interface TenantsDeps extends CreateTenantDeps {
   accessFlags: AccessFlags;

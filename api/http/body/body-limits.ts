@@ -1,5 +1,13 @@
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 
+/** How large one body may be. */
+export interface BodyLimit {
+  /** Applies to the bytes as they were sent, and again after decompression. */
+  bytes: number;
+  /** Creates the error for a larger body. */
+  fault: () => ServiceError;
+}
+
 const MEBIBYTE = 1024 * 1024;
 
 /** How much all bodies being read may hold together (docs/spec.md#bodies). */

@@ -1,21 +1,31 @@
 import type { Principal } from '../../../shared/domain/principal.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { overseenBy } from '../../../shared/contracts/space.ts';
-import type { KeyChanges, KeyRow } from '../../../shared/mongo/tenants/key-repository.ts';
-import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import {
+  type KeyChanges,
+  type KeyRow,
   ACTIVE_KEYS_MAX,
   applyKeyChanges,
   createKey as insertKey,
   isActiveKey,
   KEYS_MADE_PER_MINUTE,
 } from '../../../shared/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import { created, defineEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
-import { changeKey, ownTenant, revokeAtOnce, rotateKey } from './key-changes.ts';
-import type { ChangeKeyDeps, RotateKeyDeps } from './key-changes.ts';
-import { assertGranted, assertMayManage, excessOf, grantOf } from './grant.ts';
+import {
+  changeKey,
+  ownTenant,
+  revokeAtOnce,
+  rotateKey,
+  type ChangeKeyDeps,
+  type RotateKeyDeps,
+  assertGranted,
+  assertMayManage,
+  excessOf,
+  grantOf,
+} from './key-changes.ts';
 import { keyChangesSchema, newKeySchema, toKeyChanges, toKeySettings } from './key-settings.ts';
 import {
   apiKeyListSchema,

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { createRefund } from '../../../api/chat/refund.ts';
+import { createRefund } from '../../../api/chat/open-chat.ts';
 import { createEnqueuer } from '../../../shared/requests/enqueue.ts';
+import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
+import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { createAccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
 import { createLedgerRepository } from '../../../shared/mongo/accounts/ledger-repository.ts';
 import { createReconciliationRepository } from '../../../shared/mongo/accounts/reconciliation-repository.ts';
 import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
 import { createTenantRepository } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../../../shared/redis/stores/account-store.ts';
-import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';
-import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../../support/chat.ts';
 import { moveWhenIdle, shardOf } from '../../support/move-lab.ts';

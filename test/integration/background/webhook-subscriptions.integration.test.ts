@@ -4,8 +4,7 @@ import { createModels, ensureIndexes } from '../../../shared/mongo/administratio
 import { createWebhookDeliveryRepository } from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
 import { createWebhookRepository } from '../../../shared/mongo/webhooks/webhook-repository.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
-import { createEventSink } from '../../../shared/webhooks/publish.ts';
-import { createSubscriptions } from '../../../shared/webhooks/subscriptions.ts';
+import { createEventSink, createSubscriptions } from '../../../shared/webhooks/publish.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { useStarted } from '../../support/use-service.ts';

@@ -1,6 +1,6 @@
 import { ALPHABET_SIZE, SPACE_GAP, type CharacterClass } from './characters.ts';
 import { earliestStart, type PhraseThread, type WordReading } from './phrase-tracker.ts';
-import type { WordTrie } from './word-trie.ts';
+import type { WordTrie } from './lexicon.ts';
 
 /** Where a word may begin, and what it may continue. */
 export interface WordStart {

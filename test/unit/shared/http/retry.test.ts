@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import { withRetries } from '../../../../shared/http/retry.ts';
-import type { RetryPolicy } from '../../../../shared/http/retry.ts';
+import { withRetries, type RetryPolicy } from '../../../../shared/http/http-call.ts';
 import { listenersOf } from '../../../support/signals.ts';
 
 const ALWAYS: RetryPolicy = {

@@ -1,8 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { gaugeQueues, workersWanted } from '../../../../shared/metrics/queue-gauges.ts';
-import type { QueueFigures } from '../../../../shared/metrics/queue-gauges.ts';
+import { gaugeQueues, workersWanted, type QueueFigures } from '../../../../shared/metrics/ingress-series.ts';
 
 const FIGURES: QueueFigures = {
   queue: 'interactive',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { createShardClocks } from '../../../../shared/redis/deadline-script.ts';
+import { createShardClocks } from '../../../../shared/redis/scripts.ts';
 
 const SHARD = 1;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { nextPlaces, placesOf } from '../../../../workers/queue/batch-concurrency.ts';
+import { nextPlaces, placesOf } from '../../../../workers/queue/open-queue-workers.ts';
 
 const MAX = 64;
 const shared = (busy: number, meanMs = 0) => ({ busy, isShared: true, meanMs });

@@ -4,8 +4,7 @@ import { afterEach, expect, it, jest } from '@jest/globals';
 
 import type { WebhookJob } from '../../../../shared/contracts/jobs.ts';
 import { createCloser } from '../../../../shared/lifecycle/closer.ts';
-import { createServeWebhook } from '../../../../workers/webhooks/serve-webhook.ts';
-import { deferClosing } from '../../../../workers/webhooks/start-webhooks.ts';
+import { createServeWebhook, deferClosing } from '../../../../workers/webhooks/start-webhooks.ts';
 
 afterEach(() => {
   jest.useRealTimers();

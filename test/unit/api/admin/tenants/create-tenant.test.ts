@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { chooseShard } from '../../../../../api/admin/tenants/create-tenant.ts';
+import { chooseShard } from '../../../../../api/admin/tenants/tenants-endpoints.ts';
 
 it('chooses the shard with the fewest tenants', () => {
   expect(chooseShard('ten_x', [7, 3, 4])).toBe(1);

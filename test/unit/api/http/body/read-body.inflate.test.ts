@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { inflateBody, inflateUpTo } from '../../../../../api/http/body/inflate-body.ts';
+import { inflateBody, inflateUpTo } from '../../../../../api/http/body/read-body.ts';
 import { CHAT_LIMITS } from '../../../../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../../../../shared/errors/service-error.ts';
 
