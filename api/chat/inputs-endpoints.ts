@@ -1,7 +1,7 @@
 import Joi from 'joi';
 
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
-import { VECTOR_BYTES_MAX, textUpTo, wholeNumberBetween } from '../../shared/contracts/chat-request.ts';
+import { VECTOR_BYTES_MAX, bytesOfVector, textUpTo, wholeNumberBetween } from '../../shared/contracts/chat-request.ts';
 import { checkAgainst, isRecord } from '../../shared/contracts/parse.ts';
 import { BYTES_PER_TOKEN } from '../../shared/domain/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -105,9 +105,6 @@ const countTokens = ({ texts, isTokens }: Inputs) =>
   isTokens
     ? texts.reduce((sum, list) => sum + list.split(',').length, 0)
     : Math.ceil(texts.reduce((sum, each) => sum + Buffer.byteLength(each), 0) / BYTES_PER_TOKEN);
-
-/** The bytes of a vector as base64 of 32-bit floats, with the space in front of it. */
-const bytesOfVector = (dimensions: number) => Math.ceil((dimensions * 4) / 3) * 4 + 1;
 
 const requestOf = (texts: readonly string[]): ChatRequest => ({
   messages: texts.map((content) => ({ role: 'user', content })),

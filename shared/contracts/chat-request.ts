@@ -70,6 +70,9 @@ export type Task =
  */
 export const VECTOR_BYTES_MAX = 10 * 1024 * 1024;
 
+/** The bytes of a vector as base64 of 32-bit floats, with the space in front of it. */
+export const bytesOfVector = (dimensions: number) => Math.ceil((dimensions * 4) / 3) * 4 + 1;
+
 /** A validated chat request, as it travels from the ingress to the worker. */
 export interface ChatRequest {
   messages: ChatMessage[];

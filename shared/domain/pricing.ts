@@ -49,6 +49,12 @@ const MICRO_PER_CREDIT = 1_000_000;
 /** An estimate that needs no tokenizer: a token of English text is about four bytes. */
 export const BYTES_PER_TOKEN = 4;
 
+/**
+ * Tokens as which vectors count in token windows: a token of a streamed answer takes as many bytes in Redis. By the tokens
+ * of its inputs alone, a default key could fill a Redis of 2 GB within four minutes.
+ */
+export const vectorTokens = (bytes: number) => Math.ceil(bytes / 128);
+
 /** Micro-credits. Rates are whole micro-credits per token, so no fraction is lost. */
 export function priceUsage(usage: Usage, { promptMicro, completionMicro, kinds }: Rates): number {
   let price = usage.promptTokens * promptMicro + usage.completionTokens * completionMicro;

@@ -20,6 +20,7 @@
  * Tokens are estimated from the prompt's bytes, without a tokenizer on the ingress, and corrected by the worker. To
  * reserve the whole default `max_tokens` would stop a default key at 23 requests a minute.
  */
+import { bytesOfVector } from '../contracts/chat-request.ts';
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { nameOf } from '../contracts/request-envelope.ts';
 import { queueOf } from '../contracts/jobs.ts';
@@ -27,7 +28,7 @@ import { mediaTokensOf, textOf, textsBeside } from '../contracts/message-text.ts
 import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import type { Principal } from '../domain/principal.ts';
-import { BYTES_PER_TOKEN } from '../domain/pricing.ts';
+import { BYTES_PER_TOKEN, vectorTokens } from '../domain/pricing.ts';
 import { timeOfSeq } from '../domain/request-times.ts';
 import { DEFAULT_RATES, fitRequest, tierOf } from '../domain/routing.ts';
 import type { Rates } from '../domain/routing.ts';
@@ -106,6 +107,16 @@ export function estimatePromptTokens(request: ChatRequest): number {
   return tokens + Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
+/** Dimensions of a vector whose caller asks for no number of them: many models have as many. */
+const DIMENSIONS = 1_536;
+
+/** Returns how much a request counts in the token windows; undefined: its estimate. Vectors count by their size. */
+function countedTokensOf({ task, messages }: ChatRequest, promptTokens: number, counted?: number): number | undefined {
+  if (task?.kind !== 'embedding') return counted;
+  const vectors = vectorTokens(messages.length * bytesOfVector(task.dimensions ?? DIMENSIONS));
+  return Math.max(counted ?? promptTokens, vectors);
+}
+
 /** Tokens that a chat format adds to each message, and a context instruction of the usual length. */
 const MESSAGE_TOKENS = 5;
 const INSTRUCTION_TOKENS = 100;
@@ -171,7 +182,8 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     }
   }
 
-  function termsOf({ principal, endpoint, request, rates }: AdmissionCall, tier: Tier): AdmissionTerms {
+  function termsOf(call: AdmissionCall, tier: Tier): AdmissionTerms {
+    const { principal, endpoint, request, rates } = call;
     const { entityId, maxTokens, metadataJson } = request;
     const isFree = tier === 'moderation' || undefined;
     const promptTokens = isFree ? 0 : estimatePromptTokens(request);
@@ -184,6 +196,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
       promptTokens,
       promptMostTokens: promptTokens + (isFree ? 0 : promptTokensAbove(request)),
       maxTokens,
+      countedTokens: countedTokensOf(request, promptTokens, call.countedTokens),
       metadataJson,
       entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
     };

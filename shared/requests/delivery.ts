@@ -52,7 +52,10 @@ export interface FinishInput {
   deltas: readonly Increment[];
   terminal: Terminal;
   costMicro: number;
-  /** Tokens that providers were asked for and nobody pays for: they count in the key's window and the test allowance. */
+  /**
+   * Tokens that count in the key's window and the test allowance beside those of the charge: of providers' work that nobody
+   * pays for, and of the size of vectors.
+   */
   unbilledTokens?: number;
   /** Those of them that are work of providers: they count towards the tenant's hour. */
   unpaidTokens?: number;

@@ -2,7 +2,7 @@ import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import { kindsOf } from '../../shared/contracts/events.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { priceUsage } from '../../shared/domain/pricing.ts';
+import { priceUsage, vectorTokens } from '../../shared/domain/pricing.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/mongo/entities/conversation-repository.ts';
 import { statusOf } from '../../shared/requests/delivery.ts';
@@ -108,6 +108,12 @@ function unbilledOf(run: Claimed, outcome: Outcome, over: number): Outcome['unbi
   return { tokens, worked: calls + over };
 }
 
+/** Tokens that vectors count in the token window beyond those of their inputs. */
+function vectorsBeyond(run: Claimed, outcome: Outcome): number {
+  if (run.envelope.request.task?.kind !== 'embedding' || !isBilled(run, outcome)) return 0;
+  return Math.max(0, vectorTokens(run.answer.asks.at(-1)?.heard.units ?? 0) - totalOf(outcome.usage));
+}
+
 /** The outcome as far as it is charged, and what nobody pays for. */
 async function asCharged(run: Claimed, outcome: Outcome): Promise<Outcome> {
   const usage = isBilled(run, outcome) ? await run.lease.payable(outcome.usage) : outcome.usage;
@@ -156,9 +162,8 @@ export function createFinish({ conversations, clock, events, log }: FinishDeps) 
       ...(notice === undefined ? {} : { notice }),
       endsJob: run.job?.endsWith(run, outcome) ?? false,
       ...(deleteTurn === undefined ? {} : { whenUnbilled: () => void deleteTurn() }),
-      ...(unbilled === undefined
-        ? {}
-        : { unbilledTokens: sumOf(Object.values(unbilled.tokens)), unpaidTokens: unbilled.worked }),
+      unbilledTokens: sumOf(Object.values(unbilled?.tokens ?? {})) + vectorsBeyond(run, outcome),
+      unpaidTokens: unbilled?.worked ?? 0,
     });
     if (finished) events.emit('request.finished', run, outcome);
     else {

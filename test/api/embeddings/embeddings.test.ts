@@ -144,6 +144,22 @@ describe('a refused embedding', () => {
     await expectUncharged(service, tenantId, 1_000);
   });
 
+  it('counts its vectors by their size in the tokens a minute, and not in the charge', async () => {
+    const { key } = await service.startTenant({ tenant: { tpm: 1_000 } });
+    const input = Array.from({ length: 20 }, (_none, index) => `${index}`);
+
+    const answer = await post({ input }, key);
+    const { headers } = await post({ input: 'Hi', dimensions: 8 }, key);
+
+    expect(listOf(answer).usage.total_tokens).toBeLessThan(200);
+    // A vector of 1,536 dimensions has 8,193 bytes as base64, of which 128 are a token.
+    expect(Number(headers['x-ratelimit-remaining-tokens'])).toBe(0);
+    expect(errorOf(await post({ input }, key))).toMatchObject({ code: 'tpm_exceeded' });
+    await expect(waitFor(() => ledgerOf(service, answer), 'the ledger entry')).resolves.toMatchObject({
+      promptTokens: listOf(answer).usage.prompt_tokens,
+    });
+  });
+
   it('is limited by requests, tokens and credits', async () => {
     const few = await service.startTenant({ tenant: { rpm: 1 } });
     const short = await service.startTenant({ tenant: { tpm: 1_000 } });
