@@ -95,7 +95,6 @@ const EXAMPLE = toSummary({
   promptTokens: 12,
   completionTokens: 48,
   costMicro: 60_000_000,
-  expiresAt: new Date(0),
 });
 
 interface Parameters {

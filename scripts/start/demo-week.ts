@@ -29,7 +29,6 @@ import { RATES, SIMULATED_MODEL } from './demo-routes.ts';
 const HOUR_MS = 3_600_000;
 const HOURS = 7 * 24;
 const CREDITS = 4_000_000;
-const LOG_DAYS = 30;
 /** Fields of a tenant whose week can be played: its ledger is empty. */
 export const WITHOUT_PAST = { credits: 0, monthly_token_budget: 3_000_000 };
 /** In the past, an hour of a provider's trouble. */
@@ -86,16 +85,15 @@ function pastRequest({ tenantId, keyId, tier, endpoint }: Caller, acceptedAt: nu
   const times = { startedAt, endedAt: status === 'failed' ? startedAt + 30 : finishedAt };
   const attempts: AttemptTrace[] = [{ ...target, ...times, outcome: status === 'failed' ? 'http_503' : 'ok' }];
   const common = { _id: requestId, tenantId, keyId, tier, endpoint, createdAt: acceptedAt };
-  const expiresAt = new Date(acceptedAt + LOG_DAYS * 24 * HOUR_MS);
   if (status === 'cancelled') {
-    const row: RequestLogRow = { ...common, status, finishReason: 'cancelled', finishedAt: startedAt, expiresAt };
+    const row: RequestLogRow = { ...common, status, finishReason: 'cancelled', finishedAt: startedAt };
     return { row };
   }
   const run = { ...common, startedAt, moderatedAt: startedAt + 2, verdict: 'passed', attempts, ...target };
   if (status === 'failed') {
     const reason = `model_unavailable: ${target.provider} ${target.model} http_503, attempt 1`;
     const end = { code: 'model_unavailable', finishReason: 'error', finishedAt: times.endedAt } as const;
-    const row: RequestLogRow = { ...run, ...end, status, reason, costMicro: 0, expiresAt };
+    const row: RequestLogRow = { ...run, ...end, status, reason, costMicro: 0 };
     return { row };
   }
   const charge: SettlementRecord = {
@@ -107,7 +105,7 @@ function pastRequest({ tenantId, keyId, tier, endpoint }: Caller, acceptedAt: nu
   };
   const { costMicro, finishReason, spend } = charge;
   const end = { firstTokenAt, finishedAt, finishReason, promptTokens, completionTokens, estimated: false };
-  const row: RequestLogRow = { ...run, ...end, status, costMicro, ...(spend && { spend }), expiresAt };
+  const row: RequestLogRow = { ...run, ...end, status, costMicro, ...(spend && { spend }) };
   return { row, charge };
 }
 

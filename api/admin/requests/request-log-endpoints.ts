@@ -220,7 +220,6 @@ const EXAMPLE = toResource({
       outcome: 'status_500',
     },
   ],
-  expiresAt: new Date(0),
 });
 
 export interface RequestLogDeps {
@@ -287,7 +286,6 @@ const REFUSAL_EXAMPLE = toRefusal({
   code: 'rpm_exceeded',
   createdAt: 1_795_255_200_000,
   count: 4_211,
-  expiresAt: new Date(0),
 });
 
 const listRefusals = defineAdminEndpoint({

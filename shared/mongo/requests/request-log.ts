@@ -9,6 +9,8 @@
  * - Refusals are counted by key, code and minute, because one client can cause thousands. The first few of a minute have
  *   a row of their own, under the id that the caller was given.
  * - While MongoDB is away, rows are held up to a bound, and further ones are dropped.
+ * - Old rows are deleted by `createdAt`, which the lists need an index of anyway: one for a TTL would cost every request as
+ *   much as a third of its row.
  */
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
@@ -67,8 +69,6 @@ export interface RequestLogRow extends RowOfSpace {
   estimated?: boolean;
   costMicro?: number;
   spend?: Spend;
-  /** When MongoDB deletes it. */
-  expiresAt: Date;
 }
 
 const requestLogSchema = new Schema<RequestLogRow>(
@@ -97,13 +97,11 @@ const requestLogSchema = new Schema<RequestLogRow>(
     estimated: flag,
     costMicro: number,
     spend: { type: Schema.Types.Mixed },
-    expiresAt: { type: Date, required: true },
   },
   options,
 )
   .index({ createdAt: -1 })
-  .index({ tenantId: 1, createdAt: -1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+  .index({ tenantId: 1, createdAt: -1 });
 
 export const requestLogModel = collection<RequestLogRow>('RequestLog', 'request_log', requestLogSchema);
 
@@ -114,7 +112,6 @@ export interface RefusalCountRow extends RowOfSpace {
   code: ErrorCode;
   createdAt: number;
   count: number;
-  expiresAt: Date;
 }
 
 const refusalCountSchema = new Schema<RefusalCountRow>(
@@ -126,13 +123,11 @@ const refusalCountSchema = new Schema<RefusalCountRow>(
     code: required,
     createdAt: count,
     count,
-    expiresAt: { type: Date, required: true },
   },
   options,
 )
   .index({ createdAt: -1 })
-  .index({ tenantId: 1, createdAt: -1 })
-  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+  .index({ tenantId: 1, createdAt: -1 });
 
 export const refusalCountModel = collection<RefusalCountRow>('RefusalCount', 'refusal_counts', refusalCountSchema);
 
@@ -193,7 +188,7 @@ export interface Refusal extends Space {
   endpoint: string;
 }
 
-interface MinuteCount extends Omit<RefusalCountRow, '_id' | 'expiresAt'> {
+interface MinuteCount extends Omit<RefusalCountRow, '_id'> {
   /** Of which so many are written. */
   written: number;
 }
@@ -232,7 +227,7 @@ interface HeldRow {
 }
 
 /** Writes rows and counts. Each call may be repeated. */
-function createWriter(connection: Connection, expiry: (createdAt: number) => Date) {
+function createWriter(connection: Connection) {
   const rows = requestLogModel(connection).collection;
   const refusals = refusalCountModel(connection);
   /**
@@ -268,11 +263,15 @@ function createWriter(connection: Connection, expiry: (createdAt: number) => Dat
       const operations = added.map(([_id, { count: all, written, ...row }]) => ({
         updateOne: {
           filter: { _id },
-          update: { $inc: { count: all - written }, $setOnInsert: { ...row, expiresAt: expiry(row.createdAt) } },
+          update: { $inc: { count: all - written }, $setOnInsert: row },
           upsert: true,
         },
       }));
       await refusals.bulkWrite(operations, { ordered: false });
+    },
+
+    async deleteBefore(time: number): Promise<void> {
+      for (const log of [rows, refusals]) await log.deleteMany({ createdAt: { $lt: time } });
     },
   };
 }
@@ -287,23 +286,27 @@ export function openRequestRecorder(
   connection: Connection,
   { keptDays, clock, closer, log }: { keptDays: number; clock: Clock; closer: Closer; log: Logger },
 ) {
-  const expiry = (createdAt: number) => new Date(createdAt + keptDays * DAY_MS);
-  const writer = createWriter(connection, expiry);
+  const writer = createWriter(connection);
   const counts = createRefusalCounts();
   const held: HeldRow[] = [];
   let dropped = 0;
+  let nextDeletion = 0;
 
-  function note(row: Omit<RequestLogRow, 'expiresAt'>, isGuess?: true): void {
+  function note(row: RequestLogRow, isGuess?: true): void {
     if (keptDays === 0) return;
     if (held.length >= HELD_MAX) dropped += 1;
-    else held.push({ row: { ...row, expiresAt: expiry(row.createdAt) }, isGuess });
+    else held.push({ row, isGuess });
   }
 
   async function flush(): Promise<void> {
     await writer.drain(held);
     if (dropped > 0) log.warn('Ended requests are missing in the list of requests.', { count: dropped });
     dropped = 0;
-    await counts.flush(clock.now(), writer.addCounts);
+    const now = clock.now();
+    await counts.flush(now, writer.addCounts);
+    if (now < nextDeletion) return;
+    await writer.deleteBefore(now - keptDays * DAY_MS);
+    nextDeletion = now + MINUTE_MS;
   }
 
   const onFault = (error: unknown) => {

@@ -15,7 +15,9 @@ import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const OF = { tenantId: newId('ten'), keyId: newId('key'), endpoint: 'chat' };
-const ended = (requestId: string, status: 'failed' | 'completed') => ({ _id: requestId, ...OF, status, createdAt: 1 });
+const ended = (requestId: string, status: 'failed' | 'completed', createdAt = Date.now()) => ({
+  ...{ _id: requestId, ...OF, status, createdAt },
+});
 
 describe('the recorder of requests', () => {
   let proxy: TcpProxy;
@@ -59,7 +61,7 @@ describe('the recorder of requests', () => {
 
   it('keeps what a worker knows of an end rather than what an ingress guesses of it', async () => {
     const [run, lost] = [newId('req'), newId('req')];
-    const guess = { mode: 'live', tier: 'mobius', ...OF, endpoint: 'chat', acceptedAt: 1 } as const;
+    const guess = { mode: 'live', tier: 'mobius', ...OF, endpoint: 'chat', acceptedAt: Date.now() } as const;
     const how = { code: 'model_unavailable', reason: 'lost by Redis', isGuess: true } as const;
     recorder.note(ended(run, 'completed'));
     await found(run, 'completed');
@@ -92,6 +94,20 @@ describe('the recorder of requests', () => {
     const samples = await log.list({ keyId: OF.keyId, status: 'refused' }, { limit: 100, order: 'desc' });
     expect(samples).toHaveLength(5 * sum.minutes);
   }, 30_000);
+
+  it('deletes rows when their time is over', async () => {
+    const [old, young] = [newId('req'), newId('req')];
+    const monthAgo = Date.now() - 30 * 24 * 3_600_000;
+    recorder.note(ended(old, 'completed', monthAgo - 1));
+    recorder.note(ended(young, 'completed', monthAgo + 60_000));
+    await found(young, 'completed');
+
+    recorder = open();
+
+    const log = createRequestLog(mongo);
+    await waitFor(async () => (await log.find(old)) === undefined, 'the old row to go');
+    await found(young, 'completed');
+  });
 
   it('writes at its close what it still holds, and notes nothing where nothing is kept', async () => {
     const [last, unkept] = [newId('req'), newId('req')];

@@ -78,8 +78,8 @@ const KEPT_BACK: Record<Kind, string[]> = {
   webhooks: ['encryptedSecret', 'rotatedUnder', 'failures', 'slow'],
   webhookDeliveries: ['failed', 'claim', 'claimedUntil', 'expiresAt'],
   // The provider's part is the operator's; a request's own answer says what moderation found.
-  requests: ['attempts', 'expiresAt', 'model', 'moderatedAt', 'provider', 'reason', 'spend', 'verdict'],
-  refusals: ['_id', 'expiresAt'],
+  requests: ['attempts', 'model', 'moderatedAt', 'provider', 'reason', 'spend', 'verdict'],
+  refusals: ['_id'],
   // What a payment's own ids say is with the payment.
   checkouts: ['sessionId', 'removeAt'],
   purchases: ['paymentId', 'disputes'],
