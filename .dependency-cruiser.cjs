@@ -8,7 +8,7 @@ const door = (library, allowed) =>
     { path: `^node_modules/${library}(/|$)` },
   );
 
-const STAGES = 'claim|build-prompt|moderate|generate|save-answer|finish';
+const STAGES = 'claim|build-prompt|moderate|generate|finish';
 
 module.exports = {
   forbidden: [

@@ -1,9 +1,11 @@
-import express, { Router, type Express, type RequestHandler } from 'express';
+import express, { Router } from 'express';
+import type { Express, RequestHandler } from 'express';
 
 import type { Config } from '../shared/config/settings.ts';
 import type { AdminToken } from '../shared/config/secret-settings.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';
-import { mayReadMetrics, type MetricsAccess } from '../shared/metrics/registry.ts';
+import { mayReadMetrics } from '../shared/metrics/registry.ts';
+import type { MetricsAccess } from '../shared/metrics/registry.ts';
 import type { AdminAuditRepository } from '../shared/mongo/administration/admin-audit-repository.ts';
 import type { AdminAccessStore } from '../shared/redis/stores/admin-access-store.ts';
 import type { QueueHistory } from '../shared/redis/stores/queue-history.ts';
@@ -11,17 +13,21 @@ import { BOARD_PATH, createAdminFailures, createAdminAuthentication } from './ad
 import { createAdminSessions } from './admin/access/admin-session.ts';
 import { createAdminSignInRoute } from './admin/access/sign-in-route.ts';
 import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-handler.ts';
-import { createReplay, type ReplayDeps } from './http/idempotent-replay.ts';
+import { createReplay } from './http/idempotent-replay.ts';
+import type { ReplayDeps } from './http/idempotent-replay.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
-import { assignRequestId, inOneLayer, type Step } from './http/request-context.ts';
+import { assignRequestId, inOneLayer } from './http/request-context.ts';
+import type { Step } from './http/request-context.ts';
 import { wrongAdminPath } from './http/wrong-path.ts';
 import { requireClearHead, requireHttps } from './http/head-guards.ts';
 import { serveAdminEndpoints } from './http/serve-endpoints.ts';
-import { ADMIN_ENDPOINTS, type AdminEndpointDeps } from './admin/admin-endpoints.ts';
+import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
+import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
 import { createAdminAudit } from './admin/audit-log/admin-audit.ts';
 import { servedAdminDocument, createDocsRoute, createOpenapiRoute } from './resources/docs-route.ts';
 import { createConsoleRoute } from './resources/console-route.ts';
-import { createQueuesBoard, sayErrors, type BoardQueues } from './admin/queues/board.ts';
+import { createQueuesBoard, sayErrors } from './admin/queues/board.ts';
+import type { BoardQueues } from './admin/queues/board.ts';
 
 /** The owner of the administration's Idempotency-Keys: no real tenant. */
 const ADMINISTRATION = { tenantId: 'administration', mode: 'live' } as const;

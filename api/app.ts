@@ -16,7 +16,6 @@ import type { EndpointDeps } from './endpoints.ts';
 import { createBodyBudget } from './http/body/body-limits.ts';
 import { createBodyDeps } from './http/json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
-import type { RequestRecorder } from '../shared/mongo/requests/request-log.ts';
 import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-handler.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/idempotent-replay.ts';
@@ -25,11 +24,12 @@ import { assignRequestId, inOneLayer, createTraceRequest } from './http/request-
 import type { Guard, Step } from './http/request-context.ts';
 import { requireClearHead, requireHttps } from './http/head-guards.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
-import { createWrongPath } from './http/wrong-path.ts';
 import type { Guards } from './http/serve-endpoints.ts';
+import { createWrongPath } from './http/wrong-path.ts';
+import type { RequestRecorder } from '../shared/mongo/requests/request-log.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
-import { createRespond } from './chat/respond.ts';
-import type { RespondDeps } from './chat/respond.ts';
+import { createRespond } from './chat/chat-endpoints.ts';
+import type { RespondDeps } from './chat/chat-endpoints.ts';
 import { createConsoleRoute } from './resources/console-route.ts';
 import { servedDocument, createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs-route.ts';
 

@@ -16,17 +16,17 @@ const FLOW = 'docs/architecture/request-flow.md';
 
 /** Figure → highest allowed, and where it is to go. */
 const LIMITS = {
-  'files of a chat request': { limit: 46, goal: 46 },
+  'files of a chat request': { limit: 43, goal: 46 },
   'folders of a chat request': { limit: 12, goal: 12 },
-  'further files that these import for values': { limit: 63, goal: 60 },
-  'product files': { limit: 448, goal: 440 },
+  'further files that these import for values': { limit: 59, goal: 60 },
+  'product files': { limit: 434, goal: 440 },
   'product folders': { limit: 66, goal: 68 },
   'folders of one file': { limit: 2, goal: 2 },
   'product lines': { limit: 63_370, goal: 48_000 },
   'code lines (no blanks, comments, imports)': { limit: 45_290, goal: 34_500 },
   'functions over 80 lines': { limit: 3, goal: 10 },
   'functions over 50 lines': { limit: 108, goal: 70 },
-  'files under 40 lines with one importer': { limit: 1, goal: 0 },
+  'files under 40 lines with one importer': { limit: 0, goal: 0 },
   'pairs of folders that import each other': { limit: 10, goal: 10 },
   'interfaces with one factory': { limit: 24, goal: 26 },
   'uses of Pick': { limit: 203, goal: 150 },

@@ -2,8 +2,8 @@ import type { Response } from 'express';
 
 import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { LOST } from '../../shared/contracts/events.ts';
+import { nameOf } from '../../shared/contracts/jobs.ts';
 import type { ChatRoute, RequestEnvelope } from '../../shared/contracts/jobs.ts';
-import { nameOf } from '../../shared/contracts/request-envelope.ts';
 import type { OnEarlyEnd } from '../../shared/contracts/settlement.ts';
 import { routesOf, servable, targetsOf, tierOf, unreadFields } from '../../shared/domain/routing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';

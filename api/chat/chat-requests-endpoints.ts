@@ -10,13 +10,13 @@ import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { idempotencyKeyOf } from '../limits/request-terms.ts';
 import type { IntentStore, RestoreFromMongo } from './durable-requests.ts';
+import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
+import { answerGone, findRequest, LOOKUP_TEXT, resumeChatStream } from './resume.ts';
 import { defineEndpoint, SENT, json } from '../contract/endpoint.ts';
 import type { Sent } from '../contract/endpoint.ts';
 import { dropUnread } from '../relay/paced-writer.ts';
-import { DRAIN_MS } from '../relay/forward.ts';
-import type { RelayTimes } from '../relay/forward.ts';
-import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
-import { answerGone, findRequest, LOOKUP_TEXT, resumeChatStream } from './resume.ts';
+import { DRAIN_MS } from '../relay/answer.ts';
+import type { RelayTimes } from '../relay/answer.ts';
 
 export interface ChatRequestsDeps {
   records: RecordStore;

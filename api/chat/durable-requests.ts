@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
-import { namedUntil } from '../../shared/contracts/request-envelope.ts';
-import type { StoredAnswer } from '../../shared/contracts/request-envelope.ts';
+import { namedUntil } from '../../shared/contracts/jobs.ts';
+import type { RequestEnvelope, StoredAnswer } from '../../shared/contracts/jobs.ts';
 import type { Space } from '../../shared/contracts/space.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';

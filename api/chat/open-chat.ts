@@ -3,14 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createAdmission } from '../../shared/requests/admission.ts';
 import { createEnqueuer } from '../../shared/requests/enqueue.ts';
 import { createQueueOrderStore } from '../../shared/requests/body-store.ts';
-import { STORED_ANSWER_MS } from '../../shared/contracts/request-envelope.ts';
+import { STORED_ANSWER_MS } from '../../shared/contracts/jobs.ts';
 import type { Pseudonyms } from '../../shared/domain/pseudonyms.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
-import {
-  createLedgerRepository,
-  refundIdOf,
-  type LedgerRepository,
-} from '../../shared/mongo/accounts/ledger-repository.ts';
+import { createLedgerRepository, refundIdOf } from '../../shared/mongo/accounts/ledger-repository.ts';
+import type { LedgerRepository } from '../../shared/mongo/accounts/ledger-repository.ts';
 import type { AccountRepository } from '../../shared/mongo/accounts/account-repository.ts';
 import { createRequestIntents } from '../../shared/mongo/requests/request-intents.ts';
 import { createRoutingCache } from '../../shared/mongo/routing/routing-cache.ts';
@@ -19,7 +16,8 @@ import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Connections, Stores } from '../open-stores.ts';
 import type { RelayHub } from '../relay/hub.ts';
-import { createAccept, type AdmissionEvents } from './accept.ts';
+import { createAccept } from './accept.ts';
+import type { AdmissionEvents } from './accept.ts';
 import { openDurableRequests } from './durable-requests.ts';
 import type { FollowMove } from '../limits/follow-move.ts';
 import type { Logger } from '../../shared/logging/logger.ts';

@@ -2,7 +2,8 @@ import type { Request, RequestHandler, Response } from 'express';
 
 import type { AdminToken } from '../../shared/config/secret-settings.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
-import { derivedId, newId, type IdPrefix } from '../../shared/lifecycle/ids.ts';
+import { derivedId, newId } from '../../shared/lifecycle/ids.ts';
+import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
 import type { Tracing } from '../../shared/tracing/tracing.ts';
 import type { BodyLimit } from './body/body-limits.ts';
 

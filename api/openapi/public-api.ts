@@ -1,19 +1,18 @@
-import { isIdempotent, type Endpoint } from '../contract/endpoint.ts';
-import {
-  RESPONSE_HEADERS,
-  TOKEN_HEADERS,
-  UNIFORM_HEADERS,
-  headersOf,
-  type ResponseHeaderName,
-} from '../contract/headers.ts';
-import { constant, id, object, type JsonSchema, text } from '../contract/json-schema.ts';
+import { isIdempotent } from '../contract/endpoint.ts';
+import type { Endpoint } from '../contract/endpoint.ts';
+import { RESPONSE_HEADERS, TOKEN_HEADERS, UNIFORM_HEADERS, headersOf } from '../contract/headers.ts';
+import type { ResponseHeaderName } from '../contract/headers.ts';
+import { constant, id, object, text } from '../contract/json-schema.ts';
+import type { JsonSchema } from '../contract/json-schema.ts';
 import { ENDPOINTS } from '../endpoints.ts';
 import { SCOPES } from '../../shared/domain/api-key.ts';
 import type { Api } from './describe-operation.ts';
-import { type OpenApiDocument, describeApi } from './document.ts';
+import { describeApi } from './document.ts';
+import type { OpenApiDocument } from './document.ts';
 import { errorsOfEndpoint } from './error-responses.ts';
 import { WEBHOOK_EVENTS } from './webhook-event-examples.ts';
-import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from '../../shared/contracts/webhook-events.ts';
+import { WEBHOOK_EVENT_TYPES } from '../../shared/contracts/webhook-events.ts';
+import type { WebhookEventType } from '../../shared/contracts/webhook-events.ts';
 
 /** Served at the root of the host, not below the API's path. */
 const AT_ROOT = [{ url: '/', description: 'The root of the host.' }];

@@ -15,20 +15,24 @@
  *   missing, because readers could not renew either.
  * - A client that does not read stops its reader until `drain`, and is dropped after 30 s (paced-writer.ts).
  *
- * readers.ts has who reads what; forward.ts and collect.ts make a stream or one document of it. Reading may be repeated
- * at any time: it changes nothing but leases.
+ * deliver.ts has who reads what; answer.ts makes a stream or one document of it. Reading may be repeated at any time: it
+ * changes nothing but leases.
  */
 import { decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Closer } from '../../shared/lifecycle/closer.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
+import { createChunkChannel } from '../../shared/requests/channels.ts';
 import type { ChunkChannel } from '../../shared/requests/channels.ts';
 import type { RecordStore } from '../../shared/requests/record-store.ts';
-import { createCatchUp, createDeliver } from './deliver.ts';
-import type { CatchUp, Deliver } from './deliver.ts';
-import { isOpen, newGroup, newReader } from './readers.ts';
-import type { OpenReader, ReaderGroup } from './readers.ts';
+import { createCatchUp, createDeliver, isOpen, newGroup, newReader } from './deliver.ts';
+import type { CatchUp, Deliver, OpenReader, ReaderGroup } from './deliver.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keyspace } from '../../shared/redis/keyspace.ts';
 
 interface RenewReadersDeps {
   groups: ReadonlyMap<string, ReaderGroup>;
@@ -204,7 +208,7 @@ function createMembership(
     const group = groups.get(reader.requestId);
     group?.readers.delete(reader);
     wipeIfRead(reader);
-    // A closed reader gets nothing more, but a table that the map has outgrown keeps it: see `onAbort` in collect.ts.
+    // A closed reader gets nothing more, but a table that the map has outgrown keeps it: see `onAbort` in answer.ts.
     reader.onEntry = ignore;
     if (group?.readers.size !== 0) return false;
     group.onLost = undefined;
@@ -287,4 +291,30 @@ export function createRelayHub(deps: RelayHubDeps): RelayHub {
       };
     },
   };
+}
+
+/** Opens the path of answers from the workers to this ingress. */
+export function openRelay(deps: {
+  subscriber: RedisClient;
+  keyspace: Keyspace;
+  streams: StreamReader;
+  records: RecordStore;
+  events: Emitter<RelayEvents>;
+  clock: Clock;
+  closer: Closer;
+  log: Logger;
+}): RelayHub {
+  const { subscriber, keyspace, streams, records, events, clock, closer, log } = deps;
+  const hub = createRelayHub({
+    channel: createChunkChannel(subscriber, keyspace, newId('ing')),
+    streams,
+    records,
+    now: clock.now,
+    events,
+    log,
+  });
+  closer.defer('relay', () => {
+    hub.close();
+  });
+  return hub;
 }

@@ -1,6 +1,6 @@
 import { decodeEntry } from '../contracts/events.ts';
 import type { Terminal } from '../contracts/events.ts';
-import type { EndedAnswer } from '../contracts/request-envelope.ts';
+import type { EndedAnswer } from '../contracts/jobs.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 
 /**

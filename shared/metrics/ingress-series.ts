@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Registry } from 'prom-client';
 
 import { PAYMENT_MISMATCHES } from '../domain/payment-mismatch.ts';
 import {
@@ -8,8 +9,8 @@ import {
   createRegistry,
   fromZero,
   metricsPage,
-  type CheckGauges,
 } from './registry.ts';
+import type { CheckGauges } from './registry.ts';
 
 /** A queue as `/admin/v1/queues` has it. */
 export interface QueueFigures {

@@ -1,4 +1,5 @@
-import { encodeEntry, type Terminal } from '../contracts/events.ts';
+import { encodeEntry } from '../contracts/events.ts';
+import type { Terminal } from '../contracts/events.ts';
 import type { OnEarlyEnd } from '../contracts/settlement.ts';
 import {
   ADDRESS_FAILURES_PER_MINUTE,
@@ -6,20 +7,16 @@ import {
   TENANT_LOOKUPS_PER_MINUTE,
   tenantCallsPerMinute,
 } from '../contracts/tenant-fields.ts';
-import { flagOf, type Principal } from '../domain/principal.ts';
+import { flagOf } from '../domain/principal.ts';
+import type { Principal } from '../domain/principal.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import {
-  createShardClocks,
-  withDeadline,
-  type ShardClocks,
-  type TimedReply,
-  defineScript,
-  defineTimedScript,
-  type ScriptReply,
-} from '../redis/scripts.ts';
-import { acceptedKeys, type Keyspace } from '../redis/keyspace.ts';
+import { createShardClocks, withDeadline, defineScript, defineTimedScript } from '../redis/scripts.ts';
+import type { ShardClocks, TimedReply, ScriptReply } from '../redis/scripts.ts';
+import { acceptedKeys } from '../redis/keyspace.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
 import { readMark } from './tenant-move.ts';
-import { toAdmitCall, type AdmissionRequest } from './admit-arguments.ts';
+import { toAdmitCall } from './admit-arguments.ts';
+import type { AdmissionRequest } from './admit-arguments.ts';
 import { TOMBSTONE_MS, endedEarly } from './record-store.ts';
 
 /**

@@ -22,10 +22,9 @@
  */
 import { bytesOfVector } from '../contracts/chat-request.ts';
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
-import { nameOf } from '../contracts/request-envelope.ts';
-import { queueOf } from '../contracts/jobs.ts';
-import { mediaTokensOf, textOf, textsBeside } from '../contracts/message-text.ts';
+import { nameOf, queueOf } from '../contracts/jobs.ts';
 import type { AnswerStorage, RequestEnvelope } from '../contracts/jobs.ts';
+import { mediaTokensOf, textOf, textsBeside } from '../contracts/message-text.ts';
 import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import type { Principal } from '../domain/principal.ts';
 import { BYTES_PER_TOKEN, vectorTokens } from '../domain/pricing.ts';

@@ -1,7 +1,6 @@
 import { decodeMessage } from '../contracts/events.ts';
 import type { StreamEntry } from '../contracts/events.ts';
-import type { IdempotencyName } from '../contracts/jobs.ts';
-import type { EndedAnswer } from '../contracts/request-envelope.ts';
+import type { IdempotencyName, EndedAnswer } from '../contracts/jobs.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 import { defineScript } from '../redis/scripts.ts';

@@ -1,28 +1,18 @@
-import { type Increment, encodeEntry } from '../contracts/events.ts';
-import { queueOf } from '../contracts/jobs.ts';
+import { encodeEntry } from '../contracts/events.ts';
+import type { Increment } from '../contracts/events.ts';
+import { queueOf, UnreadableError } from '../contracts/jobs.ts';
 import type { OnEarlyEnd } from '../contracts/settlement.ts';
-import { UnreadableError } from '../contracts/request-envelope.ts';
 import type { Pseudonyms } from '../domain/pseudonyms.ts';
 import { randomBase62 } from '../lifecycle/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
-import { defineScript, type ScriptReply, textsOf } from '../redis/scripts.ts';
+import { defineScript, textsOf } from '../redis/scripts.ts';
+import type { ScriptReply } from '../redis/scripts.ts';
 import { serverTimeMs } from '../redis/time-limits.ts';
-import {
-  factsOfRecord,
-  queueOfRecord,
-  readEnvelope,
-  snapshotOf,
-  toClaimed,
-  toHold,
-  type ClaimedRequest,
-  type DeliveryRef,
-  type FinishInput,
-  type HoldRequest,
-  type Renewal,
-  type WriteOutcome,
-} from './delivery.ts';
-import { createFinishRequest, type EndReplays } from './finish-request.ts';
+import { factsOfRecord, queueOfRecord, readEnvelope, snapshotOf, toClaimed, toHold } from './delivery.ts';
+import type { ClaimedRequest, DeliveryRef, FinishInput, HoldRequest, Renewal, WriteOutcome } from './delivery.ts';
+import { createFinishRequest } from './finish-request.ts';
+import type { EndReplays } from './finish-request.ts';
 import { createRepairs, toPutBackRunning } from './rollback.ts';
 
 /** Increments of one request's answer. */

@@ -1,9 +1,9 @@
 import { KIND_NAMES } from '../contracts/events.ts';
 import type { FinishReason, Increment, Terminal, TokenKinds } from '../contracts/events.ts';
 import type { Tier } from '../contracts/chat-request.ts';
+import { nameOf, parseEnvelope, UnreadableError } from '../contracts/jobs.ts';
 import type { ChatRoute, IdempotencyName, QueueName, RequestEnvelope } from '../contracts/jobs.ts';
 import type { KeyMode } from '../contracts/space.ts';
-import { nameOf, parseEnvelope, UnreadableError } from '../contracts/request-envelope.ts';
 import type { FinishedNotice } from '../contracts/finished-notice.ts';
 import type { SettlementRecord } from '../contracts/settlement.ts';
 import type { Rates } from '../domain/routing.ts';

@@ -1,4 +1,5 @@
-import { QUEUE_NAMES, type QueueName } from '../contracts/jobs.ts';
+import { QUEUE_NAMES } from '../contracts/jobs.ts';
+import type { QueueName } from '../contracts/jobs.ts';
 import { CLOCKS_APART_MS } from '../domain/request-times.ts';
 import type { ChatQueues } from '../queue/queues.ts';
 import type { RedisClient } from '../redis/connection.ts';

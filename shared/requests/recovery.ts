@@ -1,9 +1,7 @@
 import { LOST, encodeEntry, eventsOf } from '../contracts/events.ts';
 import type { Terminal } from '../contracts/events.ts';
-import { queueOf } from '../contracts/jobs.ts';
-import type { RequestEnvelope } from '../contracts/jobs.ts';
-import { STORED_ANSWER_MS, UnreadableError, nameOf, parseEnvelope } from '../contracts/request-envelope.ts';
-import type { EndedAnswer, StoredAnswer } from '../contracts/request-envelope.ts';
+import { queueOf, STORED_ANSWER_MS, UnreadableError, nameOf, parseEnvelope } from '../contracts/jobs.ts';
+import type { RequestEnvelope, EndedAnswer, StoredAnswer } from '../contracts/jobs.ts';
 import type { OnEarlyEnd } from '../contracts/settlement.ts';
 import type { Principal } from '../domain/principal.ts';
 import { endOf, outageOf, seqAt } from '../domain/request-times.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
+import { STORED_ANSWER_MS } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
-import { STORED_ANSWER_MS } from '../contracts/request-envelope.ts';
 import { dayOf, monthOf } from '../domain/pricing.ts';
 import { seqAt } from '../domain/request-times.ts';
 import type { RedisClient } from '../redis/connection.ts';

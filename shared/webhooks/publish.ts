@@ -18,22 +18,20 @@ import type { Clock } from '../lifecycle/clock.ts';
 import type { Closer } from '../lifecycle/closer.ts';
 import { derivedId } from '../lifecycle/ids.ts';
 import type { Logger } from '../logging/logger.ts';
-import { createAccountStates, type AccountStates } from '../mongo/accounts/account-repository.ts';
+import { createAccountStates } from '../mongo/accounts/account-repository.ts';
+import type { AccountStates } from '../mongo/accounts/account-repository.ts';
 import { spaceFields } from '../mongo/collection.ts';
 import type { MongoConnection } from '../mongo/connection.ts';
-import {
-  createWebhookDeliveryRepository,
-  type WebhookDeliveryRepository,
-  type WebhookDeliveryRow,
-  type WebhookEventRow,
+import { createWebhookDeliveryRepository } from '../mongo/webhooks/webhook-delivery-repository.ts';
+import type {
+  WebhookDeliveryRepository,
+  WebhookDeliveryRow,
+  WebhookEventRow,
 } from '../mongo/webhooks/webhook-delivery-repository.ts';
-import {
-  createWebhookRepository,
-  type Subscriber,
-  type WebhookRow,
-  type WebhookRepository,
-} from '../mongo/webhooks/webhook-repository.ts';
-import { createWebhookQueue, type WebhookQueue } from '../queue/queues.ts';
+import { createWebhookRepository } from '../mongo/webhooks/webhook-repository.ts';
+import type { Subscriber, WebhookRow, WebhookRepository } from '../mongo/webhooks/webhook-repository.ts';
+import { createWebhookQueue } from '../queue/queues.ts';
+import type { WebhookQueue } from '../queue/queues.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
 import { createBriefCalls } from '../redis/time-limits.ts';

@@ -1,14 +1,13 @@
 import type { Principal } from '../../shared/domain/principal.ts';
 import { monthOf } from '../../shared/domain/pricing.ts';
-import {
-  createAccountStore,
-  type AccountFigures,
-  type PublishedBalance,
-} from '../../shared/redis/stores/account-store.ts';
-import { createAdmissionStore, type Admission, type AdmissionStore } from '../../shared/requests/admission-store.ts';
+import { createAccountStore } from '../../shared/redis/stores/account-store.ts';
+import type { AccountFigures, PublishedBalance } from '../../shared/redis/stores/account-store.ts';
+import { createAdmissionStore } from '../../shared/requests/admission-store.ts';
+import type { Admission, AdmissionStore } from '../../shared/requests/admission-store.ts';
 import type { AdmissionRequest } from '../../shared/requests/admit-arguments.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { createKeyspace, type Keyspace, type ShardKeys } from '../../shared/redis/keyspace.ts';
+import { createKeyspace } from '../../shared/redis/keyspace.ts';
+import type { Keyspace, ShardKeys } from '../../shared/redis/keyspace.ts';
 import type { ShardClocks } from '../../shared/redis/scripts.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { clockedRedis, setClock } from './clocked-redis.ts';

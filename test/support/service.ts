@@ -5,7 +5,7 @@ import type { Express } from 'express';
 import request from 'supertest';
 
 import { composeIngress } from '../../api/compose.ts';
-import type { RelayTimes } from '../../api/relay/forward.ts';
+import type { RelayTimes } from '../../api/relay/answer.ts';
 import { ROUTED_TIERS } from '../../shared/contracts/chat-request.ts';
 import type { RoutedTier } from '../../shared/contracts/chat-request.ts';
 import { loadConfig } from '../../shared/config/load-config.ts';

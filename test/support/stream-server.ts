@@ -1,14 +1,13 @@
-import { afterEach } from '@jest/globals';
-
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
+import { afterEach } from '@jest/globals';
 import express from 'express';
 import type { Response } from 'express';
 
-import { openForwarder } from '../../api/relay/forward.ts';
-import type { RelayTimes } from '../../api/relay/forward.ts';
+import { openForwarder } from '../../api/relay/answer.ts';
+import type { RelayTimes } from '../../api/relay/answer.ts';
 import type { RelayLab } from './relay-lab.ts';
 import { SHARD } from './request-lab.ts';
 

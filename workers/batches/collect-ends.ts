@@ -1,6 +1,6 @@
 import { encodeEntry, eventsOf, FAULT } from '../../shared/contracts/events.ts';
 import type { Terminal } from '../../shared/contracts/events.ts';
-import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
+import type { EndedAnswer } from '../../shared/contracts/jobs.ts';
 import type { AnswerCache } from '../../shared/requests/answers.ts';
 import type { BatchQueue } from '../../shared/requests/queue-store.ts';
 import type { LineRetry } from '../../shared/mongo/batches/batch-lines.ts';
@@ -9,8 +9,8 @@ import { endOf, outageOf } from '../../shared/domain/request-times.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
-import type { FailedTries } from './line-state.ts';
 import { answeredAt, nextRetry } from './line-state.ts';
+import type { FailedTries } from './line-state.ts';
 import { advance } from './open-batch.ts';
 import type { OpenBatch, SentLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';

@@ -1,7 +1,7 @@
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { BatchWait } from '../../shared/contracts/batches.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
-import { STORED_ANSWER_MS, UnreadableError, parseStoredRequest } from '../../shared/contracts/request-envelope.ts';
+import { STORED_ANSWER_MS, UnreadableError, parseStoredRequest } from '../../shared/contracts/jobs.ts';
 import { allowsScope } from '../../shared/domain/api-key.ts';
 import type { Principal } from '../../shared/domain/principal.ts';
 import { fitRequest, tierOf } from '../../shared/domain/routing.ts';

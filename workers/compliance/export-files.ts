@@ -1,8 +1,8 @@
 import { CHAT_FIELDS } from '../../shared/contracts/chat-request.ts';
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { KIND_NAMES, decodeEntry, mergeAnswer } from '../../shared/contracts/events.ts';
-import type { EndedAnswer } from '../../shared/contracts/request-envelope.ts';
-import { parseEnvelope } from '../../shared/contracts/request-envelope.ts';
+import { parseEnvelope } from '../../shared/contracts/jobs.ts';
+import type { EndedAnswer } from '../../shared/contracts/jobs.ts';
 import { TENANT_FIELDS, tenantSettingsOf } from '../../shared/contracts/tenant-fields.ts';
 import { timeOfSeq } from '../../shared/domain/request-times.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';

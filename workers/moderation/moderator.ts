@@ -5,7 +5,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
  * The door of moderation. `Moderator` has two backends: `local` and any OpenAI-compatible moderation endpoint
  * (docs/spec.md#moderation); one of them serves requests and answers.
  *
- * The stage `moderate` reads everything that a model would read of the request (prompt-readings.ts). An output window
+ * The stage `moderate` reads everything that a model would read of the request (pipeline/moderate.ts). An output window
  * reads the answer as it comes: it takes text, and says what may be shown (`release`) and when nothing more may
  * (`stop`, which aborts the provider's call). The local window decides in the same call, and holds back what may begin
  * a phrase (local/phrase-window.ts). The remote one (held-window.ts) asks for a verdict on 200 characters, or on what

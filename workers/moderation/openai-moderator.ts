@@ -4,7 +4,8 @@ import type { HttpClient } from '../../shared/http/http-client.ts';
 import { parseObject } from '../providers/call-provider.ts';
 import { endpointUrl, postToProvider, readDocument } from '../providers/post-to-provider.ts';
 import { ProviderError } from '../providers/provider.ts';
-import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge, type Moderator } from './moderator.ts';
+import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator.ts';
+import type { Moderator } from './moderator.ts';
 
 /**
  * In UTF-16 units: the longest possible message (docs/spec.md#chat-request) is one piece, while an answer may

@@ -2,11 +2,11 @@ import type { ProviderKind } from '../../shared/domain/routing.ts';
 import type { ProviderCallOutcome, Tracing } from '../../shared/tracing/tracing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { FlaggedError } from '../moderation/moderator.ts';
-import { failureReason } from '../pipeline/failure-class.ts';
+import { failureReason } from '../pipeline/circuit.ts';
 import type { Assembled, Stage } from '../pipeline/stage.ts';
+import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter } from '../providers/provider.ts';
-import type { WorkerEventBus } from '../pipeline/worker-events.ts';
 
 /**
  * A worker's spans, as wrappers that the composition root puts around stages and adapters; without tracing, none of

@@ -7,16 +7,15 @@
  * decides. A probe has a lease of 10 s, renewed while its call runs. While Redis is away each worker goes on by itself,
  * by the same rules, and takes over the fleet's state afterwards.
  */
-import type { Breaker } from '../../shared/domain/breaker.ts';
 import { NEW_BREAKER } from '../../shared/domain/breaker.ts';
+import type { Breaker } from '../../shared/domain/breaker.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { BreakerStore } from '../../shared/redis/stores/breaker-store.ts';
 import { createBriefCalls, inTime } from '../../shared/redis/time-limits.ts';
-import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { repeat } from '../../shared/lifecycle/clock.ts';
-import { classifyFailure } from './failure-class.ts';
-import { createCircuit } from './circuit.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { classifyFailure, createCircuit } from './circuit.ts';
 import type { Circuit, CircuitDeps } from './circuit.ts';
 
 export interface CreateBreakersDeps {

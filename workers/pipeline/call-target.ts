@@ -15,7 +15,7 @@ import type { WorkerEmitter } from './worker-events.ts';
 import type { Breakers } from './breakers.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
-import { failureReason } from './failure-class.ts';
+import { failureReason } from './circuit.ts';
 import { countedOf } from './fit-window.ts';
 import type { TargetPrompt } from './fit-window.ts';
 import { NotJsonError, faultOf, withoutFence } from './json-answer.ts';

@@ -1,34 +1,23 @@
 import type { ChatMessage, ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { textsBeside } from '../../shared/contracts/message-text.ts';
-import {
-  enforcesSchema,
-  fitAnswer,
-  orderTargets,
-  routesOf,
-  servable,
-  targetsOf,
-  type RoutingTable,
-} from '../../shared/domain/routing.ts';
+import { enforcesSchema, fitAnswer, orderTargets, routesOf, servable, targetsOf } from '../../shared/domain/routing.ts';
+import type { RoutingTable } from '../../shared/domain/routing.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import { withRetries } from '../../shared/http/http-call.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import { ProviderError } from '../providers/provider.ts';
-import {
-  createCallTarget,
-  hasOtherTarget,
-  traceSkipped,
-  type CallTargetDeps,
-  type Repair,
-  type Route,
-} from './call-target.ts';
+import { createCallTarget, hasOtherTarget, traceSkipped } from './call-target.ts';
+import type { CallTargetDeps, Repair, Route } from './call-target.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import { BreakerOpenError } from './circuit.ts';
-import { TooLongError, countedOf, inputsFor, promptFor, type PromptParts, type TargetPrompt } from './fit-window.ts';
+import { TooLongError, countedOf, inputsFor, promptFor } from './fit-window.ts';
+import type { PromptParts, TargetPrompt } from './fit-window.ts';
 import { NotJsonError, noJson, repairOf, schemaInstruction } from './json-answer.ts';
 import { estimatePrompt } from './spending.ts';
-import { Stopped, isEmpty, type Assembled, type Generated, type Outcome, type Routed, type Stage } from './stage.ts';
+import { Stopped, isEmpty } from './stage.ts';
+import type { Assembled, Generated, Outcome, Routed, Stage } from './stage.ts';
 import { ProviderTimeout } from './run-provider-call.ts';
 
 /** A provider may ask for any wait; the caller is given one within these bounds. */

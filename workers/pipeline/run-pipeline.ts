@@ -9,8 +9,8 @@
  *   past the deadline. All of that is one abort signal.
  * - **build-prompt, moderate, generate** make the answer. Before the first text another call may replace a failed one;
  *   after it a failure ends the request with a typed error and the usage so far.
- * - **save-answer** writes the turn before the last event, so that the caller's next request finds it.
- * - **finish** ends the request; **conclude** turns a failure, a cancel or a passed deadline into such an end.
+ * - **finish** writes the turn before the last event, so that the caller's next request finds it, and ends the request;
+ *   **conclude** turns a failure, a cancel or a passed deadline into such an end.
  *
  * Every stage may run twice. If a worker dies before text was sent, the next delivery starts from the beginning and the
  * client sees pings. If text was sent, the next delivery only ends the request: a second answer would not continue the
@@ -18,7 +18,7 @@
  */
 import type { createClaim } from './claim.ts';
 import type { createConclude } from './conclude.ts';
-import type { createFinish } from './finish.ts';
+import type { createFinish, createStoreAnswer } from './finish.ts';
 import { whileOwned } from './stage.ts';
 import type {
   Assembled,
@@ -31,7 +31,6 @@ import type {
   Stage,
   WithEntity,
 } from './stage.ts';
-import type { createStoreAnswer } from './save-answer.ts';
 
 export interface Stages {
   claim: ReturnType<typeof createClaim>;

@@ -5,11 +5,26 @@ import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ReportedUsage } from '../providers/provider.ts';
-import type { ContextSource, ContextValue } from './context-instruction.ts';
 import type { PromptParts } from './fit-window.ts';
 import type { Provider, Rates, Target, TargetCost } from '../../shared/domain/routing.ts';
 import type { Delivery } from '../../shared/requests/delivery-store.ts';
 import type { ScriptReply } from '../../shared/redis/scripts.ts';
+
+export interface ContextSource {
+  subject?: string;
+  grade?: string;
+}
+
+/** Where values may come from, in order of precedence. */
+export const ORIGINS = ['request', 'entity', 'tenant'] as const;
+export type ContextSources = Partial<Record<(typeof ORIGINS)[number], ContextSource | undefined>>;
+
+/** A value as the model reads it, and where it comes from. */
+export interface ContextValue {
+  field: keyof ContextSource;
+  origin: (typeof ORIGINS)[number];
+  text: string;
+}
 
 /** One step of the pipeline. Its input contains what the earlier stages added. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;

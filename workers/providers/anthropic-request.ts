@@ -1,10 +1,8 @@
 import type { ChatMessage, ChatRequest, Role } from '../../shared/contracts/chat-request.ts';
 import type { Fields } from '../../shared/contracts/events.ts';
 import { isRecord, wellFormedJson } from '../../shared/contracts/parse.ts';
-import { BETWEEN_JOINED, joinRoles, textOfRow } from './join-roles.ts';
-import type { Row } from './join-roles.ts';
-import { offersTools } from './provider.ts';
-import type { ProviderCall } from './provider.ts';
+import { BETWEEN_JOINED, joinRoles, textOfRow, offersTools } from './provider.ts';
+import type { Row, ProviderCall } from './provider.ts';
 
 type Passed = ChatRequest['passed'];
 type Turn = { role: Role; content: string | Fields[] };

@@ -10,7 +10,8 @@ import type { Keyspace } from '../../shared/redis/keyspace.ts';
 import type { MongoPath } from '../mongo-path.ts';
 import type { Capacities } from '../pipeline/capacities.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
-import { createInferenceWorker, type InferenceWorker } from './inference.ts';
+import { createInferenceWorker } from './inference.ts';
+import type { InferenceWorker } from './inference.ts';
 import type { ClaimSettings } from './job-source.ts';
 
 /** A shard's batch queue, and the queue that it yields to. */

@@ -3,7 +3,7 @@
  *
  * - `finish` puts a settlement record into the shard's outbox. The worker that leads the shard, by a lease of 5 s,
  *   reads up to 300 and books them in one transaction: entries, balances and usage. It leaves out what the
- *   ledger knows, and an entry's id is made of the request's, so MongoDB refuses a second one (book-records.ts).
+ *   ledger knows, and an entry's id is made of the request's, so MongoDB refuses a second one.
  * - The new books go to Redis, and the records are acknowledged. One whose charge is pending again, because Redis lost
  *   that book, stays and is booked once more.
  * - Every step may be repeated: two leaders at once, a record delivered twice, a death between two steps change
@@ -16,12 +16,225 @@
  * with the ledger, which is right (docs/decisions/0009-holds-and-ledger.md). `test/model` has the rules of the scripts
  * a second time, as pure transitions, and explores crashes, lost replies and double deliveries: change the model first.
  */
-import { RefusedError } from '../../shared/mongo/accounts/settlement-repository.ts';
+import { RefusedError, UnbookableError } from '../../shared/mongo/accounts/settlement-repository.ts';
+import type { SettlementRepository } from '../../shared/mongo/accounts/settlement-repository.ts';
+import type { AccountRepository, LedgerBalance } from '../../shared/mongo/accounts/account-repository.ts';
 import type { LeaderLease } from '../../shared/redis/stores/leader-lease.ts';
-import type { Outbox, OutboxEntry } from '../../shared/requests/outbox.ts';
+import type { AccountStore } from '../../shared/redis/stores/account-store.ts';
+import { isReadable } from '../../shared/requests/outbox.ts';
+import type { Outbox, OutboxEntry, ReadableEntry } from '../../shared/requests/outbox.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import { createBookRecords, createPendingRetries } from './book-records.ts';
-import type { BookRecordsDeps } from './book-records.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
+import type { Logger } from '../../shared/logging/logger.ts';
+import type { TenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
+import { isBadKey } from '../../shared/redis/scripts.ts';
+import { inTime } from '../../shared/redis/time-limits.ts';
+
+/** Interval of reading a shard's unacknowledged entries again. */
+const RETRY_MS = 5_000;
+
+/**
+ * When the settlement leader rereads a shard's unacknowledged outbox entries (a retry): those that this process or
+ * an earlier leader has read, but whose booking failed or was interrupted. Between retries it reads only new
+ * entries, so that a record that cannot be booked does not hold up the others.
+ */
+type PendingRetries = ReturnType<typeof createPendingRetries>;
+
+function createPendingRetries(clock: Clock) {
+  /** By shard; a shard without an entry is due at once. */
+  const retriedAt = new Map<number, number>();
+  const shardsWithBooked = new Set<number>();
+  return {
+    isDue: (shard: number): boolean => clock.now() - (retriedAt.get(shard) ?? -Infinity) >= RETRY_MS,
+    /** The next retry is due after RETRY_MS: no entry is left, or one that is left was just refused. */
+    postpone(shard: number): void {
+      retriedAt.set(shard, clock.now());
+    },
+    /** The next round begins with a retry: a booking was interrupted, or another process may have led meanwhile. */
+    makeDue(shard: number): void {
+      retriedAt.delete(shard);
+    },
+    recordBooked(shard: number): void {
+      shardsWithBooked.add(shard);
+    },
+    /** Whether a record was booked since the last call; called at each retry that finds entries. */
+    takeBooked: (shard: number): boolean => shardsWithBooked.delete(shard),
+  };
+}
+
+interface BookRecordsDeps {
+  outbox: Outbox;
+  ledger: SettlementRepository;
+  accounts: AccountStore;
+  tenants: Pick<TenantRepository, 'elsewhere'>;
+  pendingRetries: PendingRetries;
+  clock: Clock;
+  /** Publishes booked records. Called before they are acknowledged, so a record may be published twice. */
+  publishBooked: (records: readonly SettlementRecord[]) => Promise<void>;
+  onBooked: (records: number) => void;
+  log: Logger;
+}
+
+/** After this many refusals, each when it was tried alone, a record becomes a dead letter. */
+const TRIES_MAX = 5;
+
+/**
+ * `areOthersBooked`: other records of the shard have been booked since the last retry that found entries. Only then
+ * can a refusal without a known cause be put down to the record.
+ */
+interface BookOptions {
+  areOthersBooked: boolean;
+}
+
+/**
+ * Books outbox entries of a shard and acknowledges them. A record that cannot be booked stays in the outbox until its
+ * last try and then becomes a dead letter; an unreadable entry becomes one at once. Throws if a store is unavailable
+ * (any error) or refuses everything (RefusedError); entries not booked by then stay in the outbox.
+ */
+type BookRecords = (shard: number, entries: readonly OutboxEntry[], options: BookOptions) => Promise<void>;
+
+/**
+ * A request that Redis had lost, and its worker has put back on the shard that its tenant has left meanwhile, is
+ * charged here. Its tenant is served where MongoDB says, so the ledger balance goes there, too. A move that arrives
+ * later reads the balance anew.
+ */
+async function publishElsewhere(
+  { tenants, accounts }: BookRecordsDeps,
+  shard: number,
+  books: ReadonlyMap<string, LedgerBalance>,
+): Promise<void> {
+  for (const { _id: tenantId, shard: own } of await tenants.elsewhere(shard, [...books.keys()])) {
+    const account = books.get(tenantId);
+    if (account !== undefined) await accounts.publishBalance(own, tenantId, account);
+  }
+}
+
+async function bookAll(deps: BookRecordsDeps, shard: number, entries: readonly ReadableEntry[]): Promise<void> {
+  const { outbox, ledger, accounts, pendingRetries, clock, publishBooked, onBooked } = deps;
+  const books = await ledger.settle(
+    entries.map(({ record }) => record),
+    clock.now(),
+  );
+  for (const [tenantId, account] of books) {
+    const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
+    await accounts.publishBalance(shard, tenantId, account, settled).catch((cause: unknown) => {
+      // A damaged key of one tenant must not block the records of all others.
+      throw isBadKey(cause) ? new RefusedError('Redis refused the ledger balance of a tenant', { cause }) : cause;
+    });
+  }
+  await publishElsewhere(deps, shard, books);
+  await publishBooked(entries.map(({ record }) => record));
+  await outbox.acknowledge(shard, entries);
+  pendingRetries.recordBooked(shard);
+  onBooked(entries.length);
+}
+
+function createBookRecords(deps: BookRecordsDeps): BookRecords {
+  const { outbox, pendingRetries, log } = deps;
+  /** Refusals so far, by outbox entry. */
+  const refusals = new Map<string, number>();
+
+  async function deadLetter(shard: number, entry: OutboxEntry): Promise<void> {
+    log.error('A settlement record was dead-lettered: it cannot be booked and needs an operator.', {
+      shard,
+      ...(entry.record === undefined ? {} : { requestId: entry.record.requestId }),
+    });
+    await outbox.deadLetter(shard, entry);
+  }
+
+  /** Counts a refusal of a record that was tried alone. The last one makes it a dead letter. */
+  async function refuse(shard: number, entry: ReadableEntry, error: unknown): Promise<void> {
+    const { requestId, tenantId } = entry.record;
+    pendingRetries.postpone(shard);
+    const count = (refusals.get(entry.id) ?? 0) + 1;
+    refusals.set(entry.id, count);
+    log.warn('A settlement record could not be booked.', { shard, requestId, tenantId, count, error });
+    if (count < TRIES_MAX) return;
+    refusals.delete(entry.id);
+    await deadLetter(shard, entry);
+  }
+
+  /** Books one record at a time, so that a bad record does not hold up the rest of its batch. */
+  async function bookOneByOne(
+    shard: number,
+    entries: readonly ReadableEntry[],
+    { areOthersBooked }: BookOptions,
+  ): Promise<void> {
+    const refused: { entry: ReadableEntry; error: RefusedError }[] = [];
+    let isAnyBooked = areOthersBooked;
+    for (const entry of entries) {
+      try {
+        await bookAll(deps, shard, [entry]);
+        refusals.delete(entry.id);
+        isAnyBooked = true;
+      } catch (error) {
+        if (error instanceof UnbookableError) await refuse(shard, entry, error);
+        else if (error instanceof RefusedError) refused.push({ entry, error });
+        else throw error;
+      }
+    }
+    const [first] = refused;
+    if (first === undefined) return;
+    if (!isAnyBooked) {
+      // If everything is refused, these refusals and all earlier ones say nothing about the records themselves.
+      for (const { entry } of refused) refusals.delete(entry.id);
+      throw first.error;
+    }
+    for (const { entry, error } of refused) await refuse(shard, entry, error);
+  }
+
+  return async (shard, entries, options) => {
+    for (const entry of entries) if (!isReadable(entry)) await deadLetter(shard, entry);
+    const readable = entries.filter(isReadable);
+    if (readable.length === 0) return;
+    try {
+      await bookAll(deps, shard, readable);
+    } catch (error) {
+      if (!(error instanceof UnbookableError || error instanceof RefusedError)) throw error;
+      log.warn('A settlement batch was not booked; its records are tried one by one.', {
+        shard,
+        count: readable.length,
+        error,
+      });
+      await bookOneByOne(shard, readable, options);
+    }
+  };
+}
+
+interface LoadBalanceDeps {
+  accounts: AccountRepository;
+  accountStore: AccountStore;
+  log: Logger;
+}
+
+/**
+ * Brings a ledger balance to a Redis that has lost it, before a request that runs is granted more (delivery-store.ts). Never
+ * rejects: while MongoDB is away the request goes on, and the tenant's next admission or settlement brings it.
+ */
+export function createLoadBalance({ accounts, accountStore, log }: LoadBalanceDeps) {
+  /** All that a tenant runs is put back at once. */
+  const underWay = new Map<string, Promise<void>>();
+
+  async function load(shard: number, tenantId: string): Promise<void> {
+    const balance = await accounts.read(tenantId);
+    if (balance !== undefined) await accountStore.publishBalance(shard, tenantId, balance);
+  }
+
+  return (shard: number, tenantId: string): Promise<void> => {
+    let loading = underWay.get(tenantId);
+    if (loading === undefined) {
+      // Not longer: the lease that waits for it is renewed every three seconds.
+      loading = inTime(load(shard, tenantId))
+        .catch((error: unknown) => {
+          log.warn('A ledger balance could not be brought to a Redis that had lost it.', { tenantId, error });
+        })
+        .finally(() => underWay.delete(tenantId));
+      underWay.set(tenantId, loading);
+    }
+    return loading;
+  };
+}
 
 export interface SettleEvents {
   'settlement.booked': [records: number];
@@ -52,7 +265,7 @@ export interface Settler {
 
 /**
  * Moves settlement records from the outbox into the ledger and the accounts, each exactly once, however often it is
- * delivered. This file reads the outbox, round by round; book-records.ts books what a round has read.
+ * delivered.
  */
 export function createSettler(deps: SettleDeps): Settler {
   const { outbox, leases, clock, events, log } = deps;

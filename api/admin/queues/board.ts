@@ -1,13 +1,15 @@
 import { createBullBoard } from '@bull-board/api';
 import { ExpressAdapter } from '@bull-board/express';
-import { Router, type Express, type RequestHandler } from 'express';
+import { Router } from 'express';
+import type { Express, RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { BOARD_PATH, SIGN_IN_PATH } from '../access/authenticate-admin.ts';
 import { isStoreFault } from '../../http/error-handler.ts';
 import { createBoardHistory } from './board-history.ts';
 import type { BullQueue } from './queues-endpoints.ts';
-import { RedactedQueue, type QueueWatch } from './redacted-queue.ts';
+import { RedactedQueue } from './redacted-queue.ts';
+import type { QueueWatch } from './redacted-queue.ts';
 import { QUEUE_NAMES, WEBHOOK_QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
 import type { Logger } from '../../../shared/logging/logger.ts';
 import { createChatQueues, openQueue } from '../../../shared/queue/queues.ts';

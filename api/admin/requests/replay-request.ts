@@ -2,20 +2,19 @@ import type { createAdmission } from '../../../shared/requests/admission.ts';
 import { REPLAY_RPM } from '../../../shared/requests/admit-arguments.ts';
 import { FENCE_UNKNOWN } from '../../../shared/requests/recovery.ts';
 import type { Refusal } from '../../../shared/requests/refusals.ts';
-import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
-import { STORED_ANSWER_MS, parseEnvelope, UnreadableError } from '../../../shared/contracts/request-envelope.ts';
-import type { EndedAnswer } from '../../../shared/contracts/request-envelope.ts';
+import type { RecordStore } from '../../../shared/requests/record-store.ts';
+import type { ReplayStore } from '../../../shared/requests/replay-store.ts';
+import type { AnswerCache } from '../../../shared/requests/answers.ts';
+import { STORED_ANSWER_MS, parseEnvelope, UnreadableError } from '../../../shared/contracts/jobs.ts';
+import type { RequestEnvelope, EndedAnswer } from '../../../shared/contracts/jobs.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
 import type { Logger } from '../../../shared/logging/logger.ts';
 import type { AnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
 import type { FailedIntent, FailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
 import type { PrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
-import type { RecordStore } from '../../../shared/requests/record-store.ts';
-import type { ReplayStore } from '../../../shared/requests/replay-store.ts';
-import type { AnswerCache } from '../../../shared/requests/answers.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import type { ReplayChecks, ReplayOutcome, SkipReason } from './replay-rules.ts';
 import { REPLAYED, skip } from './replay-rules.ts';
+import type { ReplayChecks, ReplayOutcome, SkipReason } from './replay-rules.ts';
 
 const REASON_OF: Partial<Record<Refusal, SkipReason>> = {
   revoked: 'key_revoked',

@@ -7,13 +7,8 @@ import type { TenantMove, TenantRepository, TenantRow } from '../../../shared/mo
 import type { TenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
 import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
 import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
-import {
-  movedMark,
-  movingMark,
-  Overtaken,
-  type MoveMarks,
-  type TenantState,
-} from '../../../shared/requests/tenant-move.ts';
+import { movedMark, movingMark, Overtaken } from '../../../shared/requests/tenant-move.ts';
+import type { MoveMarks, TenantState } from '../../../shared/requests/tenant-move.ts';
 import type { AcceptanceClock } from '../../../shared/requests/record-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
@@ -89,7 +84,7 @@ export interface MoveStepsDeps extends ApplyStatusDeps {
 
 /** Well below the time after which a move counts as abandoned (move-tenant.ts). */
 const RENEW_MS = 3_000;
-/** Twice as long as the reader of an answer may stall (api/relay/forward.ts). */
+/** Twice as long as the reader of an answer may stall (api/relay/answer.ts). */
 const LINGER_MS = 60_000;
 
 /** Returns a function that, every few seconds, records that this process is still moving the tenant. */

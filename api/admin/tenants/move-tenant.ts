@@ -1,25 +1,17 @@
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { randomBase62 } from '../../../shared/lifecycle/ids.ts';
 import type { MongoConnection } from '../../../shared/mongo/connection.ts';
-import { createTenantMoves, type TenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
+import { createTenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
+import type { TenantMoves } from '../../../shared/mongo/administration/tenant-moves.ts';
 import type { TenantMove, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import type { Keyspace } from '../../../shared/redis/keyspace.ts';
-import {
-  Overtaken,
-  createMoveMarks,
-  createTenantState,
-  type TenantState,
-} from '../../../shared/requests/tenant-move.ts';
+import { Overtaken, createMoveMarks, createTenantState } from '../../../shared/requests/tenant-move.ts';
+import type { TenantState } from '../../../shared/requests/tenant-move.ts';
 import { createAcceptanceClock } from '../../../shared/requests/record-store.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
-import {
-  createMoveChecks,
-  type MoveChecksDeps,
-  applyStatus,
-  createMoveSteps,
-  type MoveStepsDeps,
-} from './move-steps.ts';
+import { createMoveChecks, applyStatus, createMoveSteps } from './move-steps.ts';
+import type { MoveChecksDeps, MoveStepsDeps } from './move-steps.ts';
 
 export interface MoveTenantDeps extends Omit<MoveStepsDeps, 'checks'>, Pick<MoveChecksDeps, 'acceptanceClock'> {
   moves: TenantMoves;

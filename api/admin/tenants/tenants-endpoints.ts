@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 
 import Joi from 'joi';
+import type { Response } from 'express';
 
-import {
-  toTenantChanges,
-  tenantSettingsOf,
-  type TenantSettingsChanges,
-} from '../../../shared/contracts/tenant-fields.ts';
-import { listQuerySchema, parseListQuery, toListPage, type ListQuery } from '../../../shared/contracts/list-page.ts';
+import { toTenantChanges, tenantSettingsOf } from '../../../shared/contracts/tenant-fields.ts';
+import type { TenantSettingsChanges } from '../../../shared/contracts/tenant-fields.ts';
+import { listQuerySchema, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
+import type { ListQuery } from '../../../shared/contracts/list-page.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
 import { toMicro } from '../../../shared/domain/pricing.ts';
@@ -18,25 +17,21 @@ import type {
   TenantRow,
   TenantRepository,
 } from '../../../shared/mongo/tenants/tenant-repository.ts';
+import { createKey } from '../../../shared/mongo/tenants/key-repository.ts';
 import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import type { AccountStore } from '../../../shared/redis/stores/account-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
-import {
-  created,
-  defineAdminEndpoint,
-  ok,
-  exampleList,
-  json,
-  jsonBody,
-  type AdminEndpoint,
-  type Endpoint,
-  type QueryRule,
-} from '../../contract/endpoint.ts';
+import { created, defineAdminEndpoint, ok, exampleList, json, jsonBody, accepted } from '../../contract/endpoint.ts';
+import type { AdminEndpoint, Endpoint, QueryRule } from '../../contract/endpoint.ts';
 import { found, readParam } from '../../contract/path-parameters.ts';
 import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
 import { readBalance } from '../../resources/billing/billing-status.ts';
 import { findTenant } from '../../resources/keys/key-changes.ts';
+import { newKeySchema, toKeySettings } from '../../resources/keys/key-settings.ts';
+import { keysEndpoints } from '../../resources/keys/keys-endpoints.ts';
+import type { KeysDeps } from '../../resources/keys/keys-endpoints.ts';
+import { apiKeyWithValueSchema, KEY_WITH_VALUE_EXAMPLE, toKeyResource } from '../../resources/keys/keys-resource.ts';
 import { applyStatus } from './move-steps.ts';
 import type { MoveTenant } from './move-tenant.ts';
 import {
@@ -49,6 +44,102 @@ import {
   toTenantResource,
 } from './tenants-resource.ts';
 import type { AccountRepository } from '../../../shared/mongo/accounts/account-repository.ts';
+import { OPEN_LISTED_MAX, newJob, startJob } from '../../resources/compliance/compliance-jobs.ts';
+import type { ComplianceDeps } from '../../resources/compliance/compliance-jobs.ts';
+import { deletionsEndpoints, exportsEndpoints } from '../../resources/compliance/compliance-endpoints.ts';
+
+export interface TenantComplianceDeps extends ComplianceDeps, TenantsDeps {}
+
+/** Starts the deletion of everything of a tenant, or finds the one that has been started. */
+async function deleteEverything(deps: TenantComplianceDeps, res: Response, actor: Actor): Promise<string> {
+  const job = newJob('deletion', { scope: 'tenant' }, { res, principal: actor }, deps.clock.now());
+  try {
+    await startJob(deps, { ...job, reason: 'Closed' }, undefined, actor);
+    return job._id;
+  } catch (error) {
+    const open = await deps.compliance.jobs.listOpen(actor, 'deletion', OPEN_LISTED_MAX);
+    const own = open.find(({ scope }) => scope === 'tenant');
+    if (!(error instanceof ServiceError) || own === undefined) throw error;
+    return own._id;
+  }
+}
+
+const closeTenant = defineAdminEndpoint({
+  method: 'DELETE',
+  path: '/tenants/:tenantId',
+  tag: 'Tenants',
+  summary: 'Close a tenant',
+  description:
+    'For good. Its keys are refused within a second, and everything of it is deleted but its ledger, usage, purchases and audit log. Export its data first. The deletion is at `Location`. Safe to repeat.',
+  answers: { 202: json('The closed tenant.', tenantSchema, ['Location']) },
+  examples: { one: { status: 202, answer: { ...TENANT_EXAMPLE, status: 'closed' } } },
+  async handle({ res, params, actorIn }, deps: TenantComplianceDeps) {
+    const tenant = await findTenant(deps.tenants, params.tenantId);
+    const closed = (await deps.tenants.close(tenant._id, deps.clock.now())) ?? tenant;
+    await applyStatus(deps, closed);
+    const actor = actorIn(tenant._id);
+    const deletionId = await deleteEverything(deps, res, actor);
+    // Recorded once, however often it is repeated.
+    await deps.events.emit(actor, 'tenant.closed', tenant._id);
+    return accepted(await toResource(deps, closed), `/admin/v1/tenants/${tenant._id}/deletions/${deletionId}`);
+  },
+});
+
+/** Exports, deletions and closing of any tenant (docs/spec.md#administration). */
+export const tenantComplianceEndpoints = {
+  closeTenant,
+  listTenantExports: onBehalf(exportsEndpoints.listExports, { summary: 'List exports of a tenant' }),
+  createTenantExport: onBehalf(exportsEndpoints.createExport, { summary: "Export a tenant's data" }),
+  getTenantExport: onBehalf(exportsEndpoints.getExport, { summary: 'Retrieve an export of a tenant' }),
+  downloadTenantExport: onBehalf(exportsEndpoints.downloadExport, { summary: 'Download an export of a tenant' }),
+  listTenantDeletions: onBehalf(deletionsEndpoints.listDeletions, { summary: 'List deletions of a tenant' }),
+  createTenantDeletion: onBehalf(deletionsEndpoints.createDeletion, { summary: "Delete a tenant's data" }),
+  getTenantDeletion: onBehalf(deletionsEndpoints.getDeletion, { summary: 'Retrieve a deletion of a tenant' }),
+};
+
+const createTenantKey = defineAdminEndpoint({
+  method: 'POST',
+  path: '/tenants/:tenantId/keys',
+  tag: 'Keys',
+  summary: 'Create an API key of a tenant',
+  body: jsonBody('NewApiKey', newKeySchema),
+  answers: { 201: json('The key, with its value.', apiKeyWithValueSchema) },
+  errors: ['conflict'],
+  examples: {
+    limited: {
+      summary: 'For chat alone, for 30 days',
+      body: { name: 'Homework helper', scopes: ['chat', 'chat.stream'], expires_in_seconds: 2_592_000, rpm: 30 },
+      status: 201,
+      answer: KEY_WITH_VALUE_EXAMPLE,
+    },
+  },
+  async handle({ params, body, actorIn }, deps: KeysDeps) {
+    const tenant = await findTenant(deps.tenants, params.tenantId);
+    if (tenant.closedAt !== undefined) throw new ServiceError('conflict', CLOSED);
+    const now = deps.clock.now();
+    const { key, value } = await createKey(deps, tenant._id, toKeySettings(body, now), now);
+    const { mode, scopes } = key;
+    await deps.events.emit(actorIn(tenant._id), 'key.created', key._id, { mode, scopes });
+    return created({ ...toKeyResource(key, tenant, now), value });
+  },
+});
+
+/** The API keys of any tenant (docs/spec.md#administration). */
+export const tenantKeysEndpoints = {
+  listTenantKeys: onBehalf(keysEndpoints.listKeys, {
+    summary: 'List API keys of a tenant',
+    tag: 'Keys',
+    description: '',
+  }),
+  createTenantKey,
+  getTenantKey: onBehalf(keysEndpoints.getKey, { summary: 'Retrieve an API key of a tenant', tag: 'Keys' }),
+  updateTenantKey: onBehalf(keysEndpoints.updateKey, {
+    summary: 'Update an API key of a tenant',
+    tag: 'Keys',
+    description: "`null` removes a setting: no expiry, the tenant's limits. A key keeps its mode.",
+  }),
+  revokeTenantKey: onBehalf(keysEndpoints.revokeKey, { summary: 'Revoke an API key of a tenant', tag: 'Keys' }),
+};
 
 /**
  * The shard of a new tenant: one of those with the fewest tenants, so that newly added shards fill first. Among
@@ -108,11 +199,11 @@ export interface TenantsDeps extends CreateTenantDeps {
   clock: Clock;
 }
 
-export async function toResource(deps: TenantsDeps, row: TenantRow) {
+async function toResource(deps: TenantsDeps, row: TenantRow) {
   return toTenantResource(row, await readBalance(deps, row, deps.clock.now()));
 }
 
-export const CLOSED = 'This tenant is closed for good; create another one.';
+const CLOSED = 'This tenant is closed for good; create another one.';
 
 /** A change of status has its own event type; of changed settings, the event contains only the names. */
 async function emitChange(
@@ -258,7 +349,7 @@ interface BehalfWords {
  * A tenant's own endpoint as the administration has it below `/tenants/{id}`, whatever the tenant's status: with the reach
  * of a live key, and the administrator as the one who did it.
  */
-export function onBehalf<Deps>(
+function onBehalf<Deps>(
   endpoint: Endpoint<Deps>,
   { summary, tag = 'Tenants', description = endpoint.description }: BehalfWords,
 ): AdminEndpoint<Deps & { tenants: TenantsDeps['tenants'] }> {

@@ -1,4 +1,5 @@
-import { PassThrough, type Transform } from 'node:stream';
+import { PassThrough } from 'node:stream';
+import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, brotliDecompress, gunzip, inflate } from 'node:zlib';
 import { promisify } from 'node:util';
 

@@ -9,11 +9,11 @@ import { defineEndpoint, SENT } from '../../contract/endpoint.ts';
 import { errorObjectSchema, id, named, nullable, object, text } from '../../contract/json-schema.ts';
 import { found, PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import { answerHead, outcomeOf } from '../../relay/sse.ts';
-import { dropUnread, untilDrained } from '../../relay/paced-writer.ts';
-import { DRAIN_MS } from '../../relay/forward.ts';
-import type { RelayTimes } from '../../relay/forward.ts';
-import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import type { EndedAs } from '../../relay/sse.ts';
+import { dropUnread, untilDrained } from '../../relay/paced-writer.ts';
+import { DRAIN_MS } from '../../relay/answer.ts';
+import type { RelayTimes } from '../../relay/answer.ts';
+import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import { completionSchema, embeddingListSchema } from '../../chat/completion-schemas.ts';
 
 const resultSchema = named(

@@ -13,7 +13,8 @@ import { creditsSchema } from '../../contract/json-schema.ts';
 import type { Actor, TenantEvents } from '../../contract/tenant-events.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { CHECKOUT_EXAMPLE, checkoutSchema, ORDER_EXAMPLE, toCheckoutResource } from './billing-resource.ts';
-import { readBalance, type BalanceDeps, BALANCE_MICRO_MAX } from './billing-status.ts';
+import { readBalance, BALANCE_MICRO_MAX } from './billing-status.ts';
+import type { BalanceDeps } from './billing-status.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
 
 /** The lifetime of a Stripe session. */

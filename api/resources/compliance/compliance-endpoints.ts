@@ -8,27 +8,13 @@ import { storedText } from '../../../shared/contracts/chat-request.ts';
 import type { ComplianceKind } from '../../../shared/contracts/compliance.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import type { Space } from '../../../shared/contracts/space.ts';
-import {
-  OPEN_MAX,
-  type ComplianceJobRow,
-  type ExportArchive,
-} from '../../../shared/mongo/compliance/compliance-job-repository.ts';
-import {
-  ARCHIVES_KEPT,
-  archiveNameOf,
-  type ExportArchiveRepository,
-} from '../../../shared/mongo/compliance/export-archive-repository.ts';
+import { OPEN_MAX } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceJobRow, ExportArchive } from '../../../shared/mongo/compliance/compliance-job-repository.ts';
+import { ARCHIVES_KEPT, archiveNameOf } from '../../../shared/mongo/compliance/export-archive-repository.ts';
+import type { ExportArchiveRepository } from '../../../shared/mongo/compliance/export-archive-repository.ts';
 import { accepted, defineEndpoint, ok, exampleList, json, jsonBody, listQuery, SENT } from '../../contract/endpoint.ts';
-import {
-  OPEN_LISTED_MAX,
-  findJob,
-  newJob,
-  startJob,
-  startedBefore,
-  subjectFields,
-  type ComplianceDeps,
-  type SubjectBody,
-} from './compliance-jobs.ts';
+import { OPEN_LISTED_MAX, findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
+import type { ComplianceDeps, SubjectBody } from './compliance-jobs.ts';
 import {
   COMPLETE_DELETION_EXAMPLE,
   COMPLETE_EXPORT_EXAMPLE,
@@ -43,7 +29,7 @@ import {
 } from './compliance-resource.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
-import { DRAIN_MS } from '../../relay/forward.ts';
+import { DRAIN_MS } from '../../relay/answer.ts';
 
 const ONE_MORE = 'ask for another one with POST /compliance/exports';
 

@@ -5,8 +5,8 @@ import {
   toListPage,
   createListQueryReader,
   createListQuerySchema,
-  type ListQuery,
 } from '../../../shared/contracts/list-page.ts';
+import type { ListQuery } from '../../../shared/contracts/list-page.ts';
 import {
   CHAT_LIMITS,
   entityIdSchema,
@@ -27,16 +27,8 @@ import type {
 import type { RequestEraser } from '../../../shared/requests/request-eraser.ts';
 import type { AcceptanceClock } from '../../../shared/requests/record-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import {
-  created,
-  defineEndpoint,
-  ok,
-  exampleList,
-  json,
-  jsonBody,
-  listQuery,
-  type QueryRule,
-} from '../../contract/endpoint.ts';
+import { created, defineEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
+import type { QueryRule } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
 import type { TenantEvents } from '../../contract/tenant-events.ts';
 import { contextOf, createdBefore } from '../../http/request-context.ts';

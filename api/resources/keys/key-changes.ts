@@ -1,18 +1,15 @@
 import Joi from 'joi';
 
-import { createApiKey, type NewApiKey } from '../../../shared/domain/api-key.ts';
-import { flagOf, type Principal } from '../../../shared/domain/principal.ts';
+import { createApiKey } from '../../../shared/domain/api-key.ts';
+import type { NewApiKey } from '../../../shared/domain/api-key.ts';
+import { flagOf } from '../../../shared/domain/principal.ts';
+import type { Principal } from '../../../shared/domain/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { randomBase62 } from '../../../shared/lifecycle/ids.ts';
 import type { Logger } from '../../../shared/logging/logger.ts';
-import {
-  isActiveKey,
-  type KeyChanges,
-  type KeyRepository,
-  type KeyRow,
-  type KeySettings,
-} from '../../../shared/mongo/tenants/key-repository.ts';
+import { isActiveKey } from '../../../shared/mongo/tenants/key-repository.ts';
+import type { KeyChanges, KeyRepository, KeyRow, KeySettings } from '../../../shared/mongo/tenants/key-repository.ts';
 import type { TenantRepository, TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/redis/stores/access-flags.ts';
 import { defineEndpoint, json, ok, optionalJsonBody } from '../../contract/endpoint.ts';

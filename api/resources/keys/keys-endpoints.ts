@@ -2,14 +2,13 @@ import type { Principal } from '../../../shared/domain/principal.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { overseenBy } from '../../../shared/contracts/space.ts';
 import {
-  type KeyChanges,
-  type KeyRow,
   ACTIVE_KEYS_MAX,
   applyKeyChanges,
   createKey as insertKey,
   isActiveKey,
   KEYS_MADE_PER_MINUTE,
 } from '../../../shared/mongo/tenants/key-repository.ts';
+import type { KeyChanges, KeyRow } from '../../../shared/mongo/tenants/key-repository.ts';
 import type { TenantRow } from '../../../shared/mongo/tenants/tenant-repository.ts';
 import { created, defineEndpoint, ok, exampleList, json, jsonBody, listQuery } from '../../contract/endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
@@ -19,13 +18,12 @@ import {
   ownTenant,
   revokeAtOnce,
   rotateKey,
-  type ChangeKeyDeps,
-  type RotateKeyDeps,
   assertGranted,
   assertMayManage,
   excessOf,
   grantOf,
 } from './key-changes.ts';
+import type { ChangeKeyDeps, RotateKeyDeps } from './key-changes.ts';
 import { keyChangesSchema, newKeySchema, toKeyChanges, toKeySettings } from './key-settings.ts';
 import {
   apiKeyListSchema,

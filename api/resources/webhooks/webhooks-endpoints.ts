@@ -1,11 +1,8 @@
 import Joi from 'joi';
 
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import {
-  WEBHOOKS_MAX,
-  type WebhookChanges,
-  type WebhookRow,
-} from '../../../shared/mongo/webhooks/webhook-repository.ts';
+import { WEBHOOKS_MAX } from '../../../shared/mongo/webhooks/webhook-repository.ts';
+import type { WebhookChanges, WebhookRow } from '../../../shared/mongo/webhooks/webhook-repository.ts';
 import { spaceFields } from '../../../shared/mongo/collection.ts';
 import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
 import {
@@ -28,9 +25,8 @@ import {
   newWebhookSchema,
   webhookChangesSchema,
   findWebhook,
-  type WebhookChangesBody,
-  type WebhooksDeps,
 } from './webhook-settings.ts';
+import type { WebhookChangesBody, WebhooksDeps } from './webhook-settings.ts';
 import {
   deletedWebhookSchema,
   toWebhookResource,

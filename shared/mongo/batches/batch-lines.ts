@@ -1,6 +1,6 @@
 import { Schema } from 'mongoose';
 
-import type { EndedAnswer } from '../../contracts/request-envelope.ts';
+import type { EndedAnswer } from '../../contracts/jobs.ts';
 import type { OutageCode } from '../../domain/request-times.ts';
 import type { ErrorDetail } from '../../errors/error-body.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';

@@ -1,12 +1,12 @@
 import type { Connection, Model } from 'mongoose';
 
 import type { BatchStatus } from '../../contracts/batches.ts';
-import type { EndedAnswer } from '../../contracts/request-envelope.ts';
+import type { EndedAnswer } from '../../contracts/jobs.ts';
 import type { OutageCode } from '../../domain/request-times.ts';
 import type { ErrorDetail } from '../../errors/error-body.ts';
 import { batchLineId, batchLineModel } from './batch-lines.ts';
-import { batchModel } from './batch-repository.ts';
 import type { BatchLineRow } from './batch-lines.ts';
+import { batchModel } from './batch-repository.ts';
 import type { BatchRow } from './batch-repository.ts';
 
 /** The end of a line: with the answer of its request, or with an error without running. */

@@ -1,12 +1,12 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import { STORED_ANSWER_MS } from '../../contracts/request-envelope.ts';
-import type { StoredAnswer } from '../../contracts/request-envelope.ts';
+import { STORED_ANSWER_MS } from '../../contracts/jobs.ts';
+import type { StoredAnswer } from '../../contracts/jobs.ts';
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
 import { collection, count, options, required, text, inSpace, spaceFields } from '../collection.ts';
-import { isDuplicateKey } from '../connection.ts';
 import type { RowOfSpace } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
 
 /** A stored answer; `_id` is its request's id. */
 export interface AnswerRow extends RowOfSpace {

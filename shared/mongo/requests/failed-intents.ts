@@ -1,6 +1,6 @@
 import type { Connection, QueryFilter } from 'mongoose';
 
-import { STORED_ANSWER_MS } from '../../contracts/request-envelope.ts';
+import { STORED_ANSWER_MS } from '../../contracts/jobs.ts';
 import type { KeyMode } from '../../contracts/space.ts';
 import type { OutageCode } from '../../domain/request-times.ts';
 import { requestIntentModel, rowOfRun } from './request-intents.ts';

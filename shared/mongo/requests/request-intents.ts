@@ -1,8 +1,8 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
+import { STORED_ANSWER_MS } from '../../contracts/jobs.ts';
 import type { RequestEnvelope } from '../../contracts/jobs.ts';
-import { STORED_ANSWER_MS } from '../../contracts/request-envelope.ts';
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
 import type { Principal } from '../../domain/principal.ts';
 import type { OutageCode } from '../../domain/request-times.ts';

@@ -1,6 +1,6 @@
 -- This file says what every end of a request leaves in Redis: leave_end for a request that ended, record_end for
 -- whatever else must not run again.
--- If nothing is kept, readers have this long to read the end: longer than a client may stall (api/relay/forward.ts).
+-- If nothing is kept, readers have this long to read the end: longer than a client may stall (api/relay/answer.ts).
 -- Their ingress usually deletes the answer sooner.
 local READING_MS = 60000
 -- An answer whose retention is over stays this long after each renewal of a reader (renew-reader.lua): as long as the lease.

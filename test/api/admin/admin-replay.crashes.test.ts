@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { parseEnvelope } from '../../../shared/contracts/request-envelope.ts';
+import { parseEnvelope } from '../../../shared/contracts/jobs.ts';
 import { createFailedIntents } from '../../../shared/mongo/requests/failed-intents.ts';
 import { createPrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
 import { createAdmissionStore } from '../../../shared/requests/admission-store.ts';

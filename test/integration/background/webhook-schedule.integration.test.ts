@@ -3,25 +3,18 @@ import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { WebhookEventType } from '../../../shared/contracts/webhook-events.ts';
 import type { WebhookReply } from '../../../shared/http/webhook-client.ts';
 import { createCredentialCipher } from '../../../shared/mongo/credentials.ts';
-import { createModels, ensureIndexes, type Models } from '../../../shared/mongo/administration/catalogue.ts';
-import {
-  createWebhookDeliveryRepository,
-  type WebhookDeliveryRepository,
-} from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
-import {
-  createWebhookRepository,
-  type WebhookRepository,
-  type WebhookRow,
-} from '../../../shared/mongo/webhooks/webhook-repository.ts';
+import { createModels, ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
+import type { Models } from '../../../shared/mongo/administration/catalogue.ts';
+import { createWebhookDeliveryRepository } from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookDeliveryRepository } from '../../../shared/mongo/webhooks/webhook-delivery-repository.ts';
+import { createWebhookRepository } from '../../../shared/mongo/webhooks/webhook-repository.ts';
+import type { WebhookRepository, WebhookRow } from '../../../shared/mongo/webhooks/webhook-repository.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
-import {
-  createEventSink,
-  type EventSink,
-  createSubscriptions,
-  type Subscriptions,
-} from '../../../shared/webhooks/publish.ts';
+import { createEventSink, createSubscriptions } from '../../../shared/webhooks/publish.ts';
+import type { EventSink, Subscriptions } from '../../../shared/webhooks/publish.ts';
 import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
-import { createDeliverNext, type DeliverNext } from '../../../workers/webhooks/deliver.ts';
+import { createDeliverNext } from '../../../workers/webhooks/deliver.ts';
+import type { DeliverNext } from '../../../workers/webhooks/deliver.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../../support/stores.ts';
 import { useStarted } from '../../support/use-service.ts';

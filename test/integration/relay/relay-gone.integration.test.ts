@@ -1,13 +1,12 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
 
 import { describe, expect, it } from '@jest/globals';
 import express from 'express';
 import type { Response } from 'express';
 
-import { openCollector } from '../../../api/relay/collect.ts';
-import { openForwarder } from '../../../api/relay/forward.ts';
+import { openCollector, openForwarder } from '../../../api/relay/answer.ts';
 import { waitFor } from '../../support/chat.ts';
 import { openRelayLab } from '../../support/relay-lab.ts';
 import { SHARD } from '../../support/request-lab.ts';

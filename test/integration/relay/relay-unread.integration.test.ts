@@ -8,7 +8,7 @@ import express from 'express';
 import type { Response } from 'express';
 
 import type { AcceptRoute, OpenRelay } from '../../../api/chat/accept.ts';
-import { createRespond } from '../../../api/chat/respond.ts';
+import { createRespond } from '../../../api/chat/chat-endpoints.ts';
 import type { ParsedChatBody } from '../../../api/chat/chat-body.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { waitFor } from '../../support/chat.ts';

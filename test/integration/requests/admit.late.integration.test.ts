@@ -2,8 +2,10 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 
 import { createShardClocks } from '../../../shared/redis/scripts.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
-import { openAdmissionLab, type AdmissionLab, type LabKey } from '../../support/admission-lab.ts';
-import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { openAdmissionLab } from '../../support/admission-lab.ts';
+import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
+import { openTcpProxy } from '../../support/tcp-proxy.ts';
+import type { TcpProxy } from '../../support/tcp-proxy.ts';
 import { redisUrl } from '../../support/stores.ts';
 
 const clocks = createShardClocks();

@@ -4,8 +4,7 @@ import { createConversationRepository } from '../../../shared/mongo/entities/con
 import { ensureIndexes } from '../../../shared/mongo/administration/catalogue.ts';
 import type { FinishInput } from '../../../shared/requests/delivery.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
-import { createFinish } from '../../../workers/pipeline/finish.ts';
-import { createSaveTurn } from '../../../workers/pipeline/save-answer.ts';
+import { createFinish, createSaveTurn } from '../../../workers/pipeline/finish.ts';
 import type { Generated } from '../../../workers/pipeline/stage.ts';
 import { idleDelivery, idleRun } from '../../support/idle-run.ts';
 import { plainEnvelope } from '../../support/plain-envelope.ts';

@@ -1,18 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-
 import type { Connection } from 'mongoose';
 
-import { namedUntil } from '../../../shared/contracts/request-envelope.ts';
-import type { StoredAnswer } from '../../../shared/contracts/request-envelope.ts';
+import { namedUntil } from '../../../shared/contracts/jobs.ts';
+import type { StoredAnswer } from '../../../shared/contracts/jobs.ts';
 import { createAnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
 import type { AnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
 import { createReplayStore } from '../../../shared/requests/replay-store.ts';
 import { createAnswerCache } from '../../../shared/requests/answers.ts';
 import { unlimited } from '../../../shared/redis/time-limits.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
-import { createStoreAnswer } from '../../../workers/pipeline/save-answer.ts';
+import { createStoreAnswer } from '../../../workers/pipeline/finish.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import {
   endingOf,

@@ -1,4 +1,5 @@
-import { CharacterTable, IGNORED, NO_GAP, type CharacterClass, ALPHABET_SIZE, alphabetIndex } from './characters.ts';
+import { CharacterTable, IGNORED, NO_GAP, ALPHABET_SIZE, alphabetIndex } from './characters.ts';
+import type { CharacterClass } from './characters.ts';
 import { PhraseGraph } from './phrase-graph.ts';
 import type { PhraseGroup, PhraseLists } from './phrase-lists.ts';
 import { PhraseSets } from './phrase-sets.ts';

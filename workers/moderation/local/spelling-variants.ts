@@ -1,5 +1,7 @@
-import { ALPHABET_SIZE, SPACE_GAP, type CharacterClass } from './characters.ts';
-import { earliestStart, type PhraseThread, type WordReading } from './phrase-tracker.ts';
+import { ALPHABET_SIZE, SPACE_GAP } from './characters.ts';
+import type { CharacterClass } from './characters.ts';
+import { earliestStart } from './phrase-tracker.ts';
+import type { PhraseThread, WordReading } from './phrase-tracker.ts';
 import type { WordTrie } from './lexicon.ts';
 
 /** Where a word may begin, and what it may continue. */

@@ -3,8 +3,8 @@ import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Response } from 'express';
 
-import { openForwarder } from '../../../../api/relay/forward.ts';
-import type { ForwardOptions } from '../../../../api/relay/forward.ts';
+import { openForwarder } from '../../../../api/relay/answer.ts';
+import type { ForwardOptions } from '../../../../api/relay/answer.ts';
 import type { RelayHub } from '../../../../api/relay/hub.ts';
 import { LOST } from '../../../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal } from '../../../../shared/contracts/events.ts';

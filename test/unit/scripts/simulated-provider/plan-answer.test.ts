@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+
 import { fingerprintOf, planAnswer } from '../../../../scripts/simulated-provider/plan-answer.ts';
 import type { Answer, Plan } from '../../../../scripts/simulated-provider/plan-answer.ts';
 import { readMarks } from '../../../../scripts/simulated-provider/call-tools.ts';
-import type { SettingsInput } from '../../../../scripts/simulated-provider/settings.ts';
 import { mergeSettings, toSettings } from '../../../../scripts/simulated-provider/settings.ts';
-import { contextInstruction, resolveContext } from '../../../../workers/pipeline/context-instruction.ts';
+import type { SettingsInput } from '../../../../scripts/simulated-provider/settings.ts';
 import { splitTokens } from '../../../../scripts/simulated-provider/tokens.ts';
+import { contextInstruction, resolveContext } from '../../../../workers/pipeline/build-prompt.ts';
 
 const messages = [
   { role: 'user', text: 'First' },

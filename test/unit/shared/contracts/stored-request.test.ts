@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { parseEnvelope, parseStoredRequest, UnreadableError } from '../../../../shared/contracts/request-envelope.ts';
+import { parseEnvelope, parseStoredRequest, UnreadableError } from '../../../../shared/contracts/jobs.ts';
 
 const REQUEST = { messages: [{ role: 'user', content: 'A secret' }], maxTokens: 100, jsonMode: false };
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import { withRetries, type RetryPolicy } from '../../../../shared/http/http-call.ts';
+import { withRetries } from '../../../../shared/http/http-call.ts';
+import type { RetryPolicy } from '../../../../shared/http/http-call.ts';
 import { listenersOf } from '../../../support/signals.ts';
 
 const ALWAYS: RetryPolicy = {

@@ -1,7 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { gaugeQueues, workersWanted, type QueueFigures } from '../../../../shared/metrics/ingress-series.ts';
+import { gaugeQueues, workersWanted } from '../../../../shared/metrics/ingress-series.ts';
+import type { QueueFigures } from '../../../../shared/metrics/ingress-series.ts';
 
 const FIGURES: QueueFigures = {
   queue: 'interactive',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { contextInstruction, resolveContext } from '../../../../workers/pipeline/context-instruction.ts';
-import type { ContextSources } from '../../../../workers/pipeline/context-instruction.ts';
+import { contextInstruction, resolveContext } from '../../../../workers/pipeline/build-prompt.ts';
+import type { ContextSources } from '../../../../workers/pipeline/stage.ts';
 
 const instructionOf = (sources: ContextSources) => contextInstruction(resolveContext(sources));
 

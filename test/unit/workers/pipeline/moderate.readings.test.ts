@@ -5,11 +5,11 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { ChatMessage, Role } from '../../../../shared/contracts/chat-request.ts';
 import { createLocalModerator } from '../../../../workers/moderation/local/local-moderator.ts';
-import { readingsOf } from '../../../../workers/moderation/prompt-readings.ts';
-import { contextInstruction, resolveContext } from '../../../../workers/pipeline/context-instruction.ts';
-import type { ContextSource } from '../../../../workers/pipeline/context-instruction.ts';
+import { readingsOf } from '../../../../workers/pipeline/moderate.ts';
+import { contextInstruction, resolveContext } from '../../../../workers/pipeline/build-prompt.ts';
+import type { ContextSource } from '../../../../workers/pipeline/stage.ts';
 import { toMessagesBody } from '../../../../workers/providers/anthropic-request.ts';
-import { HARMLESS } from './harmless-texts.ts';
+import { HARMLESS } from '../moderation/harmless-texts.ts';
 
 const moderator = createLocalModerator();
 const MT_BENCH = path.resolve('../shared/data/mt-bench/question.jsonl');
