@@ -13,7 +13,7 @@ import { setAddressHeaders } from './limits/count-requests.ts';
 import { RESPONSE_HEADERS, TOKEN_HEADERS, UNIFORM_HEADERS } from './contract/headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
-import { createBodyBudget } from './http/body/body-limits.ts';
+import { createBodyBudget } from './http/body-limits.ts';
 import { createBodyDeps } from './http/json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, methodNotAllowed, storeFault } from './http/error-handler.ts';

@@ -8,7 +8,7 @@ import { createStartingApp } from './app.ts';
 import { composeIngress } from './compose.ts';
 import type { Ingress } from './compose.ts';
 import { servedDocument } from './resources/docs-route.ts';
-import { open, serve } from './http/server/serve.ts';
+import { open, serve } from './http/serve.ts';
 
 /** The part of the shutdown grace reserved for closing the stores, or half the grace if it is short. */
 const CLOSING_MS = 3_000;

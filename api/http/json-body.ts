@@ -4,10 +4,10 @@ import type { Request } from 'express';
 
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { BROTLI_TURNS, LARGE_BODY_TURNS, createBodyTurns } from './body/body-limits.ts';
-import type { BodyBudget, BodyLimit } from './body/body-limits.ts';
-import { encodingOf, inflateBody, inflateUpTo, readBody } from './body/read-body.ts';
-import type { Encoding } from './body/read-body.ts';
+import { BROTLI_TURNS, LARGE_BODY_TURNS, createBodyTurns } from './body-limits.ts';
+import type { BodyBudget, BodyLimit } from './body-limits.ts';
+import { encodingOf, inflateBody, inflateUpTo, readBody } from './read-body.ts';
+import type { Encoding } from './read-body.ts';
 import { contextOf } from './request-context.ts';
 import type { Guard } from './request-context.ts';
 

@@ -5,7 +5,7 @@ import type { Principal } from '../../shared/domain/principal.ts';
 import { derivedId, newId } from '../../shared/lifecycle/ids.ts';
 import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
 import type { Tracing } from '../../shared/tracing/tracing.ts';
-import type { BodyLimit } from './body/body-limits.ts';
+import type { BodyLimit } from './body-limits.ts';
 
 /** A run under an `Idempotency-Key`; one that fails or dies may be followed by another. */
 interface KeyedRun {

@@ -8,7 +8,7 @@ import { familyOf, methodsOf } from '../contract/endpoint.ts';
 import type { AdminEndpoint, Endpoint, HandlerResult, BodyKind, Method, Operation } from '../contract/endpoint.ts';
 import type { EndpointLimit } from '../limits/count-requests.ts';
 import { methodNotAllowed } from './error-handler.ts';
-import { createBodyBudget } from './body/body-limits.ts';
+import { createBodyBudget } from './body-limits.ts';
 import { createBodyDeps, readJsonBody } from './json-body.ts';
 import type { BodyDeps } from './json-body.ts';
 import { contextOf, guarded, principalOf } from './request-context.ts';

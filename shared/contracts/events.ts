@@ -286,7 +286,7 @@ export function encodeEntry(deltas: readonly Increment[], terminal?: Terminal): 
   return lines.join('\n');
 }
 
-/** `head`: last sequence number and, perhaps, the writer of the entry (emit.lua). */
+/** `head`: last sequence number and, perhaps, the writer of the entry (answers.lua). */
 export function decodeMessage(head: string, payload: string): StreamEntry {
   const [lastSeq, writer] = head.split(' ');
   const entry = decodeEntry(Number(lastSeq), payload);

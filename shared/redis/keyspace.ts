@@ -95,7 +95,7 @@ function shardKeys(tag: string) {
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
     /**
      * Ids of a tenant's ended requests, each with a space behind it, by the time at which what they left is gone: a number
-     * that rises (zero-retention.lua).
+     * that rises (answers.lua).
      */
     left: (tenantId: string, until: number | string) => `${tag}:left:${tenantId}:${until}`,
     inflight: `${tag}:inflight`,

@@ -82,22 +82,7 @@ function load(client: RedisClient, lua: string): void {
 }
 
 /** The files that only define functions and values, which all scripts can use. No two may define the same name. */
-const PARTS = [
-  'account',
-  'check-mode',
-  'claiming',
-  'drop',
-  'emit',
-  'fair-queue',
-  'forget',
-  'readers',
-  'restore-request',
-  'retries',
-  'throughput',
-  'token-window',
-  'window',
-  'zero-retention',
-];
+const PARTS = ['account', 'answers', 'claiming', 'drop', 'fair-queue', 'restore-request', 'retries', 'windows'];
 /** A definition, to its last line. */
 const DEFINITION = /^local (?:function (\w+)\(.*\n(?:.*\n)*?end$|([\w, ]+) = (?:\{\n(?:.*\n)*?\}$|.*$))/gm;
 

@@ -118,7 +118,7 @@ function optionalKeysOf(keys: ShardKeys, request: AdmissionRequest, acceptedAt: 
 
 /**
  * Whether the record says how long the request's end is kept: its time differs from the service's, or MongoDB may have its
- * body (an intent), which every end has to know (zero-retention.lua).
+ * body (an intent), which every end has to know (answers.lua).
  */
 function hasOwnRetention(request: AdmissionRequest, settings: AdmitSettings): boolean {
   const { retentionMs, idempotency, channel, queue } = request;

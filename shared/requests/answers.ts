@@ -13,7 +13,7 @@ export type StreamReader = ReturnType<typeof createStreamReader>;
 /** More than any answer has. */
 const ENTRIES_MAX = 1_000_000;
 
-/** Splits an answer that is stored as plain text into head and payload (emit_whole in emit.lua). */
+/** Splits an answer that is stored as plain text into head and payload (emit_whole in answers.lua). */
 function splitWhole(whole: string): { head: string; payload: string } {
   const lineEnd = whole.indexOf('\n');
   return { head: whole.slice(0, lineEnd), payload: whole.slice(lineEnd + 1) };

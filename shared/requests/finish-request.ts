@@ -251,7 +251,7 @@ function toFinishCall(
     [
       ref.requestId,
       textsOf(shortTextsOf(ref, sentSeq, lastSeq, ending)),
-      // A whole answer is stored with its head; see emit_whole in emit.lua.
+      // A whole answer is stored with its head; see emit_whole in answers.lua.
       sentSeq === 0 ? `${head}\n${entry}` : entry,
       settlement === undefined ? '' : JSON.stringify(settlement),
       notice === undefined ? '' : JSON.stringify(notice),

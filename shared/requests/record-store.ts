@@ -14,7 +14,7 @@ import { defineScript, defineTimedScript } from '../redis/scripts.ts';
 import type { ScriptReply } from '../redis/scripts.ts';
 import { inTime } from '../redis/time-limits.ts';
 
-/** Replaces the fingerprint of a body once nothing of the request is kept (zero-retention.lua). */
+/** Replaces the fingerprint of a body once nothing of the request is kept (answers.lua). */
 export const ERASED_FINGERPRINT = '-';
 
 type RequestState = 'accepted' | 'running' | 'done';
@@ -62,7 +62,7 @@ export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '
 /** How long a tombstone stays in place of a record: longer than any command that may be on its way to Redis. */
 export const TOMBSTONE_MS = 3_600_000;
 
-/** The same as in readers.lua. */
+/** The same as in answers.lua. */
 const READER_LEASE_MS = 15_000;
 
 const CANCELLED: Terminal = { finishReason: 'cancelled', usage: { promptTokens: 0, completionTokens: 0 } };

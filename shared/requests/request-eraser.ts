@@ -27,7 +27,7 @@ export type RequestEraser = ReturnType<typeof createRequestEraser>;
 const OPEN_AT_ONCE = 1_000;
 const UNLIST_AT_ONCE = 1_000;
 const LEFT_AT_ONCE = 200;
-/** Requests are listed by the quarter of an hour in which what they left expires (zero-retention.lua): a day on at most. */
+/** Requests are listed by the quarter of an hour in which what they left expires (answers.lua): a day on at most. */
 const LEFT_MS = 900_000;
 /** Twice as many as there are in a day, because the server's clock may have been set back. */
 const LEFT_PARTS = (2 * 86_400_000) / LEFT_MS;

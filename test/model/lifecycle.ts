@@ -99,7 +99,7 @@ function balanceOf({ book, pending }: Account): number {
   return [...pending.values()].reduce((balance, cost) => balance - cost, book);
 }
 
-/** What is asked ahead of need takes at most this part of what is left; see accounts/lua/account.lua. */
+/** What is asked ahead of need takes at most this part of what is left; see shared/requests/lua/account.lua. */
 const SHARE = 16;
 
 /** Raises what a request holds: all it must hold as far as there is so much, what it asks ahead as far as that is little. */

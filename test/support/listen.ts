@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import type { Express } from 'express';
 
-import { deferContinue } from '../../api/http/server/connection-guards.ts';
+import { deferContinue } from '../../api/http/connection-guards.ts';
 
 /** More than the client keeps a connection that nobody uses, so that none is closed while a call goes out on it. */
 const KEEP_ALIVE_MS = 60_000;

@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 
-/** What a key or a tenant takes, as token-window.lua keeps it: an entry of each second. */
+/** What a key or a tenant takes, as windows.lua keeps it: an entry of each second. */
 const ENTRY_BYTES = 14;
 const REQUESTS_AT = 4;
 const TOKENS_AT = 8;

@@ -7,9 +7,9 @@ import type { PaymentNotice } from '../../../shared/mongo/accounts/payment-notic
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { setAddressHeaders } from '../../limits/count-requests.ts';
 import { addressBlockOf } from '../../http/head-guards.ts';
-import { createBodyBudget } from '../../http/body/body-limits.ts';
+import { createBodyBudget } from '../../http/body-limits.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
-import { readBody } from '../../http/body/read-body.ts';
+import { readBody } from '../../http/read-body.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { BookPayment } from '../book-payment.ts';
 import type { StripePayment } from './stripe-payment.ts';

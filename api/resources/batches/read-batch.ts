@@ -9,7 +9,7 @@ import { metadataSchema } from '../../../shared/contracts/chat-request.ts';
 import { checkAgainst, wellFormedJson } from '../../../shared/contracts/parse.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { decodeBody, decoderBytes, createByteBuffer } from '../../http/body/read-body.ts';
+import { decodeBody, decoderBytes, createByteBuffer } from '../../http/read-body.ts';
 import { parseJson, mediaTypeOf } from '../../http/json-body.ts';
 import type { Piece, Place } from './scan-value.ts';
 import { createLineSplitter, createRequestSplitter } from './split-requests.ts';

@@ -2,16 +2,16 @@ import type { RequestHandler, Response } from 'express';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
+import { putNewest } from '../../../shared/domain/bounded-map.ts';
 import { ServiceError, toRetrySeconds } from '../../../shared/errors/service-error.ts';
 import type { BatchRow } from '../../../shared/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf, keepsNothing } from '../../limits/request-terms.ts';
-import { createBodyBudget } from '../../http/body/body-limits.ts';
+import { createBodyBudget } from '../../http/body-limits.ts';
 import type { BodyDeps } from '../../http/json-body.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';
 import { openUpload } from './upload.ts';
 import type { UploadDeps } from './upload.ts';
-import { putNewest } from '../../../shared/domain/bounded-map.ts';
 
 export interface ReceiveBatchDeps extends UploadDeps {
   bodies: BodyDeps;

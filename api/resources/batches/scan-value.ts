@@ -1,4 +1,4 @@
-import { createByteBuffer } from '../../http/body/read-body.ts';
+import { createByteBuffer } from '../../http/read-body.ts';
 
 /** Where in the body a request stands, in words that let its sender find it. */
 export interface Place {

@@ -6,8 +6,8 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../../scripts/embedded/ports.ts';
-import { registerAnswers } from '../../../api/http/server/pipelining.ts';
-import { serve } from '../../../api/http/server/serve.ts';
+import { registerAnswers } from '../../../api/http/pipelining.ts';
+import { serve } from '../../../api/http/serve.ts';
 import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
 import { createCloser } from '../../../shared/lifecycle/closer.ts';
 import { chatOf, waitFor } from '../../support/chat.ts';

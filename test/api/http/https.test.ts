@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { RESPONSE_HEADERS } from '../../../api/contract/headers.ts';
-import { serve } from '../../../api/http/server/serve.ts';
+import { serve } from '../../../api/http/serve.ts';
 import { createCloser } from '../../../shared/lifecycle/closer.ts';
 import { chatOf, postChat } from '../../support/chat.ts';
 import { expectUniformHeaders, refusalOf } from '../../support/refusal.ts';

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../../scripts/embedded/ports.ts';
-import { closeUnread, refuseMalformed } from '../../../api/http/server/connection-guards.ts';
-import { registerAnswers } from '../../../api/http/server/pipelining.ts';
-import { serve } from '../../../api/http/server/serve.ts';
+import { closeUnread, refuseMalformed } from '../../../api/http/connection-guards.ts';
+import { registerAnswers } from '../../../api/http/pipelining.ts';
+import { serve } from '../../../api/http/serve.ts';
 import { createCloser } from '../../../shared/lifecycle/closer.ts';
 import { expectUniformHeaders } from '../../support/refusal.ts';
 import { useService } from '../../support/use-service.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { serve } from '../../../api/http/server/serve.ts';
+import { serve } from '../../../api/http/serve.ts';
 import { runFuzz } from '../../fuzz/fuzz/run-fuzz.ts';
 import { endpointsOf } from '../../fuzz/read-document.ts';
 import { SCOPES } from '../../../shared/domain/api-key.ts';

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../../scripts/embedded/ports.ts';
-import { serializePipelined, WAITING_MAX, registerAnswers } from '../../../api/http/server/pipelining.ts';
-import { refuseMalformed } from '../../../api/http/server/connection-guards.ts';
-import { serve } from '../../../api/http/server/serve.ts';
+import { serializePipelined, WAITING_MAX, registerAnswers } from '../../../api/http/pipelining.ts';
+import { refuseMalformed } from '../../../api/http/connection-guards.ts';
+import { serve } from '../../../api/http/serve.ts';
 import { createCloser } from '../../../shared/lifecycle/closer.ts';
 import { waitFor } from '../../support/chat.ts';
 import { dial } from '../../support/dial.ts';

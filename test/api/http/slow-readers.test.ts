@@ -6,8 +6,8 @@ import { Readable } from 'node:stream';
 
 import { afterEach, describe, expect, it } from '@jest/globals';
 
-import { registerAnswers } from '../../../api/http/server/pipelining.ts';
-import { dropSlowReaders } from '../../../api/http/server/connection-guards.ts';
+import { registerAnswers } from '../../../api/http/pipelining.ts';
+import { dropSlowReaders } from '../../../api/http/connection-guards.ts';
 import { waitFor } from '../../support/chat.ts';
 
 /** More than the buffers of both sides take on loopback. */

@@ -9,7 +9,7 @@ import type { LabRequest } from '../../support/request-lab.ts';
 import { sweepOf } from '../../support/sweep.ts';
 import { useStarted } from '../../support/use-service.ts';
 
-/** Whoever reads when nothing is kept, see zero-retention.lua. */
+/** Whoever reads when nothing is kept, see answers.lua. */
 const READING_MS = 60_000;
 
 const lab = useStarted('lab', openRequestLab);

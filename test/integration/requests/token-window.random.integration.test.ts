@@ -23,7 +23,7 @@ redis.call('HSET', KEYS[1], 'window', use.entries)
 return { before, 1, 0 }
 `;
 const source = (path: string) => readFileSync(new URL(`../../../shared/${path}.lua`, import.meta.url), 'utf8');
-const PARTS = ['requests/lua/window', 'redis/stores/lua/account', 'requests/lua/token-window'];
+const PARTS = ['requests/lua/account', 'requests/lua/windows'];
 const SCRIPT = [...PARTS.map(source), STEP].join('\n');
 const LIMIT = 5_000;
 const WINDOW_SECONDS = 60;

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 
 import type { Request } from 'express';
 
-import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { askForBody, isUnasked } from '../server/connection-guards.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import { askForBody, isUnasked } from './connection-guards.ts';
 import type { BodyLimit, BodyShare } from './body-limits.ts';
 
 /** How a body is compressed; undefined: it is not. */

@@ -2,9 +2,9 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { inflateBody, inflateUpTo } from '../../../../../api/http/body/read-body.ts';
-import { CHAT_LIMITS } from '../../../../../shared/contracts/chat-request.ts';
-import { ServiceError } from '../../../../../shared/errors/service-error.ts';
+import { inflateBody, inflateUpTo } from '../../../../api/http/read-body.ts';
+import { CHAT_LIMITS } from '../../../../shared/contracts/chat-request.ts';
+import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
 const LIMIT = {
   bytes: CHAT_LIMITS.bodyBytesMax,

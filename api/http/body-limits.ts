@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /** How large one body may be. */
 export interface BodyLimit {

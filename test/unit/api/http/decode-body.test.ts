@@ -4,8 +4,8 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Request } from 'express';
 
-import { decodeBody } from '../../../../../api/http/body/read-body.ts';
-import { ServiceError } from '../../../../../shared/errors/service-error.ts';
+import { decodeBody } from '../../../../api/http/read-body.ts';
+import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
 const LIMIT = { bytes: 200_000, fault: () => new ServiceError('payload_too_large', 'Too large.') };
 

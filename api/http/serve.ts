@@ -14,11 +14,11 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { Config } from '../../../shared/config/settings.ts';
-import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
-import type { Closer } from '../../../shared/lifecycle/closer.ts';
-import { listen } from '../../../shared/lifecycle/run-process.ts';
-import { PACE } from '../body/read-body.ts';
+import type { Config } from '../../shared/config/settings.ts';
+import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
+import type { Closer } from '../../shared/lifecycle/closer.ts';
+import { listen } from '../../shared/lifecycle/run-process.ts';
+import { PACE } from './read-body.ts';
 import { closeUnread, dropSlowReaders, deferContinue, refuseMalformed, refuseTunnels } from './connection-guards.ts';
 import { serializePipelined, registerAnswers } from './pipelining.ts';
 import type { OpenAnswers } from './pipelining.ts';
