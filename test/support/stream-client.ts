@@ -150,7 +150,8 @@ interface BodyReader {
 }
 
 function readBody(reading: Growing, response: IncomingMessage, { leaveAt, finish, onText }: BodyReader): void {
-  const isStream = String(response.headers['content-type']).startsWith('text/event-stream');
+  const type = String(response.headers['content-type']);
+  const isStream = type.startsWith('text/event-stream');
   const parse = createEventParser();
   const decoder = new TextDecoder();
   const budget = typeof leaveAt === 'object' ? leaveAt.bytes : Infinity;
@@ -184,7 +185,8 @@ function readBody(reading: Growing, response: IncomingMessage, { leaveAt, finish
     if (read >= budget) finish('left');
   });
   response.on('end', () => {
-    if (!isStream && reading.end === 'open' && json !== '') readChunk(reading, json);
+    // A proxy's own page is told by its status.
+    if (type.startsWith('application/json') && reading.end === 'open' && json !== '') readChunk(reading, json);
     finish('closed');
   });
 }
