@@ -8,6 +8,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+
 import ts from 'typescript';
 
 import { ROOT } from './harness/program.ts';
@@ -16,18 +17,18 @@ const FLOW = 'docs/architecture/request-flow.md';
 
 /** Figure → highest allowed, and where it is to go. */
 const LIMITS = {
-  'files of a chat request': { limit: 43, goal: 46 },
-  'folders of a chat request': { limit: 12, goal: 12 },
-  'further files that these import for values': { limit: 59, goal: 60 },
-  'product files': { limit: 428, goal: 440 },
-  'product folders': { limit: 64, goal: 68 },
+  'files of a chat request': { limit: 58, goal: 46 },
+  'folders of a chat request': { limit: 17, goal: 12 },
+  'further files that these import for values': { limit: 60, goal: 60 },
+  'product files': { limit: 423, goal: 440 },
+  'product folders': { limit: 63, goal: 68 },
   'folders of one file': { limit: 2, goal: 2 },
   'product lines': { limit: 63_370, goal: 48_000 },
   'code lines (no blanks, comments, imports)': { limit: 45_290, goal: 34_500 },
   'functions over 80 lines': { limit: 3, goal: 10 },
   'functions over 50 lines': { limit: 108, goal: 70 },
   'files under 40 lines with one importer': { limit: 0, goal: 0 },
-  'pairs of folders that import each other': { limit: 9, goal: 10 },
+  'pairs of folders that import each other': { limit: 8, goal: 10 },
   'interfaces with one factory': { limit: 24, goal: 26 },
   'uses of Pick': { limit: 203, goal: 150 },
   'comments that begin with What, Who, Nothing, Nobody, As': { limit: 0, goal: 40 },
@@ -129,17 +130,23 @@ function readSource(file: string): Source {
 /** `api/app.ts` and `api/endpoints.ts` list every resource, so that their imports say nothing about a chat request. */
 const LISTS = ['api/app.ts', 'api/endpoints.ts'];
 
+/** A plain request passes through the files of the lists and of the `Behind:` lines; those `Aside:` run for others only. */
 function measureFlow(sources: Source[]): Partial<Record<Figure, number>> {
-  const listed = Array.from(textOf(FLOW).matchAll(/^- \[([^\]]+)\]/gmu), (match) => match[1] ?? '');
-  const missing = listed.filter((file) => !tracked.includes(file));
-  if (missing.length > 0) throw new Error(`${FLOW} lists files that do not exist: ${missing.join(', ')}`);
-  const stops = new Set(listed);
+  const names = textOf(FLOW).match(/(?<=^- \[)[^\]]+|(?<=^Behind: .*`)[^`\s]+\.(?:ts|lua)(?=`)/gmu) ?? [];
+  const path = names.map((name) => {
+    const [file, other] = product.filter((candidate) => `/${candidate}`.endsWith(`/${name}`));
+    if (file === undefined || other !== undefined) throw new Error(`${FLOW}: not one file is ${name}`);
+    return file;
+  });
+  const stops = new Set(path);
+  const size = `${stops.size} files in ${new Set(path.map(dirname)).size} folders`;
+  if (!textOf(FLOW).includes(size)) throw new Error(`${FLOW} has to say: ${size}`);
   const further = sources
     .filter(({ file }) => stops.has(file) && !LISTS.includes(file))
     .flatMap(({ imports }) => imports.filter(({ to, isType }) => !isType && !stops.has(to)).map(({ to }) => to));
   return {
     'files of a chat request': stops.size,
-    'folders of a chat request': new Set(listed.map(dirname)).size,
+    'folders of a chat request': new Set(path.map(dirname)).size,
     'further files that these import for values': new Set(further).size,
   };
 }

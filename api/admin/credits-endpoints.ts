@@ -11,7 +11,7 @@ import { BALANCE_MICRO_MAX, readBalance } from '../resources/billing/billing-sta
 import { storedText } from '../../shared/contracts/chat-request.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { derivedId } from '../../shared/lifecycle/ids.ts';
-import { idempotencyKeyOf } from '../limits/request-terms.ts';
+import { idempotencyKeyOf } from '../http/request-terms.ts';
 import { created, defineAdminEndpoint, json, jsonBody } from '../contract/endpoint.ts';
 import {
   constant,
@@ -26,8 +26,8 @@ import {
   creditsSchema,
 } from '../contract/json-schema.ts';
 import type { FieldsOf } from '../contract/json-schema.ts';
-import { findTenant } from '../resources/keys/key-changes.ts';
 import type { TenantEvents } from '../contract/tenant-events.ts';
+import { findTenant } from '../resources/keys/key-changes.ts';
 
 interface BookCreditsDeps {
   tenants: TenantRepository;

@@ -16,17 +16,10 @@ import { ERASED_FINGERPRINT } from '../../shared/requests/record-store.ts';
 import type { RecordStore, RequestRecord } from '../../shared/requests/record-store.ts';
 import { toRefusal } from '../../shared/requests/refusals.ts';
 import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
-import { setKeyHeaders } from '../limits/count-requests.ts';
-import type { FollowMove } from '../limits/follow-move.ts';
-import {
-  attemptOf,
-  comparable,
-  idempotencyOf,
-  isOfRequest,
-  keepsNothing,
-  retentionOf,
-} from '../limits/request-terms.ts';
-import type { RetentionSettings } from '../limits/request-terms.ts';
+import { setKeyHeaders } from '../http/count-requests.ts';
+import type { FollowMove } from '../http/follow-move.ts';
+import { attemptOf, comparable, idempotencyOf, isOfRequest, keepsNothing, retentionOf } from '../http/request-terms.ts';
+import type { RetentionSettings } from '../http/request-terms.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import { answerHead } from '../relay/sse.ts';
 import type { AnswerHead } from '../relay/sse.ts';

@@ -8,7 +8,7 @@ import type { LedgerRepository } from '../../shared/mongo/accounts/ledger-reposi
 import type { RecordStore, RequestRecord } from '../../shared/requests/record-store.ts';
 import type { StreamReader } from '../../shared/requests/answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { idempotencyKeyOf } from '../limits/request-terms.ts';
+import { idempotencyKeyOf } from '../http/request-terms.ts';
 import type { IntentStore, RestoreFromMongo } from './durable-requests.ts';
 import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
 import { answerGone, findRequest, LOOKUP_TEXT, resumeChatStream } from './resume.ts';

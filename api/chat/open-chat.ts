@@ -19,7 +19,7 @@ import type { RelayHub } from '../relay/hub.ts';
 import { createAccept } from './accept.ts';
 import type { AdmissionEvents } from './accept.ts';
 import { openDurableRequests } from './durable-requests.ts';
-import type { FollowMove } from '../limits/follow-move.ts';
+import type { FollowMove } from '../http/follow-move.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { TenantRepository } from '../../shared/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../shared/redis/stores/account-store.ts';

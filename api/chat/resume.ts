@@ -14,7 +14,7 @@ import type { RecordStore, RequestRecord } from '../../shared/requests/record-st
 import { SENT, defineEndpoint } from '../contract/endpoint.ts';
 import type { QueryRule } from '../contract/endpoint.ts';
 import { found } from '../contract/path-parameters.ts';
-import { keepsNothing } from '../limits/request-terms.ts';
+import { keepsNothing } from '../http/request-terms.ts';
 import { SSE_HEADERS, openForwarder } from '../relay/answer.ts';
 import type { RelayTimes } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';

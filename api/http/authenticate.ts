@@ -12,8 +12,8 @@ import {
 import type { Scope } from '../../shared/domain/api-key.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { AddressGuard } from '../limits/address-guard.ts';
-import type { PrincipalCache } from '../limits/principal-cache.ts';
+import type { AddressGuard } from './address-guard.ts';
+import type { PrincipalCache } from './principal-cache.ts';
 import { addressBlockOf } from './head-guards.ts';
 import { contextOf, principalOf } from './request-context.ts';
 import type { Guard, Step } from './request-context.ts';

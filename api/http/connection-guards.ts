@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
-import { addressHeaders } from '../limits/count-requests.ts';
+import { addressHeaders } from './count-requests.ts';
 import type { OpenAnswers } from './pipelining.ts';
 
 /** How long a client may go on sending, so that it can read the refusal before the connection ends. */

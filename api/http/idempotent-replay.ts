@@ -12,7 +12,7 @@ import type {
   IdempotentAnswer,
 } from '../../shared/mongo/requests/idempotency-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { idempotencyKeyOf, idempotencyOf } from '../limits/request-terms.ts';
+import { idempotencyKeyOf, idempotencyOf } from './request-terms.ts';
 import { contextOf, principalOf } from './request-context.ts';
 
 export interface ReplayDeps {

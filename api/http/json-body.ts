@@ -4,12 +4,18 @@ import type { Request } from 'express';
 
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { BROTLI_TURNS, LARGE_BODY_TURNS, createBodyTurns } from './body-limits.ts';
-import type { BodyBudget, BodyLimit } from './body-limits.ts';
-import { encodingOf, inflateBody, inflateUpTo, readBody } from './read-body.ts';
-import type { Encoding } from './read-body.ts';
+import {
+  BROTLI_TURNS,
+  LARGE_BODY_TURNS,
+  createBodyTurns,
+  encodingOf,
+  inflateBody,
+  inflateUpTo,
+  readBody,
+} from './read-body.ts';
+import type { BodyBudget, Encoding } from './read-body.ts';
 import { contextOf } from './request-context.ts';
-import type { Guard } from './request-context.ts';
+import type { BodyLimit, Guard } from './request-context.ts';
 
 /** Throws on bytes that are not UTF-8, because replacing them would change what the caller wrote. */
 const decoder = new TextDecoder('utf-8', { fatal: true });

@@ -5,7 +5,15 @@ import type { Principal } from '../../shared/domain/principal.ts';
 import { derivedId, newId } from '../../shared/lifecycle/ids.ts';
 import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
 import type { Tracing } from '../../shared/tracing/tracing.ts';
-import type { BodyLimit } from './body-limits.ts';
+import type { ServiceError } from '../../shared/errors/service-error.ts';
+
+/** How large one body may be. */
+export interface BodyLimit {
+  /** Applies to the bytes as they were sent, and again after decompression. */
+  bytes: number;
+  /** Creates the error for a larger body. */
+  fault: () => ServiceError;
+}
 
 /** A run under an `Idempotency-Key`; one that fails or dies may be followed by another. */
 interface KeyedRun {

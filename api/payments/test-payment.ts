@@ -8,13 +8,13 @@ import type {
   CheckoutRepository,
 } from '../../shared/mongo/accounts/checkout-repository.ts';
 import type { Payment } from './payment.ts';
+import type { BookPayment } from './book-payment.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { setAddressHeaders } from '../limits/count-requests.ts';
+import { setAddressHeaders } from '../http/count-requests.ts';
 import { methodNotAllowed } from '../http/error-handler.ts';
-import { readForm } from '../admin/access/admin-session.ts';
 import { contextOf } from '../http/request-context.ts';
-import type { BookPayment } from './book-payment.ts';
+import { readForm } from '../admin/access/admin-session.ts';
 import { checkoutStatus } from '../resources/billing/billing-resource.ts';
 import { readParam } from '../contract/path-parameters.ts';
 

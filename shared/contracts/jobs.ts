@@ -10,7 +10,7 @@ import type { ErrorCode } from '../errors/codes.ts';
 export const CHAT_ROUTES = ['chat', 'chat.stream', 'batch', 'embeddings', 'moderations'] as const;
 export type ChatRoute = (typeof CHAT_ROUTES)[number];
 
-/** The name of an Idempotency-Key and of the body it came with; see api/limits/request-terms.ts. */
+/** The name of an Idempotency-Key and of the body it came with; see api/http/request-terms.ts. */
 export interface IdempotencyName {
   name: string;
   fingerprint: string;

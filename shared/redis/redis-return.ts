@@ -38,7 +38,7 @@ import { inTime } from './time-limits.ts';
 /** Always true where no shard is named. */
 type IsBack = (shard: number | undefined) => boolean;
 
-/** More than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/lease.ts). */
+/** More than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/claim.ts). */
 const BACK_MS = 5_000;
 /** By then every process has said again what Redis missed. */
 const REMEMBERED_MS = 30_000;

@@ -40,7 +40,7 @@ const FAR_MS = 60_000;
 /** When such a request becomes due instead: a worker that lives renews its lease and its job's lock before that. */
 const NEAR_MS = 10_000;
 
-/** More than a renewal interval of leases (workers/pipeline/lease.ts): by then every living worker has renewed. */
+/** More than a renewal interval of leases (workers/pipeline/claim.ts): by then every living worker has renewed. */
 const RENEWED_MS = 5_000;
 
 /** States of jobs that BullMQ will not hand out any more. */

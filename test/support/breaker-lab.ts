@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
-import type { Breaker, BreakerChange, BreakerSettings } from '../../shared/domain/breaker.ts';
 import { DEFAULT_BREAKER, NEW_BREAKER } from '../../shared/domain/breaker.ts';
+import type { Breaker, BreakerChange, BreakerSettings } from '../../shared/domain/breaker.ts';
 import type { Provider } from '../../shared/domain/routing.ts';
 import { createBreakerStore, listenForBreakers } from '../../shared/redis/stores/breaker-store.ts';
 import type { BreakerEvents, BreakerStore } from '../../shared/redis/stores/breaker-store.ts';
@@ -9,8 +9,7 @@ import type { ConnectionRole, RedisClient } from '../../shared/redis/connection.
 import { createKeyspace } from '../../shared/redis/keyspace.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
-import { BreakerOpenError } from '../../workers/pipeline/circuit.ts';
-import { createBreakers } from '../../workers/pipeline/breakers.ts';
+import { BreakerOpenError, createBreakers } from '../../workers/pipeline/breakers.ts';
 import type { Breakers } from '../../workers/pipeline/breakers.ts';
 import { ProviderError } from '../../workers/providers/provider.ts';
 import { createRecordingLog } from './recording-log.ts';

@@ -12,10 +12,10 @@ import type { ModerationPolicy, OpenWindow, OutputWindow, WindowListener } from 
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter, ReportedUsage } from '../providers/provider.ts';
 import type { WorkerEmitter } from './worker-events.ts';
+import { failureReason } from './breakers.ts';
 import type { Breakers } from './breakers.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
-import { failureReason } from './circuit.ts';
 import { countedOf } from './fit-window.ts';
 import type { TargetPrompt } from './fit-window.ts';
 import { NotJsonError, faultOf, withoutFence } from './json-answer.ts';

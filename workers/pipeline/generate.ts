@@ -11,7 +11,7 @@ import { createCallTarget, hasOtherTarget, traceSkipped } from './call-target.ts
 import type { CallTargetDeps, Repair, Route } from './call-target.ts';
 import type { Capacities } from './capacities.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
-import { BreakerOpenError } from './circuit.ts';
+import { BreakerOpenError } from './breakers.ts';
 import { TooLongError, countedOf, inputsFor, promptFor } from './fit-window.ts';
 import type { PromptParts, TargetPrompt } from './fit-window.ts';
 import { NotJsonError, noJson, repairOf, schemaInstruction } from './json-answer.ts';

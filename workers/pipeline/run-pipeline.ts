@@ -4,7 +4,7 @@
  * - **claim** makes the delivery the request's owner: its number, the fence, and the claim's name stand in the record.
  *   Every later write names both and is refused otherwise, in the script that would have written. So a delivery that
  *   another one has overtaken can send nothing and charge nothing, whatever it does.
- * - The **lease** of 10 s is renewed every 3 s (lease.ts). The renewal grants credits, budget and allowance, which
+ * - The **lease** of 10 s is renewed every 3 s (claim.ts). The renewal grants credits, budget and allowance, which
  *   spending.ts turns into text that may leave, and says why to stop: cancelled, abandoned, superseded, out of credits,
  *   past the deadline. All of that is one abort signal.
  * - **build-prompt, moderate, generate** make the answer. Before the first text another call may replace a failed one;

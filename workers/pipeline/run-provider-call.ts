@@ -9,8 +9,7 @@ import type { HttpHead } from '../../shared/http/http-call.ts';
 import { FlaggedError } from '../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../moderation/moderator.ts';
 import { openJsonReader } from '../moderation/text-units.ts';
-import { readLimit } from '../providers/error-reply.ts';
-import { ProviderError } from '../providers/provider.ts';
+import { readLimit, ProviderError } from '../providers/provider.ts';
 import type {
   ProviderAdapter,
   ProviderCall,

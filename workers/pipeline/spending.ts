@@ -2,13 +2,12 @@ import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { withKinds, wordsOf } from '../../shared/contracts/events.ts';
 import type { Increment, Usage } from '../../shared/contracts/events.ts';
 import { textOf } from '../../shared/contracts/message-text.ts';
-import { BYTES_PER_TOKEN, priceUsage, spendOf } from '../../shared/domain/pricing.ts';
 import type { Spend } from '../../shared/contracts/settlement.ts';
+import { BYTES_PER_TOKEN, priceUsage, spendOf } from '../../shared/domain/pricing.ts';
 import type { Rates } from '../../shared/domain/routing.ts';
 import type { Hold } from '../../shared/requests/delivery.ts';
 import type { ReportedUsage } from '../providers/provider.ts';
-import { loadTokenizer } from './count-tokens.ts';
-import { countBytes, countPrompt } from './fit-window.ts';
+import { loadTokenizer, countBytes, countPrompt } from './fit-window.ts';
 import type { Ask, Bound, Lease } from './stage.ts';
 
 /** Terms of a request's hold, from its start to its end. */

@@ -8,10 +8,9 @@ import type { HttpClient } from '../../shared/http/http-client.ts';
 import { blankStops, textIn, toMessagesBody } from './anthropic-request.ts';
 import { callProvider, modelName, parseObject, plainWord, readFinishReason, tokenCount } from './call-provider.ts';
 import type { FinishReason, ProviderStreamReader } from './call-provider.ts';
-import { errorInAnswer, errorOf } from './error-reply.ts';
-import { EnoughError, endpointUrl } from './post-to-provider.ts';
-import { ProviderError, offersTools, perProvider } from './provider.ts';
+import { errorInAnswer, errorOf, ProviderError, offersTools, perProvider } from './provider.ts';
 import type { ProviderAdapter, ProviderSink } from './provider.ts';
+import { EnoughError, endpointUrl } from './post-to-provider.ts';
 
 type Passed = ChatRequest['passed'];
 

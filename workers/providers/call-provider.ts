@@ -3,11 +3,10 @@ import { createParser } from 'eventsource-parser';
 import { isRecord } from '../../shared/contracts/parse.ts';
 import type { HttpEndpoint } from '../../shared/http/http-call.ts';
 import type { HttpClient } from '../../shared/http/http-client.ts';
-import { errorInAnswer } from './error-reply.ts';
+import { errorInAnswer, ProviderError } from './provider.ts';
+import type { ProviderCall, ProviderEnd, ProviderSink } from './provider.ts';
 import { ANSWER_BYTES_MAX, EnoughError, STREAM_BYTES_MAX, postToProvider, readDocument } from './post-to-provider.ts';
 import type { AnswerReader } from './post-to-provider.ts';
-import { ProviderError } from './provider.ts';
-import type { ProviderCall, ProviderEnd, ProviderSink } from './provider.ts';
 
 /** The parser's error message quotes the text, so it is not kept as a cause. */
 function notJson(): ProviderError {

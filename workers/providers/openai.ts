@@ -7,10 +7,9 @@ import { createEndpoint } from '../../shared/http/http-call.ts';
 import type { HttpClient } from '../../shared/http/http-client.ts';
 import { callProvider, modelName, parseObject, plainWord, readFinishReason, tokenCount } from './call-provider.ts';
 import type { FinishReason, ProviderStreamReader } from './call-provider.ts';
-import { errorInAnswer, errorOf } from './error-reply.ts';
-import { endpointUrl } from './post-to-provider.ts';
-import { ProviderError, offersTools, perProvider } from './provider.ts';
+import { errorInAnswer, errorOf, ProviderError, offersTools, perProvider } from './provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent, ProviderSink, ReportedUsage } from './provider.ts';
+import { endpointUrl } from './post-to-provider.ts';
 
 const JSON_INSTRUCTION: ChatMessage = { role: 'system', content: 'Answer with one JSON object and nothing else.' };
 

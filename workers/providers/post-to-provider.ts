@@ -3,9 +3,8 @@ import { brotliDecompressSync, inflateRawSync, unzipSync, zstdDecompressSync } f
 import { BodyTooLargeError, NetworkError, collectBody } from '../../shared/http/http-call.ts';
 import type { HttpCall, HttpHead, TakePart } from '../../shared/http/http-call.ts';
 import type { HttpClient } from '../../shared/http/http-client.ts';
-import { ProviderError } from './provider.ts';
+import { ProviderError, faultOfAnswer, parseError, parseRetryAfter } from './provider.ts';
 import type { ProviderCall } from './provider.ts';
-import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
 
 /** Adds a path to a base URL, with or without a slash at its end; a query (Azure's `api-version`) stays behind it. */
 export function endpointUrl(baseUrl: string, path: string): string {

@@ -9,7 +9,7 @@ import type { ErasureRepository } from '../../../shared/mongo/compliance/erasure
 import type { EntityRepository } from '../../../shared/mongo/entities/entity-repository.ts';
 import type { AnswerRepository } from '../../../shared/mongo/requests/answer-repository.ts';
 import type { PrincipalRepository } from '../../../shared/mongo/tenants/principal-repository.ts';
-import { keepsNothing } from '../../limits/request-terms.ts';
+import { keepsNothing } from '../../http/request-terms.ts';
 
 /** Why a request is not run again. */
 export const SKIP_REASONS = {

@@ -4,7 +4,7 @@ import { countRefused, none, range } from './findings.ts';
 const TOKENS = 300;
 const CHUNKS = 60;
 const CHUNK_MS = 100;
-/** workers/pipeline/lease.ts: how often a running request raises its hold. */
+/** workers/pipeline/claim.ts: how often a running request raises its hold. */
 const RENEWAL_MS = 3_000;
 /** Output that a request may produce between two renewals, and half as much again for timers that come late. */
 const INTERVAL_TOKENS = Math.ceil((TOKENS / (CHUNKS * CHUNK_MS)) * RENEWAL_MS * 1.5);

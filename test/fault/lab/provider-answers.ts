@@ -1,7 +1,7 @@
 import { fingerprintOf } from '../../../scripts/simulated-provider/plan-answer.ts';
 import { writeText } from '../../../scripts/simulated-provider/write-text.ts';
 import { callJson } from '../../../scripts/harness/http.ts';
-import { loadTokenizer } from '../../../workers/pipeline/count-tokens.ts';
+import { loadTokenizer } from '../../../workers/pipeline/fit-window.ts';
 import { CANARY_TRACE } from '../checker/canaries.ts';
 import type { ProviderAnswer, ProviderCount } from '../checker/evidence.ts';
 

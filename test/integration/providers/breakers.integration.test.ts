@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { totalsOf, afterReset } from '../../../shared/domain/breaker.ts';
 import type { Breaker } from '../../../shared/domain/breaker.ts';
-import { BreakerOpenError } from '../../../workers/pipeline/circuit.ts';
+import { BreakerOpenError } from '../../../workers/pipeline/breakers.ts';
 import { call, failure, openBreakerLab, providerOf, refusal } from '../../support/breaker-lab.ts';
 import type { BreakerLab, LabWorker } from '../../support/breaker-lab.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -6,14 +6,14 @@ import type { Request, Response } from 'express';
 
 import { createAccept } from '../../../api/chat/accept.ts';
 import type { AdmissionEvents, Relay } from '../../../api/chat/accept.ts';
-import { comparable, idempotencyOf } from '../../../api/limits/request-terms.ts';
-import { assignRequestId, contextOf } from '../../../api/http/request-context.ts';
 import type { ParsedChatBody } from '../../../api/chat/chat-body.ts';
+import { comparable, idempotencyOf } from '../../../api/http/request-terms.ts';
+import { assignRequestId, contextOf } from '../../../api/http/request-context.ts';
 import { createAdmission } from '../../../shared/requests/admission.ts';
 import type { AdmissionDeps } from '../../../shared/requests/admission.ts';
+import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { LOST } from '../../../shared/contracts/events.ts';
 import type { Principal } from '../../../shared/domain/principal.ts';
-import { createRecordStore } from '../../../shared/requests/record-store.ts';
 import { systemClock } from '../../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../../shared/lifecycle/event-bus.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 
 import { createCancelChannel } from '../../../shared/requests/channels.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
 import { createRecordStore } from '../../../shared/requests/record-store.ts';
-import { createLease, createOpenLeases } from '../../../workers/pipeline/lease.ts';
-import type { OpenLeases } from '../../../workers/pipeline/lease.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import { createLease, createOpenLeases } from '../../../workers/pipeline/claim.ts';
+import type { OpenLeases } from '../../../workers/pipeline/claim.ts';
 import { Stopped } from '../../../workers/pipeline/stage.ts';
 import type { Lease } from '../../../workers/pipeline/stage.ts';
 import { waitFor } from '../../support/chat.ts';

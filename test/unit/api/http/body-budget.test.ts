@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { createBodyBudget } from '../../../../api/http/body-limits.ts';
+import { createBodyBudget } from '../../../../api/http/read-body.ts';
 
 const refused = (whose: string) =>
   expect.objectContaining({ code: 'model_unavailable', retryAfterSeconds: 5, message: expect.stringContaining(whose) });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import { createBodyTurns, LARGE_BODY_TURNS } from '../../../../api/http/body-limits.ts';
+import { createBodyTurns, LARGE_BODY_TURNS } from '../../../../api/http/read-body.ts';
 
 describe('large bodies', () => {
   beforeEach(() => {

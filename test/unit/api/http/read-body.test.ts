@@ -1,9 +1,10 @@
 import { PassThrough } from 'node:stream';
+
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Request } from 'express';
+
 import { createPartialText } from '../../../../api/resources/batches/scan-value.ts';
-import { createBodyBudget } from '../../../../api/http/body-limits.ts';
-import { readBody } from '../../../../api/http/read-body.ts';
+import { createBodyBudget, readBody } from '../../../../api/http/read-body.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
 const LIMIT = { bytes: 200_000, fault: () => new ServiceError('payload_too_large', 'Too large.') };

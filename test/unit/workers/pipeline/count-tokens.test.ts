@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 
-import { loadTokenizer } from '../../../../workers/pipeline/count-tokens.ts';
+import { loadTokenizer } from '../../../../workers/pipeline/fit-window.ts';
 
 async function countOf(text: string): Promise<number> {
   return (await (await loadTokenizer()).count([text]))(text);

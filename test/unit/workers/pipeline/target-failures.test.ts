@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { Route } from '../../../../workers/pipeline/call-target.ts';
-import { BreakerOpenError } from '../../../../workers/pipeline/circuit.ts';
+import { BreakerOpenError } from '../../../../workers/pipeline/breakers.ts';
 import { TooLongError } from '../../../../workers/pipeline/fit-window.ts';
 import { addFailure, noFailures, worstOf } from '../../../../workers/pipeline/generate.ts';
 import { ProviderError } from '../../../../workers/providers/provider.ts';

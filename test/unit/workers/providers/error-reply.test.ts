@@ -5,8 +5,8 @@ import {
   faultOfAnswer,
   parseError,
   parseRetryAfter,
-} from '../../../../workers/providers/error-reply.ts';
-import { faultOfStatus } from '../../../../workers/providers/provider.ts';
+  faultOfStatus,
+} from '../../../../workers/providers/provider.ts';
 
 describe('an error inside an answer', () => {
   it.each([

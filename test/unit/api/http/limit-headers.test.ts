@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
 
-import { setKeyHeaders } from '../../../../api/limits/count-requests.ts';
+import { setKeyHeaders } from '../../../../api/http/count-requests.ts';
 import type { Principal } from '../../../../shared/domain/principal.ts';
 
 // The functions read the limits alone.

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
 
-import { createEarlyRefusal } from '../../../../api/limits/early-refusal.ts';
+import { createEarlyRefusal } from '../../../../api/http/early-refusal.ts';
 import { assignRequestId, contextOf } from '../../../../api/http/request-context.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 import type { Admission } from '../../../../shared/requests/admission-store.ts';

@@ -10,9 +10,9 @@ import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.
 import type { Admission, AdmissionStore, WindowFigures } from '../../shared/requests/admission-store.ts';
 import { admissionUnanswered, toRefusal } from '../../shared/requests/refusals.ts';
 import type { OwnLimit } from '../contract/endpoint.ts';
-import { addressBlockOf } from '../http/head-guards.ts';
-import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
-import type { Guard } from '../http/request-context.ts';
+import { addressBlockOf } from './head-guards.ts';
+import { claimCount, contextOf, principalOf } from './request-context.ts';
+import type { Guard } from './request-context.ts';
 import { tooManyFailures } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { FollowMove } from './follow-move.ts';

@@ -1,15 +1,15 @@
 import type { Request, Response } from 'express';
 
 import { admissionUnanswered, toRefusal } from '../../shared/requests/refusals.ts';
-import type { ErrorCode } from '../../shared/errors/codes.ts';
-import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Admission, AdmissionStore } from '../../shared/requests/admission-store.ts';
 import type { AnswerCache } from '../../shared/requests/answers.ts';
+import type { ErrorCode } from '../../shared/errors/codes.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { contextOf, principalOf } from '../http/request-context.ts';
-import type { Guard } from '../http/request-context.ts';
-import { idempotencyKeyOf, idempotencyNameOf } from './request-terms.ts';
+import { contextOf, principalOf } from './request-context.ts';
+import type { Guard } from './request-context.ts';
 import { setKeyHeaders } from './count-requests.ts';
+import { idempotencyKeyOf, idempotencyNameOf } from './request-terms.ts';
 import { putNewest } from '../../shared/domain/bounded-map.ts';
 
 /** Reading a smaller body costs less than asking Redis first. */

@@ -1,7 +1,7 @@
 import type { Principal } from '../../shared/domain/principal.ts';
+import { putNewest } from '../../shared/domain/bounded-map.ts';
 import { repeat } from '../../shared/lifecycle/clock.ts';
 import type { PrincipalRepository } from '../../shared/mongo/tenants/principal-repository.ts';
-import { putNewest } from '../../shared/domain/bounded-map.ts';
 
 /** How long a known key, and one that MongoDB does not know, is trusted while MongoDB answers. */
 const FRESH_MS = 10_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { retentionOf } from '../../../../api/limits/request-terms.ts';
+import { retentionOf } from '../../../../api/http/request-terms.ts';
 
 const DAY_MS = 86_400_000;
 const settings = { ordinaryMs: 900_000, storedAnswerMs: DAY_MS };

@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 
 import { wordsOf } from '../../../../shared/contracts/events.ts';
 import type { Hold, HoldRequest, Renewal } from '../../../../shared/requests/delivery.ts';
-import { createLease } from '../../../../workers/pipeline/lease.ts';
+import { createLease } from '../../../../workers/pipeline/claim.ts';
 import { openReleaseGate } from '../../../../workers/pipeline/spending.ts';
 import { Stopped } from '../../../../workers/pipeline/stage.ts';
 import { idleDelivery } from '../../../support/idle-run.ts';

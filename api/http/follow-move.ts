@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import type { Principal } from '../../shared/domain/principal.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { Admission } from '../../shared/requests/admission-store.ts';
-import { contextOf, principalOf } from '../http/request-context.ts';
+import { contextOf, principalOf } from './request-context.ts';
 import type { PrincipalCache } from './principal-cache.ts';
 
 /**
