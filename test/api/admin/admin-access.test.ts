@@ -17,20 +17,6 @@ async function sessionCookie(): Promise<string> {
 }
 
 describe('the token', () => {
-  const paths = [
-    '/admin/v1/tenants',
-    '/admin/v1/providers',
-    '/admin/v1/tiers',
-    '/admin/v1/queues',
-    '/admin/v1/no-such',
-  ];
-
-  it.each(paths)('the token is asked for at %s', async (path) => {
-    const response = await request(admin.app).get(path);
-    expect(response.status).toBe(401);
-    expect(errorOf(response)).toMatchObject({ code: 'missing_api_key', type: 'authentication_error' });
-  });
-
   it.each([
     ['another token', 'Bearer wrong'],
     ['a longer token', `Bearer ${ADMIN_TOKEN}x`],

@@ -66,16 +66,6 @@ describe('POST /batches', () => {
     expect((await api('get', `/batches/${String(body.id)}`)).body).toEqual(body);
   });
 
-  it('POST /batches accepts the same requests as lines', async () => {
-    const response = await postLines(service, tenant.key, itemsOf(3));
-
-    expect([response.status, response.body.request_counts, response.body.metadata]).toEqual([
-      202,
-      { total: 3, completed: 0, failed: 0 },
-      null,
-    ]);
-  });
-
   it('keeps each request in its place, with an id of its own', async () => {
     const requests = [itemOf('b', { entity_id: 'pupil', metadata: { a: 1 } }), itemOf('a', { model: 'oloid' })];
     const { body } = await api('post', '/batches', { requests });
@@ -191,11 +181,6 @@ describe('POST /batches', () => {
       code: 'conflict',
       message: expect.stringContaining('500000 requests or 5 GiB'),
     });
-  });
-
-  it('needs no credits, as its requests wait for them', async () => {
-    const { key } = await service.startTenant({ credits: 0 });
-    expect((await postLines(service, key, itemsOf(1))).status).toBe(202);
   });
 
   it('counts one towards the limit, however many requests it has', async () => {

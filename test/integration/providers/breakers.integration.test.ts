@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { totalsOf, afterReset } from '../../../shared/domain/breaker.ts';
 import type { Breaker } from '../../../shared/domain/breaker.ts';
 import { BreakerOpenError } from '../../../workers/pipeline/breakers.ts';
 import { call, failure, openBreakerLab, providerOf, refusal } from '../../support/breaker-lab.ts';
@@ -25,7 +24,6 @@ afterEach(async () => {
 });
 
 const isOpen = ({ state }: Breaker) => state === 'open';
-const countedAttempts = ({ slices }: Breaker) => totalsOf(slices, 0).attempts;
 
 /** Resolves once every one of them honours the state. */
 function untilAll(those: readonly LabWorker[], provider: Parameters<LabWorker['isPassable']>[0], passable: boolean) {
@@ -75,18 +73,6 @@ describe('a breaker', () => {
     expect(await call(late, provider, 1)).toBe(1);
   });
 
-  it('weighs the failures of one worker with what went well in the others', async () => {
-    const provider = providerOf();
-    await call(second, provider, 30);
-
-    await call(first, provider, 12, failure);
-    await lab.until(provider, (breaker) => countedAttempts(breaker) === 42, 'all attempts to be counted');
-    await call(first, provider, 1, failure);
-
-    const counted = await lab.until(provider, (breaker) => countedAttempts(breaker) === 43, 'the last failure');
-    expect(counted.state).toBe('closed');
-  });
-
   it('costs a healthy provider no call of Redis', async () => {
     const provider = providerOf();
 
@@ -94,17 +80,6 @@ describe('a breaker', () => {
 
     expect(first.changes()).toBe(0);
     expect(await lab.shared(provider)).toMatchObject({ version: 0 });
-  });
-
-  it('a breaker that is reset is closed for all of them', async () => {
-    const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
-    await call(first, provider, 1, refusal);
-    await untilAll(workers, provider, false);
-
-    await lab.store.change(provider.name, afterReset);
-
-    await untilAll(workers, provider, true);
-    expect(await call(second, provider, 1)).toBe(0);
   });
 });
 

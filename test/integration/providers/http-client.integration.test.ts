@@ -190,44 +190,11 @@ describe('a call of a provider over HTTP', () => {
     await waitFor(() => (listenersOf(signal) === 0 ? true : undefined), 'the listeners to go');
   });
 
-  describe('reads a stream', () => {
-    it('a call of a provider over HTTP reads a stream: whose characters are cut anywhere', async () => {
-      server.answer((res) => {
-        res.writeHead(200);
-        const bytes = Buffer.from(textEvent('é😀漢') + FINISH + USAGE + DONE);
-        let sent = 0;
-        const sendOne = () => {
-          if (sent === bytes.length) res.end();
-          else res.write(bytes.subarray(sent, (sent += 1)), sendOne);
-        };
-        sendOne();
-      });
-
-      expect(await readAll()).toEqual([{ kind: 'text', text: 'é😀漢' }, END]);
-    });
-
-    it.each([
-      ['with CRLF line ends', (textEvent('Hi') + FINISH + USAGE + DONE).replaceAll('\n', '\r\n')],
-      ['with comments', `: keep-alive\n\n${textEvent('Hi')}: more\n\n${FINISH}${USAGE}${DONE}`],
-      ['with a byte order mark', `\ufeff${textEvent('Hi')}${FINISH}${USAGE}${DONE}`],
-      ['without [DONE]', `${textEvent('Hi')}${FINISH}${USAGE}`],
-      ['with more after [DONE]', `${textEvent('Hi')}${FINISH}${USAGE}${DONE}data: nonsense\n\n`],
-    ])('a call of a provider over HTTP reads a stream: %s', async (_how, text) => {
-      streams(text);
-
-      expect(await readAll()).toEqual([{ kind: 'text', text: 'Hi' }, END]);
-    });
-  });
-
   describe('takes for a fault of the provider, which another try may cure,', () => {
     const script = (status: number, body: string) => () => {
       server.answer((res) => res.writeHead(status).end(body));
     };
     it.each([
-      ['a stream without a finish reason', true, script(200, textEvent('Hi') + DONE)],
-      ['an empty stream', true, script(200, '')],
-      ['an event that is not JSON', true, script(200, `${textEvent('Hi')}data: {canary\n\n${FINISH}${DONE}`)],
-      ['an error in the stream', true, script(200, 'data: {"error":{"message":"canary"}}\n\n')],
       ['an HTML page', true, script(200, '<html>canary</html>')],
       ['an answer that is not JSON', false, script(200, 'canary')],
       ['half an answer', false, script(200, COMPLETE.slice(0, -9))],

@@ -39,16 +39,6 @@ describe('the connection of a provider call', () => {
   const abandoned = () =>
     waitFor(() => (server.abandoned() === 1 ? true : undefined), 'the provider to see its connection close', 5_000);
 
-  it('the connection of a provider call serves the next one', async () => {
-    server.answer((res) => res.writeHead(200).end(text('Hi') + END));
-
-    for (let call = 0; call < 20; call += 1) expect(await run()).toMatchObject({ finishReason: 'stop' });
-
-    // One that has just become free may be overlooked once.
-    expect(server.connections()).toBeLessThanOrEqual(2);
-    expect(server.abandoned()).toBe(0);
-  });
-
   it('is closed where the provider keeps it open after the end, and the answer does not wait for that', async () => {
     server.answer((res) => res.writeHead(200).write(text('Hi') + END));
 

@@ -82,10 +82,6 @@ describe('a call of a provider', () => {
       expect(heard.map((text) => text.length)).toEqual([20, ...Array<number>(9).fill(80), 60, 3]);
     });
 
-    it('brings each piece for itself where they are counted', async () => {
-      expect(await read(atOnce, false)).toEqual({ heard: ['one ', 'two ', 'three', 'end'], failure: undefined });
-    });
-
     it('brings what came ahead of a fault with it, and then the fault', async () => {
       const { heard, failure } = await read((res) => {
         for (const word of ['one ', 'two ', 'three']) res.write(textEvent(word));
@@ -94,27 +90,6 @@ describe('a call of a provider', () => {
 
       expect(heard).toEqual(['one ', 'two three']);
       expect(failure).toBeInstanceOf(ProviderError);
-    });
-
-    it('waits for nothing: what comes later is a piece of its own', async () => {
-      let first: (() => void) | undefined;
-      const heard: string[] = [];
-      server.answer((res) => {
-        res.writeHead(200);
-        res.write(textEvent('one '));
-        first = () => res.end(textEvent('two') + END);
-      });
-
-      const call = generate(
-        (event) => {
-          heard.push(event.kind === 'text' ? event.text : event.kind);
-          if (heard.length === 1) first?.();
-        },
-        { joinsText: true },
-      );
-
-      await call;
-      expect(heard).toEqual(['one ', 'two', 'end']);
     });
   });
 

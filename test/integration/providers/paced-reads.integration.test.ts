@@ -63,28 +63,6 @@ describe('a body that need not be read as it comes', () => {
     await over;
   });
 
-  it('ends when its end is read', async () => {
-    const { say, pass, readOn, state, over, end } = await begin();
-    await say('second ');
-    end();
-    await pass();
-    expect(state.isOver).toBe(false);
-
-    readOn();
-    await over;
-  });
-
-  it('is read as it comes where nobody says otherwise', async () => {
-    const { say, text, end, over } = await begin({ isPaced: false });
-
-    await say('second ');
-    await say('third ');
-
-    expect(text()).toBe('first second third ');
-    end();
-    await over;
-  });
-
   it('leaves its connection to the next call, which is read as it comes', async () => {
     const { say, pass, readOn, over, end } = await begin();
     await say('second ');

@@ -125,12 +125,6 @@ describe('a request that another call has joined', () => {
 
     expect(await relay.lab.requests.renew(request.ref(1), needs(0))).toMatchObject({ outcome: 'ok' });
   });
-
-  it('ends all the same where nothing can put it into line: the sweep tells the other', async () => {
-    const request = await joinedBy(named());
-
-    expect(await relay.lab.admissions.void(request.requestId, request.principal, LOST)).toBe('accepted');
-  });
 });
 
 describe('the bodies of a tenant', () => {

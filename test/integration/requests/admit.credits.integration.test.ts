@@ -9,14 +9,6 @@ const lab = useStarted('lab', openAdmissionLab);
 const MONTH = monthOf(Date.now());
 
 describe('the balance', () => {
-  it('is asked for where Redis does not know it, and nothing is taken', async () => {
-    const key = await lab.key();
-    await lab.redis.del(lab.keys.account(key.principal.tenantId));
-
-    expect((await key.admit()).verdict).toBe('balance_missing');
-    expect(await lab.store.count('req_look', key.principal, false)).toMatchObject({ requests: 0, tokens: 0 });
-  });
-
   it('holds the estimate at the rates of prompt and completion', async () => {
     const key = await lab.key({}, 1_000);
 
@@ -37,19 +29,6 @@ describe('the balance', () => {
       await lab.redis.hset(account, 'duration', String(duration));
       expect(await key.admit()).toMatchObject({ verdict: 'credits_in_flight', retryAfterMs });
     }
-  });
-
-  it('is whole again when every hold was given back, at a rate of nothing too', async () => {
-    const key = await lab.key({}, 100);
-    for (const rates of [
-      { promptMicro: RATE, completionMicro: RATE },
-      { promptMicro: 0, completionMicro: 0 },
-    ]) {
-      const requestId = `req_${String(rates.promptMicro)}`;
-      expect((await key.admit({ requestId, rates })).verdict).toBe('admitted');
-      expect(await lab.store.void(requestId, key.principal)).toBe('accepted');
-    }
-    expect(await key.figures()).toMatchObject({ heldMicro: 0, budgetHeldTokens: 0 });
   });
 });
 
@@ -93,14 +72,6 @@ describe('the monthly token budget', () => {
 
     expect((await key.admit({ promptTokens: 5_000 })).verdict).toBe('admitted');
     expect((await key.admit()).verdict).toBe('budget_in_flight');
-  });
-
-  it('the monthly token budget counts tokens, not credits', async () => {
-    const key = await lab.key(budget);
-
-    await key.admit({ rates: { promptMicro: 4 * RATE, completionMicro: 4 * RATE } });
-
-    expect(await key.figures()).toMatchObject({ heldMicro: 80 * RATE, budgetHeldTokens: 20 });
   });
 });
 

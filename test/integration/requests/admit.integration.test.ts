@@ -60,12 +60,6 @@ describe('a refusal', () => {
     expect(others(after)).toEqual(others(before));
   });
 
-  it('by credits is limited by the rpm like any request', async () => {
-    const key = await lab.key({}, 0);
-    expect((await key.admitWith({ rpm: 1 })).verdict).toBe('credits');
-    expect((await key.admitWith({ rpm: 1 })).verdict).toBe('rpm');
-  });
-
   it('by a full queue takes the request count and says when it will have drained', async () => {
     const key = await lab.key();
     const waiting = lab.keys.wait('interactive');
@@ -81,18 +75,5 @@ describe('a refusal', () => {
     } finally {
       await lab.redis.del(waiting, lab.keys.queueStatistics('interactive'));
     }
-  });
-});
-
-describe('an admission that is taken back', () => {
-  it('leaves a tombstone that a late admission cannot pass, whichever comes first', async () => {
-    const key = await lab.key();
-
-    expect(await lab.store.void('req_late', key.principal)).toBe('missing');
-    expect((await key.admit({ requestId: 'req_late' })).verdict).toBe('void');
-
-    expect(await key.figures()).toMatchObject({ heldMicro: 0 });
-    expect(await lab.redis.zscore(lab.keys.inflight, 'req_late')).toBeNull();
-    expect(await lab.redis.pttl(lab.keys.record('req_late'))).toBeGreaterThan(3_000_000);
   });
 });

@@ -1,15 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { createQueueOrderStore } from '../../../shared/requests/body-store.ts';
-import {
-  endingOf,
-  LEASE_MS,
-  needs,
-  openRequestLab,
-  RATE,
-  REQUEST_TIMEOUT_MS,
-  SHARD,
-} from '../../support/request-lab.ts';
+import { LEASE_MS, openRequestLab, RATE, REQUEST_TIMEOUT_MS, SHARD } from '../../support/request-lab.ts';
 import { useStarted } from '../../support/use-service.ts';
 
 describe('two deliveries of one request', () => {
@@ -30,23 +22,6 @@ describe('two deliveries of one request', () => {
     const claimed = await lab.requests.claim(ref(1));
     expect(claimed).toMatchObject({ kind: 'run', envelope: { request: { messages } } });
     expect(await enqueue()).toBe('running');
-  });
-
-  it('lets the earlier delivery write nothing and reach nobody', async () => {
-    const request = await lab.admit();
-    await lab.run(request, 1);
-    await lab.requests.append(request.ref(1), 1, ['Hel']);
-    await lab.run(request, 2);
-    const before = await lab.snapshot();
-    const heardBefore = lab.heard.length;
-
-    expect(await lab.requests.append(request.ref(1), 2, ['lo'])).toBe('superseded');
-    expect(await lab.requests.renew(request.ref(1), needs(1_000))).toEqual({ outcome: 'superseded' });
-    const ending = endingOf(request, 'lo', { prompt: 3, completion: 2 });
-    expect(await lab.requests.finish(request.ref(1), 1, ending)).toBe(false);
-
-    expect(await lab.snapshot()).toEqual(before);
-    expect(lab.heard).toHaveLength(heardBefore);
   });
 });
 
@@ -69,12 +44,6 @@ describe('claiming', () => {
     });
     expect(claim.remainingMs).toBeLessThanOrEqual(REQUEST_TIMEOUT_MS);
     expect(claim.remainingMs).toBeGreaterThan(REQUEST_TIMEOUT_MS - 5_000);
-  });
-
-  it('asks nothing of the balance of a test key', async () => {
-    const request = await lab.admit({ principal: await lab.tenant(0, { mode: 'test' }), maxTokens: 90 });
-
-    expect(await lab.run(request, 1)).toMatchObject({ held: { micro: Infinity, tokens: 100 } });
   });
 
   it('claiming tells what the delivery before had asked', async () => {

@@ -82,17 +82,6 @@ describe('a costly body behind one that was refused for its tokens', () => {
 });
 
 describe('a call whose Idempotency-Key is known', () => {
-  it('is read whatever an earlier call was refused for; one whose key is unknown is not', async () => {
-    const { call, know } = startCalls();
-    (await call(MEGABYTE)).refuse(overTokens());
-    expect((await call(MEGABYTE, 'K')).refusal).toBeDefined();
-
-    know();
-
-    expect((await call(MEGABYTE, 'K')).refusal).toBeUndefined();
-    expect((await call(MEGABYTE)).refusal).toBeDefined();
-  });
-
   it('waits for the minute, which it counts in, and not for the day', async () => {
     const { call, fillMinute, know } = startCalls();
     (await call(100)).refuse(new ServiceError('rpm_exceeded', 'too many a day', { retryAfterSeconds: 3_600 }));

@@ -73,15 +73,6 @@ describe('the principal cache', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it.each(['key_1', 'ten_1'])('the principal cache forgets at once what is announced of %s', async (id) => {
-    const { cache, find } = startCache();
-    await find(0, PRINCIPAL);
-
-    cache.invalidate(id);
-
-    expect(await find(1, REVOKED)).toBe(REVOKED);
-  });
-
   it.each([
     [
       'an announcement',
@@ -105,16 +96,6 @@ describe('the principal cache', () => {
     await expect(find(1, AWAY)).rejects.toBe(AWAY);
     await find(2, undefined);
     expect(cache.isKnown('hash', 2)).toBe(false);
-  });
-
-  it('the principal cache keeps what is announced of others', async () => {
-    const { cache, calls, find } = startCache();
-    await find(0, PRINCIPAL);
-
-    cache.invalidate('key_2');
-
-    expect(await find(1)).toBe(PRINCIPAL);
-    expect(calls).toHaveLength(1);
   });
 
   it('does not keep an answer that was on its way when the key was revoked', async () => {
@@ -145,17 +126,6 @@ describe('the principal cache', () => {
     },
   );
 
-  it('keeps an answer that was on its way when another key was announced', async () => {
-    const { cache, calls, find } = startCache();
-    const early = cache.find('hash', 0);
-
-    cache.invalidate('key_2');
-    calls[0]?.resolve(PRINCIPAL);
-    await early;
-
-    expect(await find(1, AWAY)).toBe(PRINCIPAL);
-  });
-
   it('does not keep that a key is unknown when one was announced meanwhile', async () => {
     const { cache, calls, find } = startCache();
     const early = cache.find('hash', 0);
@@ -179,15 +149,6 @@ describe('the principal cache', () => {
     expect(await late).toBe(REVOKED);
     await early;
     expect(await cache.find('hash', 2)).toBe(REVOKED);
-  });
-
-  it('forgets everything when announcements may have been missed', async () => {
-    const { cache, find } = startCache();
-    await find(0, PRINCIPAL);
-
-    cache.clear();
-
-    expect(await find(1, REVOKED)).toBe(REVOKED);
   });
 
   it('asks again for a key that was unknown when invalidations may have been missed', async () => {

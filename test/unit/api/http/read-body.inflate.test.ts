@@ -42,18 +42,6 @@ describe('a compressed body', () => {
     });
   });
 
-  it.each(['gzip', 'deflate', 'br'] as const)('that breaks off is refused: %s', async (encoding) => {
-    const half = COMPRESS[encoding](bodyOf('E'));
-    await expect(inflateBody(half.subarray(0, half.length / 2), encoding, LIMIT)).rejects.toMatchObject({
-      code: 'invalid_request',
-    });
-  });
-
-  it('is refused when it grows beyond the limit', async () => {
-    const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, ' '));
-    await expect(inflateBody(bomb, 'gzip', LIMIT)).rejects.toThrow('Too large.');
-  });
-
   it.each(['gzip', 'deflate', 'br'] as const)('is told to be small or not: %s', async (encoding) => {
     const inflated = await inflateUpTo(200_000, COMPRESS[encoding]('x'.repeat(150_000)), encoding);
     expect(inflated?.toString()).toBe('x'.repeat(150_000));

@@ -27,13 +27,6 @@ describe('a body that has come with its headers', () => {
     await expect(readBody(req, limit, share)).rejects.toThrow(message);
     expect(stream.readableLength).toBe(0);
   });
-
-  it('is given up when its client has left', async () => {
-    const { stream, req } = open({}, true);
-    stream.end('{}');
-    stream.destroy();
-    await expect(readBody(req, LIMIT, shareOf())).rejects.toThrow('The connection ended');
-  });
 });
 
 describe('a body that comes a byte at a time', () => {

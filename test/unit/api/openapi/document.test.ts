@@ -93,21 +93,6 @@ describe.each([
 });
 
 describe('the document', () => {
-  it('has every endpoint of the table and, with a key, no other', () => {
-    const inTable = Object.entries<Endpoint>(ENDPOINTS).map(([name, { method, path }]) => {
-      const template = path.replaceAll(
-        /:(\w+)/g,
-        (_whole, param: string) => `{${param.replaceAll(/[A-Z]/g, '_$&').toLowerCase()}}`,
-      );
-      return `${name} ${method.toLowerCase()} /platform/v1${template}`;
-    });
-    const inDocument = endpointsOf(document)
-      .filter(({ needsKey }) => needsKey)
-      .map(({ id, method, template }) => `${id} ${method} ${template}`);
-
-    expect(inDocument.toSorted()).toEqual(inTable.toSorted());
-  });
-
   it('asks for the scopes that the guards ask for', () => {
     for (const { id, scopes } of endpointsOf(document).filter(({ needsKey }) => needsKey)) {
       const rule = Object.entries<Endpoint>(ENDPOINTS).find(([name]) => name === id)?.[1];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { SSE_PING, answerHead, completeAnswer, createSseWriter } from '../../../../api/relay/sse.ts';
+import { answerHead, completeAnswer, createSseWriter } from '../../../../api/relay/sse.ts';
 import { decodeEntry, encodeEntry, eventsOf, firstSeqOf, toDelta } from '../../../../shared/contracts/events.ts';
 import type { Increment, StreamEntry, Terminal } from '../../../../shared/contracts/events.ts';
 
@@ -89,10 +89,6 @@ describe('the bytes of a stream', () => {
       }),
       { numRuns: 200 },
     );
-  });
-
-  it('the bytes of a stream of a ping are a comment', () => {
-    expect(SSE_PING).toBe(': ping\n');
   });
 });
 

@@ -7,17 +7,6 @@ const WINDOW_MS = 30_000;
 const slice = (at: number, ok: number, failed: Record<string, number> = {}): Slice => ({ at, ok, failed });
 
 describe('a window of attempts', () => {
-  it('a window of attempts counts successes and failures by reason', () => {
-    const slices: Slice[] = [];
-
-    recordAttempt(slices, undefined, WINDOW_MS, 10_000);
-    recordAttempt(slices, 'timeout', WINDOW_MS, 12_000);
-    recordAttempt(slices, 'timeout', WINDOW_MS, 12_100);
-    recordAttempt(slices, 'status_500', WINDOW_MS, 14_000);
-
-    expect(totalsOf(slices, 0)).toEqual({ attempts: 4, failures: 3, errors: { timeout: 2, status_500: 1 } });
-  });
-
   it('keeps at most one slice for a thirtieth of its length, however many attempts there are', () => {
     const slices: Slice[] = [];
 
@@ -51,14 +40,6 @@ describe('the windows of several workers', () => {
     );
 
     expect(merged).toEqual([slice(2_000, 4), slice(3_000, 3, { timeout: 2, status_500: 3 })]);
-  });
-
-  it('the windows of several workers are not changed by it', () => {
-    const first = Object.freeze([Object.freeze(slice(1_000, 1, Object.freeze({ timeout: 1 })))]);
-
-    mergeSlices(first, first, 0);
-
-    expect(first).toEqual([slice(1_000, 1, { timeout: 1 })]);
   });
 });
 

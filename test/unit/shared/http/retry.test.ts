@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 
 import { withRetries } from '../../../../shared/http/http-call.ts';
 import type { RetryPolicy } from '../../../../shared/http/http-call.ts';
-import { listenersOf } from '../../../support/signals.ts';
 
 const ALWAYS: RetryPolicy = {
   retries: 3,
@@ -29,16 +28,6 @@ describe('tries again', () => {
   });
   afterEach(() => {
     jest.useRealTimers();
-  });
-
-  it('until one succeeds', async () => {
-    const { attempt, calls } = failing(2);
-
-    const result = withRetries(attempt, ALWAYS);
-    await jest.advanceTimersByTimeAsync(10_000);
-
-    expect(await result).toBe(3);
-    expect(calls).toEqual([1, 2, 3]);
   });
 
   it('as often as it may, and then gives the last error', async () => {
@@ -80,20 +69,6 @@ describe('tries again', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(440);
   });
 
-  it('only where the policy lets it, which is asked once for each failure', async () => {
-    const asked: string[] = [];
-    const policy = {
-      ...ALWAYS,
-      mayRetry: ({ message }: Error) => asked.push(message) < 2,
-    };
-
-    const result = expect(withRetries(failing(99).attempt, policy)).rejects.toThrow('failure 2');
-    await jest.advanceTimersByTimeAsync(10_000);
-
-    await result;
-    expect(asked).toEqual(['failure 1', 'failure 2']);
-  });
-
   it.each([
     ['in the pause', 0],
     ['while it waits as it was asked to', 5_000],
@@ -127,15 +102,5 @@ describe('tries again', () => {
     await expect(withRetries(attempt, policy)).rejects.toBe(reason);
 
     expect(calls).toEqual([]);
-  });
-
-  it('without leaving listeners on its signal', async () => {
-    const { signal } = new AbortController();
-
-    const result = withRetries(failing(3).attempt, { ...ALWAYS, signal });
-    await jest.advanceTimersByTimeAsync(60_000);
-    await result;
-
-    expect(listenersOf(signal)).toBe(0);
   });
 });

@@ -2,16 +2,6 @@ import { expect, it } from '@jest/globals';
 
 import { createCloser } from '../../../../shared/lifecycle/closer.ts';
 
-it('closes what was opened last first', async () => {
-  const closed: string[] = [];
-  const closer = createCloser(() => undefined);
-  for (const name of ['mongo', 'redis', 'server']) closer.defer(name, () => closed.push(name));
-
-  await closer.close();
-
-  expect(closed).toEqual(['server', 'redis', 'mongo']);
-});
-
 it('waits for one step before it begins the next', async () => {
   const events: string[] = [];
   const closer = createCloser(() => undefined);

@@ -6,12 +6,6 @@ it('writes ids as the interface has them', () => {
   for (let count = 0; count < 1_000; count += 1) expect(newId('req')).toMatch(/^req_[0-9A-Za-z]{24}$/);
 });
 
-it('gives no id twice', () => {
-  const ids = new Set(Array.from({ length: 20_000 }, () => newId('req')));
-
-  expect(ids.size).toBe(20_000);
-});
-
 it('draws every character equally often', () => {
   const counts = new Map<string, number>();
   for (const character of randomBase62(124_000)) counts.set(character, (counts.get(character) ?? 0) + 1);

@@ -49,21 +49,6 @@ it('never runs twice at the same time', async () => {
   expect(most).toBe(1);
 });
 
-it('chooses its pause by what the run found', async () => {
-  const found = [5, 0, 0];
-  let runs = 0;
-  const repeating = repeat(
-    () => Promise.resolve(found[runs++] ?? 0),
-    (count = 0) => (count > 0 ? 10 : 1_000),
-    noError,
-  );
-
-  await jest.advanceTimersByTimeAsync(500);
-  await repeating.stop();
-
-  expect(runs).toBe(2);
-});
-
 it('goes on after a failed run', async () => {
   const errors: unknown[] = [];
   const fault = new Error('gone');

@@ -53,12 +53,3 @@ it('writes what is left when the process ends', () => {
 
   expect(messagesOf(writes[0])).toEqual(['the last line']);
 });
-
-it('leaves out what is below its level', () => {
-  const log = open();
-
-  log.debug('detail');
-  jest.advanceTimersByTime(20);
-
-  expect(writes).toEqual([]);
-});

@@ -138,29 +138,6 @@ describe('the window of a remote backend', () => {
     expect(checks).toHaveLength(2);
   });
 
-  it('shows what is left at the end, when it has passed', async () => {
-    const { window, released, decide } = openLab();
-    window.push(HUNDRED + HUNDRED);
-    window.push('the rest');
-    let ended = false;
-    void window.end().then(() => (ended = true));
-
-    await decide();
-    expect(ended).toBe(false);
-    await decide();
-
-    expect(ended).toBe(true);
-    expect(released.join('')).toBe(`${HUNDRED}${HUNDRED}the rest`);
-  });
-
-  it('the window of a remote backend ends at once where nothing is held', async () => {
-    const { window, checks } = openLab();
-
-    await window.end();
-
-    expect(checks).toEqual([]);
-  });
-
   it('shows nothing of a flagged piece and nothing after it, and asks no more', async () => {
     const { window, checks, released, stops, decide } = openLab();
     window.push(HUNDRED + HUNDRED);
@@ -178,18 +155,6 @@ describe('the window of a remote backend', () => {
     expect(stops).toEqual([expect.objectContaining({ name: 'FlaggedError', verdict: FLAGGED })]);
     expect(stops[0]).toBeInstanceOf(FlaggedError);
     expect(checks).toHaveLength(2);
-  });
-
-  it('fails closed: without a verdict nothing more is shown', async () => {
-    const { window, released, stops, decide } = openLab();
-    window.push(HUNDRED + HUNDRED);
-    const ended = window.end();
-
-    await decide(new Error('down'));
-    await ended;
-
-    expect(released).toEqual([]);
-    expect(stops).toEqual([expect.objectContaining({ code: 'model_unavailable', retryAfterSeconds: 5 })]);
   });
 
   it('the window of a remote backend never cuts a character in two', async () => {

@@ -56,9 +56,4 @@ describe('the inputs of a moderation call', () => {
     }
     expect(covered).toBe(text);
   });
-
-  it('the inputs of a moderation call name a model only where one is set', () => {
-    expect(JSON.parse(toModerationBody(['a'], undefined))).toEqual({ input: ['a'] });
-    expect(JSON.parse(toModerationBody(['a'], 'm'))).toEqual({ model: 'm', input: ['a'] });
-  });
 });

@@ -3,16 +3,6 @@ import { describe, expect, it } from '@jest/globals';
 import type { ReportedUsage } from '../../../../workers/providers/provider.ts';
 import { plausibleUsage, estimateUsage } from '../../../../workers/pipeline/spending.ts';
 
-it('counts prompt and answer with a real tokenizer and says that it did', async () => {
-  const usage = await estimateUsage([{ role: 'user', content: 'Hello world' }], 'Hello world, hello world', 100);
-
-  expect(usage).toEqual({ promptTokens: 2 + 4, completionTokens: 5, estimated: true });
-});
-
-it('counts no more of an answer than was asked for', async () => {
-  expect(await estimateUsage([], 'Hello world, hello world', 3)).toMatchObject({ completionTokens: 3 });
-});
-
 describe('a provider’s count', () => {
   const asked = [
     { role: 'system', content: 'é'.repeat(50) },
@@ -76,19 +66,4 @@ it('counts the markers of a chat format as the ordinary text they are', async ()
   const { completionTokens } = await estimateUsage([], 'before <|endoftext|> after', 100);
 
   expect(completionTokens).toBeGreaterThan(3);
-});
-
-it.each([
-  ['one long word', 'a'.repeat(16_000)],
-  ['spaces', ' '.repeat(16_000)],
-  ['emoji', '😀'.repeat(16_000)],
-  ['digits', '7'.repeat(16_000)],
-  ['line breaks', '\n'.repeat(16_000)],
-  ['CJK without spaces', '漢字'.repeat(8_000)],
-])('does not stop the process for a message of %s', async (_what, content) => {
-  const startedAt = performance.now();
-
-  await estimateUsage([{ role: 'user', content }], content, 16_384);
-
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
 });

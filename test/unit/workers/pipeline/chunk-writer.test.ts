@@ -10,15 +10,6 @@ describe('text on its way to the stream', () => {
     jest.useRealTimers();
   });
 
-  it('text on its way to the stream begins at once with the first piece', async () => {
-    const { writer, appends } = openWriter();
-
-    writer.write('a');
-    await turn();
-
-    expect(appends).toEqual([{ lastSeq: 1, deltas: ['a'] }]);
-  });
-
   it('is gathered for 15 ms after that, each piece an event of its own', async () => {
     const { writer, appends } = openWriter();
     writer.write('a');
@@ -35,17 +26,6 @@ describe('text on its way to the stream', () => {
       { lastSeq: 1, deltas: ['a'] },
       { lastSeq: 3, deltas: ['b', 'c'] },
     ]);
-  });
-
-  it('waits for nothing when the last batch is 15 ms ago', async () => {
-    const { writer, appends } = openWriter();
-
-    for (const text of ['a', 'b', 'c']) {
-      writer.write(text);
-      await jest.advanceTimersByTimeAsync(15);
-    }
-
-    expect(texts(appends)).toEqual(['a', 'b', 'c']);
   });
 
   it('text on its way to the stream goes as soon as 1 KB waits', async () => {
@@ -76,15 +56,6 @@ describe('text on its way to the stream', () => {
 
     expect(appends).toHaveLength(2);
     expect(appends[1]).toMatchObject({ lastSeq: 51 });
-  });
-
-  it('numbers on from what an earlier delivery has sent', async () => {
-    const { writer, appends } = openWriter(7);
-
-    writer.write('a');
-    await turn();
-
-    expect(appends).toEqual([{ lastSeq: 8, deltas: ['a'] }]);
   });
 
   it('leaves what waits at the end to the terminal event', async () => {
@@ -155,16 +126,5 @@ describe('text on its way to the stream', () => {
     expect(stops).toEqual(['superseded']);
     expect(texts(appends)).toEqual(['a']);
     await expect(writer.settle()).resolves.toBeUndefined();
-  });
-
-  it('text on its way to the stream leaves no timer behind', async () => {
-    const { writer } = openWriter();
-    writer.write('a');
-    await turn();
-    writer.write('b');
-
-    await writer.settle();
-
-    expect(jest.getTimerCount()).toBe(0);
   });
 });

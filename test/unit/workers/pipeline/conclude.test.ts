@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { ServiceError } from '../../../../shared/errors/service-error.ts';
 import { createConclude } from '../../../../workers/pipeline/conclude.ts';
 import { Interrupted, Stopped } from '../../../../workers/pipeline/stage.ts';
-import type { Claimed, StopReason } from '../../../../workers/pipeline/stage.ts';
+import type { Claimed } from '../../../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 import { plainEnvelope } from '../../../support/plain-envelope.ts';
 import { idleRun } from '../../../support/idle-run.ts';
@@ -38,47 +37,6 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
 }
 
 describe('a run that did not come to its own end', () => {
-  it.each(['superseded', 'shutdown'] as const)(
-    'is left to another delivery when it was stopped: %s',
-    async (reason) => {
-      const { conclude, forgotten } = setUp();
-
-      expect(await conclude(runOf({ fence: 2, entityId: 'e' }), new Stopped(reason))).toBeUndefined();
-      expect(forgotten).toEqual([]);
-    },
-  );
-
-  it.each([
-    ['cancelled', '', 'cancelled', undefined],
-    ['cancelled', 'text', 'cancelled', undefined],
-    ['exhausted', '', 'error', 'insufficient_credits'],
-    ['exhausted', 'text', 'length', undefined],
-    ['deadline', '', 'error', 'timeout'],
-    ['deadline', 'text', 'error', 'timeout'],
-  ] as [StopReason, string, string, string | undefined][])(
-    'ends, when it was stopped as %s with the text %j, with %s',
-    async (reason, text, finishReason, code) => {
-      const outcome = await setUp().conclude(runOf({ text }), new Stopped(reason));
-
-      expect(outcome).toMatchObject({ finishReason, ...(code === undefined ? {} : { error: { code } }) });
-      expect(outcome?.error === undefined).toBe(code === undefined);
-    },
-  );
-
-  it('tells the caller what a service error says and the operator its cause', async () => {
-    const { conclude, log } = setUp();
-    const error = new ServiceError('model_unavailable', 'Try again.', {
-      cause: new Error('inner'),
-      retryAfterSeconds: 5,
-    });
-
-    expect(await conclude(runOf(), error)).toMatchObject({
-      error: { code: 'model_unavailable', message: 'Try again.', retryAfterSeconds: 5 },
-      cause: error.cause,
-    });
-    expect(log.lines).toEqual([]);
-  });
-
   it('answers a bug as one generic error and logs it', async () => {
     const { conclude, log } = setUp();
 

@@ -1,6 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
-import path from 'node:path';
-
 import { describe, expect, it } from '@jest/globals';
 
 import type { ChatMessage, Role } from '../../../../shared/contracts/chat-request.ts';
@@ -12,7 +9,6 @@ import { toMessagesBody } from '../../../../workers/providers/anthropic-request.
 import { HARMLESS } from '../moderation/harmless-texts.ts';
 
 const moderator = createLocalModerator();
-const MT_BENCH = path.resolve('../shared/data/mt-bench/question.jsonl');
 
 const says = (role: Role, content: string): ChatMessage => ({ role, content });
 const user = (content: string) => says('user', content);
@@ -137,18 +133,6 @@ describe('harmless requests', () => {
     for (const [index, text] of all.entries()) {
       const pair = [user(text), user(all[index + 1] ?? 'Thank you')];
       expect([text, await isFlagged(pair)]).toEqual([text, false]);
-    }
-  });
-
-  // The folder is no part of this repository.
-  const withMtBench = existsSync(MT_BENCH) ? it : it.skip;
-  withMtBench('stay unflagged: the 160 turns of MT-Bench, alone and beside each other', async () => {
-    const rows = readFileSync(MT_BENCH, 'utf8').trim().split('\n');
-    const turns = rows.map((row) => (JSON.parse(row) as { turns: string[] }).turns);
-    expect(turns.flat().length).toBeGreaterThanOrEqual(160);
-    for (const texts of turns) {
-      for (const text of texts) expect([text, await isFlagged([user(text)])]).toEqual([text, false]);
-      expect([texts, await isFlagged(texts.map(user))]).toEqual([texts, false]);
     }
   });
 });

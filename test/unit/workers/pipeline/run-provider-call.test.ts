@@ -43,30 +43,6 @@ describe('one call of a provider', () => {
   });
 
   it.each([
-    ['before its first token', [], 'no first token within 100 ms'],
-    ['after a token', [{ kind: 'text', text: 'a' }] as const, 'no next token within 50 ms'],
-  ])('one call of a provider ends when the provider falls silent %s', async (_when, events, message) => {
-    const { input } = readyCall();
-    const { adapter, state } = adapterOf(events, { thenSilent: true });
-
-    const call = expect(runProviderCall(adapter, input)).rejects.toThrow(message);
-    await jest.advanceTimersByTimeAsync(100);
-
-    await call;
-    expect(state.closed).toBe(1);
-  });
-
-  it('counts nothing of the provider’s own figures for an answer whose end is flagged', async () => {
-    const { input, texts } = readyCall();
-    const { adapter } = adapterOf([{ kind: 'text', text: 'Fine. parley moderation test' }, END]);
-
-    const result = await runProviderCall(adapter, input);
-
-    expect(result).toMatchObject({ finishReason: 'content_filter', usage: undefined, flagged: { flagged: true } });
-    expect(texts.join('')).toBe('Fine. ');
-  });
-
-  it.each([
     ['a limit on the provider’s silence', 500],
     ['its time for the whole answer, which has come', 1_500],
   ])('waits for the last verdict without %s', async (_limit, waitMs) => {
@@ -111,12 +87,6 @@ describe('one call of a provider', () => {
 
     await call;
     expect(state.closed).toBe(1);
-  });
-
-  it('takes an adapter without an end for a bug, not for an answer', async () => {
-    const { adapter } = adapterOf([{ kind: 'text', text: 'a' }]);
-
-    await expect(runProviderCall(adapter, readyCall().input)).rejects.toThrow('without an end event');
   });
 
   it.each([
@@ -177,11 +147,5 @@ describe('an answer with calls of tools', () => {
 
     expect(finishReason).toBe('content_filter');
     expect(shown.join('')).toBe('Let me look. ');
-  });
-
-  it('shows a delta without words at its place', async () => {
-    const { shown } = await run(text('A'), argue(''), text('B'));
-
-    expect(shown).toEqual(['A', lineOf(argue('')), 'B']);
   });
 });

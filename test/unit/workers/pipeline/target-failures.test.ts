@@ -43,16 +43,4 @@ describe('the failures of the targets of a request', () => {
     const [far, near] = [new TooLongError(900, 100), new TooLongError(900, 800)];
     expect(after(far, near).failures.tooLong).toBe(near);
   });
-
-  it('ask for the shortest wait of all', () => {
-    expect(after(busy(700), new BreakerOpenError('p', 300), busy(900)).failures.waitMs).toBe(300);
-    expect(after(busy(300), new BreakerOpenError('p', 700), busy(900)).failures.waitMs).toBe(300);
-  });
-
-  it('skip targets with a smaller window than one that a prompt did not fit', () => {
-    const failures = noFailures();
-    addFailure(failures, new ProviderError('too_long', 'failed'), routeOf(8_000));
-    addFailure(failures, new ProviderError('too_long', 'failed'), routeOf(4_000));
-    expect(failures.windowTokensMin).toBe(8_000);
-  });
 });

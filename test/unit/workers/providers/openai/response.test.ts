@@ -17,36 +17,7 @@ function errorOf(json: string, part: 'delta' | 'message' = 'delta'): ProviderErr
   throw new Error('It was accepted');
 }
 
-const PLAIN = { isRefusal: false, unknownReason: undefined, before: undefined, behind: [], beside: undefined };
-
 describe('a chunk of a stream', () => {
-  it('a chunk of a stream gives its text', () => {
-    expect(parse(chunk({ delta: { content: 'Hi' }, finish_reason: null }), 'delta')).toEqual({
-      text: 'Hi',
-      finishReason: undefined,
-      usage: undefined,
-      ...PLAIN,
-    });
-  });
-
-  it.each([[{ delta: { role: 'assistant' } }], [{ delta: { content: null } }], [{ delta: {} }], [{}]])(
-    'a chunk of a stream without text is no fault: %j',
-    (choice) => {
-      expect(parse(chunk(choice), 'delta').text).toBe('');
-    },
-  );
-
-  it('a chunk of a stream without a choice may carry the usage', () => {
-    const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
-
-    expect(parse(JSON.stringify({ choices: [], usage }), 'delta')).toEqual({
-      text: '',
-      finishReason: undefined,
-      usage: { promptTokens: 3, completionTokens: 4 },
-      ...PLAIN,
-    });
-  });
-
   it.each([
     ['stop', 'stop'],
     ['length', 'length'],
@@ -93,18 +64,6 @@ describe('a finish reason', () => {
     expect(read({ finishReason: 'MAX_TOKENS' }).finishReason).toBe('length');
     expect(read({ finish_reason: null, native_finish_reason: 'SAFETY' }).finishReason).toBe('content_filter');
     expect(read({ finish_reason: 'stop', native_finish_reason: 'STOP' }).finishReason).toBe('stop');
-  });
-});
-
-describe('a refusal in place of content', () => {
-  it('a refusal in place of content is the text', () => {
-    expect(parse(chunk({ delta: { content: null, refusal: 'No.' } }), 'delta')).toMatchObject({
-      text: 'No.',
-      isRefusal: true,
-    });
-    expect(
-      parse(chunk({ message: { content: 'Yes', refusal: 'No.' }, finish_reason: 'stop' }), 'message'),
-    ).toMatchObject({ text: 'Yes', isRefusal: false });
   });
 });
 
@@ -180,10 +139,6 @@ describe('usage', () => {
     });
   });
 
-  it('usage of zero is passed on', () => {
-    expect(usageOf({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({ promptTokens: 0, completionTokens: 0 });
-  });
-
   it.each([
     [undefined],
     [null],
@@ -204,13 +159,6 @@ describe('an answer that cannot be read', () => {
     'is the provider’s fault, and another try may help: %s',
     (json) => {
       expect(errorOf(json, 'message')).toMatchObject({ fault: 'transient' });
-    },
-  );
-
-  it.each([[{ error: { message: 'overloaded' } }], [{ error: 'overloaded' }]])(
-    'an answer that cannot be read is an error object: %j',
-    (body) => {
-      expect(errorOf(JSON.stringify(body))).toMatchObject({ fault: 'transient' });
     },
   );
 
