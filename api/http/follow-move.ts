@@ -4,7 +4,7 @@ import type { Principal } from '../../shared/domain/principal.ts';
 import type { Logger } from '../../shared/logging/logger.ts';
 import type { Admission } from '../../shared/requests/admission-store.ts';
 import { contextOf, principalOf } from './request-context.ts';
-import type { PrincipalCache } from './principal-cache.ts';
+import type { PrincipalCache } from './authenticate.ts';
 
 /**
  * Follows a tenant that was moved to another shard. If admission reports a move, returns the call's principal with

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { createAddressGuard } from '../../../../api/http/address-guard.ts';
-import { createPrincipalCache } from '../../../../api/http/principal-cache.ts';
+import { createPrincipalCache } from '../../../../api/http/authenticate.ts';
 import type { Principal } from '../../../../shared/domain/principal.ts';
 
 const ADDRESS = '198.51.100.1';

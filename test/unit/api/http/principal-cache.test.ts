@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { createPrincipalCache } from '../../../../api/http/principal-cache.ts';
-import type { PrincipalCache } from '../../../../api/http/principal-cache.ts';
+import { createPrincipalCache } from '../../../../api/http/authenticate.ts';
+import type { PrincipalCache } from '../../../../api/http/authenticate.ts';
 import type { Principal } from '../../../../shared/domain/principal.ts';
 
 const PRINCIPAL: Principal = {
